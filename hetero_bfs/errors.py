@@ -1,0 +1,25 @@
+"""Errors a user can cause and mend. The command line prints them as one line and exits 1."""
+
+
+class HeteroBFSError(Exception):
+    """Base class: the message names the value, the limit and the remedy."""
+
+
+class GraphError(HeteroBFSError, ValueError):
+    """A graph, an edge list or a vertex id that cannot be used."""
+
+
+class GraphFileError(GraphError):
+    """A file that cannot be read as a graph; the message names file and line or byte offset."""
+
+
+class DeviceError(HeteroBFSError, RuntimeError):
+    """A device that is absent, too small, or failed."""
+
+
+class ModelError(HeteroBFSError, ValueError):
+    """A speed model that is absent, malformed, or does not fit this program."""
+
+
+class ValidationError(HeteroBFSError, RuntimeError):
+    """A search result that breaks one of the five Graph500 rules."""
