@@ -1,0 +1,1 @@
+"""Compute kernels: each stem has a Numba side (.py), and where a device runs it too a .cl side."""

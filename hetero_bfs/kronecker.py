@@ -1,0 +1,284 @@
+"""Graph generators: Graph500's Kronecker graph, bit for bit, and R-MAT with free parameters.
+
+The Graph500 v3 generator draws from a multiple recursive generator (L'Ecuyer, Blouin, Couture
+1993: order 5, modulus 2**31 - 1) whose state for edge `i` is the seed's state skipped ahead by
+i * 2**64 steps; so any range of edges can be made without the ones before. A step is the linear
+map z -> A z of a 5-vector, a skip a power of A; powers for each byte of the edge index are tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeList, VertexArray
+
+MODULUS = 2**31 - 1
+MAX_SCALE = 31
+_MULTIPLIER_FIRST = 107374182
+_MULTIPLIER_LAST = 104480
+_SKIP_BYTES = 6  # edge indices below 2**48
+
+StateArray = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class KroneckerEdges:
+    """The edges of a Graph500 graph, generated whenever they are read (an `EdgeSource`).
+
+    Parameters
+    ----------
+    scale : int
+        log2 of the number of vertices, 1 to 31.
+    edgefactor : int
+        Edges per vertex, 16 in Graph500.
+    seed1, seed2 : int
+        The reference's seeds, 2 and 3 by default.
+    """
+
+    scale: int
+    edgefactor: int = 16
+    seed1: int = 2
+    seed2: int = 3
+    directed: bool = False
+    both_directions: bool = False
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale, self.edgefactor)
+
+    @property
+    def num_vertices(self) -> int:
+        """2**scale."""
+        return 1 << self.scale
+
+    @property
+    def num_input_edges(self) -> int:
+        """Edgefactor times the number of vertices."""
+        return self.edgefactor << self.scale
+
+    def range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray]:
+        """Generate edges [start, stop) as two uint32 arrays of shape (stop - start,)."""
+        from hetero_bfs.kernels.generate import kronecker_range
+
+        if not 0 <= start <= stop <= self.num_input_edges:
+            raise GraphError(
+                f"edge range [{start}, {stop}) is not within [0, {self.num_input_edges})"
+            )
+        state, scramble = _seed_state(self.seed1, self.seed2)
+        src = np.empty(stop - start, np.uint32)
+        dst = np.empty(stop - start, np.uint32)
+        kronecker_range(start, self.scale, state, scramble, _skip_tables(), src, dst)
+        return src, dst
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield the edges in index order; see `EdgeSource.chunks`."""
+        for start in range(0, self.num_input_edges, size):
+            yield self.range(start, min(start + size, self.num_input_edges))
+
+    def materialise(self) -> EdgeList:
+        """Generate all edges into memory, 8 bytes an edge."""
+        return _gather(self.chunks(), self.num_input_edges, self.num_vertices)
+
+
+@dataclass(frozen=True)
+class RMATEdges:
+    """R-MAT edges with free quadrant probabilities (Chakrabarti et al. 2004; an `EdgeSource`).
+
+    Each of the `scale` bits of an edge falls into one quadrant with probability a, b, c or d,
+    which must add up to 1. Vertex ids are scrambled. The same arguments give the same edges on
+    every machine; the random numbers are our own (splitmix64 of seed and edge index).
+    """
+
+    scale: int
+    a: float = 0.57
+    b: float = 0.19
+    c: float = 0.19
+    d: float = 0.05
+    edgefactor: int = 16
+    seed: int = 1
+    directed: bool = False
+    both_directions: bool = False
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale, self.edgefactor)
+        quadrants = (self.a, self.b, self.c, self.d)
+        if min(quadrants) < 0 or abs(sum(quadrants) - 1) > 1e-6:
+            raise GraphError(f"a, b, c, d = {quadrants}; give four shares >= 0 that add up to 1")
+
+    @property
+    def num_vertices(self) -> int:
+        """2**scale."""
+        return 1 << self.scale
+
+    @property
+    def num_input_edges(self) -> int:
+        """Edgefactor times the number of vertices."""
+        return self.edgefactor << self.scale
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield the edges in index order; see `EdgeSource.chunks`."""
+        from hetero_bfs.kernels.generate import rmat_range
+
+        thresholds = np.cumsum([self.a, self.b, self.c])
+        for start in range(0, self.num_input_edges, size):
+            count = min(size, self.num_input_edges - start)
+            src, dst = np.empty(count, np.uint32), np.empty(count, np.uint32)
+            rmat_range(start, self.scale, np.uint64(self.seed % 2**64), thresholds, src, dst)
+            yield src, dst
+
+    def materialise(self) -> EdgeList:
+        """Generate all edges into memory, 8 bytes an edge."""
+        return _gather(self.chunks(), self.num_input_edges, self.num_vertices)
+
+
+def kronecker(scale: int, edgefactor: int = 16, seed1: int = 2, seed2: int = 3) -> CSRGraph:
+    """Build the Graph500 graph of 2**scale vertices as a `CSRGraph` with the original ids."""
+    return CSRGraph.from_edge_source(KroneckerEdges(scale, edgefactor, seed1, seed2))
+
+
+def search_keys(
+    num_vertices: int,
+    is_isolated: Callable[[int], bool],
+    count: int = 64,
+    seed1: int = 2,
+    seed2: int = 3,
+) -> list[int]:
+    """Draw unique search keys as the Graph500 reference does.
+
+    Vertices for which `is_isolated` is true are passed over. Fewer than `count` keys come back
+    where the reference would give up too (2 * num_vertices draws without enough fresh keys).
+    """
+    if num_vertices == 0:
+        return []
+    state = _skip(_mrg_seed(seed1, seed2), 2 << 128)
+    keys: list[int] = []
+    chosen: set[int] = set()
+    counter = 0
+    while len(keys) < count and counter <= 2 * num_vertices:
+        first, state = _next_double(state)
+        second, state = _next_double(state)
+        counter += 2
+        key = int((first + second) * num_vertices) % num_vertices
+        if key not in chosen and not is_isolated(key):
+            keys.append(key)
+            chosen.add(key)
+    return keys
+
+
+def check_scale(scale: int, edgefactor: int) -> None:
+    """Raise `GraphError` unless 1 <= scale <= 31 and edgefactor >= 1."""
+    if not 1 <= scale <= MAX_SCALE:
+        raise GraphError(f"scale {scale} is not within 1 to {MAX_SCALE} (vertex ids are 32-bit)")
+    if edgefactor < 1:
+        raise GraphError(f"edgefactor {edgefactor} is below 1; Graph500 uses 16")
+
+
+def _gather(
+    chunks: Iterator[tuple[VertexArray, VertexArray]], num_edges: int, num_vertices: int
+) -> EdgeList:
+    edges = EdgeList(np.empty(num_edges, np.uint32), np.empty(num_edges, np.uint32), num_vertices)
+    filled = 0
+    for src, dst in chunks:
+        edges.src[filled : filled + src.size] = src
+        edges.dst[filled : filled + dst.size] = dst
+        filled += src.size
+    return replace(edges)
+
+
+# The generator's state, outside the compiled loop: exact Python integers.
+
+_Matrix = list[list[int]]
+_TRANSITION: _Matrix = [
+    [_MULTIPLIER_FIRST, 0, 0, 0, _MULTIPLIER_LAST],
+    [1, 0, 0, 0, 0],
+    [0, 1, 0, 0, 0],
+    [0, 0, 1, 0, 0],
+    [0, 0, 0, 1, 0],
+]
+
+
+def _multiply(left: _Matrix, right: _Matrix) -> _Matrix:
+    columns = list(zip(*right, strict=True))
+    return [
+        [sum(x * y for x, y in zip(row, column, strict=True)) % MODULUS for column in columns]
+        for row in left
+    ]
+
+
+def _apply(matrix: _Matrix, state: list[int]) -> list[int]:
+    return [sum(x * z for x, z in zip(row, state, strict=True)) % MODULUS for row in matrix]
+
+
+def _skip(state: list[int], exponent: int) -> list[int]:
+    power = _TRANSITION
+    while exponent:
+        if exponent & 1:
+            state = _apply(power, state)
+        power = _multiply(power, power)
+        exponent >>= 1
+    return state
+
+
+def _mrg_seed(seed1: int, seed2: int) -> list[int]:
+    for seed in (seed1, seed2):
+        if not 0 <= seed < 2**64:
+            raise GraphError(f"seed {seed} is not within 0 to 2**64 - 1")
+    low_30_bits = 0x3FFFFFFF
+    return [
+        (seed1 & low_30_bits) + 1,
+        (seed1 >> 30 & low_30_bits) + 1,
+        (seed2 & low_30_bits) + 1,
+        (seed2 >> 30 & low_30_bits) + 1,
+        (seed2 >> 60 << 4) + (seed1 >> 60) + 1,
+    ]
+
+
+def _next_uint(state: list[int]) -> tuple[int, list[int]]:
+    state = _apply(_TRANSITION, state)
+    return state[0], state
+
+
+def _next_double(state: list[int]) -> tuple[float, list[int]]:
+    high, state = _next_uint(state)
+    low, state = _next_uint(state)
+    return high * 0.000000000465661287524579692 + low * 0.0000000000000000002168404346990492787, state
+
+
+def _seed_state(seed1: int, seed2: int) -> tuple[StateArray, StateArray]:
+    """Return the seed's state (5,) and the two scrambling values (2,), all uint64."""
+    seed = _mrg_seed(seed1, seed2)
+    state = _skip(seed, (50 << 128) + (7 << 64))
+    drawn = []
+    for _ in range(4):
+        value, state = _next_uint(state)
+        drawn.append(value)
+    scramble = [(drawn[i] * 0xFFFFFFFF + drawn[i + 1]) % 2**64 for i in (0, 2)]
+    return np.array(seed, np.uint64), np.array(scramble, np.uint64)
+
+
+_tables: StateArray | None = None
+
+
+def _skip_tables() -> StateArray:
+    """Return tables[k, value] = A**(value * 256**k * 2**64), uint64 (bytes, 256, 5, 5)."""
+    global _tables
+    if _tables is None:
+        power = _TRANSITION
+        for _ in range(64):
+            power = _multiply(power, power)
+        tables = np.empty((_SKIP_BYTES, 256, 5, 5), np.uint64)
+        modulus = np.uint64(MODULUS)
+        for byte in range(_SKIP_BYTES):
+            base = np.array(power, np.uint64)
+            current = np.eye(5, dtype=np.uint64)
+            for value in range(256):
+                tables[byte, value] = current
+                products = current[:, :, None] * base[None, :, :] % modulus
+                current = products.sum(axis=1) % modulus
+            power = [[int(x) for x in row] for row in current]
+        _tables = tables
+    return _tables

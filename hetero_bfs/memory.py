@@ -1,0 +1,25 @@
+"""Host arrays whose address suits a device: page-aligned, so that it can use them in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+PAGE_BYTES = 4096
+
+
+def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return an uninitialised one-dimensional array that starts on a page and owns whole pages."""
+    dtype = np.dtype(dtype)
+    num_bytes = size * dtype.itemsize
+    padded = -(-max(num_bytes, 1) // PAGE_BYTES) * PAGE_BYTES
+    raw = np.empty(padded + PAGE_BYTES, np.uint8)
+    start = -raw.ctypes.data % PAGE_BYTES
+    return raw[start : start + num_bytes].view(dtype)
+
+
+def is_aligned(array: npt.NDArray[Any]) -> bool:
+    """Tell whether an array is contiguous and starts on a page."""
+    return bool(array.flags.c_contiguous and array.ctypes.data % PAGE_BYTES == 0)

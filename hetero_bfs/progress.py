@@ -1,0 +1,26 @@
+"""Progress bars on standard error, shown only by the command line and only after one second."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+enabled = False
+"""Set by the command line; a library call stays silent."""
+
+T = TypeVar("T")
+
+
+def progress(
+    items: Iterable[T], description: str, total: int | None = None, delay_seconds: float = 1.0
+) -> Iterator[T]:
+    """Yield the items, drawing a bar on stderr once `delay_seconds` have gone by."""
+    if not enabled:
+        yield from items
+        return
+    from tqdm import tqdm
+
+    yield from tqdm(
+        items, desc=description, total=total, delay=delay_seconds, file=sys.stderr, leave=False
+    )
