@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource, VertexArray
-from hetero_bfs.memory import aligned_empty
+from hetero_bfs.graph import CHUNK_EDGES, NO_VERTEX, CSRGraph, EdgeSource, VertexArray
+from hetero_bfs.memory import aligned_copy, aligned_empty
 from hetero_bfs.progress import progress
 from hetero_bfs.relabel import Order, Relabelling, relabel
 
@@ -89,7 +89,7 @@ def build_search_graph(edges: EdgeSource, order: Order = "degree") -> SearchGrap
         relabelling,
         edges.num_input_edges,
         _input_degree(edges, out_degree),
-        graph.degree(),
+        aligned_copy(graph.degree()),
         _first_neighbours(graph.transpose),
     )
 
@@ -181,13 +181,15 @@ def _chunks(edges: EdgeSource, description: str):  # type: ignore[no-untyped-def
 
 
 def _prefix_sum(counts: VertexArray) -> npt.NDArray[np.int64]:
-    result = np.zeros(counts.size + 1, np.int64)
+    result = aligned_empty(counts.size + 1, np.int64)
+    result[0] = 0
     np.cumsum(counts, out=result[1:])
     return result
 
 
 def _first_neighbours(graph: CSRGraph) -> VertexArray:
-    first = np.full(graph.num_vertices, 0xFFFFFFFF, np.uint32)
+    first = aligned_empty(graph.num_vertices, np.uint32)
+    first[:] = NO_VERTEX
     has_neighbours = graph.indptr[:-1] < graph.indptr[1:]
     first[has_neighbours] = graph.indices[graph.indptr[:-1][has_neighbours]]
     return first

@@ -39,7 +39,7 @@ MOST_WATTS = 500
 """What one RAPL zone may draw for long; from this follows how soon its counter can wrap."""
 
 POWER_POLL_SECONDS = 0.05
-GPU_DRIVERS = {"amdgpu": ("amd", "radeon", "gfx"), "i915": ("intel",), "xe": ("intel",)}
+GPU_DRIVERS = {"amdgpu": ("amd", "radeon", "gfx"), "i915": ("arc(tm)",), "xe": ("arc(tm)",)}
 """hwmon names of GPU drivers; the name of an OpenCL device it drives holds one of the words."""
 
 _T = TypeVar("_T")
@@ -180,9 +180,10 @@ class PowerLog:
         if problem := _not_covered(stamps, start, end):
             wanted = f"the measurement lasts from {_local(start)} to {_local(end)}"
             return Unmeasured(self.name, self.domain, f"{problem}; {wanted}")
-        inside = [t for t in stamps if start < t < end]
-        times = np.array([start, *inside, end])
+        inside = [i for i, stamp in enumerate(stamps) if start < stamp < end]
+        times = np.array([start, *(stamps[i] for i in inside), end])
         power = np.interp(times, stamps, watts)
+        power[1:-1] = [watts[i] for i in inside]  # of equal stamps interp sees only one
         return float(np.sum(np.diff(times) * (power[1:] + power[:-1]) / 2))
 
     def samples(self) -> tuple[list[float], list[float]]:
@@ -365,7 +366,7 @@ def _device(name: str | None, pci: str | None, sysfs: Path) -> Meter | Unmeasure
 
 def _pci(text: str) -> tuple[int, ...] | None:
     """Domain, bus, device and function: drivers write the same address in several ways."""
-    match = re.fullmatch(r"(?:(\w+):)?(\w+):(\w+)\.(\d)", text)
+    match = re.fullmatch(r"(?:(\w+):)?(\w+):(\w+)(?:\.(\d))?", text)
     try:
         return tuple(int(part or "0", 16) for part in match.groups()) if match else None
     except ValueError:
@@ -388,15 +389,20 @@ def _nvml(function: str, *arguments: Any) -> Any:
 
 def _nvml_meter(name: str, pci: tuple[int, ...] | None) -> Meter:
     _nvml("nvmlInit")
-    fitting = []
+    fitting, refused = [], None
     for i in range(_nvml("nvmlDeviceGetCount")):
-        handle = _nvml("nvmlDeviceGetHandleByIndex", i)
-        if pci is not None:
-            fits = pci == _pci(_text(_nvml("nvmlDeviceGetPciInfo", handle).busId))
-        else:
-            fits = _text(_nvml("nvmlDeviceGetName", handle)).lower() == name.lower()
+        try:
+            handle = _nvml("nvmlDeviceGetHandleByIndex", i)
+            if pci is not None:
+                fits = pci == _pci(_text(_nvml("nvmlDeviceGetPciInfo", handle).busId))
+            else:
+                fits = _text(_nvml("nvmlDeviceGetName", handle)).lower() == name.lower()
+        except MeterError as error:  # such as another container's device
+            fits, refused = False, error
         if fits:
             fitting.append(handle)
+    if not fitting and refused is not None:
+        raise refused
     handle = _only(fitting, "NVML device", name, pci)
     label = f"NVML {_text(_nvml('nvmlDeviceGetName', handle))}"
     energy = partial(_thousandth, "nvmlDeviceGetTotalEnergyConsumption", handle)
@@ -444,13 +450,18 @@ def _hwmon_meter(name: str, pci: tuple[int, ...] | None, sysfs: Path) -> Meter:
 
 
 def _hwmon_sensor(folder: Path, label: str) -> Meter:
+    refused = MeterError(f"absent: {folder} has neither energy1_input nor power1_average")
     for file in ("energy1_input", "power1_average", "power1_input"):
         if (folder / file).exists():
             read = partial(_micro, folder / file)
-            read()
+            try:
+                read()
+            except MeterError as error:
+                refused = error
+                continue
             power = file.startswith("power")
             return SensorMeter(label, "device", read, 2 * POWER_POLL_SECONDS, power=power)
-    raise MeterError(f"absent: {folder} has neither energy1_input nor power1_average")
+    raise refused
 
 
 @dataclass(frozen=True)
@@ -610,8 +621,8 @@ def _totals(readings: list[MeterReading], nedge: int) -> list[MeterReading]:
 def format_report(report: EnergyReport) -> str:
     """Return lines to print: a table of meters and domains, then what is unmeasured and why."""
     heads = ("joules", "watts", "idle W", "net J", "J/search", "MTEPS/W")
-    names = [entry.name for entry in (*report.meters, *report.unmeasured)]
-    width = max(map(len, [*names, "all meters"]))
+    names = [reading.name for reading in report.meters]
+    width = max(len(name) for name in [*names, *(m.name for m in report.unmeasured), "all meters"])
     lines = []
     if report.meters:
         lines.append(f"{'meter':{width}}  domain" + "".join(f"{head:>12}" for head in heads))

@@ -20,6 +20,10 @@ def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return raw[start : start + num_bytes].view(dtype)
 
 
-def is_aligned(array: npt.NDArray[Any]) -> bool:
-    """Tell whether an array is contiguous and starts on a page."""
-    return bool(array.flags.c_contiguous and array.ctypes.data % PAGE_BYTES == 0)
+def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the array itself if a device can use it in place, else an aligned copy."""
+    if array.flags.c_contiguous and array.ctypes.data % PAGE_BYTES == 0:
+        return array
+    copy = aligned_empty(array.size, array.dtype)
+    copy[:] = array
+    return copy

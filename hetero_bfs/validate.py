@@ -88,6 +88,7 @@ def validate(
     if not 0 <= root < num_vertices:
         raise GraphError(f"root {root} is no vertex of a graph of {num_vertices} vertices")
     parent = _signed(parent, "parent", num_vertices)
+    level = None if level is None else _signed(level, "level", num_vertices)
     packed = np.empty(num_vertices, dtype=np.int64)
     marked = np.empty(num_vertices, dtype=np.bool_)
     reached, suspect = _pack(parent, root, packed, marked)
@@ -97,7 +98,7 @@ def validate(
         cycle = _find_cycle(packed, root)
         failure = 1, cycle, f"following the parents from vertex {cycle} leads back to it"
     if failure is None and level is not None:
-        failure = _check_levels(_signed(level, "level", num_vertices), packed)
+        failure = _check_levels(level, packed)
     nedge = 0
     if failure is None:
         failure, nedge = _check_edges(edges, packed, marked)

@@ -20,7 +20,7 @@ void top_down(const uint count, const OFFSET edges,
               __global const uint *restrict queue, __global const OFFSET *restrict offsets,
               __global const OFFSET *restrict indptr, __global const uint *restrict degree,
               __global uint *visited, __global uint *restrict parent,
-              __global ulong *restrict counter,
+              __global ulong *restrict counters, const uint slot,
               __global uint *restrict next_queue, __global OFFSET *restrict next_offsets,
               EDGE_PARAMS)
 {
@@ -99,13 +99,13 @@ void top_down(const uint count, const OFFSET edges,
     ulong packed = 0;
     for (uint i = from; i < to; i++)
         packed += PACK(1, degree[found[i]]);
-    const ulong position = group_reserve(packed, scratch, &base, counter);
-    size_t slot = COUNT_OF(position);
+    const ulong position = group_reserve(packed, scratch, &base, counters + slot);
+    size_t place = COUNT_OF(position);
     OFFSET offset = (OFFSET)EDGES_OF(position);
     for (uint i = from; i < to; i++) {
-        next_queue[slot] = found[i];
-        next_offsets[slot] = offset;
-        slot++;
+        next_queue[place] = found[i];
+        next_offsets[place] = offset;
+        place++;
         offset += degree[found[i]];
     }
 }
@@ -125,7 +125,8 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void bottom_up(const uint n, const uint words, __global const uint *restrict first,
                __global const OFFSET *restrict indptr, __global const uint *restrict degree,
                __global const uint *restrict visited, __global uint *restrict next_visited,
-               __global uint *restrict parent, __global ulong *restrict counter, EDGE_PARAMS)
+               __global uint *restrict parent, __global ulong *restrict counters,
+               const uint slot, EDGE_PARAMS)
 {
     __local uint seen[TILE_WORDS];
     __local uint fresh[TILE_WORDS];
@@ -241,5 +242,5 @@ void bottom_up(const uint n, const uint words, __global const uint *restrict fir
     ulong total;
     group_scan(packed, scratch, &total);
     if (lid == 0 && total)
-        atom_add(counter, total);
+        atom_add(counters + slot, total);
 }

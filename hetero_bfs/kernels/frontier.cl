@@ -24,7 +24,7 @@ __kernel void start(const uint n, const uint words, const uint root,
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void bitmap_to_queue(const uint words, __global const uint *restrict visited,
                      __global const uint *restrict old, __global const uint *restrict degree,
-                     __global ulong *restrict counter,
+                     __global ulong *restrict counters, const uint slot,
                      __global uint *restrict queue, __global OFFSET *restrict offsets)
 {
     __local ulong scratch[GROUP];
@@ -37,16 +37,16 @@ void bitmap_to_queue(const uint words, __global const uint *restrict visited,
         if (QUEUEABLE(d))
             packed += PACK(1, d);
     }
-    const ulong position = group_reserve(packed, scratch, &base, counter);
-    size_t slot = COUNT_OF(position);
+    const ulong position = group_reserve(packed, scratch, &base, counters + slot);
+    size_t place = COUNT_OF(position);
     OFFSET offset = (OFFSET)EDGES_OF(position);
     for (uint rest = fresh; rest; rest &= rest - 1) {
         const uint v = word * 32 + 31 - clz(rest & -rest);
         const uint d = degree[v];
         if (QUEUEABLE(d)) {
-            queue[slot] = v;
-            offsets[slot] = offset;
-            slot++;
+            queue[place] = v;
+            offsets[place] = offset;
+            place++;
             offset += d;
         }
     }

@@ -1,0 +1,260 @@
+"""OpenCL devices: finding them, opening one, buffers and programs. Driver errors end here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.memory import aligned_empty
+
+NO_RUNTIME = (
+    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL (Debian, Ubuntu: "
+    "`apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt"
+)
+REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What one OpenCL device says of itself; sizes in bytes."""
+
+    index: int
+    name: str
+    platform: str
+    type: str
+    compute_units: int
+    memory_bytes: int
+    max_alloc_bytes: int
+    local_memory_bytes: int
+    unified_memory: bool
+    driver: str
+    version: str
+    pci: str | None
+    problem: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON."""
+        return asdict(self)
+
+
+def list_devices() -> list[DeviceInfo]:
+    """List every OpenCL device; empty if there is no runtime."""
+    return [_describe(index, device) for index, device in enumerate(_devices())]
+
+
+def choose_device(wanted: str | None = None) -> DeviceInfo:
+    """Pick a device by index or part of its name; by default a GPU before any other.
+
+    Raises
+    ------
+    DeviceError
+        There is no OpenCL runtime, or no device fits; the message lists those there are.
+    """
+    devices = list_devices()
+    if not devices:
+        raise DeviceError(NO_RUNTIME)
+    listing = "; ".join(f"{d.index}: {d.name} ({d.platform})" for d in devices)
+    if wanted is None:
+        usable = [d for d in devices if d.problem is None]
+        if not usable:
+            raise DeviceError(f"no usable OpenCL device: {devices[0].problem}; found {listing}")
+        rank = {"GPU": 0, "ACCELERATOR": 1}
+        return min(usable, key=lambda d: (rank.get(d.type, 2), -d.compute_units, d.index))
+    if wanted.isdecimal():
+        matches = [d for d in devices if d.index == int(wanted)]
+    else:
+        matches = [d for d in devices if wanted.lower() in f"{d.name} {d.platform}".lower()]
+    if not matches:
+        raise DeviceError(f"no OpenCL device matches --device {wanted!r}; found {listing}")
+    if matches[0].problem is not None:
+        raise DeviceError(f"device {matches[0].name} cannot be used: {matches[0].problem}")
+    return matches[0]
+
+
+class OpenCLDevice:
+    """An open device: context, in-order queue, memory and programs.
+
+    `bytes_copied` counts what was moved between host and device; on unified memory large arrays
+    never are.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        import pyopencl as cl
+
+        self.info = info
+        self._cl = cl
+        with driver_errors(f"opening {info.name}"):
+            self._device = _devices()[info.index]
+            self.context = cl.Context([self._device])
+            self.queue = cl.CommandQueue(self.context)
+        self.bytes_copied = 0
+        self.bytes_allocated = 0
+
+    def build(self, options: list[str]) -> Any:
+        """Compile the kernels with these -D options; the driver's build log goes in the error."""
+        source = "\n".join(_kernel_source(n) for n in ("common", "parts", "frontier", "bfs"))
+        with driver_errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._cl.Program(self.context, source).build(options=options)
+
+    def buffer(self, size: int, dtype: npt.DTypeLike) -> Any:
+        """Allocate device memory for `size` items and touch its end.
+
+        A driver may promise memory that it does not have; the first touch shows it.
+        """
+        num_bytes = max(size, 1) * np.dtype(dtype).itemsize
+        with driver_errors(f"allocating {num_bytes} bytes on {self.info.name}"):
+            buffer = self._cl.Buffer(self.context, self._cl.mem_flags.READ_WRITE, num_bytes)
+            self._cl.enqueue_fill_buffer(
+                self.queue, buffer, np.uint8(0), max(num_bytes - 64, 0), min(num_bytes, 64)
+            )
+            self.queue.finish()
+        self.bytes_allocated += num_bytes
+        return buffer
+
+    def upload(self, array: npt.NDArray[Any]) -> Any:
+        """Make an array readable by kernels: in place if memory is unified, else by a copy."""
+        if self.info.unified_memory and array.size:
+            return self.share(array)
+        buffer = self.buffer(array.size, array.dtype)
+        if array.size:
+            self.write(buffer, np.ascontiguousarray(array))
+        return buffer
+
+    def share(self, array: npt.NDArray[Any]) -> Any:
+        """Wrap a host array as a buffer without a copy; the array must outlive it."""
+        flags = self._cl.mem_flags
+        with driver_errors(f"sharing {array.nbytes} bytes with {self.info.name}"):
+            return self._cl.Buffer(
+                self.context, flags.READ_WRITE | flags.USE_HOST_PTR, hostbuf=array
+            )
+
+    def write(self, buffer: Any, array: npt.NDArray[Any]) -> None:
+        """Copy an array to the start of a buffer; returns when it is there."""
+        with driver_errors(f"copying to {self.info.name}"):
+            self._cl.enqueue_copy(self.queue, buffer, array, is_blocking=True)
+        self.bytes_copied += array.nbytes
+
+    def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
+        """Copy from a buffer to an array; returns when all queued work is done."""
+        with driver_errors(f"reading from {self.info.name}"):
+            self._cl.enqueue_copy(
+                self.queue, array, buffer, src_offset=offset_bytes, is_blocking=True
+            )
+        self.bytes_copied += array.nbytes
+
+    def host_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Allocate host memory that this device reaches fast: shared, or pinned for copies."""
+        if self.info.unified_memory or size == 0:
+            return aligned_empty(size, dtype)
+        flags = self._cl.mem_flags
+        num_bytes = size * np.dtype(dtype).itemsize
+        with driver_errors(f"pinning {num_bytes} bytes for {self.info.name}"):
+            pinned = self._cl.Buffer(
+                self.context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, num_bytes
+            )
+            access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
+            array, _ = self._cl.enqueue_map_buffer(
+                self.queue, pinned, access, 0, size, np.dtype(dtype)
+            )
+        result: npt.NDArray[Any] = array
+        return result
+
+    def map(self, buffer: Any, array: npt.NDArray[Any]) -> Any:
+        """Let the host see a shared buffer; returns the mapping to release again."""
+        access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
+        with driver_errors(f"mapping memory of {self.info.name}"):
+            mapped, _ = self._cl.enqueue_map_buffer(
+                self.queue, buffer, access, 0, array.size, array.dtype
+            )
+        return mapped
+
+    def launch(self, kernel: Any, global_size: int, group_size: int | None) -> None:
+        """Queue a kernel whose arguments are set."""
+        with driver_errors(f"running {kernel.function_name} on {self.info.name}"):
+            self._cl.enqueue_nd_range_kernel(
+                self.queue,
+                kernel,
+                (global_size,),
+                None if group_size is None else (group_size,),
+            )
+
+    def finish(self) -> None:
+        """Wait until all queued work is done."""
+        with driver_errors(f"waiting for {self.info.name}"):
+            self.queue.finish()
+
+
+@contextmanager
+def driver_errors(action: str) -> Iterator[None]:
+    """Turn the driver's exceptions into `DeviceError`, in one place."""
+    import pyopencl as cl
+
+    try:
+        yield
+    except (cl.Error, MemoryError) as error:
+        raise DeviceError(f"{action} failed: {str(error).strip() or type(error).__name__}") from error
+
+
+@cache
+def _kernel_source(stem: str) -> str:
+    return resources.files("hetero_bfs.kernels").joinpath(f"{stem}.cl").read_text()
+
+
+def _devices() -> list[Any]:
+    try:
+        import pyopencl as cl
+
+        platforms = cl.get_platforms()
+    except Exception:  # no ICD loader, no platform: each binding reports it differently
+        return []
+    found: list[Any] = []
+    for platform in platforms:
+        try:
+            found.extend(platform.get_devices())
+        except cl.Error:
+            continue
+    return found
+
+
+def _describe(index: int, device: Any) -> DeviceInfo:
+    import pyopencl as cl
+
+    kind = cl.device_type.to_string(device.type & ~cl.device_type.DEFAULT)
+    problem = None
+    if REQUIRED_EXTENSION not in device.extensions:
+        problem = f"it lacks {REQUIRED_EXTENSION} (64-bit atomics)"
+    elif not device.available or not device.compiler_available:
+        problem = "it is not available or has no compiler"
+    return DeviceInfo(
+        index=index,
+        name=device.name.strip(),
+        platform=device.platform.name.strip(),
+        type=kind,
+        compute_units=int(device.max_compute_units),
+        memory_bytes=int(device.global_mem_size),
+        max_alloc_bytes=int(device.max_mem_alloc_size),
+        local_memory_bytes=int(device.local_mem_size),
+        unified_memory=bool(device.host_unified_memory),
+        driver=device.driver_version.strip(),
+        version=device.version.strip(),
+        pci=_pci_address(device),
+        problem=problem,
+    )
+
+
+def _pci_address(device: Any) -> str | None:
+    try:
+        domain = getattr(device, "pci_domain_id_nv", 0)
+        return f"{domain:04x}:{device.pci_bus_id_nv:02x}:{device.pci_slot_id_nv >> 3:02x}.0"
+    except Exception:  # the attribute is NVIDIA's own; others answer in their own ways
+        return None

@@ -1,0 +1,324 @@
+"""One search's state on an OpenCL device, and its levels (kernels/bfs.cl)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.bfs import Found, Frontier
+from hetero_bfs.build import SearchGraph
+from hetero_bfs.devices.cpu import CPUSearcher, unpack_counter
+from hetero_bfs.devices.opencl import OpenCLDevice
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph import NO_VERTEX
+from hetero_bfs.memory import aligned_copy
+from hetero_bfs.partition import partition_edges
+from hetero_bfs.strategy import DeviceKind, Strategy
+
+GROUP = 256
+EDGES_PER_ITEM = 4  # ITEMS in bfs.cl
+VERTICES_PER_ITEM = 8  # bottom_up's tile over GROUP
+GROUPS_PER_COMPUTE_UNIT = 8
+CACHED_WORDS = 4096  # 16 KiB of local memory: the 131,072 vertices of highest degree
+NUM_COUNTERS = 1024
+GIB = 2**30
+
+
+class OpenCLSearcher:
+    """Runs levels on an OpenCL device.
+
+    On unified memory the state is the host's own arrays, mapped and unmapped as the search goes
+    back and forth; else the device has its own, and `receive` and `send` move the frontier.
+    """
+
+    kind: DeviceKind = "device"
+
+    def __init__(
+        self,
+        device: OpenCLDevice,
+        graph: SearchGraph,
+        host: CPUSearcher,
+        max_alloc_bytes: int | None = None,
+    ) -> None:
+        self.device = device
+        self.graph = graph
+        self.host = host
+        self.unified = device.info.unified_memory
+        self.edge_bits = host.edge_bits
+        wide = self.unified or graph.graph.num_stored_edges >= 2**32
+        self._offset_type: npt.DTypeLike = np.uint64 if wide else np.uint32
+        self._check_memory()
+        self._upload_graph(max_alloc_bytes or device.info.max_alloc_bytes)
+        self._make_state()
+        self._build_kernels()
+        self._next_counter = 0
+        self._mappings: list[Any] = []
+
+    # Setting up.
+
+    def _check_memory(self) -> None:
+        info, graph = self.device.info, self.graph
+        needed = self._bytes_needed()
+        if needed > info.memory_bytes:
+            raise DeviceError(
+                f"the graph needs {needed / GIB:.2f} GiB on {info.name}, which has "
+                f"{info.memory_bytes / GIB:.2f} GiB; a graph of about "
+                f"{int(graph.graph.num_stored_edges // 2 * info.memory_bytes / needed):,} "
+                "edges of this kind would fit"
+            )
+
+    def _bytes_needed(self) -> int:
+        graphs = 2 if self.graph.graph.directed else 1
+        offset_bytes = np.dtype(self._offset_type).itemsize
+        n = self.graph.num_searched
+        structure = graphs * (4 * self.graph.graph.num_stored_edges + offset_bytes * n)
+        state = 2 * 4 * n if self.unified else 3 * 4 * n + 2 * offset_bytes * n + n // 4
+        return int(structure + state + 2 * 4 * n)
+
+    def _upload_graph(self, max_alloc_bytes: int) -> None:
+        forward, backward = self.graph.graph, self.graph.graph.transpose
+        self.partition = partition_edges(
+            max(forward.num_stored_edges, backward.num_stored_edges), max_alloc_bytes
+        )
+        try:
+            self._forward_parts = self._upload_parts(forward.indices)
+            self._backward_parts = (
+                self._upload_parts(backward.indices)
+                if backward is not forward
+                else self._forward_parts
+            )
+        except DeviceError:
+            # The driver promised more than it gives: smaller parts, while the kernels take them.
+            self._upload_graph(max_alloc_bytes // 2)
+            return
+        self._arrays = [
+            aligned_copy(array.astype(self._offset_type, copy=False))
+            for array in (forward.indptr.view(np.uint64), backward.indptr.view(np.uint64))
+        ]
+        self._arrays += [aligned_copy(self.graph.degree), aligned_copy(self.graph.first)]
+        self._indptr, self._backward_indptr, self._degree, self._first = (
+            self.device.upload(array) for array in self._arrays
+        )
+
+    def _upload_parts(self, indices: npt.NDArray[np.uint32]) -> list[Any]:
+        self._indices = aligned_copy(indices)
+        return [
+            self.device.upload(self._indices[part.start : part.start + part.count])
+            for part in self.partition.parts
+        ]
+
+    def _make_state(self) -> None:
+        n = self.graph.num_searched
+        words = -(-n // 32)
+        if self.unified:
+            share = self.device.share
+            self._parent = share(self.host.parent)
+            self._visited = [share(array) for array in self.host.visited]
+            self._queue = [share(array) for array in self.host.queue]
+            self._offsets = [share(array) for array in self.host.offsets]
+        else:
+            make = self.device.buffer
+            self._parent = make(n, np.uint32)
+            self._visited = [make(words, np.uint32) for _ in range(2)]
+            self._queue = [make(n, np.uint32) for _ in range(2)]
+            self._offsets = [make(n, self._offset_type) for _ in range(2)]
+        self._counters = self.device.buffer(NUM_COUNTERS, np.uint64)
+        self._counter = np.zeros(1, np.uint64)
+        self._words = words
+
+    def _build_kernels(self) -> None:
+        options = [
+            f"-DGROUP={GROUP}",
+            f"-DOFFSET={'ulong' if self._offset_type == np.uint64 else 'uint'}",
+            f"-DEDGE_BITS={self.edge_bits}",
+            f"-DNUM_PARTS={len(self.partition.parts)}",
+            f"-DPART_SHIFT={self.partition.shift}",
+        ]
+        if self.graph.graph.directed:
+            options.append("-DDIRECTED")
+        plain = self.device.build([*options, "-DCACHED_WORDS=0"])
+        cached = self.device.build([*options, f"-DCACHED_WORDS={CACHED_WORDS}"])
+        self._start_kernel = plain.start
+        self._to_queue_kernel = plain.bitmap_to_queue
+        self._scatter_kernel = plain.scatter_parents
+        self._top_down_kernel = plain.top_down
+        self._bottom_up_kernels = {"plain": plain.bottom_up, "cached": cached.bottom_up}
+
+    # One search.
+
+    def start(self, root: int, frontier: Frontier) -> None:
+        """Forget the last search and make `root` (a new id) the frontier."""
+        self._start(root, frontier)
+
+    def clear(self, frontier: Frontier) -> None:
+        """Forget the last search."""
+        self._start(NO_VERTEX, frontier)
+
+    def _start(self, root: int, frontier: Frontier) -> None:
+        self.acquire()
+        self._next_counter = 0
+        self._start_kernel.set_args(
+            np.uint32(self.graph.num_searched),
+            np.uint32(self._words),
+            np.uint32(root),
+            self._parent,
+            self._visited[frontier.visited_index],
+            self._queue[frontier.queue_index],
+            self._offsets[frontier.queue_index],
+            self._counters,
+            np.uint32(NUM_COUNTERS),
+        )
+        groups = min(-(-self.graph.num_searched // GROUP), 4 * self._resident_groups())
+        self.device.launch(self._start_kernel, max(groups, 1) * GROUP, GROUP)
+
+    def to_queue(self, frontier: Frontier) -> None:
+        """Turn a frontier that bottom-up left as a bitmap into a queue."""
+        slot = self._counter_slot()
+        self._to_queue_kernel.set_args(
+            np.uint32(self._words),
+            self._visited[frontier.visited_index],
+            self._visited[1 - frontier.visited_index],
+            self._degree,
+            self._counters,
+            slot,
+            self._queue[frontier.queue_index],
+            self._offsets[frontier.queue_index],
+        )
+        self.device.launch(self._to_queue_kernel, -(-self._words // GROUP) * GROUP, GROUP)
+        found = self._read_counter(slot)
+        frontier.form, frontier.vertices, frontier.edges = "queue", found.vertices, found.edges
+
+    def run(self, strategy: Strategy, frontier: Frontier) -> Found:
+        """Run one level and move `frontier` on to the next."""
+        if strategy.direction == "top-down":
+            found = self._top_down(frontier)
+            frontier.queue_index ^= 1
+            frontier.form = "queue"
+        else:
+            found = self._bottom_up(strategy.variant, frontier)
+            frontier.visited_index ^= 1
+            frontier.form = "bitmap"
+        frontier.vertices, frontier.edges = found.vertices, found.edges
+        return found
+
+    def _top_down(self, frontier: Frontier) -> Found:
+        this, following = frontier.queue_index, 1 - frontier.queue_index
+        slot = self._counter_slot()
+        self._top_down_kernel.set_args(
+            np.uint32(frontier.vertices),
+            self._offset(frontier.edges),
+            self._queue[this],
+            self._offsets[this],
+            self._indptr,
+            self._degree,
+            self._visited[frontier.visited_index],
+            self._parent,
+            self._counters,
+            slot,
+            self._queue[following],
+            self._offsets[following],
+            *self._forward_parts,
+        )
+        groups = -(-frontier.edges // (GROUP * EDGES_PER_ITEM))
+        self.device.launch(self._top_down_kernel, groups * GROUP, GROUP)
+        return self._read_counter(slot)
+
+    def _bottom_up(self, variant: str, frontier: Frontier) -> Found:
+        slot = self._counter_slot()
+        kernel = self._bottom_up_kernels[variant]
+        kernel.set_args(
+            np.uint32(self.graph.num_searched),
+            np.uint32(self._words),
+            self._first,
+            self._backward_indptr,
+            self._degree,
+            self._visited[frontier.visited_index],
+            self._visited[1 - frontier.visited_index],
+            self._parent,
+            self._counters,
+            slot,
+            *self._backward_parts,
+        )
+        tiles = -(-self.graph.num_searched // (GROUP * VERTICES_PER_ITEM))
+        self.device.launch(kernel, min(tiles, self._resident_groups()) * GROUP, GROUP)
+        return self._read_counter(slot)
+
+    def _resident_groups(self) -> int:
+        return GROUPS_PER_COMPUTE_UNIT * self.device.info.compute_units
+
+    def _offset(self, value: int) -> Any:
+        return np.dtype(self._offset_type).type(value)
+
+    def _counter_slot(self) -> np.uint32:
+        if self._next_counter == NUM_COUNTERS:
+            self.device.write(self._counters, np.zeros(NUM_COUNTERS, np.uint64))
+            self._next_counter = 0
+        self._next_counter += 1
+        return np.uint32(self._next_counter - 1)
+
+    def _read_counter(self, slot: np.uint32) -> Found:
+        self.device.read(self._counter, self._counters, 8 * int(slot))
+        return unpack_counter(int(self._counter[0]), self.edge_bits)
+
+    # Crossing to and from the host.
+
+    def acquire(self) -> None:
+        """Give shared memory back to the device after the host used it."""
+        for mapping in self._mappings:
+            mapping.base.release(self.device.queue)
+        self._mappings = []
+
+    def release(self) -> None:
+        """Let the host use the shared memory."""
+        if self._mappings or not self.unified or self.graph.num_searched == 0:
+            return
+        host = self.host
+        buffers = [self._parent, *self._visited, *self._queue, *self._offsets]
+        arrays = [host.parent, *host.visited, *host.queue, *host.offsets]
+        self._mappings = [self.device.map(b, a) for b, a in zip(buffers, arrays, strict=True)]
+
+    def receive(self, frontier: Frontier, with_queue: bool) -> None:
+        """Take the frontier over from the host."""
+        if self.unified:
+            self.acquire()
+            return
+        index, count = frontier.queue_index, frontier.vertices
+        self.device.write(
+            self._visited[frontier.visited_index], self.host.visited[frontier.visited_index]
+        )
+        if with_queue:
+            offsets = self.host.offsets[index][:count].astype(self._offset_type)
+            self.device.write(self._queue[index], self.host.queue[index][:count])
+            self.device.write(self._offsets[index], offsets)
+
+    def send(self, frontier: Frontier, with_queue: bool) -> None:
+        """Hand the frontier over to the host."""
+        if self.unified:
+            self.release()
+            return
+        index, count = frontier.queue_index, frontier.vertices
+        self.device.read(
+            self.host.visited[frontier.visited_index], self._visited[frontier.visited_index]
+        )
+        if with_queue:
+            offsets = np.empty(count, self._offset_type)
+            self.device.read(self.host.queue[index][:count], self._queue[index])
+            self.device.read(offsets, self._offsets[index])
+            self.host.offsets[index][:count] = offsets
+
+    def add_parents(self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]) -> None:
+        """Take over parents that the host found, by way of the queues' memory."""
+        self.device.write(self._queue[0], vertices)
+        self.device.write(self._queue[1], parents)
+        self._scatter_kernel.set_args(
+            np.uint32(vertices.size), self._queue[0], self._queue[1], self._parent
+        )
+        groups = min(-(-vertices.size // GROUP), self._resident_groups())
+        self.device.launch(self._scatter_kernel, groups * GROUP, GROUP)
+        self.device.finish()
+
+    def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
+        """Copy the parents that this device found to the host."""
+        self.device.read(parent, self._parent)

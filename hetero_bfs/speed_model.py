@@ -1,0 +1,214 @@
+"""The speed model: seconds per strategy from the features of a level. No scikit-learn here.
+
+A model is one JSON file, named <cpu>__<device>.json, readable by eye:
+
+    learned   per strategy, seconds = sum of coefficient x column, every coefficient >= 0: the
+              columns are counts of work, the coefficients seconds per unit of it
+    average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
+              frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
+    switch    moving the search to the other device, and `convert`, bitmap to queue: linear too
+
+Models are looked up first where `hetero-bfs train` writes them, then among those shipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from hetero_bfs.errors import ModelError
+from hetero_bfs.strategy import STRATEGIES, DeviceKind, Direction, Strategy
+from hetero_bfs.trace import LevelFeatures
+
+FORMAT = 1
+MODELS_VARIABLE = "HETERO_BFS_MODELS"
+TRAIN_COMMAND = "hetero-bfs train"
+
+COLUMNS: dict[Direction, tuple[str, ...]] = {
+    "top-down": ("constant", "frontier_vertices", "frontier_edges", "expected_found"),
+    "bottom-up": (
+        "constant",
+        "num_vertices",
+        "unvisited_vertices",
+        "expected_examined",
+        "expected_found",
+    ),
+}
+SWITCH_COLUMNS = ("constant", "num_vertices", "frontier_vertices")
+CONVERT_COLUMNS = ("constant", "num_vertices", "frontier_vertices")
+
+
+def column(features: LevelFeatures, name: str) -> float:
+    """Return one column of the model for a level."""
+    return 1.0 if name == "constant" else float(getattr(features, name))
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Seconds as a sum of columns times coefficients (seconds per unit)."""
+
+    columns: tuple[str, ...]
+    coefficients: tuple[float, ...]
+
+    def seconds(self, features: LevelFeatures) -> float:
+        """Predict seconds for one level."""
+        return sum(
+            weight * column(features, name)
+            for name, weight in zip(self.columns, self.coefficients, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class SpeedModel:
+    """A trained model of one machine pair; see the head of this file."""
+
+    name: str
+    learned: Mapping[str, Linear]
+    alpha: float
+    edges_per_second: Mapping[str, float]
+    switch: Mapping[DeviceKind, Linear]
+    convert: Mapping[DeviceKind, Linear]
+    about: Mapping[str, Any]
+
+    def learned_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
+        """Predict a level by the learned coefficients, switching excluded."""
+        return self.learned[strategy.name].seconds(features)
+
+    def average_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
+        """Predict a level by the paper's average speeds, switching excluded."""
+        if strategy.direction == "top-down":
+            work = float(features.frontier_edges)
+        else:
+            work = self.alpha * features.unvisited_edges
+        return work / self.edges_per_second[strategy.name]
+
+    def move_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
+        """Predict what it takes to bring the frontier where and how the strategy needs it."""
+        seconds = 0.0
+        if features.device_kind is None:
+            return seconds
+        if strategy.direction == "top-down" and features.form == "bitmap":
+            seconds += self.convert[features.device_kind].seconds(features)
+        if strategy.device_kind != features.device_kind:
+            seconds += self.switch[strategy.device_kind].seconds(features)
+        return seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the file's content."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "about": dict(self.about),
+            "learned": {name: _linear_to_json(m) for name, m in self.learned.items()},
+            "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
+            "switch": {f"to_{kind}": _linear_to_json(m) for kind, m in self.switch.items()},
+            "convert": {f"on_{kind}": _linear_to_json(m) for kind, m in self.convert.items()},
+        }
+
+
+def read_model(text: str, origin: str) -> SpeedModel:
+    """Parse a model file.
+
+    Raises
+    ------
+    ModelError
+        Not JSON, another format, or a strategy or column that this program does not know.
+    """
+    try:
+        data = json.loads(text)
+        if data["format"] != FORMAT:
+            raise ModelError(
+                f"{origin}: model format {data['format']}, this program reads {FORMAT}; "
+                f"train again with `{TRAIN_COMMAND}`"
+            )
+        return SpeedModel(
+            name=data["name"],
+            learned={s: _linear_from_json(m, _known(s)) for s, m in data["learned"].items()},
+            alpha=float(data["average"]["alpha"]),
+            edges_per_second={
+                _known(s).name: float(v) for s, v in data["average"]["edges_per_second"].items()
+            },
+            switch={_kind(k): _linear_from_json(m) for k, m in data["switch"].items()},
+            convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
+            about=data["about"],
+        )
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, ValueError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(
+            f"{origin} is not a usable speed model ({type(error).__name__}: {error}); "
+            f"train again with `{TRAIN_COMMAND}`"
+        ) from error
+
+
+def user_models_folder() -> Path:
+    """Return the folder where training writes models: $HETERO_BFS_MODELS or the user's data."""
+    if os.environ.get(MODELS_VARIABLE):
+        return Path(os.environ[MODELS_VARIABLE])
+    import platformdirs
+
+    return platformdirs.user_data_path("hetero_bfs") / "models"
+
+
+def find_model(name: str) -> SpeedModel | None:
+    """Look a model up by its machine's name; the user's own come before those shipped."""
+    return next((model for model in _models(name)), None)
+
+
+def default_model(device_type: str | None) -> SpeedModel:
+    """Return the shipped model of the most similar machine: by type of device (GPU, CPU)."""
+    shipped = list(_shipped())
+    if not shipped:
+        raise ModelError(f"no speed model is installed; make one with `{TRAIN_COMMAND}`")
+    for model in shipped:
+        device = model.about.get("machine", {}).get("device") or {}
+        if device.get("type") == device_type:
+            return model
+    return shipped[0]
+
+
+def _models(name: str) -> Iterator[SpeedModel]:
+    path = user_models_folder() / f"{name}.json"
+    if path.is_file():
+        yield read_model(path.read_text(), str(path))
+    yield from (model for model in _shipped() if model.name == name)
+
+
+def _shipped() -> Iterator[SpeedModel]:
+    try:
+        folder = resources.files("hetero_bfs.models")
+    except ModuleNotFoundError:  # a bare checkout on PYTHONPATH, not installed
+        return
+    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
+        if entry.name.endswith(".json"):
+            yield read_model(entry.read_text(), entry.name)
+
+
+def _known(name: str) -> Strategy:
+    if name not in STRATEGIES:
+        raise ModelError(f"unknown strategy {name!r}; this program has {', '.join(STRATEGIES)}")
+    return STRATEGIES[name]
+
+
+def _kind(key: str) -> DeviceKind:
+    kind = key.split("_", 1)[1]
+    if kind not in ("cpu", "device"):
+        raise ModelError(f"unknown device {key!r}")
+    return kind  # type: ignore[return-value]
+
+
+def _linear_to_json(linear: Linear) -> dict[str, float]:
+    return dict(zip(linear.columns, linear.coefficients, strict=True))
+
+
+def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = None) -> Linear:
+    known = set(SWITCH_COLUMNS) if strategy is None else set(COLUMNS[strategy.direction])
+    unknown = set(data) - known
+    if unknown:
+        raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")
+    return Linear(tuple(data), tuple(float(value) for value in data.values()))

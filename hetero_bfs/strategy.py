@@ -1,0 +1,41 @@
+"""The strategies: every way in which one level can be computed (Zhang et al. 2018, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Direction = Literal["top-down", "bottom-up"]
+DeviceKind = Literal["cpu", "device"]
+"""Where a strategy runs: the host's cores (Numba), or the OpenCL device."""
+
+Form = Literal["queue", "bitmap"]
+"""How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One row of the table: the direction, where it runs, and which variant of the kernel."""
+
+    name: str
+    direction: Direction
+    device_kind: DeviceKind
+    variant: Literal["plain", "cached"]
+    description: str
+
+
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (
+        Strategy("TC", "top-down", "cpu", "plain", "top-down on the CPU, queue frontier"),
+        Strategy("TG", "top-down", "device", "plain", "top-down on the OpenCL device, queue"),
+        Strategy("BC", "bottom-up", "cpu", "plain", "bottom-up on the CPU, bitmap"),
+        Strategy("BG", "bottom-up", "device", "plain", "bottom-up on the OpenCL device, bitmap"),
+        Strategy("BGC", "bottom-up", "device", "cached", "BG with the hubs' bits in local memory"),
+    )
+}
+
+
+def available(has_device: bool) -> list[Strategy]:
+    """List the strategies that can run with or without an OpenCL device."""
+    return [s for s in STRATEGIES.values() if has_device or s.device_kind == "cpu"]

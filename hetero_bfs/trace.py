@@ -1,0 +1,139 @@
+"""What is known before a level and what was measured in it: log line, report row, training row.
+
+The names of `LevelFeatures`' fields are the speed model's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hetero_bfs.files import replacing
+from hetero_bfs.strategy import STRATEGIES, DeviceKind, Form
+
+
+@dataclass(frozen=True)
+class LevelFeatures:
+    """The state before a level, all of it free at run time.
+
+    Edges are stored edges (an undirected edge counts at both ends); `num_vertices` counts the
+    searched range. `device_kind` and `form` say where and how the frontier is stored; before the
+    first level it is nowhere yet (None).
+    """
+
+    level: int
+    frontier_vertices: int
+    frontier_edges: int
+    unvisited_vertices: int
+    unvisited_edges: int
+    num_vertices: int
+    num_edges: int
+    device_kind: DeviceKind | None
+    form: Form
+
+    @property
+    def expected_examined(self) -> float:
+        """Neighbours that bottom-up is expected to look at.
+
+        With p the share of edge ends that are visited, a vertex of degree d looks at
+        (1 - (1 - p)**d) / p neighbours until it meets a visited one; d is taken as the mean
+        degree of the unvisited vertices.
+        """
+        if self.unvisited_vertices == 0 or self.unvisited_edges == 0:
+            return 0.0
+        mean_degree = self.unvisited_edges / self.unvisited_vertices
+        share = 1.0 - self.unvisited_edges / self.num_edges
+        if share <= 0.0:
+            return float(self.unvisited_edges)
+        return float(self.unvisited_vertices * (1.0 - (1.0 - share) ** mean_degree) / share)
+
+    @property
+    def expected_found(self) -> float:
+        """Vertices that the level is expected to reach.
+
+        An unvisited vertex of degree d has a neighbour in the frontier with probability
+        1 - (1 - f)**d, f being the frontier's share of all edge ends.
+        """
+        if self.unvisited_vertices == 0 or self.num_edges == 0:
+            return 0.0
+        mean_degree = self.unvisited_edges / self.unvisited_vertices
+        share = min(self.frontier_edges / self.num_edges, 1.0)
+        return float(self.unvisited_vertices * (1.0 - (1.0 - share) ** mean_degree))
+
+
+@dataclass(frozen=True)
+class LevelTrace:
+    """One level as it was chosen and run.
+
+    Parameters
+    ----------
+    strategy : str
+    seconds : float
+        The level itself, launch and read-back included.
+    transfer_seconds : float
+        Moving the frontier to the other device, and turning a bitmap into a queue.
+    select_seconds : float
+    found_vertices : int
+        Vertices that this level reached; of a directed graph, top-down counts only those that
+        have edges of their own.
+    predicted_seconds : mapping from strategy name to seconds
+        What the selector expected of each candidate, switching included; empty if it predicts
+        nothing.
+    reason : str
+        Why the strategy was chosen, in a few words.
+    """
+
+    features: LevelFeatures
+    strategy: str
+    seconds: float
+    transfer_seconds: float
+    select_seconds: float
+    found_vertices: int
+    predicted_seconds: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """Return one flat record, with a column predicted_<strategy> for every strategy."""
+        record = asdict(self.features)
+        record["expected_examined"] = self.features.expected_examined
+        record["expected_found"] = self.features.expected_found
+        record["strategy"] = self.strategy
+        record["seconds"] = self.seconds
+        record["transfer_seconds"] = self.transfer_seconds
+        record["select_seconds"] = self.select_seconds
+        record["found_vertices"] = self.found_vertices
+        for name in STRATEGIES:
+            record[f"predicted_{name}"] = self.predicted_seconds.get(name, "")
+        record["reason"] = self.reason
+        return record
+
+
+def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write records of equal keys as CSV, all or nothing."""
+    import csv
+
+    records = list(rows)
+    with replacing(path, "w", newline="") as stream:
+        writer = csv.DictWriter(stream, fieldnames=list(records[0]) if records else [])
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def format_levels(traces: Iterable[LevelTrace]) -> str:
+    """Return a table of the levels of one search for a terminal of 100 columns."""
+    lines = [
+        f"{'level':>5} {'frontier':>10} {'its edges':>11} {'unvisited':>10} {'strategy':>8} "
+        f"{'ms':>8} {'move ms':>8} {'pred ms':>8}  why"
+    ]
+    for trace in traces:
+        features = trace.features
+        predicted = trace.predicted_seconds.get(trace.strategy)
+        lines.append(
+            f"{features.level:>5} {features.frontier_vertices:>10} {features.frontier_edges:>11} "
+            f"{features.unvisited_vertices:>10} {trace.strategy:>8} {1e3 * trace.seconds:>8.3f} "
+            f"{1e3 * trace.transfer_seconds:>8.3f} "
+            f"{'' if predicted is None else format(1e3 * predicted, '.3f'):>8}  {trace.reason}"
+        )
+    return "\n".join(lines)
