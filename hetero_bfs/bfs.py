@@ -38,7 +38,7 @@ class Found:
     """Neighbours that bottom-up looked at, where it counts them (BC)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class BFSResult:
     """The outcome of one search, in the caller's vertex ids.
 
@@ -72,6 +72,11 @@ class BFSResult:
         level = np.full(self.parent.size, -1, np.int32)
         levels_from_parents(self.parent, self.root, level)
         return level
+
+    def forget_parents(self) -> None:
+        """Drop the arrays, 12 bytes per vertex, and keep times and traces."""
+        self.parent = np.empty(0, np.int64)
+        self.__dict__.pop("level", None)
 
     @property
     def reached(self) -> int:

@@ -78,11 +78,17 @@ class Engine:
         self.graph = graph if isinstance(graph, SearchGraph) else build_search_graph(graph, order)
         self.notes: list[str] = []
         self.decision_interval = decision_interval
+        started = time.perf_counter()
         self.host, self.accelerator = self._open(device, devices, max_alloc_bytes)
+        uploaded = time.perf_counter()
         self.candidates = available(self.accelerator is not None)
         self.set_selector(selector)
         self._other_parents: npt.NDArray[np.uint32] | None = None
+        if self.accelerator is not None:
+            self.accelerator.build_kernels()
         self._warm_up()
+        self.upload_seconds = uploaded - started
+        self.compile_seconds = time.perf_counter() - uploaded
 
     def __enter__(self) -> Engine:
         return self

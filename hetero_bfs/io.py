@@ -213,7 +213,7 @@ def _read_hbg_header(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int
     """Return directed and the numbers of vertices, stored edges and input edges."""
     num_bytes = os.fstat(handle.fileno()).st_size
     head = handle.read(_HBG_ALIGNMENT_BYTES)
-    if not head.startswith(_HBG_MAGIC[: max(len(head), 1)]):
+    if not head.startswith(_HBG_MAGIC[: len(head)]):
         raise GraphFileError(
             f"{path}: byte 0: {head[:8]!r} is not the mark of an .hbg file, {_HBG_MAGIC!r}; check "
             "the name, or write the file again"

@@ -1,4 +1,4 @@
-"""Host arrays whose address suits a device: page-aligned, so that it can use them in place."""
+"""Host memory: arrays that a device can use in place (page-aligned), and how much is free."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.errors import GraphError
+
 PAGE_BYTES = 4096
+GIB = 2**30
 
 
 def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -27,3 +30,15 @@ def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     copy = aligned_empty(array.size, array.dtype)
     copy[:] = array
     return copy
+
+
+def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
+    """Raise `GraphError` if the host has less free memory than an estimate."""
+    import psutil
+
+    free = psutil.virtual_memory().available
+    if num_bytes > free:
+        raise GraphError(
+            f"{what} needs about {num_bytes / GIB:.1f} GiB of memory, {free / GIB:.1f} GiB are "
+            f"free; {remedy}"
+        )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -332,7 +332,7 @@ def _slow_pairs(path: Path, skipped: int, ids: _Ids) -> _Pairs:
     """Parse line by line after `skipped` lines; raise for the first that is not two ids."""
     columns = array("I"), array("I")
     with opened(path) as handle:
-        text = io.TextIOWrapper(handle, encoding="utf-8-sig", errors="replace")
+        text = io.TextIOWrapper(cast("IO[bytes]", handle), encoding="utf-8-sig", errors="replace")
         for number, line in enumerate(text, 1):
             fields = re.split("[#%]", line, maxsplit=1)[0].split()
             if number <= skipped or not fields:

@@ -229,7 +229,9 @@ def _devices() -> list[Any]:
 def _describe(index: int, device: Any) -> DeviceInfo:
     import pyopencl as cl
 
-    kind = cl.device_type.to_string(device.type & ~cl.device_type.DEFAULT)
+    kinds = cl.device_type
+    named = {"GPU": kinds.GPU, "ACCELERATOR": kinds.ACCELERATOR, "CPU": kinds.CPU}
+    kind = next((name for name, bit in named.items() if device.type & bit), "CUSTOM")
     problem = None
     if REQUIRED_EXTENSION not in device.extensions:
         problem = f"it lacks {REQUIRED_EXTENSION} (64-bit atomics)"

@@ -13,7 +13,7 @@ from hetero_bfs.devices.cpu import CPUSearcher, unpack_counter
 from hetero_bfs.devices.opencl import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph import NO_VERTEX
-from hetero_bfs.memory import aligned_copy
+from hetero_bfs.memory import GIB, aligned_copy
 from hetero_bfs.partition import partition_edges
 from hetero_bfs.strategy import DeviceKind, Strategy
 
@@ -23,7 +23,6 @@ VERTICES_PER_ITEM = 8  # bottom_up's tile over GROUP
 GROUPS_PER_COMPUTE_UNIT = 8
 CACHED_WORDS = 4096  # 16 KiB of local memory: the 131,072 vertices of highest degree
 NUM_COUNTERS = 1024
-GIB = 2**30
 
 
 class OpenCLSearcher:
@@ -52,7 +51,6 @@ class OpenCLSearcher:
         self._check_memory()
         self._upload_graph(max_alloc_bytes or device.info.max_alloc_bytes)
         self._make_state()
-        self._build_kernels()
         self._next_counter = 0
         self._mappings: list[Any] = []
 
@@ -128,7 +126,8 @@ class OpenCLSearcher:
         self._counter = np.zeros(1, np.uint64)
         self._words = words
 
-    def _build_kernels(self) -> None:
+    def build_kernels(self) -> None:
+        """Compile the kernels for this graph's offsets and parts; drivers keep them on disk."""
         options = [
             f"-DGROUP={GROUP}",
             f"-DOFFSET={'ulong' if self._offset_type == np.uint64 else 'uint'}",

@@ -1,0 +1,544 @@
+"""Graph files: what is read is what was written, and every bad file is named with its place."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import struct
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hetero_bfs import io, text_formats
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph import CSRGraph, EdgeList
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+FORMATS = ["g.txt", "g.el", "g.tsv", "g.mtx", "g.sg", "g.hbg", "g.el.gz", "g.TXT.GZ", "g.mtx.gz"]
+MTX = "%%MatrixMarket matrix coordinate"
+
+
+def put(path: Path, content: str | bytes) -> Path:
+    """Write a file, gzipped if its name says so."""
+    raw = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+    return path
+
+
+def pairs(edges: EdgeList | CSRGraph) -> list[tuple[int, int]]:
+    return [(int(u), int(v)) for src, dst in edges.chunks() for u, v in zip(src, dst, strict=True)]
+
+
+def assert_same_lists(actual: CSRGraph, expected: CSRGraph) -> None:
+    np.testing.assert_array_equal(actual.indptr, expected.indptr)
+    np.testing.assert_array_equal(actual.indices, expected.indices)
+    assert actual.directed == expected.directed
+    assert (actual.indptr.dtype, actual.indices.dtype) == (np.int64, np.uint32)
+
+
+def assert_same(actual: CSRGraph, expected: CSRGraph) -> None:
+    assert_same_lists(actual, expected)
+    np.testing.assert_array_equal(actual.input_degree, expected.input_degree)
+    assert actual.num_input_edges == expected.num_input_edges
+
+
+def error_of(path: Path, *parts: str, directed: bool = False) -> None:
+    """Read and expect an error that names the file and contains every part."""
+    with pytest.raises(GraphFileError) as caught:
+        io.read(path, directed)
+    for part in (str(path), *parts):
+        assert part in str(caught.value)
+
+
+def small_graph(directed: bool = False) -> CSRGraph:
+    return CSRGraph.from_edges([0, 1, 3, 3, 3, 2], [1, 3, 0, 0, 3, 5], 7, directed)
+
+
+def serialized(
+    directed: bool,
+    num_vertices: int,
+    lists: list[list[int]],
+    inverse: list[list[int]] | None = None,
+) -> bytes:
+    """Write GAP's .sg by the letter of its format."""
+    raw = struct.pack("<?qq", directed, sum(map(len, lists)), num_vertices)
+    for part in (lists, inverse) if inverse is not None else (lists,):
+        offsets = np.cumsum([0, *map(len, part)])
+        raw += struct.pack(f"<{len(offsets)}q", *offsets)
+        flat = [v for neighbours in part for v in neighbours]
+        raw += struct.pack(f"<{len(flat)}i", *flat)
+    return raw
+
+
+# Round trips
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", FORMATS)
+def test_round_trip(tmp_path: Path, name: str, directed: bool) -> None:
+    graph = small_graph(directed)
+    io.write(graph, tmp_path / name)
+    assert_same_lists(io.load(str(tmp_path / name), directed), graph)
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_round_trip_without_edges(tmp_path: Path, name: str) -> None:
+    graph = CSRGraph.from_edges([], [], 4)
+    io.write(graph, tmp_path / name)
+    assert_same(io.load(tmp_path / name), graph)
+
+
+@pytest.mark.parametrize("name", ["g.el", "g.mtx"])
+def test_text_keeps_loops_and_duplicates_of_an_edge_list(tmp_path: Path, name: str) -> None:
+    edges = EdgeList.from_arrays([2, 2, 1, 1], [0, 0, 1, 2], 5, directed=True)
+    io.write(edges, tmp_path / name)
+    assert pairs(io.read(tmp_path / name, directed=True)) == [(2, 0), (2, 0), (1, 1), (1, 2)]
+
+
+def test_undirected_edge_is_written_once(tmp_path: Path) -> None:
+    both = EdgeList(*np.array([[0, 1, 1, 2], [1, 0, 2, 1]], np.uint32), 3, both_directions=True)
+    for graph in (both, CSRGraph.from_edges([0, 1], [1, 2])):
+        io.write(graph, tmp_path / "g.el")
+        text = (tmp_path / "g.el").read_text()
+        assert "# Nodes: 3 Edges: 2\n" in text
+        assert text.endswith("\n0\t1\n1\t2\n")
+
+
+def test_hbg_and_sg_build_an_edge_list_first(tmp_path: Path) -> None:
+    edges = EdgeList.from_arrays([0, 1, 2], [1, 0, 2], 3)
+    for name in ("g.hbg", "g.sg"):
+        io.write(edges, tmp_path / name)
+        assert_same_lists(io.load(tmp_path / name), CSRGraph.from_edge_source(edges))
+
+
+EDGES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=40)
+
+
+@pytest.mark.parametrize("name", ["g.hbg", "g.sg", "g.el", "g.mtx"])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(edges=EDGES, directed=st.booleans(), isolated=st.integers(0, 3))
+def test_any_graph_round_trips(
+    tmp_path: Path, name: str, edges: list[tuple[int, int]], directed: bool, isolated: int
+) -> None:
+    src, dst = np.array(edges, np.int64).reshape(-1, 2).T
+    graph = CSRGraph.from_edges(src, dst, 13 + isolated, directed)
+    io.write(graph, tmp_path / name)
+    back = io.load(tmp_path / name, directed)
+    assert_same_lists(back, graph)
+    if name == "g.hbg":
+        assert_same(back, graph)
+    if name in ("g.el", "g.mtx"):
+        listed = EdgeList.from_arrays(src, dst, 13 + isolated, directed)
+        io.write(listed, tmp_path / name)
+        assert_same(io.load(tmp_path / name, directed), graph)
+
+
+# Edge lists
+
+
+@pytest.mark.parametrize("name", ["g.txt", "g.el", "g.wel", "g.tsv", "g.txt.gz"])
+def test_comments_crlf_blank_lines_gaps_and_extra_columns(tmp_path: Path, name: str) -> None:
+    text = "# a\r\n% b\r\n\r\n0\t1 7.5\r\n  4 2 \r\n\r\n# c\r\n1 1 # loop\r\n9 0 1 2 3"
+    edges = io.read(put(tmp_path / name, text))
+    assert isinstance(edges, EdgeList)
+    assert pairs(edges) == [(0, 1), (4, 2), (1, 1), (9, 0)]
+    assert (edges.num_vertices, edges.directed, edges.src.dtype) == (10, False, np.uint32)
+
+
+def test_percent_comment_between_edges_and_byte_order_mark(tmp_path: Path) -> None:
+    edges = io.read(put(tmp_path / "g.txt", b"\xef\xbb\xbf# x\n0 1\n% y\n1 2 % z\n"), True)
+    assert pairs(edges) == [(0, 1), (1, 2)]
+    assert edges.directed
+    assert pairs(io.read(put(tmp_path / "h.txt", b"\xef\xbb\xbf0 1\n%\n2 3\n"))) == [(0, 1), (2, 3)]
+
+
+def test_header_gives_isolated_vertices(tmp_path: Path) -> None:
+    edges = io.read(put(tmp_path / "g.txt", "# Nodes: 8 Edges: 1\n0 1\n"))
+    assert (edges.num_vertices, edges.num_input_edges) == (8, 1)
+    edges = io.read(put(tmp_path / "g.txt", "# nodes: 3\n"))
+    assert (edges.num_vertices, edges.num_input_edges) == (3, 0)
+
+
+def test_more_lines_than_the_header_says_are_read(tmp_path: Path) -> None:
+    """Some headers count an undirected edge once that the file lists in both directions."""
+    edges = io.read(put(tmp_path / "g.txt", "# Nodes: 2 Edges: 1\n0 1\n1 0\n"))
+    assert pairs(edges) == [(0, 1), (1, 0)]
+
+
+def test_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_formats, "CHUNK_EDGES", 3)
+    path = put(tmp_path / "g.txt", "".join(f"{i} {i + 1}\n" for i in range(10)))
+    assert pairs(io.read(path)) == [(i, i + 1) for i in range(10)]
+    error_of(put(path, path.read_bytes() + b"5 x\n"), ":11: 'x' is not a vertex id")
+
+
+@pytest.mark.parametrize(
+    "word", ["abc", "1.5", "1.0", "nan", "1e3", "True", "0x1", "1_0", '"1"', "1,2", "9" * 5000, "٣"]
+)
+@pytest.mark.parametrize("row", ["{} 1", "1 {}"])
+def test_non_integer(tmp_path: Path, word: str, row: str) -> None:
+    bad = row.format(word)
+    path = put(tmp_path / "g.txt", f"# x\n0 1\n\n2 3\n{bad}\n")
+    error_of(path, f"{path}:5: {word[:80]!r} is not a vertex id; expected two integers")
+    path = put(tmp_path / "only.txt", f"{bad}\n")
+    error_of(path, f"{path}:1: {word[:80]!r} is not a vertex id")
+
+
+def test_one_column(tmp_path: Path) -> None:
+    error_of(put(tmp_path / "g.txt", "0 1\n7\n"), "g.txt:2: only one column, '7'")
+    error_of(put(tmp_path / "g.el", "1,2\n"), "g.el:1: only one column, '1,2'", "white space")
+
+
+def test_negative_and_large_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "g.txt"
+    error_of(put(path, "0 1\n2 -3\n"), "g.txt:2: vertex id -3; ids start at 0")
+    plenty = SimpleNamespace(available=2**50)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: plenty)
+    assert io.read(put(path, f"0 {2**32 - 3}\n")).num_vertices == 2**32 - 2
+    remedy = "is above 4294967293, the 32-bit limit: renumber the vertices without gaps"
+    for value in (2**32 - 2, 2**32 + 1, 2**63 + 5, 10**30):
+        error_of(put(path, f"0 1\n{value} 1\n"), f"g.txt:2: vertex id {value} {remedy}")
+
+
+def test_ids_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=400))
+    path = tmp_path / "g.txt"
+    assert io.read(put(path, "0 9\n")).num_vertices == 10
+    parts = "vertex id 10 is above 9", "40 bytes per vertex", "renumber the vertices without gaps"
+    error_of(put(path, "0 9\n1 10\n"), "g.txt:2", *parts)
+    error_of(put(path, "#\n# Nodes: 11 Edges: 1\n0 1\n"), "g.txt:2", *parts)
+    error_of(put(tmp_path / "g.mtx", f"{MTX} pattern general\n11 11 0\n"), "g.mtx:2", *parts)
+
+
+def test_header_smaller_than_an_id(tmp_path: Path) -> None:
+    path = put(tmp_path / "g.txt", "# x\n# Nodes: 5 Edges: 2\n0 1\n2 5\n")
+    error_of(path, "g.txt:4: vertex id 5 is above 4", "line 2 says Nodes: 5", "delete it")
+
+
+def test_fewer_lines_than_the_header_says(tmp_path: Path) -> None:
+    path = put(tmp_path / "g.txt", "# Nodes: 5 Edges: 3\n0 1\n2 4\n")
+    error_of(path, "g.txt:1: the header says Edges: 3", "holds 2 edge lines", "truncated")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only\n# comments\n"])
+@pytest.mark.parametrize("name", ["g.txt", "g.txt.gz"])
+def test_empty_file(tmp_path: Path, name: str, text: str) -> None:
+    error_of(put(tmp_path / name, text), "holds no edges", "'# Nodes: V Edges: 0'")
+
+
+# Files that are not what their names say
+
+
+def test_missing_directory_and_unreadable(tmp_path: Path) -> None:
+    error_of(tmp_path / "none.txt", "no such file")
+    error_of(tmp_path / "none.xyz", "no such file")
+    for name in ("d.txt", "d.hbg", "d"):
+        (tmp_path / name).mkdir()
+        error_of(tmp_path / name, "is a directory")
+    error_of(tmp_path / ("x" * 300 + ".txt"), "cannot be read", "name too long")
+
+
+@pytest.mark.parametrize("name", ["g", "g.csv", "g.txt.bz2", "g.sg.gz", "g.hbg.gz", "g.gz"])
+def test_unknown_suffix(tmp_path: Path, name: str) -> None:
+    parts = "unknown ending", ".txt, .el, .tsv", ".mtx, .sg, .hbg"
+    error_of(put(tmp_path / name, "0 1\n"), *parts, ".wel")
+    with pytest.raises(GraphFileError, match="unknown ending") as caught:
+        io.write(small_graph(), tmp_path / name)
+    assert all(part in str(caught.value) for part in parts)
+
+
+@pytest.mark.parametrize("name", ["g.txt.gz", "g.mtx.gz"])
+def test_truncated_and_corrupt_gzip(tmp_path: Path, name: str) -> None:
+    source = np.random.default_rng(1).integers(0, 5000, (50_000, 2))
+    io.write(EdgeList.from_arrays(*source.T, 5000), tmp_path / name)
+    whole = (tmp_path / name).read_bytes()
+    path = tmp_path / ("cut_" + name)
+    for length in (12, len(whole) // 2, len(whole) - 4):
+        path.write_bytes(whole[:length])
+        error_of(path, f"stop at byte {length}", "truncated: fetch it again")
+    middle = len(whole) // 2
+    for damage in (whole[:middle] + b"\xff" * 500 + whole[middle + 500 :], whole[:-8] + bytes(8)):
+        path.write_bytes(damage)
+        error_of(path, "bad gzip data before byte", "fetch it again")
+    path.write_bytes(b"0 1\n")
+    error_of(path, "bad gzip data before byte", "take .gz off its name")
+
+
+def test_binary_garbage(tmp_path: Path) -> None:
+    garbage = np.random.default_rng(2).bytes(300_000)
+    error_of(put(tmp_path / "g.txt", garbage), "g.txt:1: ", "is not a vertex id")
+    error_of(put(tmp_path / "e.txt", b"\x7fELF\2\1\1\0" + garbage), "e.txt:1: ", "binary data")
+    error_of(put(tmp_path / "l.txt", b"#" * 100_000), "l.txt:1: ", "line of over 65536 bytes")
+    error_of(put(tmp_path / "g.mtx", garbage), "g.mtx:1: ", "%%MatrixMarket")
+    error_of(put(tmp_path / "g.sg", garbage), "byte")
+    error_of(put(tmp_path / "g.hbg", garbage), "byte 0", "not the mark of an .hbg file")
+    later = put(tmp_path / "h.txt", b"0 1\n2\0 3\n" + garbage)
+    error_of(later, "h.txt:2: '2\\x00' is not a vertex id")
+    error_of(put(tmp_path / "i.txt", b"\xfe\xed 1\n"), "i.txt:1: ", "is not a vertex id")
+
+
+def test_matrix_market_under_another_name(tmp_path: Path) -> None:
+    path = put(tmp_path / "g.txt", f"{MTX} pattern general\n2 2 1\n1 2\n")
+    error_of(path, "g.txt:1", "rename it to end in .mtx")
+
+
+# Matrix Market
+
+
+@pytest.mark.parametrize("name", ["g.mtx", "g.mtx.gz"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("pattern", ""), ("real", " -1.5e3"), ("integer", " 0"), ("complex", " 1 2")],
+)
+def test_matrix_market_general(tmp_path: Path, name: str, field: str, value: str) -> None:
+    text = f"{MTX} {field} general\r\n% c\r\n\r\n4 4 3\r\n1 2{value}\r\n4 1{value}\n 3 3{value}\n"
+    edges = io.read(put(tmp_path / name, text), directed=True)
+    assert isinstance(edges, EdgeList)
+    assert pairs(edges) == [(0, 1), (3, 0), (2, 2)]
+    assert (edges.num_vertices, edges.directed) == (4, True)
+
+
+@pytest.mark.parametrize("symmetry", ["symmetric", "skew-symmetric", "Hermitian"])
+def test_matrix_market_symmetric(tmp_path: Path, symmetry: str) -> None:
+    path = put(tmp_path / "g.mtx", f"{MTX} real {symmetry}\n3 3 3\n2 1 5\n3 3 1\n3 2 4\n")
+    undirected = io.read(path)
+    assert pairs(undirected) == [(1, 0), (2, 2), (2, 1)]
+    assert not undirected.directed
+    directed = io.read(path, directed=True)
+    assert sorted(pairs(directed)) == [(0, 1), (1, 0), (1, 2), (2, 1), (2, 2)]
+    assert directed.directed
+
+
+@pytest.mark.parametrize(
+    ("body", "parts"),
+    [
+        ("", ["g.mtx:1", "first line is ''", "expected '%%MatrixMarket"]),
+        ("1 2\n", ["g.mtx:1", "'1 2'"]),
+        ("%%MatrixMarket matrix array real general\n2 2\n", ["g.mtx:1", "array", "coordinate"]),
+        (f"{MTX} pattern general\n% c\n", ["g.mtx:3", "size line is ''"]),
+        (f"{MTX} pattern general\n2 2\n", ["g.mtx:2", "'2 2'", "rows columns entries"]),
+        (f"{MTX} pattern general\n2 2 -1\n", ["g.mtx:2", "'2 2 -1'"]),
+        (f"{MTX} pattern general\n2 3 0\n", ["g.mtx:2", "2 x 3", "square"]),
+        (f"{MTX} pattern general\n{10**15} {10**15} 0\n", ["g.mtx:2", "renumber"]),
+        (f"{MTX} pattern general\n2 2 2\n1 2\n", ["g.mtx:2", "says 2 entries", "holds 1"]),
+        (f"{MTX} pattern general\n2 2 1\n1 2\n2 1\n", ["g.mtx:2", "says 1 entries", "holds 2"]),
+        (f"{MTX} pattern general\n%\n2 2 1\n0 1\n", ["g.mtx:4: vertex id 0; ids start at 1"]),
+        (f"{MTX} pattern general\n2 2 1\n1 3\n", ["g.mtx:3: vertex id 3 is above 2", "line 2"]),
+        (f"{MTX} pattern general\n2 2 1\n1 x\n", ["g.mtx:3: 'x' is not a vertex id"]),
+        (f"{MTX} pattern general\n2 2 1\n1\n", ["g.mtx:3: only one column"]),
+    ],
+)
+def test_matrix_market_errors(tmp_path: Path, body: str, parts: list[str]) -> None:
+    error_of(put(tmp_path / "g.mtx", body), *parts)
+
+
+def test_scipy_reads_what_we_write(tmp_path: Path) -> None:
+    from scipy.io import mmread
+
+    for directed in (False, True):
+        graph = small_graph(directed)
+        io.write(graph, tmp_path / "g.mtx")
+        assert_same_lists(CSRGraph.from_scipy(mmread(tmp_path / "g.mtx"), directed), graph)
+
+
+# GAP's .sg
+
+PATH_LISTS = [[1], [0, 2], [1], []]
+
+
+def test_sg_wraps_clean_lists(tmp_path: Path) -> None:
+    graph = io.read(put(tmp_path / "g.sg", serialized(False, 4, PATH_LISTS)))
+    assert isinstance(graph, CSRGraph)
+    assert_same(graph, CSRGraph.from_edges([0, 1], [1, 2], 4))
+
+
+def test_sg_is_written_to_the_letter(tmp_path: Path) -> None:
+    io.write(CSRGraph.from_edges([0, 1], [1, 2], 4), tmp_path / "u.sg")
+    assert (tmp_path / "u.sg").read_bytes() == serialized(False, 4, PATH_LISTS)
+    io.write(CSRGraph.from_edges([0, 2], [1, 1], 3, directed=True), tmp_path / "d.sg")
+    expected = serialized(True, 3, [[1], [], [1]], [[], [0, 2], []])
+    assert (tmp_path / "d.sg").read_bytes() == expected
+
+
+def test_sg_directed_flag_against_the_request(tmp_path: Path) -> None:
+    path = put(tmp_path / "d.sg", serialized(True, 3, [[2, 1], [1], []], [[], [0, 1], [0]]))
+    assert_same(io.load(path, True), CSRGraph.from_edges([0, 0, 1], [1, 2, 1], 3, True))
+    assert_same(io.load(path), CSRGraph.from_edges([0, 0, 1], [1, 2, 1], 3))
+    path = put(tmp_path / "u.sg", serialized(False, 4, PATH_LISTS))
+    both_ways = CSRGraph.from_edges([0, 1, 1, 2], [1, 0, 2, 1], 4, directed=True)
+    assert_same(io.load(path, directed=True), both_ways)
+
+
+def test_sg_with_loops_duplicates_and_disorder(tmp_path: Path) -> None:
+    lists = [[2, 1, 1], [0, 1, 0], [0]]
+    graph = io.load(put(tmp_path / "g.sg", serialized(False, 3, lists)))
+    assert_same(graph, CSRGraph.from_edges([0, 0, 0, 1], [2, 1, 1, 1], 3))
+
+
+def test_sg_errors(tmp_path: Path) -> None:
+    path, good = tmp_path / "g.sg", serialized(False, 4, PATH_LISTS)
+    error_of(put(path, b""), "0 bytes", "17")
+    error_of(
+        put(path, good[:-1]), f"ends at byte {len(good) - 1}", f"{len(good)} bytes", "truncated"
+    )
+    error_of(put(path, good + b"x"), f"ends at byte {len(good) + 1}", "too long")
+    error_of(put(path, serialized(True, 4, PATH_LISTS)), "truncated")
+    error_of(put(path, b"\x02" + good[1:]), "byte 0", "directed = 2")
+    error_of(put(path, good[:9] + struct.pack("<q", -1) + good[17:]), "-1 vertices")
+    bad = bytearray(good)
+    bad[17 + 16 : 17 + 24] = struct.pack("<q", 0)
+    error_of(put(path, bytes(bad)), f"byte {17 + 16}", "offset 2 is 0", "rise from 0 to 4")
+    for value in (4, -1):
+        bad = bytearray(good)
+        bad[-8:-4] = struct.pack("<i", value)
+        error_of(put(path, bytes(bad)), f"byte {len(good) - 8}: neighbour", "not below 4")
+    cycle = serialized(False, 3, [[1], [2], [0]])
+    error_of(put(path, cycle), "marked as undirected", "lacks its reverse")
+
+
+def test_sg_refuses_ids_beyond_31_bits(tmp_path: Path) -> None:
+    indptr = np.broadcast_to(np.int64(0), 2**31 + 2)
+    huge = CSRGraph(indptr, np.empty(0, np.uint32), False, 0, np.empty(0, np.uint32))
+    with pytest.raises(GraphFileError, match=r"2147483649 vertices; \.sg has 31-bit ids.*\.hbg"):
+        io.write(huge, tmp_path / "g.sg")
+    assert os.listdir(tmp_path) == []
+
+
+# Our .hbg
+
+
+def test_hbg_maps_aligned_read_only_sections(tmp_path: Path) -> None:
+    io.write(small_graph(), tmp_path / "g.hbg")
+    graph = io.load(tmp_path / "g.hbg")
+    assert_same(graph, small_graph())
+    for array in (graph.indptr, graph.indices, graph.input_degree):
+        assert not array.flags.writeable
+        assert not array.flags.owndata
+        assert array.ctypes.data % 64 == 0
+        base = array
+        while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+            base = base.base
+        assert isinstance(base, np.memmap)
+        assert type(array) is np.ndarray
+
+
+def test_hbg_written_over_itself(tmp_path: Path) -> None:
+    path = tmp_path / "g.hbg"
+    io.write(small_graph(), path)
+    mapped = io.load(path)
+    io.write(mapped, path)
+    assert_same(mapped, small_graph())
+    assert_same(io.load(path), small_graph())
+
+
+def test_hbg_directed_flag_against_the_request(tmp_path: Path) -> None:
+    io.write(CSRGraph.from_edges([0, 0, 2], [1, 1, 2], 4), tmp_path / "u.hbg")
+    both_ways = CSRGraph.from_edges([0, 0, 1, 1, 2], [1, 1, 0, 0, 2], 4, directed=True)
+    assert_same(io.load(tmp_path / "u.hbg", directed=True), both_ways)
+    io.write(CSRGraph.from_edges([0, 2], [1, 1], 4, directed=True), tmp_path / "d.hbg")
+    assert_same(io.load(tmp_path / "d.hbg"), CSRGraph.from_edges([0, 2], [1, 1], 4))
+
+
+def test_hbg_errors(tmp_path: Path) -> None:
+    path = tmp_path / "g.hbg"
+    io.write(small_graph(), path)
+    good = path.read_bytes()
+    error_of(put(path, b""), "ends at byte 0", "64 bytes", "truncated")
+    error_of(put(path, good[:20]), "ends at byte 20", "64 bytes", "truncated")
+    error_of(put(path, good[:-1]), f"ends at byte {len(good) - 1}", f"{len(good)} bytes")
+    error_of(put(path, good + b"x"), "too long")
+    error_of(put(path, good.replace(b"\r\n", b"\n")), "byte 0", "not the mark of an .hbg file")
+    newer = good[:8] + struct.pack("<I", 2) + good[12:]
+    error_of(put(path, newer), "byte 8", "version 2", "reads version 1", "update hetero_bfs")
+    error_of(put(path, good[:12] + b"\x02" + good[13:]), "byte 12", "flags 0x2")
+    error_of(put(path, good[:16] + b"\xff" * 8 + good[24:]), f"{2**64 - 1} vertices")
+    error_of(put(path, good[:64] + b"\x01" + good[65:]), "byte 64", "indptr runs from 1")
+
+
+# Writing
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / name).write_text("precious")
+
+    def fail(graph: object, handle: object) -> None:
+        handle.write(b"half")  # type: ignore[attr-defined]
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(io, "_WRITERS", dict.fromkeys(io._WRITERS, fail))
+    with pytest.raises(GraphFileError, match="cannot be written: No space left") as caught:
+        io.write(small_graph(), tmp_path / name)
+    assert str(tmp_path / name) in str(caught.value)
+    assert (tmp_path / name).read_text() == "precious"
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_write_into_nowhere(tmp_path: Path) -> None:
+    with pytest.raises(GraphFileError, match=r"none/g\.el: cannot be written: No such file"):
+        io.write(small_graph(), tmp_path / "none" / "g.el")
+    (tmp_path / "d.el").mkdir()
+    with pytest.raises(GraphFileError, match=re.escape("d.el: cannot be written")):
+        io.write(small_graph(), tmp_path / "d.el")
+    assert os.listdir(tmp_path) == ["d.el"]
+
+
+def test_write_replaces_and_gzip_is_reproducible(tmp_path: Path) -> None:
+    path = put(tmp_path / "g.el.gz", "old")
+    io.write(small_graph(), path)
+    first = path.read_bytes()
+    io.write(small_graph(), path)
+    assert path.read_bytes() == first
+    assert gzip.decompress(first).startswith(b"# Undirected graph\n# Nodes: 7 Edges: 4\n")
+
+
+def test_import_is_light() -> None:
+    """The package's own __init__ is left out: it may import what it likes."""
+    import subprocess
+
+    code = f"""
+import sys, types
+package = types.ModuleType("hetero_bfs")
+package.__path__ = [{str(Path(io.__file__).parent)!r}]
+sys.modules["hetero_bfs"] = package
+import hetero_bfs.io
+print([m for m in ("pandas", "scipy", "psutil", "numba", "gzip") if m in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# Real graphs: the table in shared/data/README.md
+
+
+@pytest.mark.parametrize(
+    ("name", "vertices", "lines", "edges", "max_degree"),
+    [
+        ("moscow-roads", 411_992, 451_135, 450_919, 6),
+        ("dblp-2010", 326_186, 1_615_400, 807_700, 238),
+        ("cnr-2000", 325_557, 3_216_152, 2_738_969, 18_236),
+        ("soc-Slashdot0902", 82_168, 948_464, 504_230, 2_552),
+        ("email-Enron", 36_692, 367_662, 183_831, 1_383),
+        ("p2p-Gnutella31", 62_586, 147_892, 147_892, 95),
+    ],
+)
+def test_real_graph(name: str, vertices: int, lines: int, edges: int, max_degree: int) -> None:
+    path = DATA / f"{name}.txt.gz"
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    listed = io.read(path)
+    assert (listed.num_vertices, listed.num_input_edges) == (vertices, lines)
+    graph = CSRGraph.from_edge_source(listed)
+    assert graph.num_stored_edges == 2 * edges
+    assert int(graph.degree().max()) == max_degree
