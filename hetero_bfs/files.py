@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,22 +13,25 @@ from hetero_bfs.errors import HeteroBFSError
 
 
 @contextmanager
-def replacing(path: Path, mode: str = "w", **options: Any) -> Iterator[IO[Any]]:
+def replacing(
+    path: Path, mode: str = "w", error_class: type[HeteroBFSError] = HeteroBFSError, **options: Any
+) -> Iterator[IO[Any]]:
     """Open a temporary file beside `path` for writing; it takes the name when all went well.
+
+    `mode` is "w" or "wb"; `options` go to `open`.
 
     Raises
     ------
-    HeteroBFSError
-        The folder does not exist or cannot be written to.
+    error_class
+        The system cannot write: no such folder, no permission, a full disk. What was at `path`
+        is untouched.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with open(temporary, mode, **options) as stream:
+        with open(temporary, mode.replace("w", "x"), **options) as stream:
             yield stream
         os.replace(temporary, path)
     except OSError as error:
-        raise HeteroBFSError(
-            f"cannot write {path}: {error.strerror or error}; nothing was changed there"
-        ) from error
+        raise error_class(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)

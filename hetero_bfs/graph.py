@@ -71,7 +71,6 @@ class EdgeList:
     dst: VertexArray
     num_vertices: int
     directed: bool = False
-    both_directions: bool = False
 
     @classmethod
     def from_arrays(
@@ -117,6 +116,11 @@ class EdgeList:
     def num_input_edges(self) -> int:
         """Number of edges, self-loops and duplicates included."""
         return int(self.src.size)
+
+    @property
+    def both_directions(self) -> bool:
+        """False: an undirected edge is listed once."""
+        return False
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in order as (src, dst) views of at most `size` edges."""
@@ -244,7 +248,10 @@ class _Reversed:
 
     graph: CSRGraph
     directed: bool = True
-    both_directions: bool = False
+
+    @property
+    def both_directions(self) -> bool:
+        return False
 
     @property
     def num_vertices(self) -> int:

@@ -19,10 +19,8 @@ vertices, int64 offsets, int32 neighbours, and if directed the last two again fo
 from __future__ import annotations
 
 import os
-import secrets
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +29,7 @@ import numpy as np
 
 from hetero_bfs import text_formats
 from hetero_bfs.errors import GraphFileError
+from hetero_bfs.files import replacing
 from hetero_bfs.graph import MAX_VERTICES, CSRGraph, EdgeList, OffsetArray, VertexArray
 
 if TYPE_CHECKING:
@@ -100,8 +99,14 @@ def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
             f"{path}: {graph.num_vertices} vertices; .sg has 31-bit ids and holds up to "
             f"{_SG_MAX_VERTICES}: write .hbg"
         )
-    with _replacing(path) as handle:
-        _WRITERS[suffix](graph, handle)
+    with replacing(path, "wb", GraphFileError) as stream:
+        if path.suffix.lower() == ".gz":
+            import gzip
+
+            with gzip.GzipFile("", "wb", 6, stream, mtime=0) as handle:
+                _WRITERS[suffix](graph, handle)
+        else:
+            _WRITERS[suffix](graph, stream)
 
 
 def _suffix(path: Path, known: list[str], reading: bool) -> str:
@@ -116,26 +121,6 @@ def _suffix(path: Path, known: list[str], reading: bool) -> str:
         f"{path}: unknown ending {suffix + '.gz' * zipped!r}; known are {', '.join(known)}, "
         "all but .sg and .hbg also with .gz: rename or convert the file"
     )
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BufferedIOBase]:
-    """Open a temporary file beside `path` that takes its name on success and else goes."""
-    import gzip
-
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(temporary, "xb") as raw:
-            if path.suffix.lower() == ".gz":
-                with gzip.GzipFile("", "wb", 6, raw, mtime=0) as handle:
-                    yield handle
-            else:
-                yield raw
-        os.replace(temporary, path)
-    except OSError as error:
-        raise GraphFileError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _read_serialized(path: Path, directed: bool) -> CSRGraph:

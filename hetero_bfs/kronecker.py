@@ -45,7 +45,6 @@ class KroneckerEdges:
     seed1: int = 2
     seed2: int = 3
     directed: bool = False
-    both_directions: bool = False
 
     def __post_init__(self) -> None:
         check_scale(self.scale, self.edgefactor)
@@ -59,6 +58,11 @@ class KroneckerEdges:
     def num_input_edges(self) -> int:
         """Edgefactor times the number of vertices."""
         return self.edgefactor << self.scale
+
+    @property
+    def both_directions(self) -> bool:
+        """False: every edge is drawn once."""
+        return False
 
     def range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray]:
         """Generate edges [start, stop) as two uint32 arrays of shape (stop - start,)."""
@@ -101,7 +105,6 @@ class RMATEdges:
     edgefactor: int = 16
     seed: int = 1
     directed: bool = False
-    both_directions: bool = False
 
     def __post_init__(self) -> None:
         check_scale(self.scale, self.edgefactor)
@@ -118,6 +121,11 @@ class RMATEdges:
     def num_input_edges(self) -> int:
         """Edgefactor times the number of vertices."""
         return self.edgefactor << self.scale
+
+    @property
+    def both_directions(self) -> bool:
+        """False: every edge is drawn once."""
+        return False
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in index order; see `EdgeSource.chunks`."""

@@ -70,19 +70,22 @@ class _Head(NamedTuple):
 def read_edge_list(path: Path, directed: bool) -> EdgeList:
     """Read lines of two vertex ids: the format of SNAP and of GAP's .el and .wel.
 
-    Lines that begin with `#` or `%` are comments, columns after the second are ignored. A header
-    `# Nodes: V Edges: E` gives the number of vertices and the least number of edge lines;
-    without it the largest id gives the former. Ids that no line names are isolated vertices.
+    Lines that begin with `#` or `%` are comments, columns after the second are ignored. There are
+    as many vertices as the largest id asks for, or as a header `# Nodes: V Edges: E` says if that
+    is more: V is a minimum, since the files of SNAP have gaps in their ids and count used ones
+    only. E is the least number of edge lines. Ids that no line names are isolated vertices.
 
     Raises
     ------
     GraphFileError
-        Lines that are not two ids, ids above the header's V, the 32-bit limit or this machine's
-        memory, fewer lines than E, nothing in the file; damaged gzip data.
+        Lines that are not two ids, ids or a V above the 32-bit limit or this machine's memory,
+        fewer lines than E, nothing in the file; damaged gzip data.
     """
     with opened(path) as handle:
         head = _read_head(handle, path)
-        ids = _ids_of_edge_list(path, head)
+        ids = _ids_that_fit()
+        if head.num_vertices:
+            ids.check(head.num_vertices - 1, f"{path}:{head.vertices_line}")
         pairs = _fast_pairs(handle, "#", ids)
     if pairs is None:
         pairs = _slow_pairs(path, head.lines, ids)
@@ -97,9 +100,9 @@ def read_edge_list(path: Path, directed: bool) -> EdgeList:
             f"{path}: holds no edges after {head.lines} lines; write 'source target' lines, or a "
             "header '# Nodes: V Edges: 0' for a graph without edges"
         )
-    num_vertices = head.num_vertices
-    if num_vertices is None:
-        num_vertices = int(max(pairs.src.max(), pairs.dst.max())) + 1
+    num_vertices = head.num_vertices or 0
+    if num_lines > 0:
+        num_vertices = max(num_vertices, int(max(pairs.src.max(), pairs.dst.max())) + 1)
     return EdgeList(pairs.src, pairs.dst, num_vertices, directed)
 
 
@@ -231,19 +234,6 @@ def _read_head(handle: io.BufferedIOBase, path: Path) -> _Head:
     num_vertices, vertices_line = found.get("nodes", (None, 0))
     num_edges, edges_line = found.get("edges", (None, 0))
     return _Head(len(lines), num_vertices, num_edges, vertices_line, edges_line)
-
-
-def _ids_of_edge_list(path: Path, head: _Head) -> _Ids:
-    if head.num_vertices is None:
-        return _ids_that_fit()
-    where = f"{path}:{head.vertices_line}"
-    if head.num_vertices > 0:
-        _ids_that_fit().check(head.num_vertices - 1, where)
-    remedy = (
-        f"for line {head.vertices_line} says Nodes: {head.num_vertices}; correct that line, or "
-        "delete it so that the largest id counts"
-    )
-    return _Ids(0, head.num_vertices - 1, remedy)
 
 
 def _ids_that_fit() -> _Ids:

@@ -139,9 +139,12 @@ class CPUSearcher:
 
 
 def counter_edge_bits(graph: SearchGraph) -> int:
-    """Bits of the packed counter that hold edges; the rest hold vertices."""
-    edge_bits = max(int(graph.graph.num_stored_edges).bit_length(), 1)
-    assert edge_bits + graph.num_searched.bit_length() <= 64, "2**64 vertex-edge pairs"
+    """Bits of the packed counter that hold edges; the rest hold vertices.
+
+    40 unless the graph is too large for that, so that most graphs share one compiled kernel.
+    """
+    edge_bits = min(40, 64 - graph.num_searched.bit_length())
+    assert graph.graph.num_stored_edges < 1 << edge_bits, "more edges than any memory holds"
     return edge_bits
 
 

@@ -23,6 +23,10 @@ NO_RUNTIME = (
 REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
 
 
+VARIES = object()
+"""Stands for a kernel argument that is given at each launch."""
+
+
 @dataclass(frozen=True)
 class DeviceInfo:
     """What one OpenCL device says of itself; sizes in bytes."""
@@ -170,28 +174,47 @@ class OpenCLDevice:
         return result
 
     def map(self, buffer: Any, array: npt.NDArray[Any]) -> Any:
-        """Let the host see a shared buffer; returns the mapping to release again."""
+        """Let the host see a shared buffer once `finish` returns; gives the mapping to release."""
         access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
         with driver_errors(f"mapping memory of {self.info.name}"):
             mapped, _ = self._cl.enqueue_map_buffer(
-                self.queue, buffer, access, 0, array.size, array.dtype
+                self.queue, buffer, access, 0, array.size, array.dtype, is_blocking=False
             )
         return mapped
 
-    def launch(self, kernel: Any, global_size: int, group_size: int | None) -> None:
-        """Queue a kernel whose arguments are set."""
-        with driver_errors(f"running {kernel.function_name} on {self.info.name}"):
-            self._cl.enqueue_nd_range_kernel(
-                self.queue,
-                kernel,
-                (global_size,),
-                None if group_size is None else (group_size,),
-            )
+    def bind(self, program: Any, name: str, *arguments: Any) -> BoundKernel:
+        """Make a kernel object of its own with these arguments; `VARIES` marks those to come."""
+        kernel = self._cl.Kernel(program, name)
+        with driver_errors(f"setting arguments of {name} on {self.info.name}"):
+            for position, argument in enumerate(arguments):
+                if argument is not VARIES:
+                    kernel.set_arg(position, argument)
+        varying = [i for i, argument in enumerate(arguments) if argument is VARIES]
+        return BoundKernel(self, kernel, varying)
 
     def finish(self) -> None:
         """Wait until all queued work is done."""
         with driver_errors(f"waiting for {self.info.name}"):
             self.queue.finish()
+
+
+class BoundKernel:
+    """A kernel whose arguments are set but for a few: a launch costs only those."""
+
+    def __init__(self, device: OpenCLDevice, kernel: Any, varying: list[int]) -> None:
+        self._device = device
+        self._kernel = kernel
+        self._varying = varying
+
+    def launch(self, global_size: int, group_size: int, *arguments: Any) -> None:
+        """Queue the kernel with the varying arguments, NumPy scalars, in their order."""
+        device, kernel = self._device, self._kernel
+        with driver_errors(f"running {kernel.function_name} on {device.info.name}"):
+            for position, argument in zip(self._varying, arguments, strict=True):
+                kernel.set_arg(position, argument)
+            device._cl.enqueue_nd_range_kernel(
+                device.queue, kernel, (global_size,), (group_size,)
+            )
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hetero_bfs.bfs import Found, Frontier
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.cpu import CPUSearcher, unpack_counter
-from hetero_bfs.devices.opencl import OpenCLDevice
+from hetero_bfs.devices.opencl import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph import NO_VERTEX
 from hetero_bfs.memory import GIB, aligned_copy
@@ -133,59 +133,71 @@ class OpenCLSearcher:
             f"-DOFFSET={'ulong' if self._offset_type == np.uint64 else 'uint'}",
             f"-DEDGE_BITS={self.edge_bits}",
             f"-DNUM_PARTS={len(self.partition.parts)}",
-            f"-DPART_SHIFT={self.partition.shift}",
+            # One part needs no shift: leave it out, and graphs share a compiled program.
+            f"-DPART_SHIFT={self.partition.shift if len(self.partition.parts) > 1 else 0}",
         ]
         if self.graph.graph.directed:
             options.append("-DDIRECTED")
-        plain = self.device.build([*options, "-DCACHED_WORDS=0"])
-        cached = self.device.build([*options, f"-DCACHED_WORDS={CACHED_WORDS}"])
-        self._start_kernel = plain.start
-        self._to_queue_kernel = plain.bitmap_to_queue
-        self._scatter_kernel = plain.scatter_parents
-        self._top_down_kernel = plain.top_down
-        self._bottom_up_kernels = {"plain": plain.bottom_up, "cached": cached.bottom_up}
+        self._bind_kernels(
+            self.device.build([*options, "-DCACHED_WORDS=0"]),
+            self.device.build([*options, f"-DCACHED_WORDS={CACHED_WORDS}"]),
+        )
+
+    def _bind_kernels(self, plain: Any, cached: Any) -> None:
+        """Set the arguments once for every pair of visited bitmap and queue in use."""
+        bind = self.device.bind
+        n, words = np.uint32(self.graph.num_searched), np.uint32(self._words)
+        counters = (self._counters, VARIES)
+        self._start: dict[tuple[int, int], BoundKernel] = {}
+        self._convert: dict[tuple[int, int], BoundKernel] = {}
+        self._push: dict[tuple[int, int], BoundKernel] = {}
+        self._pull: dict[tuple[str, int], BoundKernel] = {}
+        for v in range(2):
+            visited, other = self._visited[v], self._visited[1 - v]
+            for q in range(2):
+                queue = (self._queue[q], self._offsets[q])
+                following = (self._queue[1 - q], self._offsets[1 - q])
+                self._start[v, q] = bind(
+                    plain, "start", n, words, VARIES, self._parent, visited, *queue,
+                    self._counters, np.uint32(NUM_COUNTERS),
+                )  # fmt: skip
+                self._convert[v, q] = bind(
+                    plain, "bitmap_to_queue", words, visited, other, self._degree, *counters,
+                    *queue,
+                )  # fmt: skip
+                self._push[v, q] = bind(
+                    plain, "top_down", VARIES, VARIES, *queue, self._indptr, self._degree,
+                    visited, self._parent, *counters, *following, *self._forward_parts,
+                )  # fmt: skip
+            for variant, program in (("plain", plain), ("cached", cached)):
+                self._pull[variant, v] = bind(
+                    program, "bottom_up", n, words, self._first, self._backward_indptr,
+                    self._degree, visited, other, self._parent, *counters,
+                    *self._backward_parts,
+                )  # fmt: skip
+        self._scatter = bind(
+            plain, "scatter_parents", VARIES, self._queue[0], self._queue[1], self._parent
+        )
 
     # One search.
 
     def start(self, root: int, frontier: Frontier) -> None:
         """Forget the last search and make `root` (a new id) the frontier."""
-        self._start(root, frontier)
+        self.acquire()
+        self._next_counter = 0
+        groups = min(-(-self.graph.num_searched // GROUP), 4 * self._resident_groups())
+        kernel = self._start[frontier.visited_index, frontier.queue_index]
+        kernel.launch(groups * GROUP, GROUP, np.uint32(root))
 
     def clear(self, frontier: Frontier) -> None:
         """Forget the last search."""
-        self._start(NO_VERTEX, frontier)
-
-    def _start(self, root: int, frontier: Frontier) -> None:
-        self.acquire()
-        self._next_counter = 0
-        self._start_kernel.set_args(
-            np.uint32(self.graph.num_searched),
-            np.uint32(self._words),
-            np.uint32(root),
-            self._parent,
-            self._visited[frontier.visited_index],
-            self._queue[frontier.queue_index],
-            self._offsets[frontier.queue_index],
-            self._counters,
-            np.uint32(NUM_COUNTERS),
-        )
-        groups = min(-(-self.graph.num_searched // GROUP), 4 * self._resident_groups())
-        self.device.launch(self._start_kernel, max(groups, 1) * GROUP, GROUP)
+        self.start(NO_VERTEX, frontier)
 
     def to_queue(self, frontier: Frontier) -> None:
         """Turn a frontier that bottom-up left as a bitmap into a queue."""
         slot = self._counter_slot()
-        self._to_queue_kernel.set_args(
-            np.uint32(self._words),
-            self._visited[frontier.visited_index],
-            self._visited[1 - frontier.visited_index],
-            self._degree,
-            self._counters,
-            slot,
-            self._queue[frontier.queue_index],
-            self._offsets[frontier.queue_index],
-        )
-        self.device.launch(self._to_queue_kernel, -(-self._words // GROUP) * GROUP, GROUP)
+        kernel = self._convert[frontier.visited_index, frontier.queue_index]
+        kernel.launch(-(-self._words // GROUP) * GROUP, GROUP, slot)
         found = self._read_counter(slot)
         frontier.form, frontier.vertices, frontier.edges = "queue", found.vertices, found.edges
 
@@ -203,52 +215,22 @@ class OpenCLSearcher:
         return found
 
     def _top_down(self, frontier: Frontier) -> Found:
-        this, following = frontier.queue_index, 1 - frontier.queue_index
         slot = self._counter_slot()
-        self._top_down_kernel.set_args(
-            np.uint32(frontier.vertices),
-            self._offset(frontier.edges),
-            self._queue[this],
-            self._offsets[this],
-            self._indptr,
-            self._degree,
-            self._visited[frontier.visited_index],
-            self._parent,
-            self._counters,
-            slot,
-            self._queue[following],
-            self._offsets[following],
-            *self._forward_parts,
-        )
         groups = -(-frontier.edges // (GROUP * EDGES_PER_ITEM))
-        self.device.launch(self._top_down_kernel, groups * GROUP, GROUP)
+        edges = np.dtype(self._offset_type).type(frontier.edges)
+        kernel = self._push[frontier.visited_index, frontier.queue_index]
+        kernel.launch(groups * GROUP, GROUP, np.uint32(frontier.vertices), edges, slot)
         return self._read_counter(slot)
 
     def _bottom_up(self, variant: str, frontier: Frontier) -> Found:
         slot = self._counter_slot()
-        kernel = self._bottom_up_kernels[variant]
-        kernel.set_args(
-            np.uint32(self.graph.num_searched),
-            np.uint32(self._words),
-            self._first,
-            self._backward_indptr,
-            self._degree,
-            self._visited[frontier.visited_index],
-            self._visited[1 - frontier.visited_index],
-            self._parent,
-            self._counters,
-            slot,
-            *self._backward_parts,
-        )
         tiles = -(-self.graph.num_searched // (GROUP * VERTICES_PER_ITEM))
-        self.device.launch(kernel, min(tiles, self._resident_groups()) * GROUP, GROUP)
+        kernel = self._pull[variant, frontier.visited_index]
+        kernel.launch(min(tiles, self._resident_groups()) * GROUP, GROUP, slot)
         return self._read_counter(slot)
 
     def _resident_groups(self) -> int:
         return GROUPS_PER_COMPUTE_UNIT * self.device.info.compute_units
-
-    def _offset(self, value: int) -> Any:
-        return np.dtype(self._offset_type).type(value)
 
     def _counter_slot(self) -> np.uint32:
         if self._next_counter == NUM_COUNTERS:
@@ -277,6 +259,7 @@ class OpenCLSearcher:
         buffers = [self._parent, *self._visited, *self._queue, *self._offsets]
         arrays = [host.parent, *host.visited, *host.queue, *host.offsets]
         self._mappings = [self.device.map(b, a) for b, a in zip(buffers, arrays, strict=True)]
+        self.device.finish()
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
         """Take the frontier over from the host."""
@@ -311,11 +294,8 @@ class OpenCLSearcher:
         """Take over parents that the host found, by way of the queues' memory."""
         self.device.write(self._queue[0], vertices)
         self.device.write(self._queue[1], parents)
-        self._scatter_kernel.set_args(
-            np.uint32(vertices.size), self._queue[0], self._queue[1], self._parent
-        )
         groups = min(-(-vertices.size // GROUP), self._resident_groups())
-        self.device.launch(self._scatter_kernel, groups * GROUP, GROUP)
+        self._scatter.launch(groups * GROUP, GROUP, np.uint32(vertices.size))
         self.device.finish()
 
     def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:

@@ -18,7 +18,13 @@ N = -1  # unreached, short for tables
 
 @dataclass(frozen=True)
 class SmallChunks(EdgeList):
-    """An edge list that comes three edges at a time."""
+    """An edge list that comes three edges at a time, and perhaps every edge both ways."""
+
+    twice: bool = False
+
+    @property
+    def both_directions(self):
+        return self.twice
 
     def chunks(self, size=3):
         return super().chunks(size)

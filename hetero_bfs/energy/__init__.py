@@ -1,0 +1,37 @@
+"""Energy of searches: NVML, RAPL, hwmon and the log of an external power meter.
+
+Every meter belongs to one domain: "cpu" (processor packages and their memory), "device" (the
+OpenCL device's board) or "system" (the whole machine: psys, or a meter at the wall). Domains are
+never added up: the system contains the other two. What is not measured is an `Unmeasured` with
+its reason, never 0.
+
+`meters` has the types and the sensor, `power_log` the external meter, `discover` what finds this
+machine's meters, `report` the measurement itself.
+"""
+
+from hetero_bfs.energy.discover import find_meters
+from hetero_bfs.energy.meters import (
+    DOMAINS,
+    Domain,
+    Meter,
+    MeterError,
+    SensorMeter,
+    Unmeasured,
+)
+from hetero_bfs.energy.power_log import PowerLog
+from hetero_bfs.energy.report import EnergyReport, MeterReading, format_report, measure
+
+__all__ = [
+    "DOMAINS",
+    "Domain",
+    "EnergyReport",
+    "Meter",
+    "MeterError",
+    "MeterReading",
+    "PowerLog",
+    "SensorMeter",
+    "Unmeasured",
+    "find_meters",
+    "format_report",
+    "measure",
+]

@@ -1,0 +1,220 @@
+"""Finding what measures this machine: RAPL through powercap, then NVML or hwmon for the device."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hetero_bfs.energy.meters import (
+    POWER_POLL_SECONDS,
+    Domain,
+    Meter,
+    MeterError,
+    SensorMeter,
+    Unmeasured,
+)
+from hetero_bfs.energy.power_log import PowerLog
+
+GPU_DRIVERS = {"amdgpu": ("amd", "radeon", "gfx"), "i915": ("arc(tm)",), "xe": ("arc(tm)",)}
+"""hwmon names of GPU drivers; the name of an OpenCL device it drives holds one of the words."""
+
+_T = TypeVar("_T")
+
+
+def find_meters(
+    device_name: str | None,
+    device_pci: str | None = None,
+    power_log: Path | None = None,
+    sysfs: Path = Path("/sys"),
+) -> tuple[list[Meter], list[Unmeasured]]:
+    """Find what measures this machine and its OpenCL device.
+
+    Parameters
+    ----------
+    device_name : str or None
+        The OpenCL device's name; None if the device is this CPU.
+    device_pci : str or None
+        Its PCI address, such as "0000:3b:00.0"; without it the name must fit one device only.
+    power_log : Path or None
+        The log of an external meter; it must exist and may grow.
+    sysfs : Path
+
+    Raises
+    ------
+    MeterError
+        A power log or a PCI address that cannot be understood.
+    """
+    found = [*_rapl(sysfs / "class" / "powercap"), _device(device_name, device_pci, sysfs)]
+    if power_log is not None:  # last: its `stop` may wait, which no other meter should count
+        found.append(PowerLog(power_log))
+    if not any(meter.domain == "system" for meter in found):
+        reason = f"absent: no power log given and no psys zone under {sysfs}/class/powercap"
+        found.append(Unmeasured("whole system", "system", reason))
+    unmeasured = [meter for meter in found if isinstance(meter, Unmeasured)]
+    return [meter for meter in found if not isinstance(meter, Unmeasured)], unmeasured
+
+
+def _rapl(powercap: Path) -> list[Meter | Unmeasured]:
+    """Packages and their memory; cores and graphics are inside a package, psys around it."""
+    nested = powercap.glob("intel-rapl:*/intel-rapl:*")
+    zones = {zone.name: zone for zone in (*nested, *powercap.glob("intel-rapl:*"))}
+    found: list[Meter | Unmeasured] = []
+    for key in sorted(zones, key=lambda key: [int(part) for part in key.split(":")[1:]]):
+        label = _label(zones[key])
+        is_memory = label == "dram" and key.count(":") == 2
+        if is_memory:
+            label = f"{_label(zones[key.rpartition(':')[0]])} dram"
+        if is_memory or label.startswith(("package", "psys")):
+            domain: Domain = "system" if label.startswith("psys") else "cpu"
+            found.append(_rapl_meter(f"RAPL {label}", domain, zones[key]))
+    if not any(meter.domain == "cpu" for meter in found):
+        found.append(Unmeasured("RAPL", "cpu", f"absent: no intel-rapl zone under {powercap}"))
+    return found
+
+
+def _rapl_meter(name: str, domain: Domain, zone: Path) -> Meter | Unmeasured:
+    try:
+        range_joules = _micro(zone / "max_energy_range_uj")
+        read = partial(_micro, zone / "energy_uj")
+        read()
+    except MeterError as error:
+        return Unmeasured(name, domain, str(error))
+    return SensorMeter(name, domain, read, 0.01, range_joules)
+
+
+def _label(folder: Path) -> str:
+    try:
+        return (folder / "name").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _micro(path: Path) -> float:
+    """Read a number of micro-units from sysfs."""
+    try:
+        return int(path.read_text()) / 1e6
+    except PermissionError as error:
+        raise MeterError(
+            f"permission: {path} is readable by root only; run `sudo chmod a+r {path}`"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise MeterError(f"absent: {path} cannot be read: {error}") from error
+
+
+def _device(name: str | None, pci: str | None, sysfs: Path) -> Meter | Unmeasured:
+    if name is None:
+        reason = "the OpenCL device is this CPU; its energy is in the cpu domain"
+        return Unmeasured("OpenCL device", "device", reason)
+    address = None if pci is None else _pci(pci)
+    if pci is not None and address is None:
+        raise MeterError(f"{pci!r} is not a PCI address; give it like 0000:3b:00.0")
+    reasons = []
+    for find in (_nvml_meter, partial(_hwmon_meter, sysfs=sysfs)):
+        try:
+            return find(name, address)
+        except MeterError as error:
+            reasons.append(str(error))
+    return Unmeasured(name, "device", "; ".join(reasons))
+
+
+def _pci(text: str) -> tuple[int, ...] | None:
+    """Domain, bus, device and function: drivers write the same address in several ways."""
+    match = re.fullmatch(r"(?:(\w+):)?(\w+):(\w+)(?:\.(\d))?", text)
+    try:
+        return tuple(int(part or "0", 16) for part in match.groups()) if match else None
+    except ValueError:
+        return None
+
+
+def _nvml(function: str, *arguments: Any) -> Any:
+    """Call a function of NVML; it is imported here because most machines lack its driver."""
+    try:
+        pynvml: Any = import_module("pynvml")
+    except ImportError as error:
+        raise MeterError("absent: the Python package nvidia-ml-py is not installed") from error
+    try:
+        return getattr(pynvml, function)(*arguments)
+    except pynvml.NVMLError as error:
+        denied = error.value == pynvml.NVML_ERROR_NO_PERMISSION
+        kind = "permission" if denied else "absent"
+        raise MeterError(f"{kind}: {function} says {error}") from error
+
+
+def _nvml_meter(name: str, pci: tuple[int, ...] | None) -> Meter:
+    _nvml("nvmlInit")
+    fitting, refused = [], None
+    for i in range(_nvml("nvmlDeviceGetCount")):
+        try:
+            handle = _nvml("nvmlDeviceGetHandleByIndex", i)
+            if pci is not None:
+                fits = pci == _pci(_text(_nvml("nvmlDeviceGetPciInfo", handle).busId))
+            else:
+                fits = _text(_nvml("nvmlDeviceGetName", handle)).lower() == name.lower()
+        except MeterError as error:  # such as another container's device
+            fits, refused = False, error
+        if fits:
+            fitting.append(handle)
+    if not fitting and refused is not None:
+        raise refused
+    handle = _only(fitting, "NVML device", name, pci)
+    label = f"NVML {_text(_nvml('nvmlDeviceGetName', handle))}"
+    energy = partial(_thousandth, "nvmlDeviceGetTotalEnergyConsumption", handle)
+    power = partial(_thousandth, "nvmlDeviceGetPowerUsage", handle)
+    try:
+        energy()
+    except MeterError:  # before Volta, or a virtual GPU
+        power()
+        return SensorMeter(label, "device", power, 2 * POWER_POLL_SECONDS, power=True)
+    return SensorMeter(label, "device", energy, 0.1)
+
+
+def _thousandth(function: str, handle: Any) -> float:
+    return float(_nvml(function, handle)) / 1e3
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _only(fitting: list[_T], kind: str, name: str, pci: tuple[int, ...] | None) -> _T:
+    if len(fitting) == 1:
+        return fitting[0]
+    wanted = f"is called {name!r}" if pci is None else "has {:04x}:{:02x}:{:02x}.{}".format(*pci)
+    if not fitting:
+        raise MeterError(f"absent: no {kind} {wanted}")
+    raise MeterError(f"ambiguous: {len(fitting)} times {kind} {wanted}; give its PCI address")
+
+
+def _hwmon_meter(name: str, pci: tuple[int, ...] | None, sysfs: Path) -> Meter:
+    cards = sysfs.glob("class/drm/card*/device/hwmon/hwmon*")
+    folders = {folder.name: folder for folder in (*cards, *sysfs.glob("class/hwmon/hwmon*"))}
+    fitting = []
+    for folder in folders.values():
+        words = GPU_DRIVERS.get(_label(folder), ())
+        if pci is not None:
+            places = (folder / "device").resolve(), folder.resolve().parent.parent
+            fits = bool(words) and pci in [_pci(place.name) for place in places]
+        else:
+            fits = any(word in name.lower() for word in words)
+        if fits:
+            fitting.append(folder)
+    folder = _only(fitting, f"hwmon sensor of {' or '.join(GPU_DRIVERS)}", name, pci)
+    return _hwmon_sensor(folder, f"{_label(folder)} {folder.name}")
+
+
+def _hwmon_sensor(folder: Path, label: str) -> Meter:
+    refused = MeterError(f"absent: {folder} has neither energy1_input nor power1_average")
+    for file in ("energy1_input", "power1_average", "power1_input"):
+        if (folder / file).exists():
+            read = partial(_micro, folder / file)
+            try:
+                read()
+            except MeterError as error:
+                refused = error
+                continue
+            power = file.startswith("power")
+            return SensorMeter(label, "device", read, 2 * POWER_POLL_SECONDS, power=power)
+    raise refused

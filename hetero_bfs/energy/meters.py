@@ -1,0 +1,118 @@
+"""What a meter is, and the sensor: a counter of joules, or watts integrated over time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from hetero_bfs.errors import HeteroBFSError
+
+Domain = Literal["cpu", "device", "system"]
+DOMAINS: tuple[Domain, ...] = ("cpu", "device", "system")
+
+TRUSTED_RESOLUTIONS = 10
+"""A measurement lasts at least this many times every meter's resolution, idle or busy."""
+
+MOST_WATTS = 500
+"""What one RAPL zone may draw for long; from this follows how soon its counter can wrap."""
+
+POWER_POLL_SECONDS = 0.05
+"""How often power is read where there is no energy counter."""
+
+
+class MeterError(HeteroBFSError, RuntimeError):
+    """A meter that cannot be read; the message is the reason that a report gives."""
+
+
+class Meter(Protocol):
+    """One energy meter; `resolution_seconds` says how coarse its readings are in time."""
+
+    name: str
+    domain: Domain
+    resolution_seconds: float
+
+    def start(self) -> None:
+        """Begin a measurement; a sensor that fails here is reported by `stop`."""
+        ...
+
+    def stop(self) -> float:
+        """Return the joules since `start`; raise `MeterError` if they are not known."""
+        ...
+
+
+@dataclass(frozen=True)
+class Unmeasured:
+    """A meter that gives no value, and why."""
+
+    name: str
+    domain: Domain
+    reason: str
+
+
+@dataclass(eq=False)
+class SensorMeter:
+    """Adds up joules between readings: at both ends and, with `poll_seconds`, in a thread.
+
+    `read` returns joules of a counter, which wraps around at `range_joules`, or, of a `power`
+    sensor, watts, which are integrated by trapezoids.
+    """
+
+    name: str
+    domain: Domain
+    read: Callable[[], float]
+    resolution_seconds: float
+    range_joules: float | None = None
+    power: bool = False
+
+    @property
+    def poll_seconds(self) -> float | None:
+        """Seconds between readings of the thread; None if both ends are enough."""
+        if self.power:
+            return POWER_POLL_SECONDS
+        # Four readings in the shortest time to wrap around: no wrap is missed.
+        return None if self.range_joules is None else self.range_joules / MOST_WATTS / 4
+
+    def start(self) -> None:
+        """Take the first reading and start the polling thread, if there is one."""
+        self._joules = 0.0
+        self._last: tuple[float, float] | None = None
+        self._error: MeterError | None = None
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._poll, daemon=True)
+        self._sample()
+        if self.poll_seconds is not None:
+            self._thread.start()
+
+    def stop(self) -> float:
+        """Take the last reading and return the joules since `start`."""
+        self._done.set()
+        if self.poll_seconds is not None:
+            self._thread.join()
+        self._sample()
+        if self._error is not None:
+            raise self._error
+        return self._joules
+
+    def _poll(self) -> None:
+        while self._error is None and not self._done.wait(self.poll_seconds):
+            self._sample()
+
+    def _sample(self) -> None:
+        try:
+            now = time.perf_counter(), self.read()
+            if self._last is not None:
+                self._joules += self._joules_between(self._last, now)
+            self._last = now
+        except MeterError as error:
+            self._error = self._error or error
+
+    def _joules_between(self, last: tuple[float, float], now: tuple[float, float]) -> float:
+        if self.power:
+            return (now[0] - last[0]) * (now[1] + last[1]) / 2
+        joules = now[1] - last[1]
+        if joules < 0 and self.range_joules is None:
+            raise MeterError(f"the counter went back from {last[1]} J to {now[1]} J")
+        return joules if joules >= 0 else joules + (self.range_joules or 0.0)

@@ -1,0 +1,147 @@
+"""The log of an external power meter as a meter of the whole system."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from hetero_bfs.energy.meters import TRUSTED_RESOLUTIONS, Domain, MeterError, Unmeasured
+
+
+class PowerLog:
+    """The meter behind a CSV file that it writes, perhaps still: time stamp and watts.
+
+    A header may name the columns (time, timestamp or date; watts, w, power or p; a unit after it
+    is ignored) among others; without one they are the first two. A stamp is Unix seconds or
+    ISO 8601, local time if it names no zone. A last line without its newline may still be in
+    writing and is left out. The file is read anew at every call; one that cannot be understood
+    is a `MeterError` that names file, line and value.
+    """
+
+    domain: Domain = "system"
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = Path(path), f"power log {Path(path).name}"
+        self.resolution_seconds = _usual_step(self.samples()[0])
+        self.patience_seconds = 2 * self.resolution_seconds + 1
+
+    def start(self) -> None:
+        """Remember the wall-clock time."""
+        self._start = time.time()
+
+    def stop(self) -> float:
+        """Return the joules since `start`, once the log has reached now; wait so long at most."""
+        end = time.time()
+        while isinstance(joules := self.joules(self._start, end), Unmeasured):
+            if time.time() >= end + self.patience_seconds:
+                raise MeterError(joules.reason)
+            time.sleep(0.1)
+        return joules
+
+    def joules(self, start_unix_seconds: float, end_unix_seconds: float) -> float | Unmeasured:
+        """Integrate over an interval that the log must cover, interpolating at its ends.
+
+        Two samples ten times as far apart as is usual in this log are a gap, not covered.
+        """
+        start, end = start_unix_seconds, end_unix_seconds
+        stamps, watts = self.samples()
+        if problem := _not_covered(stamps, start, end):
+            wanted = f"the measurement lasts from {_local(start)} to {_local(end)}"
+            return Unmeasured(self.name, self.domain, f"{problem}; {wanted}")
+        inside = [i for i, stamp in enumerate(stamps) if start < stamp < end]
+        times = np.array([start, *(stamps[i] for i in inside), end])
+        power = np.interp(times, stamps, watts)
+        power[1:-1] = [watts[i] for i in inside]  # of equal stamps interp sees only one
+        return float(np.sum(np.diff(times) * (power[1:] + power[:-1]) / 2))
+
+    def samples(self) -> tuple[list[float], list[float]]:
+        """Return stamps (Unix seconds, never falling) and watts."""
+        stamps: list[float] = []
+        watts: list[float] = []
+        columns: tuple[int, int] | None = None
+        for line, row in self._rows():
+            where = f"{self.path}, line {line}"
+            if columns is None:
+                columns = _header(row, where)
+                if columns is not None:
+                    continue
+                columns = (0, 1)
+            if len(row) <= max(columns):
+                raise MeterError(f"{where}: {','.join(row)!r} has no column {max(columns) + 1}")
+            stamps.append(_stamp(row[columns[0]], where))
+            watts.append(_watts(row[columns[1]], where))
+            if stamps[-1] < max(stamps[-2:]):
+                raise MeterError(f"{where}: time stamp {row[columns[0]]!r} is before the last one")
+        return stamps, watts
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        try:
+            text = self.path.read_bytes().decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise MeterError(f"the power log {self.path} cannot be read: {error}") from error
+        rows = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                yield rows.line_num, [cell.strip() for cell in row]
+
+
+def _header(row: list[str], where: str) -> tuple[int, int] | None:
+    words = [re.split(r"[^a-z]", cell.lower(), maxsplit=1)[0] for cell in row]
+    times = [i for i, word in enumerate(words) if word in ("time", "timestamp", "date")]
+    powers = [i for i, word in enumerate(words) if word in ("watts", "w", "power", "p")]
+    if not times and not powers:
+        return None
+    if len(times) != 1 or len(powers) != 1:
+        raise MeterError(f"{where}: {','.join(row)!r} must name one column time and one watts")
+    return times[0], powers[0]
+
+
+def _stamp(text: str, where: str) -> float:
+    stamp = math.nan
+    try:
+        stamp = float(text)
+    except ValueError:
+        with suppress(ValueError, OverflowError, OSError):
+            stamp = datetime.fromisoformat(text).timestamp()
+    if not 0 <= stamp < 1e11:  # the year 5138; more are milliseconds
+        raise MeterError(f"{where}: {text!r} is not a time stamp in Unix seconds or ISO 8601")
+    return stamp
+
+
+def _watts(text: str, where: str) -> float:
+    with suppress(ValueError):
+        if 0 <= (watts := float(text)) < math.inf:
+            return watts
+    raise MeterError(f"{where}: {text!r} is not a number of watts")
+
+
+def _usual_step(stamps: list[float]) -> float:
+    steps = [b - a for a, b in pairwise(stamps) if b > a]
+    return statistics.median(steps) if steps else 1.0
+
+
+def _not_covered(stamps: list[float], start: float, end: float) -> str:
+    if not stamps:
+        return "the log has no samples"
+    if stamps[0] > start or stamps[-1] < end:
+        return f"the log covers {_local(stamps[0])} to {_local(stamps[-1])}"
+    widest = TRUSTED_RESOLUTIONS * _usual_step(stamps)
+    for a, b in pairwise(stamps):
+        if b - a > widest and a < end and b > start:
+            return f"the log has nothing between {_local(a)} and {_local(b)}"
+    return ""
+
+
+def _local(unix_seconds: float) -> str:
+    return datetime.fromtimestamp(unix_seconds).astimezone().isoformat(timespec="milliseconds")

@@ -1,0 +1,263 @@
+"""Collect samples: every strategy on every level of generated graphs, from the same state.
+
+A sample is one row of a CSV file: the graph, the level's features, what was measured and its
+seconds. `measured` names a strategy, or `to_cpu`, `to_device` (moving the search to the other
+device) or `convert_cpu`, `convert_device` (bitmap to queue). Rows are written graph by graph, so
+an interrupted collection loses at most one graph.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.bfs import Frontier
+from hetero_bfs.build import SearchGraph, build_search_graph
+from hetero_bfs.devices.cpu import CPUSearcher
+from hetero_bfs.engine import Engine
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.kronecker import RMATEdges
+from hetero_bfs.strategy import STRATEGIES, Strategy
+from hetero_bfs.trace import LevelFeatures
+
+REPEATS = 3
+ROOTS_PER_GRAPH = 4
+
+FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
+COLUMNS = (
+    "graph",
+    "scale",
+    "a",
+    "b",
+    "c",
+    "d",
+    "root",
+    *FEATURE_FIELDS,
+    "expected_examined",
+    "expected_found",
+    "measured",
+    "seconds",
+    "examined",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which graphs to measure: `per_scale` random (A, B, C, D) for each scale."""
+
+    scales: tuple[int, ...]
+    per_scale: int
+
+    def graphs(self) -> list[RMATEdges]:
+        """List the graphs; the same plan gives the same graphs everywhere.
+
+        A, B, C, D come from a Dirichlet distribution around Graph500's own shares.
+        """
+        random = np.random.default_rng(2018)
+        graphs = []
+        for scale in self.scales:
+            for _ in range(self.per_scale):
+                a, b, c, d = (float(x) for x in random.dirichlet((11.4, 3.8, 3.8, 1.0)))
+                seed = int(random.integers(2**31))
+                graphs.append(RMATEdges(scale, a, b, c, d, seed=seed))
+        return graphs
+
+
+PAPER_PLAN = Plan((16, 17, 18, 19), 20)
+"""The training set of Zhang et al. 2018."""
+
+QUICK_PLAN = Plan((14, 16, 18), 3)
+
+
+def collect(
+    plan: Plan, path: Path, open_engine: Callable[[SearchGraph], Engine], done: int
+) -> Iterator[int]:
+    """Measure the plan's graphs from number `done` on, appending to `path`; yields after each."""
+    for number, edges in enumerate(plan.graphs()):
+        if number < done:
+            continue
+        graph = build_search_graph(edges.materialise())
+        with open_engine(graph) as engine:
+            rows = list(_measure_graph(engine, number, edges))
+        _append(path, rows)
+        yield number
+
+
+def finished_graphs(path: Path) -> int:
+    """Count the graphs in a sample file; drops a last one that was cut off in writing.
+
+    Raises
+    ------
+    HeteroBFSError
+        The file has other columns than this program writes.
+    """
+    if not path.exists():
+        return 0
+    with open(path, newline="") as stream:
+        reader = csv.DictReader(stream)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise HeteroBFSError(
+                f"{path} has other columns than this version writes; "
+                "move it away to train from the start"
+            )
+        numbers = [int(row["graph"]) for row in reader]
+    return max(numbers, default=-1) + 1
+
+
+def _append(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write one graph's rows with a single write, so that they are there whole or not at all."""
+    import io
+
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS)
+    if not path.exists():
+        writer.writeheader()
+    writer.writerows(rows)
+    with open(path, "a", newline="") as stream:
+        stream.write(text.getvalue())
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _measure_graph(engine: Engine, number: int, edges: RMATEdges) -> Iterator[dict[str, Any]]:
+    random = np.random.default_rng(number)
+    count = min(ROOTS_PER_GRAPH, engine.graph.num_searched)
+    roots = random.choice(engine.graph.num_searched, count, replace=False)
+    parameters = {k: v for k, v in asdict(edges).items() if k in ("scale", "a", "b", "c", "d")}
+    for root in roots:
+        for features, measured, seconds, examined in _measure_search(engine, int(root)):
+            yield {
+                "graph": number,
+                **parameters,
+                "root": int(root),
+                **asdict(features),
+                "expected_examined": features.expected_examined,
+                "expected_found": features.expected_found,
+                "measured": measured,
+                "seconds": seconds,
+                "examined": "" if examined is None else examined,
+            }
+
+
+def _measure_search(
+    engine: Engine, root: int
+) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
+    """Walk through one search top-down on the host; measure everything at every level."""
+    graph, host = engine.graph, engine.host
+    if engine.accelerator is not None:
+        engine.accelerator.release()
+    frontier = Frontier(edges=int(graph.degree[root]))
+    host.start(root, frontier)
+    unvisited_vertices = graph.num_searched - 1
+    unvisited_edges = graph.graph.num_stored_edges - frontier.edges
+    level = 0
+    while frontier.edges > 0 and unvisited_vertices > 0:
+        features = LevelFeatures(
+            level,
+            frontier.vertices,
+            frontier.edges,
+            unvisited_vertices,
+            unvisited_edges,
+            graph.num_searched,
+            graph.graph.num_stored_edges,
+            "cpu",
+            "queue",
+        )
+        measurement = _LevelMeasurement(engine, frontier)
+        for strategy in engine.candidates:
+            seconds, examined = measurement.strategy(strategy)
+            yield features, strategy.name, seconds, examined
+        for name, seconds, found in measurement.moves():
+            moved = replace(features, frontier_vertices=found)
+            yield moved, name, seconds, None
+        measurement.restore()
+        found = host.run(STRATEGIES["TC"], frontier)
+        unvisited_vertices -= found.vertices
+        unvisited_edges -= found.edges
+        level += 1
+
+
+class _LevelMeasurement:
+    """Repeats work on one level, from the same state each time."""
+
+    def __init__(self, engine: Engine, frontier: Frontier) -> None:
+        self.engine = engine
+        self.frontier = frontier
+        self.host: CPUSearcher = engine.host
+        self.snapshot = self.host.visited[frontier.visited_index].copy()
+        self.times: dict[str, list[float]] = {}
+        self.found: dict[str, int] = {}
+
+    def restore(self) -> None:
+        """Bring the host back to the level's start."""
+        self.host.visited[self.frontier.visited_index][:] = self.snapshot
+
+    def strategy(self, strategy: Strategy) -> tuple[float, int | None]:
+        """Return median seconds of one strategy, and what bottom-up looked at if it counts."""
+        times = []
+        examined = None
+        on_device = strategy.device_kind == "device"
+        for _ in range(REPEATS):
+            self.restore()
+            state = replace(self.frontier)
+            if on_device:
+                self._enter_device(state)
+            searcher = self.engine.searcher(strategy.device_kind)
+            started = time.perf_counter()
+            found = searcher.run(strategy, state)
+            times.append(time.perf_counter() - started)
+            examined = found.examined
+            if strategy.variant == "plain" and strategy.direction == "bottom-up":
+                self._convert(state, strategy.device_kind, found.vertices)
+            if on_device:
+                self._leave_device(state)
+        return median(times), examined
+
+    def moves(self) -> Iterator[tuple[str, float, int]]:
+        """Yield (name, median seconds, frontier vertices) of conversions and crossings."""
+        for name, times in self.times.items():
+            yield name, median(times), self.found[name]
+
+    def _convert(self, state: Frontier, kind: str, found: int) -> None:
+        if found:
+            state.queue_index ^= 1  # keep the level's own queue
+            started = time.perf_counter()
+            self.engine.searcher(kind).to_queue(state)  # type: ignore[arg-type]
+            self._note(f"convert_{kind}", started, found)
+
+    def _enter_device(self, state: Frontier) -> None:
+        accelerator = self.engine.accelerator
+        assert accelerator is not None
+        started = time.perf_counter()
+        if not accelerator.unified:
+            accelerator.clear(state)
+        accelerator.receive(state, with_queue=True)
+        accelerator.device.finish()
+        self._note("to_device", started, state.vertices)
+
+    def _leave_device(self, state: Frontier) -> None:
+        """Time the way back from this level's start, then leave the host as it was."""
+        accelerator = self.engine.accelerator
+        assert accelerator is not None
+        if state.form == "bitmap" or state.vertices == 0:
+            accelerator.release()
+            return
+        parents = self.host.parent.copy()
+        started = time.perf_counter()
+        if not accelerator.unified:
+            self.host.clear(state)
+        accelerator.send(state, with_queue=True)
+        self._note("to_cpu", started, state.vertices)
+        self.host.parent[:] = parents
+
+    def _note(self, name: str, started: float, found: int) -> None:
+        self.times.setdefault(name, []).append(time.perf_counter() - started)
+        self.found[name] = found

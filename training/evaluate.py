@@ -1,0 +1,74 @@
+"""Evaluate a speed model on graphs kept apart: prediction error, and what choosing by it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hetero_bfs.speed_model import SpeedModel
+from hetero_bfs.strategy import STRATEGIES, Strategy
+from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.training.collect import FEATURE_FIELDS
+from hetero_bfs.training.fit import fit
+
+FOLDS = 5
+
+
+def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
+    """Cross-validate by graph: every fifth graph is predicted by a model of the others.
+
+    Returns
+    -------
+    dict
+        `median_relative_error` per strategy, and `excess` per way of choosing: seconds of the
+        levels as chosen over seconds of the best strategy at each level, minus 1. Moving the
+        frontier is left out on both sides.
+    """
+    errors: dict[str, list[float]] = {}
+    spent: dict[str, float] = {}
+    best = 0.0
+    levels = samples[samples["measured"].isin(list(STRATEGIES))]
+    for fold in range(FOLDS):
+        held_out = levels["graph"] % FOLDS == fold
+        if not held_out.any() or held_out.all():
+            continue
+        model = fit(samples[samples["graph"] % FOLDS != fold], "", {})
+        for _, rows in levels[held_out].groupby(["graph", "root", "level"]):
+            measured = dict(zip(rows["measured"], rows["seconds"], strict=True))
+            features = _features(rows.iloc[0])
+            best += min(measured.values())
+            for name, seconds in measured.items():
+                error = abs(model.learned_seconds(features, STRATEGIES[name]) / seconds - 1)
+                errors.setdefault(name, []).append(error)
+                key = f"fixed:{name}"
+                spent[key] = spent.get(key, 0.0) + seconds
+            for key, choose in (
+                ("learned", model.learned_seconds),
+                ("average", model.average_seconds),
+            ):
+                spent[key] = spent.get(key, 0.0) + measured[_choose(choose, features, measured)]
+    return {
+        "median_relative_error": {k: _round(float(np.median(v))) for k, v in errors.items()},
+        "excess": {k: _round(v / best - 1) for k, v in sorted(spent.items())} if best else {},
+    }
+
+
+def _choose(
+    seconds: Callable[[LevelFeatures, Strategy], float],
+    features: LevelFeatures,
+    measured: dict[str, float],
+) -> str:
+    return min(measured, key=lambda name: seconds(features, STRATEGIES[name]))
+
+
+def _features(row: pd.Series[Any]) -> LevelFeatures:
+    values = {name: row[name] for name in FEATURE_FIELDS}
+    counts = {k: int(v) for k, v in values.items() if k not in ("device_kind", "form")}
+    return LevelFeatures(**counts, device_kind="cpu", form="queue")
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")

@@ -1,0 +1,78 @@
+"""Fit a speed model to samples: linear in counts of work, coefficients not negative.
+
+scikit-learn's LinearRegression with `positive=True`; rows are weighted by 1 / seconds**2, so that
+a small level's relative error counts as much as a big one's. The result is plain numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LinearRegression
+
+from hetero_bfs.speed_model import (
+    COLUMNS,
+    CONVERT_COLUMNS,
+    SWITCH_COLUMNS,
+    Linear,
+    SpeedModel,
+)
+from hetero_bfs.strategy import STRATEGIES
+
+
+def fit(samples: pd.DataFrame, name: str, about: Mapping[str, Any]) -> SpeedModel:
+    """Fit all parts of a model to a table of samples (see collect.py)."""
+    by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
+    strategies = [s for s in STRATEGIES.values() if s.name in by_measured]
+    alpha = _alpha(by_measured["BC"])
+    return SpeedModel(
+        name=name,
+        learned={s.name: fit_linear(by_measured[s.name], COLUMNS[s.direction]) for s in strategies},
+        alpha=alpha,
+        edges_per_second={
+            s.name: _average_speed(by_measured[s.name], s.direction, alpha) for s in strategies
+        },
+        switch={
+            kind: fit_linear(by_measured[f"to_{kind}"], SWITCH_COLUMNS)
+            for kind in ("cpu", "device")
+            if f"to_{kind}" in by_measured
+        },
+        convert={
+            kind: fit_linear(by_measured[f"convert_{kind}"], CONVERT_COLUMNS)
+            for kind in ("cpu", "device")
+            if f"convert_{kind}" in by_measured
+        },
+        about=about,
+    )
+
+
+def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:
+    """Fit seconds as a sum of columns with coefficients >= 0, by relative error."""
+    design = np.column_stack(
+        [np.ones(len(rows)) if c == "constant" else rows[c].to_numpy(np.float64) for c in columns]
+    )
+    seconds = rows["seconds"].to_numpy(np.float64)
+    scale = np.maximum(design.max(axis=0), 1.0)
+    weighted = design / scale / seconds[:, None]
+    model = LinearRegression(positive=True, fit_intercept=False)
+    model.fit(weighted, np.ones(len(rows)))
+    coefficients = model.coef_ / scale
+    return Linear(tuple(columns), tuple(float(f"{value:.6g}") for value in coefficients))
+
+
+def _alpha(rows: pd.DataFrame) -> float:
+    """Share of the unvisited edges that bottom-up looked at, over all training levels."""
+    unvisited = float(rows["unvisited_edges"].sum())
+    return float(rows["examined"].sum()) / unvisited if unvisited else 1.0
+
+
+def _average_speed(rows: pd.DataFrame, direction: str, alpha: float) -> float:
+    """Edges per second over all training levels (equations 1 to 4 of the paper)."""
+    if direction == "top-down":
+        work = float(rows["frontier_edges"].sum())
+    else:
+        work = alpha * float(rows["unvisited_edges"].sum())
+    return float(f"{work / float(rows['seconds'].sum()):.6g}")

@@ -1,0 +1,118 @@
+"""What `hetero-bfs train` runs: collect -> evaluate -> fit -> write the model."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hetero_bfs.build import SearchGraph
+from hetero_bfs.devices.opencl import DeviceInfo, choose_device
+from hetero_bfs.engine import Engine
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.files import replacing
+from hetero_bfs.machine import describe_machine, machine_slug
+from hetero_bfs.progress import progress
+from hetero_bfs.speed_model import user_models_folder
+from hetero_bfs.training.collect import (
+    PAPER_PLAN,
+    QUICK_PLAN,
+    REPEATS,
+    ROOTS_PER_GRAPH,
+    Plan,
+    collect,
+    finished_graphs,
+)
+from hetero_bfs.training.evaluate import evaluate
+from hetero_bfs.training.fit import fit
+
+
+def run_training(
+    quick: bool = False,
+    device: str | None = None,
+    devices: str = "all",
+    out: Path | None = None,
+) -> int:
+    """Train this machine's speed model; returns the exit status.
+
+    Parameters
+    ----------
+    quick : bool
+        Nine graphs instead of the paper's 80.
+    device, devices
+        As for `Engine`.
+    out : Path, optional
+        Folder of model and samples, by default where the other commands look for models.
+    """
+    plan = QUICK_PLAN if quick else PAPER_PLAN
+    info = _device(device, devices)
+    name = machine_slug(info)
+    folder = user_models_folder() if out is None else out
+    folder.mkdir(parents=True, exist_ok=True)
+    samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
+    model_path = folder / f"{name}.json"
+
+    samples = _collect_all(plan, samples_path, info)
+    scores = evaluate(samples)
+    about: dict[str, Any] = {
+        "machine": describe_machine(info),
+        "date": datetime.date.today().isoformat(),
+        "command": f"hetero-bfs train{' --quick' if quick else ''}",
+        "plan": {"scales": plan.scales, "graphs_per_scale": plan.per_scale},
+        "samples": len(samples),
+        "roots_per_graph": ROOTS_PER_GRAPH,
+        "repeats": REPEATS,
+        "cross_validation": scores,
+    }
+    model = fit(samples, name, about)
+    with replacing(model_path) as stream:
+        stream.write(json.dumps(model.to_json(), indent=1) + "\n")
+    _report(model_path, samples_path, len(samples), scores)
+    return 0
+
+
+def _device(device: str | None, devices: str) -> DeviceInfo | None:
+    if devices == "cpu":
+        return None
+    try:
+        return choose_device(device)
+    except DeviceError as error:
+        if device is not None:
+            raise
+        print(f"note: training the CPU only: {error}", file=sys.stderr)
+        return None
+
+
+def _collect_all(plan: Plan, path: Path, info: DeviceInfo | None) -> pd.DataFrame:
+    """Collect what is missing; a finished collection is kept aside and begun anew."""
+    total = len(plan.graphs())
+    done = finished_graphs(path)
+    if done >= total:
+        path.rename(path.with_suffix(".previous.csv"))
+        done = 0
+    elif done:
+        print(f"going on after graph {done} of {total} in {path}", file=sys.stderr)
+
+    def open_engine(graph: SearchGraph) -> Engine:
+        wanted = None if info is None else str(info.index)
+        kind = "cpu" if info is None else "all"
+        return Engine(graph, selector="fixed:TC", device=wanted, devices=kind)
+
+    steps = collect(plan, path, open_engine, done)
+    for _ in progress(steps, "measuring graphs", total=total - done, delay_seconds=0.0):
+        pass
+    return pd.read_csv(path)
+
+
+def _report(model_path: Path, samples_path: Path, count: int, scores: dict[str, Any]) -> None:
+    print(f"model    {model_path}\nsamples  {samples_path} ({count} rows)")
+    print("on graphs kept apart (cross-validation), over the best strategy at every level:")
+    for name, excess in sorted(scores["excess"].items(), key=lambda item: item[1]):
+        print(f"  {name:<10} +{100 * excess:.1f} %")
+    print("median relative error of the predicted seconds:")
+    for name, error in scores["median_relative_error"].items():
+        print(f"  {name:<10} {100 * error:.0f} %")
