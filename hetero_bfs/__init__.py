@@ -1,27 +1,35 @@
 """hetero_bfs: adaptive breadth-first search on CPUs and OpenCL devices.
 
-    import hetero_bfs as hb
-    graph = hb.kronecker(18)
-    with hb.Engine(graph) as engine:
-        result = engine.bfs(source=1)
-    result.parent, result.level, result.traces
+>>> import hetero_bfs as hb
+>>> graph = hb.kronecker(18)
+>>> with hb.Engine(graph) as engine:
+...     result = engine.bfs(source=1)
+>>> result.parent, result.level, result.traces
+
+The names below are imported when first used, so that the command line starts at once.
 """
 
-from hetero_bfs.bfs import BFSResult
-from hetero_bfs.engine import Engine, bfs
-from hetero_bfs.errors import (
-    DeviceError,
-    GraphError,
-    GraphFileError,
-    HeteroBFSError,
-    ModelError,
-    ValidationError,
-)
-from hetero_bfs.graph import CSRGraph, EdgeList
-from hetero_bfs.io import load
-from hetero_bfs.kronecker import KroneckerEdges, RMATEdges, kronecker
-from hetero_bfs.trace import LevelFeatures, LevelTrace
-from hetero_bfs.validate import validate
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hetero_bfs.bfs import BFSResult
+    from hetero_bfs.engine import Engine, bfs
+    from hetero_bfs.errors import (
+        DeviceError,
+        GraphError,
+        GraphFileError,
+        HeteroBFSError,
+        ModelError,
+        ValidationError,
+    )
+    from hetero_bfs.graph import CSRGraph, EdgeList
+    from hetero_bfs.io import load
+    from hetero_bfs.kronecker import KroneckerEdges, RMATEdges, kronecker
+    from hetero_bfs.trace import LevelFeatures, LevelTrace
+    from hetero_bfs.validate import validate
 
 __version__ = "0.1.0"
 
@@ -45,3 +53,50 @@ __all__ = [
     "load",
     "validate",
 ]
+
+_MODULE_OF = {
+    "BFSResult": "bfs",
+    "CSRGraph": "graph",
+    "DeviceError": "errors",
+    "EdgeList": "graph",
+    "Engine": "engine",
+    "GraphError": "errors",
+    "GraphFileError": "errors",
+    "HeteroBFSError": "errors",
+    "KroneckerEdges": "kronecker",
+    "LevelFeatures": "trace",
+    "LevelTrace": "trace",
+    "ModelError": "errors",
+    "RMATEdges": "kronecker",
+    "ValidationError": "errors",
+    "bfs": "engine",
+    "kronecker": "kronecker",
+    "load": "io",
+    "validate": "validate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps the functions bfs, kronecker and validate from being hidden by their submodules.
+
+    The import system sets every imported submodule as an attribute of its package.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -64,7 +65,7 @@ class SearchGraph:
 
 def build_csr(edges: EdgeSource) -> CSRGraph:
     """Build neighbour lists with the caller's vertex ids."""
-    out_degree, in_degree = _count(edges)
+    out_degree, _ = _count(edges)
     identity = relabel(out_degree, "given")
     input_degree = _input_degree(edges, out_degree)
     return _build(edges, identity, out_degree, input_degree, transposed=False)
@@ -154,7 +155,7 @@ def _build(
     compact = pairs.view(np.uint32)
     degree = np.zeros(raw_degree.size, np.uint32)
     bounds = np.unique(np.linspace(0, num_buckets, _SORT_BATCHES + 1).astype(np.int64))
-    steps = list(zip(bounds[:-1], bounds[1:], strict=True))
+    steps = list(pairwise(bounds))
     for low, high in progress(steps, "sorting neighbour lists"):
         sort(low, high, bucket_vertices, raw_indptr, pairs, compact, degree)
     indptr = _prefix_sum(degree)

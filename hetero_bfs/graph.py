@@ -39,24 +39,28 @@ OffsetArray = npt.NDArray[np.int64]
 class EdgeSource(Protocol):
     """Anything whose edges can be read through several times, chunk by chunk.
 
-    Attributes
-    ----------
-    num_vertices : int
-    num_input_edges : int
-        Edges as the user counts them: self-loops and duplicates included, an undirected edge once.
-    directed : bool
-    both_directions : bool
-        True if an undirected edge already comes twice, as (u, v) and as (v, u).
+    Self-loops and duplicates are among the edges.
     """
 
     @property
-    def num_vertices(self) -> int: ...
+    def num_vertices(self) -> int:
+        """Number of vertices, isolated ones included."""
+        ...
+
     @property
-    def num_input_edges(self) -> int: ...
+    def num_input_edges(self) -> int:
+        """Edges as the user counts them: an undirected edge once."""
+        ...
+
     @property
-    def directed(self) -> bool: ...
+    def directed(self) -> bool:
+        """Whether (u, v) leads from u to v only."""
+        ...
+
     @property
-    def both_directions(self) -> bool: ...
+    def both_directions(self) -> bool:
+        """Whether an undirected edge already comes twice, as (u, v) and as (v, u)."""
+        ...
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield (src, dst) uint32 arrays of equal length, at most `size` edges each."""

@@ -115,9 +115,7 @@ class Graph500Report:
             self.construction_seconds,
             [r.result.seconds for r in self.roots],
             [r.result.nedge for r in self.roots],
-            None
-            if self.roots[0].validation is None
-            else [r.validate_seconds for r in self.roots],
+            None if self.roots[0].validation is None else [r.validate_seconds for r in self.roots],
         )
 
     def typical(self) -> RootRecord:
@@ -226,9 +224,7 @@ def _edges(options: Graph500Options) -> tuple[EdgeList | CSRGraph, float]:
     if options.graph is not None:
         edges: EdgeList | CSRGraph = read(options.graph, options.directed)
     else:
-        generator = KroneckerEdges(
-            options.scale, options.edgefactor, options.seed1, options.seed2
-        )
+        generator = KroneckerEdges(options.scale, options.edgefactor, options.seed1, options.seed2)
         check_free_memory(
             _BUILD_BYTES_PER_EDGE * generator.num_input_edges
             + _BUILD_BYTES_PER_VERTEX * generator.num_vertices,

@@ -253,7 +253,8 @@ def _next_uint(state: list[int]) -> tuple[int, list[int]]:
 def _next_double(state: list[int]) -> tuple[float, list[int]]:
     high, state = _next_uint(state)
     low, state = _next_uint(state)
-    return high * 0.000000000465661287524579692 + low * 0.0000000000000000002168404346990492787, state
+    value = high * 0.000000000465661287524579692 + low * 0.0000000000000000002168404346990492787
+    return value, state
 
 
 def _seed_state(seed1: int, seed2: int) -> tuple[StateArray, StateArray]:

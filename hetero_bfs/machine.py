@@ -70,7 +70,7 @@ def describe_machine(device: DeviceInfo | None) -> dict[str, Any]:
 
 @cache
 def source_commit() -> str | None:
-    """Return the checkout's commit, None outside a checkout."""
+    """Return the checkout's commit; outside one $HETERO_BFS_COMMIT, or None."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12"],
@@ -81,5 +81,5 @@ def source_commit() -> str | None:
             check=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return None
+        return os.environ.get("HETERO_BFS_COMMIT")
     return done.stdout.strip()

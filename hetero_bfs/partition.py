@@ -1,4 +1,4 @@
-"""Edge splitting (Zhang et al. 2018, section 4.3): parts no larger than a device's allocation limit.
+"""Edge splitting (Zhang et al. 2018, section 4.3): parts within a device's allocation limit.
 
 Parts hold a power of two of edges, so that a kernel finds an edge's part by a shift; a hub's list
 may cross any number of boundaries.

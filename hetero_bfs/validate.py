@@ -263,7 +263,8 @@ def _settle(vertex: int, packed: _Int64Array, reached: int) -> int:
         steps += 1
         if steps > reached:
             return -1
-    deepest = depth = _depth(packed[top]) + steps
+    depth: int = _depth(packed[top]) + steps
+    deepest = depth
     v = vertex
     while v != top:
         parent = packed[v] & _LOW

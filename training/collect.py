@@ -133,7 +133,7 @@ def _measure_graph(engine: Engine, number: int, edges: RMATEdges) -> Iterator[di
     roots = random.choice(engine.graph.num_searched, count, replace=False)
     parameters = {k: v for k, v in asdict(edges).items() if k in ("scale", "a", "b", "c", "d")}
     for root in roots:
-        for features, measured, seconds, examined in _measure_search(engine, int(root)):
+        for features, measured, seconds, examined in measure_search(engine, int(root)):
             yield {
                 "graph": number,
                 **parameters,
@@ -147,10 +147,14 @@ def _measure_graph(engine: Engine, number: int, edges: RMATEdges) -> Iterator[di
             }
 
 
-def _measure_search(
+def measure_search(
     engine: Engine, root: int
 ) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
-    """Walk through one search top-down on the host; measure everything at every level."""
+    """Walk through one search on the host and measure everything at every level.
+
+    `root` is a new id. Yields (features, what was measured, median seconds, neighbours examined);
+    see the head of this file for the names.
+    """
     graph, host = engine.graph, engine.host
     if engine.accelerator is not None:
         engine.accelerator.release()

@@ -18,7 +18,9 @@ CACHE_LINE_COUNTERS = 8
 class Allocator(Protocol):
     """Makes the arrays that a search writes: plain, or where an OpenCL device reaches them."""
 
-    def __call__(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]: ...
+    def __call__(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an uninitialised array of `size` items."""
+        ...
 
 
 class CPUSearcher:

@@ -212,9 +212,7 @@ class BoundKernel:
         with driver_errors(f"running {kernel.function_name} on {device.info.name}"):
             for position, argument in zip(self._varying, arguments, strict=True):
                 kernel.set_arg(position, argument)
-            device._cl.enqueue_nd_range_kernel(
-                device.queue, kernel, (global_size,), (group_size,)
-            )
+            device._cl.enqueue_nd_range_kernel(device.queue, kernel, (global_size,), (group_size,))
 
 
 @contextmanager
@@ -225,7 +223,8 @@ def driver_errors(action: str) -> Iterator[None]:
     try:
         yield
     except (cl.Error, MemoryError) as error:
-        raise DeviceError(f"{action} failed: {str(error).strip() or type(error).__name__}") from error
+        reason = str(error).strip() or type(error).__name__
+        raise DeviceError(f"{action} failed: {reason}") from error
 
 
 @cache

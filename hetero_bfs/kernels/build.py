@@ -3,7 +3,8 @@
 A random scatter of 2 m edges into n lists misses the cache once per edge. Instead the edges are
 first partitioned into buckets of consecutive vertices, each small enough to stay in the cache,
 through write-combining buffers of one cache line per thread and bucket; a bucket is then sorted
-by radix (stable, first by neighbour, then by vertex). A pair is one uint64: vertex << 32 | neighbour.
+by radix (stable, first by neighbour, then by vertex). A pair is one uint64:
+vertex << 32 | neighbour.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def bitmap_to_queue(visited, old, degree, edge_bits, counter, queue, offsets):
 @njit(cache=True, nogil=True, parallel=True)
 def count_bits(bitmap):
     """Return the number of set bits of a uint32 array."""
-    total = 0
+    total = np.int64(0)
     for word in prange(bitmap.size):
         total += np.int64(population_count(bitmap[word]))
     return total

@@ -1,0 +1,105 @@
+"""Fixtures: every OpenCL device there is, models made by hand, one thread for tiny graphs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numba
+import pytest
+from hypothesis import HealthCheck, settings
+
+from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
+from hetero_bfs.machine import machine_slug
+from hetero_bfs.speed_model import COLUMNS, MODELS_VARIABLE
+from hetero_bfs.strategy import STRATEGIES
+
+settings.register_profile(
+    "hetero_bfs",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("hetero_bfs")
+
+
+def _devices() -> list:
+    """Every usable device; one that shares the host's memory also as if it had its own."""
+    params = []
+    for info in list_devices():
+        if info.problem is not None:
+            reason = f"{info.name}: {info.problem}"
+            params.append(pytest.param(None, marks=pytest.mark.skip(reason=reason), id=info.name))
+            continue
+        params.append(pytest.param(info, id=f"device{info.index}"))
+        if info.unified_memory:
+            apart = replace(info, unified_memory=False)
+            params.append(pytest.param(apart, id=f"device{info.index}-copying"))
+    if not params:
+        params.append(pytest.param(None, marks=pytest.mark.skip(reason=NO_RUNTIME), id="none"))
+    return params
+
+
+_DEVICES = _devices()
+
+
+@pytest.fixture(scope="session", params=_DEVICES)
+def opencl_device(request):
+    """A usable OpenCL device (DeviceInfo), in turn; skips where there is none."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=[pytest.param(None, id="cpu"), *_DEVICES])
+def place(request):
+    """The CPU alone (None), then every OpenCL device beside it (DeviceInfo)."""
+    return request.param
+
+
+@pytest.fixture
+def one_thread():
+    """Search without barriers between threads: milliseconds saved on every tiny graph."""
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(threads)
+
+
+def model_json(name: str) -> dict:
+    """Return a speed model that says: top-down 1 ns an edge, bottom-up 10 ns a vertex, both +1 us.
+
+    The device takes twice as long as the CPU; switching costs 1 us, converting 2 us.
+    """
+    learned = {}
+    for strategy in STRATEGIES.values():
+        factor = 2.0 if strategy.device_kind == "device" else 1.0
+        work = {"frontier_edges": 1e-9, "unvisited_vertices": 1e-8}
+        known = COLUMNS[strategy.direction]
+        columns = {"constant": 1e-6} | {k: v for k, v in work.items() if k in known}
+        learned[strategy.name] = {k: factor * v for k, v in columns.items()}
+    speeds = {s.name: 1e9 if s.device_kind == "cpu" else 5e8 for s in STRATEGIES.values()}
+    return {
+        "format": 1,
+        "name": name,
+        "about": {"machine": {"device": {"type": "CPU"}}},
+        "learned": learned,
+        "average": {"alpha": 0.1, "edges_per_second": speeds},
+        "switch": {"to_cpu": {"constant": 1e-6}, "to_device": {"constant": 1e-6}},
+        "convert": {"on_cpu": {"constant": 2e-6}, "on_device": {"constant": 2e-6}},
+    }
+
+
+@pytest.fixture
+def trained(tmp_path, monkeypatch):
+    """Return a function that puts a model for a device (DeviceInfo or None) where it is found."""
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
+
+    def train(device, change=None) -> str:
+        name = machine_slug(device)
+        data = model_json(name)
+        if change is not None:
+            change(data)
+        (tmp_path / "models").mkdir(exist_ok=True)
+        (tmp_path / "models" / f"{name}.json").write_text(json.dumps(data))
+        return name
+
+    return train

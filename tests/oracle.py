@@ -1,0 +1,90 @@
+"""What the right answer is, by code that shares nothing with the package; and engines to check."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import dijkstra
+
+from hetero_bfs import Engine, validate
+from hetero_bfs.graph import EdgeList
+
+
+def matrix_of(edges: EdgeList) -> scipy.sparse.csr_array:
+    """Return the adjacency matrix, all ones, without loops; symmetric if undirected."""
+    src, dst = edges.src.astype(np.int64), edges.dst.astype(np.int64)
+    if not edges.directed:
+        src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
+    keep = src != dst
+    shape = (edges.num_vertices, edges.num_vertices)
+    ones = np.ones(int(keep.sum()))
+    matrix = scipy.sparse.coo_array((ones, (src[keep], dst[keep])), shape).tocsr()
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    matrix.data[:] = 1
+    return matrix
+
+
+_levels: dict[tuple[int, int], np.ndarray] = {}
+_kept: list[EdgeList] = []  # so that no id is used twice
+
+
+def true_levels(edges: EdgeList, root: int) -> np.ndarray:
+    """Return distances from the root, int64, -1 unreached (SciPy's Dijkstra, unweighted)."""
+    key = (id(edges), root)
+    if key not in _levels:
+        _kept.append(edges)
+        distance = dijkstra(matrix_of(edges), directed=True, indices=root, unweighted=True)
+        _levels[key] = np.where(np.isinf(distance), -1, distance).astype(np.int64)
+    return _levels[key]
+
+
+def true_nedge(edges: EdgeList, levels: np.ndarray) -> int:
+    """Count input edges of the searched component: duplicates yes, loops no."""
+    return int(np.count_nonzero((edges.src != edges.dst) & (levels[edges.src] >= 0)))
+
+
+def engine_on(device, graph, **options) -> Engine:
+    """Open an engine on a DeviceInfo (which may be a made-up one), or on the CPU alone (None)."""
+    if device is None:
+        return Engine(graph, devices="cpu", **options)
+    with mock.patch("hetero_bfs.engine.choose_device", return_value=device):
+        engine = Engine(graph, **options)
+    assert engine.device_info == device or engine.graph.num_searched == 0, engine.notes
+    return engine
+
+
+def check_search(engine: Engine, edges: EdgeList, root: int):
+    """Search and compare with both oracles; return the result."""
+    context = f"root {root}, selector {engine.selector.name}, parts {engine.num_parts}"
+    result = engine.bfs(root)
+    outcome = validate(edges, root, result.parent, result.level)
+    assert outcome.valid, f"{context}: {outcome.message}"
+    levels = true_levels(edges, root)
+    np.testing.assert_array_equal(result.level, levels, err_msg=context)
+    assert result.nedge == outcome.nedge == true_nedge(edges, levels), context
+    assert result.reached == outcome.reached == np.count_nonzero(levels >= 0), context
+    assert (result.parent.dtype, result.level.dtype) == (np.int64, np.int32)
+    assert result.root == root
+    check_traces(engine, result, levels)
+    return result
+
+
+def check_traces(engine: Engine, result, levels: np.ndarray) -> None:
+    """The records of the levels agree with the levels."""
+    counts = np.bincount(levels[levels >= 0])
+    directed = engine.graph.graph.directed
+    visited = 0
+    for number, trace in enumerate(result.traces):
+        assert trace.features.level == number
+        assert trace.features.num_vertices == engine.graph.num_searched
+        assert min(trace.seconds, trace.transfer_seconds, trace.select_seconds) >= 0
+        if not directed:  # else top-down leaves out vertices without edges
+            visited += int(counts[number])
+            assert trace.features.frontier_vertices == counts[number]
+            assert trace.features.unvisited_vertices == engine.graph.num_searched - visited
+            found = counts[number + 1] if number + 1 < counts.size else 0
+            assert trace.found_vertices == found
+    assert len(result.traces) in (counts.size - 1, counts.size)
