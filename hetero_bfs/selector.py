@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from hetero_bfs.devices.opencl import DeviceInfo
@@ -98,17 +98,24 @@ class DirectionSelector:
 
 
 class ModelSelector:
-    """The candidate with the least predicted seconds, moving the frontier included."""
+    """The candidate with the least predicted seconds, moving the frontier included.
+
+    With `looks_ahead` each candidate also bears what the rest of the search would cost from its
+    device, as if one more level settled everything that is left, there or after one more move.
+    Else a cheap first level on the host is chosen although the next level leaves it again.
+    """
 
     def __init__(
         self,
         name: str,
         model: SpeedModel,
         seconds: Callable[[LevelFeatures, Strategy], float],
+        looks_ahead: bool,
     ) -> None:
         self.name = name
         self.model = model
         self._seconds = seconds
+        self._looks_ahead = looks_ahead
 
     def reset(self) -> None:
         """Nothing is remembered."""
@@ -119,14 +126,44 @@ class ModelSelector:
             s.name: self._seconds(features, s) + self.model.move_seconds(features, s)
             for s in candidates
         }
-        ranked = sorted(predicted, key=predicted.__getitem__)
+        total = dict(predicted)
+        if self._looks_ahead:
+            rest = self._rest_seconds(features, candidates)
+            total = {s.name: predicted[s.name] + rest[s.device_kind] for s in candidates}
+        ranked = sorted(total, key=total.__getitem__)
         best = ranked[0]
         reason = "only candidate"
         if len(ranked) > 1:
-            second = ranked[1]
-            factor = predicted[second] / max(predicted[best], 1e-12)
-            reason = f"{factor:.1f}x before {second}"
+            margin = 1e6 * (total[ranked[1]] - total[best])
+            reason = f"{margin:.0f} us before {ranked[1]}"
         return Choice(STRATEGIES[best], predicted, reason)
+
+    def _rest_seconds(
+        self, features: LevelFeatures, candidates: Sequence[Strategy]
+    ) -> dict[DeviceKind, float]:
+        """Predict the rest of the search after this level, for either place it may stand at."""
+        found = int(features.expected_found)
+        left = features.unvisited_vertices - found
+        kinds = {s.device_kind for s in candidates}
+        if left <= 0:
+            return dict.fromkeys(kinds, 0.0)
+        edges = int(features.unvisited_edges * left / features.unvisited_vertices)
+        after = replace(
+            features,
+            level=features.level + 1,
+            frontier_vertices=max(found, 1),
+            frontier_edges=max(features.unvisited_edges - edges, 1),
+            unvisited_vertices=left,
+            unvisited_edges=edges,
+            form="queue",
+        )
+        rest: dict[DeviceKind, float] = {}
+        for kind in kinds:
+            here = replace(after, device_kind=kind)
+            rest[kind] = min(
+                self._seconds(here, s) + self.model.move_seconds(here, s) for s in candidates
+            )
+        return rest
 
 
 def make_selector(
@@ -188,5 +225,6 @@ def _model_selector(
             f"the speed model {model.name} lacks {', '.join(missing)}; "
             f"train again with `{TRAIN_COMMAND}`"
         )
-    seconds = model.learned_seconds if kind == "learned" else model.average_seconds
-    return ModelSelector(kind, model, seconds), notes
+    if kind == "average":
+        return ModelSelector(kind, model, model.average_seconds, looks_ahead=False), notes
+    return ModelSelector(kind, model, model.learned_seconds, looks_ahead=True), notes

@@ -6,7 +6,8 @@ A model is one JSON file, named <cpu>__<device>.json, readable by eye:
               columns are counts of work, the coefficients seconds per unit of it
     average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
               frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
-    switch    moving the search to the other device, and `convert`, bitmap to queue: linear too
+    start     beginning a search on a device, `switch` moving it to the other device, `convert`
+              turning a bitmap into a queue: linear too
 
 Models are looked up first where `hetero-bfs train` writes them, then among those shipped.
 """
@@ -39,8 +40,8 @@ COLUMNS: dict[Direction, tuple[str, ...]] = {
         "expected_found",
     ),
 }
-SWITCH_COLUMNS = ("constant", "num_vertices", "frontier_vertices")
-CONVERT_COLUMNS = ("constant", "num_vertices", "frontier_vertices")
+MOVE_COLUMNS = ("constant", "num_vertices", "frontier_vertices")
+"""Columns of starting, switching and converting."""
 
 
 def column(features: LevelFeatures, name: str) -> float:
@@ -71,6 +72,7 @@ class SpeedModel:
     learned: Mapping[str, Linear]
     alpha: float
     edges_per_second: Mapping[str, float]
+    start: Mapping[DeviceKind, Linear]
     switch: Mapping[DeviceKind, Linear]
     convert: Mapping[DeviceKind, Linear]
     about: Mapping[str, Any]
@@ -89,9 +91,9 @@ class SpeedModel:
 
     def move_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
         """Predict what it takes to bring the frontier where and how the strategy needs it."""
-        seconds = 0.0
         if features.device_kind is None:
-            return seconds
+            return self.start[strategy.device_kind].seconds(features)
+        seconds = 0.0
         if strategy.direction == "top-down" and features.form == "bitmap":
             seconds += self.convert[features.device_kind].seconds(features)
         if strategy.device_kind != features.device_kind:
@@ -106,6 +108,7 @@ class SpeedModel:
             "about": dict(self.about),
             "learned": {name: _linear_to_json(m) for name, m in self.learned.items()},
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
+            "start": {f"on_{kind}": _linear_to_json(m) for kind, m in self.start.items()},
             "switch": {f"to_{kind}": _linear_to_json(m) for kind, m in self.switch.items()},
             "convert": {f"on_{kind}": _linear_to_json(m) for kind, m in self.convert.items()},
         }
@@ -133,6 +136,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
             edges_per_second={
                 _known(s).name: float(v) for s, v in data["average"]["edges_per_second"].items()
             },
+            start={_kind(k): _linear_from_json(m) for k, m in data["start"].items()},
             switch={_kind(k): _linear_from_json(m) for k, m in data["switch"].items()},
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
             about=data["about"],
@@ -207,7 +211,7 @@ def _linear_to_json(linear: Linear) -> dict[str, float]:
 
 
 def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = None) -> Linear:
-    known = set(SWITCH_COLUMNS) if strategy is None else set(COLUMNS[strategy.direction])
+    known = set(MOVE_COLUMNS) if strategy is None else set(COLUMNS[strategy.direction])
     unknown = set(data) - known
     if unknown:
         raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")

@@ -1,8 +1,9 @@
 """Collect samples: every strategy on every level of generated graphs, from the same state.
 
 A sample is one row of a CSV file: the graph, the level's features, what was measured and its
-seconds. `measured` names a strategy, or `to_cpu`, `to_device` (moving the search to the other
-device) or `convert_cpu`, `convert_device` (bitmap to queue). Rows are written graph by graph, so
+seconds. `measured` names a strategy, or `start_cpu`, `start_device` (beginning a search there),
+`to_cpu`, `to_device` (moving it to the other device, and what merging the parents costs later),
+`convert_cpu`, `convert_device` (bitmap to queue). Rows are written graph by graph, so
 an interrupted collection loses at most one graph.
 """
 
@@ -14,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ from hetero_bfs.strategy import STRATEGIES, Strategy
 from hetero_bfs.trace import LevelFeatures
 
 REPEATS = 3
+"""Times a level is repeated; the least counts, so that a busy machine disturbs the model less."""
+
 ROOTS_PER_GRAPH = 4
 
 FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
@@ -152,14 +154,12 @@ def measure_search(
 ) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
     """Walk through one search on the host and measure everything at every level.
 
-    `root` is a new id. Yields (features, what was measured, median seconds, neighbours examined);
+    `root` is a new id. Yields (features, what was measured, seconds, neighbours examined);
     see the head of this file for the names.
     """
     graph, host = engine.graph, engine.host
-    if engine.accelerator is not None:
-        engine.accelerator.release()
     frontier = Frontier(edges=int(graph.degree[root]))
-    host.start(root, frontier)
+    starts = _measure_starts(engine, root, frontier)
     unvisited_vertices = graph.num_searched - 1
     unvisited_edges = graph.graph.num_stored_edges - frontier.edges
     level = 0
@@ -175,6 +175,8 @@ def measure_search(
             "cpu",
             "queue",
         )
+        for name, seconds in starts.items() if level == 0 else ():
+            yield features, name, seconds, None
         measurement = _LevelMeasurement(engine, frontier)
         for strategy in engine.candidates:
             seconds, examined = measurement.strategy(strategy)
@@ -187,6 +189,23 @@ def measure_search(
         unvisited_vertices -= found.vertices
         unvisited_edges -= found.edges
         level += 1
+
+
+def _measure_starts(engine: Engine, root: int, frontier: Frontier) -> dict[str, float]:
+    """Time beginning a search on each device; leaves it begun on the host."""
+    times: dict[str, list[float]] = {}
+    accelerator = engine.accelerator
+    for _ in range(REPEATS):
+        if accelerator is not None:
+            started = time.perf_counter()
+            accelerator.start(root, frontier)
+            accelerator.device.finish()
+            times.setdefault("start_device", []).append(time.perf_counter() - started)
+            accelerator.release()
+        started = time.perf_counter()
+        engine.host.start(root, frontier)
+        times.setdefault("start_cpu", []).append(time.perf_counter() - started)
+    return {name: min(seconds) for name, seconds in times.items()}
 
 
 class _LevelMeasurement:
@@ -205,7 +224,7 @@ class _LevelMeasurement:
         self.host.visited[self.frontier.visited_index][:] = self.snapshot
 
     def strategy(self, strategy: Strategy) -> tuple[float, int | None]:
-        """Return median seconds of one strategy, and what bottom-up looked at if it counts."""
+        """Return the least seconds of one strategy, and what bottom-up looked at if it counts."""
         times = []
         examined = None
         on_device = strategy.device_kind == "device"
@@ -223,12 +242,12 @@ class _LevelMeasurement:
                 self._convert(state, strategy.device_kind, found.vertices)
             if on_device:
                 self._leave_device(state)
-        return median(times), examined
+        return min(times), examined
 
     def moves(self) -> Iterator[tuple[str, float, int]]:
-        """Yield (name, median seconds, frontier vertices) of conversions and crossings."""
+        """Yield (name, least seconds, frontier vertices) of conversions and crossings."""
         for name, times in self.times.items():
-            yield name, median(times), self.found[name]
+            yield name, min(times), self.found[name]
 
     def _convert(self, state: Frontier, kind: str, found: int) -> None:
         if found:
@@ -243,6 +262,8 @@ class _LevelMeasurement:
         started = time.perf_counter()
         if not accelerator.unified:
             accelerator.clear(state)
+            queue = self.host.queue[state.queue_index][: state.vertices]
+            accelerator.add_parents(queue, self.host.parent[queue])
         accelerator.receive(state, with_queue=True)
         accelerator.device.finish()
         self._note("to_device", started, state.vertices)

@@ -13,14 +13,8 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LinearRegression
 
-from hetero_bfs.speed_model import (
-    COLUMNS,
-    CONVERT_COLUMNS,
-    SWITCH_COLUMNS,
-    Linear,
-    SpeedModel,
-)
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.speed_model import COLUMNS, MOVE_COLUMNS, Linear, SpeedModel
+from hetero_bfs.strategy import STRATEGIES, DeviceKind
 
 
 def fit(samples: pd.DataFrame, name: str, about: Mapping[str, Any]) -> SpeedModel:
@@ -35,16 +29,9 @@ def fit(samples: pd.DataFrame, name: str, about: Mapping[str, Any]) -> SpeedMode
         edges_per_second={
             s.name: _average_speed(by_measured[s.name], s.direction, alpha) for s in strategies
         },
-        switch={
-            kind: fit_linear(by_measured[f"to_{kind}"], SWITCH_COLUMNS)
-            for kind in ("cpu", "device")
-            if f"to_{kind}" in by_measured
-        },
-        convert={
-            kind: fit_linear(by_measured[f"convert_{kind}"], CONVERT_COLUMNS)
-            for kind in ("cpu", "device")
-            if f"convert_{kind}" in by_measured
-        },
+        start=_moves(by_measured, "start"),
+        switch=_moves(by_measured, "to"),
+        convert=_moves(by_measured, "convert"),
         about=about,
     )
 
@@ -61,6 +48,15 @@ def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:
     model.fit(weighted, np.ones(len(rows)))
     coefficients = model.coef_ / scale
     return Linear(tuple(columns), tuple(float(f"{value:.6g}") for value in coefficients))
+
+
+def _moves(by_measured: Mapping[str, pd.DataFrame], what: str) -> dict[DeviceKind, Linear]:
+    kinds: tuple[DeviceKind, ...] = ("cpu", "device")
+    return {
+        kind: fit_linear(by_measured[f"{what}_{kind}"], MOVE_COLUMNS)
+        for kind in kinds
+        if f"{what}_{kind}" in by_measured
+    }
 
 
 def _alpha(rows: pd.DataFrame) -> float:

@@ -28,7 +28,10 @@ CHUNK_EDGES = 4096
 """Edges that a thread takes at a time in top-down; also the capacity of its local queue."""
 
 CHUNK_WORDS = 16
-"""Bitmap words that a thread takes at a time in bottom-up."""
+"""Fewest bitmap words that a thread takes at a time in bottom-up."""
+
+CHUNKS_PER_THREAD = 64
+"""Most chunks a thread takes in bottom-up: more only contend for the ticket."""
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 _ONE = np.uint32(1)
@@ -247,7 +250,8 @@ def bottom_up(first, indptr, indices, degree, visited, next_visited, parent, tot
     """
     n = parent.size
     words = visited.size
-    chunks = (words + CHUNK_WORDS - 1) // CHUNK_WORDS
+    chunk_words = max(CHUNK_WORDS, words // (CHUNKS_PER_THREAD * totals.shape[0]))
+    chunks = (words + chunk_words - 1) // chunk_words
     ticket = np.zeros(1, np.int64)
     for t in prange(totals.shape[0]):
         totals[t, :] = 0
@@ -256,8 +260,8 @@ def bottom_up(first, indptr, indices, degree, visited, next_visited, parent, tot
             if chunk >= chunks:
                 break
             _bottom_up_words(
-                chunk * CHUNK_WORDS,
-                min(words, (chunk + 1) * CHUNK_WORDS),
+                chunk * chunk_words,
+                min(words, (chunk + 1) * chunk_words),
                 first,
                 indptr,
                 indices,

@@ -1,0 +1,559 @@
+"""Every strategy, alone and in mixtures, on every device: valid trees and the true levels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+from graphs import (
+    NAMES,
+    SEARCHABLE_NAMES,
+    edge_list,
+    edge_lists,
+    late_hub,
+    nasty,
+    path,
+    random_graph,
+    roots_of,
+    star,
+    two_hubs,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import check_search, engine_on, matrix_of, true_levels
+
+import hetero_bfs as hb
+from hetero_bfs.build import build_search_graph
+from hetero_bfs.devices.opencl import OpenCLDevice
+from hetero_bfs.errors import DeviceError, GraphError, ModelError
+from hetero_bfs.kronecker import KroneckerEdges
+from hetero_bfs.strategy import STRATEGIES, available
+
+SMALL = ["one edge", "duplicates", "cycle", "complete", "two components"]
+MIXTURES = [
+    "TC,BG,TG,BC,BGC,TC",
+    "TG,TC,TG,BC,TC,BG,BC,BGC,TG",
+    "BGC,TC,BC,TG",
+    "BC,TG,BG,TC,BGC,BC,BG,TG",
+    "TG,TG,BC",
+    "TC,TC,BG",
+]
+
+
+def selectors_of(place) -> list[str]:
+    """Every strategy alone, then mixtures of those that can run."""
+    names = [s.name for s in available(place is not None)]
+    mixtures = [] if place is None else MIXTURES
+    return [f"fixed:{n}" for n in names] + ["fixed:TC,BC,TC", "fixed:BC,TC,BC,BC,TC"] + [
+        f"fixed:{m}" for m in mixtures
+    ]
+
+
+@pytest.mark.parametrize("order", ["degree", "given"])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("name", SEARCHABLE_NAMES)
+def test_every_strategy_on_every_graph(place, name, directed, order):
+    edges = nasty(name, directed)
+    roots = roots_of(edges, 2)
+    with engine_on(place, edges, selector="fixed:TC", order=order) as engine:
+        for number, selector in enumerate(selectors_of(place)):
+            engine.set_selector(selector)
+            if edges.num_vertices > 1000:  # the selectors take turns at the roots
+                check_search(engine, edges, roots[number % len(roots)])
+            else:
+                for root in roots:
+                    check_search(engine, edges, root)
+
+
+@pytest.mark.parametrize("order", ["degree", "given"])
+def test_graph_without_vertices(place, order):
+    edges = nasty("no vertices")
+    with engine_on(place, edges, selector="fixed:TC", order=order) as engine:
+        assert not engine.notes, "a device that does not matter is no news"
+        with pytest.raises(GraphError, match="vertex 0 is not in the graph"):
+            engine.bfs(0)
+
+
+@pytest.mark.parametrize("name", ["no vertices", "no edges", "one vertex", "loops only"])
+def test_graph_without_edges_takes_any_part_size(opencl_device, name):
+    edges = nasty(name)
+    with engine_on(opencl_device, edges, selector="fixed:TG", max_alloc_bytes=4) as engine:
+        for root in range(edges.num_vertices):
+            check_search(engine, edges, root)
+
+
+# Parts of the edge array.
+
+PARTS = [
+    ("two components", 1),
+    ("cycle", 16),
+    ("duplicates", 1),
+    ("complete", 256),
+    ("isolated vertices", 64),
+    ("tree", 64),
+    ("two hubs", 128),
+    ("late hub", 128),
+    ("star", 512),
+    ("star", 1024),
+    ("long path", 1024),
+    ("Kronecker 10", 1024),
+    ("Kronecker 10", 4096),
+]
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize(("name", "part_edges"), PARTS)
+def test_every_strategy_on_a_split_edge_array(opencl_device, name, part_edges, directed):
+    edges = nasty(name, directed)
+    order = "given" if name in ("late hub", "two hubs") else "degree"
+    limit = 4 * part_edges + 3  # bytes; a limit need not be a power of two
+    options = {"selector": "fixed:TG", "order": order, "max_alloc_bytes": limit}
+    with engine_on(opencl_device, edges, **options) as engine:
+        assert engine.num_parts == max(-(-engine.graph.graph.num_stored_edges // part_edges), 1)
+        assert 2 <= engine.num_parts <= 32
+        roots = roots_of(edges, 2)
+        for number, selector in enumerate(selectors_of(opencl_device)):
+            engine.set_selector(selector)
+            check_search(engine, edges, roots[number % len(roots)])
+            check_search(engine, edges, roots[(number + 1) % len(roots)])
+
+
+def test_too_small_a_limit_names_one_that_works(opencl_device):
+    edges = nasty("star")
+    with pytest.raises(DeviceError, match=r"allow at least 2048 bytes \(--max-alloc\)"):
+        engine_on(opencl_device, edges, selector="fixed:TG", max_alloc_bytes=1024)
+    with engine_on(opencl_device, edges, selector="fixed:TG", max_alloc_bytes=2048) as engine:
+        check_search(engine, edges, 0)
+
+
+def test_a_driver_that_gives_less_than_it_promised_gets_smaller_parts(opencl_device):
+    edges = nasty("Kronecker 10")
+    graph = build_search_graph(edges)
+    upload = OpenCLDevice.upload
+    limit = 8 * graph.num_searched + 64  # lets the other arrays pass, but not all the edges
+
+    def stingy(self, array):
+        if array.nbytes > limit:
+            raise DeviceError(f"allocating {array.nbytes} bytes failed")
+        return upload(self, array)
+
+    with (
+        mock.patch.object(OpenCLDevice, "upload", stingy),
+        engine_on(opencl_device, graph, selector="fixed:TG") as engine,
+    ):
+        assert graph.graph.indices.nbytes > limit
+        assert engine.num_parts > 1
+        for selector in ("fixed:TG", "fixed:BG", "fixed:BGC"):
+            engine.set_selector(selector)
+            check_search(engine, edges, 458)
+
+
+# Mixtures by Hypothesis, on engines that are kept.
+
+_engines: dict = {}
+
+
+def kept_engine(place, key, edges, **options):
+    if (place, key) not in _engines:
+        _engines[place, key] = engine_on(place, edges, selector="fixed:TC", **options)
+    return _engines[place, key]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _close_engines():
+    yield
+    for engine in _engines.values():
+        engine.close()
+    _engines.clear()
+
+
+SCHEDULED = {
+    "Kronecker 10": {},
+    "Kronecker 10, parts": {"max_alloc_bytes": 4096},
+    "sparse random": {},
+    "sparse random, given": {"order": "given"},
+    "two hubs": {},
+    "grid": {"order": "given"},
+}
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@settings(max_examples=60)
+@given(
+    key=st.sampled_from(list(SCHEDULED)),
+    schedule=st.lists(st.sampled_from(list(STRATEGIES)), min_size=1, max_size=9),
+    position=st.floats(0, 1, exclude_max=True),
+    interval=st.integers(1, 3),
+)
+def test_any_mixture(place, directed, key, schedule, position, interval):
+    if place is None:
+        schedule = [name[0] + "C" for name in schedule]
+    edges = nasty(key.split(",")[0], directed)
+    engine = kept_engine(place, (key, directed), edges, **SCHEDULED[key])
+    engine.set_selector("fixed:" + ",".join(schedule))
+    engine.decision_interval = interval
+    result = check_search(engine, edges, int(position * edges.num_vertices))
+    wanted = [schedule[min(i - i % interval, len(schedule) - 1)] for i in range(len(result.traces))]
+    assert [trace.strategy for trace in result.traces] == wanted
+
+
+@settings(max_examples=40)
+@given(edges=edge_lists(), data=st.data())
+def test_any_small_graph_on_the_cpu(one_thread, edges, data):
+    order = data.draw(st.sampled_from(["degree", "given"]))
+    root = data.draw(st.integers(0, edges.num_vertices - 1))
+    with engine_on(None, edges, selector="fixed:TC", order=order) as engine:
+        for selector in ("fixed:TC", "fixed:BC", "fixed:TC,BC,TC", "fixed:BC,TC", "alpha-beta"):
+            engine.set_selector(selector)
+            check_search(engine, edges, root)
+
+
+@settings(max_examples=25)
+@given(edges=edge_lists(max_vertices=100, max_edges=300), data=st.data())
+def test_any_graph_on_a_device(one_thread, opencl_device, edges, data):
+    """A component apart keeps the number of parts, so that kernels are compiled once."""
+    n = edges.num_vertices
+    tail = n + np.arange(900, dtype=np.uint32)
+    padded = replace(
+        edges,
+        src=np.concatenate([tail[:-1], edges.src]),
+        dst=np.concatenate([tail[1:], edges.dst]),
+        num_vertices=n + tail.size,
+    )
+    root = data.draw(st.integers(0, n - 1))
+    graph = build_search_graph(padded)
+    limit = 4 * 1024 if padded.directed else 4 * 2048
+    for max_alloc in (None, limit // 8):
+        with engine_on(
+            opencl_device, graph, selector="fixed:TG", max_alloc_bytes=max_alloc
+        ) as engine:
+            for selector in ("fixed:TG", "fixed:BG", "fixed:BGC", "fixed:TG,BC,TG,BG,TC,BGC"):
+                engine.set_selector(selector)
+                check_search(engine, padded, root)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_hubs_keep_every_core_and_group_busy_and_right(place, directed):
+    """Frontiers far above one chunk of a thread or one tile of a work-group."""
+    edges = replace(KroneckerEdges(14).materialise(), directed=directed)
+    graph = build_search_graph(edges)
+    with engine_on(place, graph, selector="fixed:TC") as engine:
+        for selector in selectors_of(place):
+            engine.set_selector(selector)
+            check_search(engine, edges, 7337)
+
+
+@pytest.mark.parametrize("selector", ["fixed:BG", "fixed:BGC", "fixed:BC", "fixed:BC,BG,BGC"])
+@pytest.mark.parametrize("leaves", [510, 511, 512, 513, 514, 515, 767, 768, 769, 1025])
+def test_lists_around_the_length_that_a_group_shares(opencl_device, selector, leaves):
+    """Bottom-up hands what lies beyond 512 neighbours to the whole work-group."""
+    edges = late_hub(leaves)
+    options = {"selector": selector, "order": "given"}
+    with engine_on(opencl_device, edges, **options) as engine:
+        check_search(engine, edges, leaves + 1)
+
+
+def test_many_long_lists_in_one_tile(opencl_device):
+    """Forty hubs over 600 shared leaves; the last leaf alone is near the root."""
+    hubs, leaves = 40, 700
+    pairs = [(h, hubs + leaf) for h in range(hubs) for leaf in range(leaves)]
+    edges = edge_list([*pairs, (hubs + leaves - 1, hubs + leaves)], hubs + leaves + 1)
+    with engine_on(opencl_device, edges, selector="fixed:BG", order="given") as engine:
+        for selector in ("fixed:BG", "fixed:BGC", "fixed:TG,BG,TG"):
+            engine.set_selector(selector)
+            check_search(engine, edges, hubs + leaves)
+
+
+@pytest.mark.parametrize("count", [31, 32, 33, 255, 256, 257, 2047, 2048, 2049, 131_073])
+def test_sizes_around_words_tiles_and_the_cache(place, count):
+    """Vertices around multiples of a bitmap word, a group, a tile, and BGC's cached bits."""
+    rng = np.random.default_rng(count)
+    old = np.arange(1, count)
+    pairs = np.column_stack([old, (old * rng.random(old.size)).astype(np.int64)])
+    edges = edge_list(pairs, count)
+    with engine_on(place, edges, selector="fixed:TC", order="given") as engine:
+        assert engine.graph.num_searched == count
+        for selector in selectors_of(place)[: 5 if place else 2]:
+            engine.set_selector(selector)
+            check_search(engine, edges, count - 1)
+
+
+# One engine, many searches.
+
+
+def test_results_do_not_depend_on_the_parts(opencl_device):
+    edges = nasty("Kronecker 12")
+    graph = build_search_graph(edges)
+    stored = graph.graph.num_stored_edges
+    levels = {}
+    for parts in (1, 2, 7, 31):
+        part_edges = 1 << max((stored // parts).bit_length() - 1, 0)
+        with engine_on(
+            opencl_device, graph, selector="fixed:TG,BG,TG", max_alloc_bytes=4 * part_edges
+        ) as engine:
+            levels[engine.num_parts] = engine.bfs(7).level
+    assert len(levels) >= 3
+    for found in levels.values():
+        np.testing.assert_array_equal(found, true_levels(edges, 7))
+
+
+def test_repeated_searches_do_not_disturb_each_other(place):
+    edges = nasty("Kronecker 10")
+    rng = np.random.default_rng(3)
+    with engine_on(place, edges, selector="fixed:TC") as engine:
+        selectors = selectors_of(place)
+        for root in rng.integers(0, edges.num_vertices, 60).tolist():
+            engine.set_selector(selectors[rng.integers(len(selectors))])
+            check_search(engine, edges, root)
+        first = engine.bfs(458)
+        kept = first.parent.copy()
+        engine.bfs(797)
+        np.testing.assert_array_equal(first.parent, kept)
+
+
+@pytest.mark.parametrize("selector", ["fixed:TC", "fixed:TG", "fixed:BG"])
+def test_more_levels_than_counters(opencl_device, selector):
+    """A device counts 1024 levels before it clears its counters; a path of 3000 passes twice."""
+    edges = nasty("long path")
+    with engine_on(opencl_device, edges, selector=selector) as engine:
+        for _ in range(2):
+            result = check_search(engine, edges, 0)
+        assert len(result.traces) in (2999, 3000)
+
+
+@pytest.mark.parametrize("order", ["degree", "given"])
+def test_isolated_root(place, order):
+    edges = nasty("isolated vertices")
+    isolated = int(np.flatnonzero(matrix_of(edges).sum(axis=1) == 0)[5])
+    with engine_on(place, edges, selector="fixed:TC", order=order) as engine:
+        for selector in selectors_of(place):
+            engine.set_selector(selector)
+            engine.bfs(1)  # leaves its parents behind
+            result = check_search(engine, edges, isolated)
+            assert (result.reached, result.nedge, result.teps) == (1, 0, 0.0)
+            assert result.parent[isolated] == isolated
+            assert result.traces == []
+    assert engine.graph.is_isolated(isolated)
+
+
+@pytest.mark.parametrize("root", [-1, 7, 2**32, -(2**40)])
+def test_root_out_of_range(place, root):
+    with (
+        engine_on(place, nasty("duplicates"), selector="fixed:TC") as engine,
+        pytest.raises(GraphError, match=rf"vertex {root} is not in the graph.* 0 to 6"),
+    ):
+        engine.bfs(root)
+
+
+def test_decision_interval(place):
+    edges = nasty("long path")
+    calls = []
+
+    class Counting:
+        name = "counting"
+
+        def reset(self):
+            calls.clear()
+
+        def choose(self, features, candidates):
+            calls.append(features.level)
+            return hb.engine.Choice(candidates[len(calls) % len(candidates)])
+
+    for interval in (1, 2, 100):
+        with engine_on(place, edges, selector=Counting(), decision_interval=interval) as engine:
+            result = check_search(engine, edges, 1500)
+        assert calls == list(range(0, len(result.traces), interval))
+    with pytest.raises(ValueError, match="decision_interval is 0"):
+        engine_on(place, edges, selector="fixed:TC", decision_interval=0)
+
+
+# Selectors.
+
+
+@pytest.mark.parametrize("selector", ["auto", "learned", "average", "alpha-beta", "daga"])
+@pytest.mark.parametrize("name", ["no edges", "one loop", "two components", "grid", "Kronecker 12"])
+def test_every_selector(place, trained, selector, name):
+    if selector == "daga" and place is None:
+        with pytest.raises(ModelError, match="there is none"):
+            engine_on(None, nasty(name), selector=selector)
+        return
+    trained(place)
+    edges = nasty(name)
+    with engine_on(place, edges, selector=selector) as engine:
+        assert engine.notes == []
+        assert engine.selector.name == ("learned" if selector == "auto" else selector)
+        for root in roots_of(edges):
+            result = check_search(engine, edges, root)
+            for trace in result.traces:
+                check_choice(trace, selector, place)
+
+
+def check_choice(trace, selector, place) -> None:
+    if selector in ("auto", "learned", "average"):
+        assert set(trace.predicted_seconds) == {s.name for s in available(place is not None)}
+        assert trace.predicted_seconds[trace.strategy] == min(trace.predicted_seconds.values())
+    else:
+        assert trace.predicted_seconds == {}
+        bottom_up = "BG" if place is not None else "BC"
+        top_down = "TG" if place is not None and selector == "alpha-beta" else "TC"
+        assert trace.strategy in (top_down, bottom_up)
+    assert trace.reason
+
+
+def test_a_made_up_model_makes_the_search_cross_both_ways(opencl_device, trained):
+    """Bottom-up free on the device, top-down free on the CPU, while a switch costs little."""
+
+    def change(data):
+        for name, columns in data["learned"].items():
+            columns["constant"] = 1e-9 if name in ("BG", "TC") else 1.0
+
+    trained(opencl_device, change)
+    edges = nasty("Kronecker 12")
+    with engine_on(opencl_device, edges, selector="learned") as engine:
+        result = check_search(engine, edges, 7)
+    used = [trace.strategy for trace in result.traces]
+    assert set(used) == {"TC", "BG"}
+    assert used[0] == "TC"
+
+
+@pytest.mark.parametrize("name", ["two components", "star", "Kronecker 12", "grid"])
+def test_beamers_rule_as_the_levels_show_it(place, name):
+    """Replay the rule on the recorded features."""
+    edges = nasty(name)
+    with engine_on(place, edges, selector="alpha-beta") as engine:
+        for root in roots_of(edges):
+            direction = "top-down"
+            for trace in check_search(engine, edges, root).traces:
+                f = trace.features
+                if direction == "top-down":
+                    if f.frontier_edges > f.unvisited_edges / 15:
+                        direction = "bottom-up"
+                elif f.frontier_vertices < f.num_vertices / 18:
+                    direction = "top-down"
+                assert STRATEGIES[trace.strategy].direction == direction
+
+
+# Memory.
+
+
+def test_shared_memory_is_not_copied(opencl_device):
+    edges = KroneckerEdges(15).materialise()
+    graph = build_search_graph(edges)
+    with engine_on(opencl_device, graph, selector="fixed:TG") as engine:
+        device = engine.accelerator.device
+        assert graph.graph.indices.nbytes > 2 * 2**20
+        if not opencl_device.unified_memory:
+            assert device.bytes_copied > graph.graph.indices.nbytes, "the count is no count"
+            return
+        assert device.bytes_copied < 64 * 2**10, "upload and warm-up"
+        device.bytes_copied = 0
+        for selector in ("fixed:TG", "fixed:BG", "fixed:TC,BG,TC", "fixed:TG,BC,TG"):
+            engine.set_selector(selector)
+            check_search(engine, edges, int(edges.src[0]))
+            assert device.bytes_copied < 64 * 2**10, selector
+            device.bytes_copied = 0
+
+
+def test_only_the_frontier_crosses_to_a_device_with_memory_of_its_own(opencl_device):
+    """TC, TG, BC: bitmap n/8 bytes and a short queue; parents are merged once at the end."""
+    if opencl_device.unified_memory:
+        pytest.skip("this device shares the host's memory")
+    edges = KroneckerEdges(15).materialise()
+    with engine_on(opencl_device, edges, selector="fixed:TC,TG,BC") as engine:
+        device = engine.accelerator.device
+        n = engine.graph.num_searched
+        device.bytes_copied = 0
+        search = engine.search(int(edges.src[0]))
+        switches = 2
+        queue = max(t.features.frontier_vertices for t in search.traces[:2])
+        assert device.bytes_copied <= 4 * n + switches * (n // 8 + 16 * queue + 64) + 4096
+
+
+def test_graph_too_large_for_the_device_is_searched_on_the_cpu(opencl_device):
+    edges = nasty("Kronecker 10")
+    small = replace(opencl_device, memory_bytes=30_000)
+    with (
+        mock.patch("hetero_bfs.engine.choose_device", return_value=small),
+        hb.Engine(edges, selector="fixed:TC,BC") as engine,
+    ):
+        assert engine.device_info is None
+        assert [s.name for s in engine.candidates] == ["TC", "BC"]
+        (note,) = engine.notes
+        assert small.name in note
+        assert "left out" in note
+        assert "edges of this kind would fit" in note
+        check_search(engine, edges, 458)
+        with pytest.raises(ModelError, match="strategies that can run are TC, BC"):
+            engine.set_selector("fixed:TG")
+
+
+def test_graph_too_large_for_the_device_is_left_out_with_max_alloc_too(opencl_device):
+    edges = nasty("Kronecker 10")
+    small = replace(opencl_device, memory_bytes=30_000)
+    with (
+        mock.patch("hetero_bfs.engine.choose_device", return_value=small),
+        hb.Engine(edges, selector="fixed:TC", max_alloc_bytes=2**20) as engine,
+    ):
+        assert engine.device_info is None
+        assert "would fit" in engine.notes[0]
+
+
+def test_no_opencl_runtime(monkeypatch):
+    monkeypatch.setattr("hetero_bfs.devices.opencl._devices", list)
+    edges = nasty("two components")
+    with hb.Engine(edges, selector="alpha-beta") as engine:
+        assert engine.device_info is None
+        assert "searching on the CPU only: no OpenCL runtime found" in engine.notes[0]
+        check_search(engine, edges, 0)
+    with pytest.raises(DeviceError, match="no OpenCL runtime"):
+        hb.Engine(edges, device="0", selector="fixed:TC")
+
+
+def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
+    broken = mock.patch("hetero_bfs.devices.opencl._kernel_source", return_value="__kernel nonsense")
+    with broken, pytest.raises(DeviceError, match="compiling kernels"):
+        engine_on(opencl_device, nasty("star"), selector="fixed:TG")
+
+
+# From Python.
+
+
+@pytest.mark.parametrize("name", NAMES[1:8])
+def test_one_call(name, monkeypatch):
+    edges = nasty(name)
+    result = hb.bfs(edges, edges.num_vertices - 1, selector="fixed:TC")
+    np.testing.assert_array_equal(result.level, true_levels(edges, edges.num_vertices - 1))
+
+
+def test_csr_graphs_edge_lists_and_search_graphs_search_alike(place):
+    edges = random_graph(500, 900, 11)
+    for directed in (False, True):
+        given = replace(edges, directed=directed)
+        csr = hb.CSRGraph.from_edges(edges.src, edges.dst, 500, directed)
+        for graph in (given, csr, build_search_graph(given), build_search_graph(csr, "given")):
+            with engine_on(place, graph, selector="fixed:TC,BC,TC") as engine:
+                check_search(engine, given, int(edges.src[0]))
+
+
+def test_forgotten_parents_leave_times():
+    with engine_on(None, star(9), selector="fixed:TC") as engine:
+        result = engine.bfs(0)
+    assert result.level.max() == 1
+    result.forget_parents()
+    assert result.parent.size == result.level.size - result.level.size == 0
+    assert result.seconds > 0
+    assert (result.nedge, len(result.traces)) == (9, 1)
+    assert result.teps == pytest.approx(9 / result.seconds)
+
+
+def test_two_engines_at_once(place):
+    with (
+        engine_on(place, path(50), selector="fixed:TC") as one,
+        engine_on(place, two_hubs(40), selector="fixed:BC") as other,
+    ):
+        for root in (0, 5, 20):
+            check_search(one, one_edges := path(50), root)
+            check_search(other, two_hubs(40), root)
+            assert one_edges.num_vertices == one.graph.num_vertices
