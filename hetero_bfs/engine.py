@@ -231,6 +231,7 @@ class Search:
         self.traces: list[LevelTrace] = []
         self.seconds = 0.0
         self._frontier = Frontier()
+        self._previous_edges = 1.0
         self._used: list[DeviceKind] = []
         self._host_found: list[npt.NDArray[np.uint32]] | None = []
         self._complete_on: DeviceKind = "cpu"
@@ -244,6 +245,8 @@ class Search:
         degree = int(graph.degree[self.root])
         started = time.perf_counter()
         self._frontier.edges = degree
+        mean_degree = max(graph.graph.num_stored_edges / graph.num_searched, 1.0)
+        self._previous_edges = max(degree, 1) / mean_degree
         unvisited_vertices = graph.num_searched - 1
         unvisited_edges = graph.graph.num_stored_edges - degree
         choice: Choice | None = None
@@ -253,7 +256,7 @@ class Search:
             features = self._features(unvisited_vertices, unvisited_edges)
             before = time.perf_counter()
             if choice is None or features.level % self.engine.decision_interval == 0:
-                choice = self.selector.choose(features, self.engine.candidates)
+                choice = self.selector.choose(features)
             chosen = time.perf_counter()
             self._bring(choice.strategy)
             ready = time.perf_counter()
@@ -262,6 +265,7 @@ class Search:
             )
             done = time.perf_counter()
             self._remember(choice.strategy)
+            self._previous_edges = features.frontier_edges
             unvisited_vertices -= found.vertices
             unvisited_edges -= found.edges
             self.traces.append(
@@ -305,6 +309,7 @@ class Search:
             unvisited_edges=unvisited_edges,
             num_vertices=graph.num_searched,
             num_edges=graph.graph.num_stored_edges,
+            growth=self._frontier.edges / self._previous_edges,
             device_kind=self._used[-1] if self._used else None,
             form=self._frontier.form,
         )

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.machine import machine_slug
-from hetero_bfs.speed_model import TRAIN_COMMAND, SpeedModel, default_model, find_model
+from hetero_bfs.speed_model import (
+    ALL_COLUMNS,
+    TRAIN_COMMAND,
+    Linear,
+    SpeedModel,
+    default_model,
+    find_model,
+)
 from hetero_bfs.strategy import STRATEGIES, DeviceKind, Direction, Strategy
 from hetero_bfs.trace import LevelFeatures
 
 SELECTORS = ("auto", "learned", "average", "alpha-beta", "daga", "fixed:NAME[,NAME...]")
+_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 ALPHA = 15
 BETA = 18
 
@@ -28,7 +39,7 @@ class Choice:
 
 
 class Selector(Protocol):
-    """Chooses the strategy of one level among the candidates that can run."""
+    """Chooses the strategy of one level among those it was made for."""
 
     name: str
 
@@ -36,7 +47,7 @@ class Selector(Protocol):
         """Forget the last search."""
         ...
 
-    def choose(self, features: LevelFeatures, candidates: Sequence[Strategy]) -> Choice:
+    def choose(self, features: LevelFeatures) -> Choice:
         """Return the strategy for the level that these features describe."""
         ...
 
@@ -51,7 +62,7 @@ class FixedSelector:
     def reset(self) -> None:
         """Nothing is remembered."""
 
-    def choose(self, features: LevelFeatures, candidates: Sequence[Strategy]) -> Choice:
+    def choose(self, features: LevelFeatures) -> Choice:
         """Return the strategy of this level's number."""
         return Choice(
             self._strategies[min(features.level, len(self._strategies) - 1)], reason="fixed"
@@ -81,7 +92,7 @@ class DirectionSelector:
         """Start top-down again."""
         self._direction = "top-down"
 
-    def choose(self, features: LevelFeatures, candidates: Sequence[Strategy]) -> Choice:
+    def choose(self, features: LevelFeatures) -> Choice:
         """Apply the rule to the level."""
         if self._direction == "top-down":
             if features.frontier_edges * self._alpha > features.unvisited_edges:
@@ -100,70 +111,68 @@ class DirectionSelector:
 class ModelSelector:
     """The candidate with the least predicted seconds, moving the frontier included.
 
-    With `looks_ahead` each candidate also bears what the rest of the search would cost from its
-    device, as if one more level settled everything that is left, there or after one more move.
-    Else a cheap first level on the host is chosen although the next level leaves it again.
+    The prediction is compiled (kernels/policy.py). With `looks_ahead` each candidate also bears
+    what the rest of the search is expected to cost from its device; else a cheap first level on
+    the host is chosen although the next one must leave it again.
     """
 
     def __init__(
         self,
         name: str,
         model: SpeedModel,
-        seconds: Callable[[LevelFeatures, Strategy], float],
+        candidates: Sequence[Strategy],
+        predictors: Sequence[Linear],
         looks_ahead: bool,
     ) -> None:
         self.name = name
         self.model = model
-        self._seconds = seconds
+        self._candidates = list(candidates)
         self._looks_ahead = looks_ahead
+        self._weights = np.array([p.weights() for p in predictors])
+        self._moves = _move_weights(model)
+        self._kinds = np.array([_KINDS.index(s.device_kind) for s in candidates])
+        self._top_down = np.array([s.direction == "top-down" for s in candidates])
+        self._predicted = np.empty(len(self._candidates))
+        self._total = np.empty(len(self._candidates))
 
     def reset(self) -> None:
         """Nothing is remembered."""
 
-    def choose(self, features: LevelFeatures, candidates: Sequence[Strategy]) -> Choice:
+    def choose(self, features: LevelFeatures) -> Choice:
         """Predict every candidate and take the cheapest."""
-        predicted = {
-            s.name: self._seconds(features, s) + self.model.move_seconds(features, s)
-            for s in candidates
-        }
-        total = dict(predicted)
-        if self._looks_ahead:
-            rest = self._rest_seconds(features, candidates)
-            total = {s.name: predicted[s.name] + rest[s.device_kind] for s in candidates}
-        ranked = sorted(total, key=total.__getitem__)
-        best = ranked[0]
-        reason = "only candidate"
-        if len(ranked) > 1:
-            margin = 1e6 * (total[ranked[1]] - total[best])
-            reason = f"{margin:.0f} us before {ranked[1]}"
-        return Choice(STRATEGIES[best], predicted, reason)
+        from hetero_bfs.kernels.policy import choose
 
-    def _rest_seconds(
-        self, features: LevelFeatures, candidates: Sequence[Strategy]
-    ) -> dict[DeviceKind, float]:
-        """Predict the rest of the search after this level, for either place it may stand at."""
-        found = int(features.expected_found)
-        left = features.unvisited_vertices - found
-        kinds = {s.device_kind for s in candidates}
-        if left <= 0:
-            return dict.fromkeys(kinds, 0.0)
-        edges = int(features.unvisited_edges * left / features.unvisited_vertices)
-        after = replace(
-            features,
-            level=features.level + 1,
-            frontier_vertices=max(found, 1),
-            frontier_edges=max(features.unvisited_edges - edges, 1),
-            unvisited_vertices=left,
-            unvisited_edges=edges,
-            form="queue",
+        kind = -1 if features.device_kind is None else _KINDS.index(features.device_kind)
+        best = choose(
+            self._weights,
+            self._moves,
+            self._kinds,
+            self._top_down,
+            self._looks_ahead,
+            features.num_vertices,
+            features.num_edges,
+            (features.frontier_vertices, features.frontier_edges),
+            (features.unvisited_vertices, features.unvisited_edges),
+            features.growth,
+            kind,
+            features.form == "bitmap",
+            self._predicted,
+            self._total,
         )
-        rest: dict[DeviceKind, float] = {}
-        for kind in kinds:
-            here = replace(after, device_kind=kind)
-            rest[kind] = min(
-                self._seconds(here, s) + self.model.move_seconds(here, s) for s in candidates
-            )
-        return rest
+        predicted = dict(zip(self._names(), self._predicted.tolist(), strict=True))
+        return Choice(self._candidates[best], predicted, self._reason(best))
+
+    def _names(self) -> list[str]:
+        return [s.name for s in self._candidates]
+
+    def _reason(self, best: int) -> str:
+        """Say which candidate came next and by how much, the look ahead included."""
+        ranked = np.argsort(self._total)
+        second = next((int(i) for i in ranked if i != best), best)
+        if second == best:
+            return "only candidate"
+        margin = 1e6 * (self._total[second] - self._total[best])
+        return f"{margin:.0f} us before {self._candidates[second].name}"
 
 
 def make_selector(
@@ -190,7 +199,7 @@ def make_selector(
             raise ModelError("--selector daga runs bottom-up on an OpenCL device; there is none")
         return DirectionSelector("daga", _pair(candidates, "cpu", "device")), []
     if wanted in ("auto", "learned", "average"):
-        return _model_selector(wanted, device, names)
+        return _model_selector(wanted, device, candidates)
     raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
 
 
@@ -206,7 +215,7 @@ def _pair(
 
 
 def _model_selector(
-    wanted: str, device: DeviceInfo | None, names: Sequence[str]
+    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy]
 ) -> tuple[Selector, list[str]]:
     machine = machine_slug(device)
     notes = []
@@ -219,12 +228,23 @@ def _model_selector(
             f"no speed model for this machine ({machine}); using average speeds measured on "
             f"{model.name}; train one with `{TRAIN_COMMAND} --quick` (about two minutes)"
         )
-    missing = [name for name in names if name not in model.learned]
+    missing = [s.name for s in candidates if s.name not in model.learned]
     if missing:
         raise ModelError(
             f"the speed model {model.name} lacks {', '.join(missing)}; "
             f"train again with `{TRAIN_COMMAND}`"
         )
     if kind == "average":
-        return ModelSelector(kind, model, model.average_seconds, looks_ahead=False), notes
-    return ModelSelector(kind, model, model.learned_seconds, looks_ahead=True), notes
+        predictors = [model.average(s) for s in candidates]
+    else:
+        predictors = [model.learned[s.name] for s in candidates]
+    return ModelSelector(kind, model, candidates, predictors, kind == "learned"), notes
+
+
+def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
+    """Return starting, switching and converting as kernels/policy.py has them."""
+    weights = np.zeros((3, len(_KINDS), len(ALL_COLUMNS)))
+    for what, table in enumerate((model.start, model.switch, model.convert)):
+        for kind, linear in table.items():
+            weights[what, _KINDS.index(kind)] = linear.weights()
+    return weights

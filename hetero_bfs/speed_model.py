@@ -30,6 +30,18 @@ FORMAT = 1
 MODELS_VARIABLE = "HETERO_BFS_MODELS"
 TRAIN_COMMAND = "hetero-bfs train"
 
+ALL_COLUMNS = (
+    "constant",
+    "num_vertices",
+    "frontier_vertices",
+    "frontier_edges",
+    "unvisited_vertices",
+    "unvisited_edges",
+    "expected_examined",
+    "expected_found",
+)
+"""Every column a model may use, in the order of kernels/policy.py."""
+
 COLUMNS: dict[Direction, tuple[str, ...]] = {
     "top-down": ("constant", "frontier_vertices", "frontier_edges", "expected_found"),
     "bottom-up": (
@@ -56,6 +68,11 @@ class Linear:
     columns: tuple[str, ...]
     coefficients: tuple[float, ...]
 
+    def weights(self) -> list[float]:
+        """Return one weight for each of `ALL_COLUMNS`."""
+        given = dict(zip(self.columns, self.coefficients, strict=True))
+        return [given.get(name, 0.0) for name in ALL_COLUMNS]
+
     def seconds(self, features: LevelFeatures) -> float:
         """Predict seconds for one level."""
         return sum(
@@ -78,27 +95,19 @@ class SpeedModel:
     about: Mapping[str, Any]
 
     def learned_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict a level by the learned coefficients, switching excluded."""
+        """Predict a level by the learned coefficients, moving excluded."""
         return self.learned[strategy.name].seconds(features)
 
-    def average_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict a level by the paper's average speeds, switching excluded."""
+    def average(self, strategy: Strategy) -> Linear:
+        """Return the paper's average model of a strategy: one column and one speed."""
+        speed = self.edges_per_second[strategy.name]
         if strategy.direction == "top-down":
-            work = float(features.frontier_edges)
-        else:
-            work = self.alpha * features.unvisited_edges
-        return work / self.edges_per_second[strategy.name]
+            return Linear(("frontier_edges",), (1.0 / speed,))
+        return Linear(("unvisited_edges",), (self.alpha / speed,))
 
-    def move_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict what it takes to bring the frontier where and how the strategy needs it."""
-        if features.device_kind is None:
-            return self.start[strategy.device_kind].seconds(features)
-        seconds = 0.0
-        if strategy.direction == "top-down" and features.form == "bitmap":
-            seconds += self.convert[features.device_kind].seconds(features)
-        if strategy.device_kind != features.device_kind:
-            seconds += self.switch[strategy.device_kind].seconds(features)
-        return seconds
+    def average_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
+        """Predict a level by the paper's average speeds, moving excluded."""
+        return self.average(strategy).seconds(features)
 
     def to_json(self) -> dict[str, Any]:
         """Return the file's content."""

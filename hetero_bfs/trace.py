@@ -19,7 +19,8 @@ class LevelFeatures:
     """The state before a level, all of it free at run time.
 
     Edges are stored edges (an undirected edge counts at both ends); `num_vertices` counts the
-    searched range. `device_kind` and `form` say where and how the frontier is stored; before the
+    searched range. `growth` is the frontier's edges over those one level earlier, the graph's mean
+    degree before the first level. `device_kind` and `form` say where and how the frontier is stored; before the
     first level it is nowhere yet (None).
     """
 
@@ -30,6 +31,7 @@ class LevelFeatures:
     unvisited_edges: int
     num_vertices: int
     num_edges: int
+    growth: float
     device_kind: DeviceKind | None
     form: Form
 
@@ -41,13 +43,11 @@ class LevelFeatures:
         (1 - (1 - p)**d) / p neighbours until it meets a visited one; d is taken as the mean
         degree of the unvisited vertices.
         """
-        if self.unvisited_vertices == 0 or self.unvisited_edges == 0:
-            return 0.0
-        mean_degree = self.unvisited_edges / self.unvisited_vertices
-        share = 1.0 - self.unvisited_edges / self.num_edges
-        if share <= 0.0:
-            return float(self.unvisited_edges)
-        return float(self.unvisited_vertices * (1.0 - (1.0 - share) ** mean_degree) / share)
+        from hetero_bfs.kernels.policy import expected_examined
+
+        return float(
+            expected_examined(self.unvisited_vertices, self.unvisited_edges, self.num_edges)
+        )
 
     @property
     def expected_found(self) -> float:
@@ -56,11 +56,13 @@ class LevelFeatures:
         An unvisited vertex of degree d has a neighbour in the frontier with probability
         1 - (1 - f)**d, f being the frontier's share of all edge ends.
         """
-        if self.unvisited_vertices == 0 or self.num_edges == 0:
-            return 0.0
-        mean_degree = self.unvisited_edges / self.unvisited_vertices
-        share = min(self.frontier_edges / self.num_edges, 1.0)
-        return float(self.unvisited_vertices * (1.0 - (1.0 - share) ** mean_degree))
+        from hetero_bfs.kernels.policy import expected_found
+
+        return float(
+            expected_found(
+                self.frontier_edges, self.unvisited_vertices, self.unvisited_edges, self.num_edges
+            )
+        )
 
 
 @dataclass(frozen=True)

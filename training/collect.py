@@ -162,6 +162,7 @@ def measure_search(
     starts = _measure_starts(engine, root, frontier)
     unvisited_vertices = graph.num_searched - 1
     unvisited_edges = graph.graph.num_stored_edges - frontier.edges
+    previous_edges = max(frontier.edges, 1)
     level = 0
     while frontier.edges > 0 and unvisited_vertices > 0:
         features = LevelFeatures(
@@ -172,6 +173,7 @@ def measure_search(
             unvisited_edges,
             graph.num_searched,
             graph.graph.num_stored_edges,
+            frontier.edges / previous_edges,
             "cpu",
             "queue",
         )
@@ -186,6 +188,7 @@ def measure_search(
             yield moved, name, seconds, None
         measurement.restore()
         found = host.run(STRATEGIES["TC"], frontier)
+        previous_edges = features.frontier_edges
         unvisited_vertices -= found.vertices
         unvisited_edges -= found.edges
         level += 1

@@ -66,8 +66,8 @@ def _choose(
 
 def _features(row: pd.Series[Any]) -> LevelFeatures:
     values = {name: row[name] for name in FEATURE_FIELDS}
-    counts = {k: int(v) for k, v in values.items() if k not in ("device_kind", "form")}
-    return LevelFeatures(**counts, device_kind="cpu", form="queue")
+    counts = {k: int(v) for k, v in values.items() if k not in ("growth", "device_kind", "form")}
+    return LevelFeatures(**counts, growth=values["growth"], device_kind="cpu", form="queue")
 
 
 def _round(value: float) -> float:

@@ -279,6 +279,6 @@ def _describe(index: int, device: Any) -> DeviceInfo:
 def _pci_address(device: Any) -> str | None:
     try:
         domain = getattr(device, "pci_domain_id_nv", 0)
-        return f"{domain:04x}:{device.pci_bus_id_nv:02x}:{device.pci_slot_id_nv >> 3:02x}.0"
+        return f"{domain:04x}:{device.pci_bus_id_nv:02x}:{device.pci_slot_id_nv:02x}.0"
     except Exception:  # the attribute is NVIDIA's own; others answer in their own ways
         return None

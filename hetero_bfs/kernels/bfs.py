@@ -27,11 +27,9 @@ from hetero_bfs.kernels.intrinsics import atomic_add, atomic_or, population_coun
 CHUNK_EDGES = 4096
 """Edges that a thread takes at a time in top-down; also the capacity of its local queue."""
 
-CHUNK_WORDS = 16
-"""Fewest bitmap words that a thread takes at a time in bottom-up."""
-
 CHUNKS_PER_THREAD = 64
-"""Most chunks a thread takes in bottom-up: more only contend for the ticket."""
+"""Shares of the bitmap per thread in bottom-up. They grow quadratically: after relabelling the
+first words are the hubs', with the longest lists."""
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 _ONE = np.uint32(1)
@@ -250,8 +248,7 @@ def bottom_up(first, indptr, indices, degree, visited, next_visited, parent, tot
     """
     n = parent.size
     words = visited.size
-    chunk_words = max(CHUNK_WORDS, words // (CHUNKS_PER_THREAD * totals.shape[0]))
-    chunks = (words + chunk_words - 1) // chunk_words
+    chunks = CHUNKS_PER_THREAD * totals.shape[0]
     ticket = np.zeros(1, np.int64)
     for t in prange(totals.shape[0]):
         totals[t, :] = 0
@@ -260,8 +257,8 @@ def bottom_up(first, indptr, indices, degree, visited, next_visited, parent, tot
             if chunk >= chunks:
                 break
             _bottom_up_words(
-                chunk * chunk_words,
-                min(words, (chunk + 1) * chunk_words),
+                words * chunk * chunk // (chunks * chunks),
+                words * (chunk + 1) * (chunk + 1) // (chunks * chunks),
                 first,
                 indptr,
                 indices,
