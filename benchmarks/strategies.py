@@ -88,9 +88,7 @@ def ways(engine: hb.Engine) -> list[str]:
     return names
 
 
-def compare(
-    engine: hb.Engine, keys: list[int], nedge: dict[int, int], rounds: int
-) -> pd.DataFrame:
+def compare(engine: hb.Engine, keys: list[int], nedge: dict[int, int], rounds: int) -> pd.DataFrame:
     """Time whole searches, every way in turn for every key, so that drift hits all alike."""
     times: dict[str, list[float]] = {name: [] for name in ways(engine)}
     searched: list[int] = []
@@ -135,9 +133,7 @@ def table5(engine: hb.Engine, key: int) -> pd.DataFrame:
             row[f"{measured}_seconds"] = seconds
     table = pd.DataFrame(rows.values())
     measured_columns = [c for c in table.columns if c.endswith("_seconds")]
-    table["fastest"] = [
-        c.removesuffix("_seconds") for c in table[measured_columns].idxmin(axis=1)
-    ]
+    table["fastest"] = [c.removesuffix("_seconds") for c in table[measured_columns].idxmin(axis=1)]
     return table
 
 

@@ -62,7 +62,7 @@ def _graph500(options: argparse.Namespace) -> int:
     from hetero_bfs.graph500 import Graph500Options, format_report, run_graph500
     from hetero_bfs.trace import write_csv
 
-    _say_first_run()
+    _say_when_compiling()
     report = run_graph500(
         Graph500Options(
             scale=options.scale,
@@ -94,7 +94,7 @@ def _bfs(options: argparse.Namespace) -> int:
     from hetero_bfs.trace import format_levels
     from hetero_bfs.validate import raise_if_invalid, validate
 
-    _say_first_run()
+    _say_when_compiling()
     edges = read(options.graph, options.directed)
     with Engine(edges, **_engine_options(options)) as engine:
         result = engine.bfs(options.source)
@@ -175,7 +175,7 @@ def _devices(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     from hetero_bfs.training import run_training
 
-    _say_first_run()
+    _say_when_compiling()
     return int(run_training(options.quick, options.device, options.devices, options.out))
 
 
@@ -195,11 +195,22 @@ def _print_notes(notes: Sequence[str]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def _say_first_run() -> None:
-    """Tell why the first run takes longer: Numba keeps compiled code beside the package."""
-    folder = Path(__file__).parent / "kernels" / "__pycache__"
-    if not any(folder.glob("*.nbi")):
-        print("compiling kernels for this machine, once (about a minute)", file=sys.stderr)
+def _say_when_compiling() -> None:
+    """Tell on stderr, once, when Numba compiles: code that it has on disk is only loaded."""
+    from numba.core import event
+
+    class Announcer(event.Listener):  # type: ignore[misc]
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.said:
+                print("compiling for this machine; later runs find it on disk", file=sys.stderr)
+            self.said = True
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Announcer())
 
 
 def _write_json(path: Path | None, data: Any) -> None:

@@ -222,9 +222,7 @@ class Engine:
 class Search:
     """One search while it runs, and where its parents lie afterwards."""
 
-    def __init__(
-        self, engine: Engine, root: int | None, selector: Selector | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, root: int | None, selector: Selector | None = None) -> None:
         self.engine = engine
         self.root = root
         self.selector = engine.selector if selector is None else selector

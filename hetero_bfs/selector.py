@@ -192,8 +192,7 @@ def make_selector(
             raise ModelError(f"--selector {wanted}: strategies that can run are {', '.join(names)}")
         return FixedSelector(*(STRATEGIES[name] for name in chosen)), []
     if wanted == "alpha-beta":
-        kind: DeviceKind = "cpu" if device is None else "device"
-        return DirectionSelector("alpha-beta", _pair(candidates, kind, kind)), []
+        return _alpha_beta(device, candidates), []
     if wanted == "daga":
         if device is None:
             raise ModelError("--selector daga runs bottom-up on an OpenCL device; there is none")
@@ -201,6 +200,11 @@ def make_selector(
     if wanted in ("auto", "learned", "average"):
         return _model_selector(wanted, device, candidates)
     raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
+
+
+def _alpha_beta(device: DeviceInfo | None, candidates: Sequence[Strategy]) -> Selector:
+    kind: DeviceKind = "cpu" if device is None else "device"
+    return DirectionSelector("alpha-beta", _pair(candidates, kind, kind))
 
 
 def _pair(
@@ -224,6 +228,9 @@ def _model_selector(
     if model is None:
         model = default_model(None if device is None else device.type)
         kind = "average"
+        if model is None:
+            notes.append(f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`")
+            return _alpha_beta(device, candidates), notes
         notes.append(
             f"no speed model for this machine ({machine}); using average speeds measured on "
             f"{model.name}; train one with `{TRAIN_COMMAND} --quick` (about two minutes)"

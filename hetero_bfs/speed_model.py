@@ -173,16 +173,14 @@ def find_model(name: str) -> SpeedModel | None:
     return next((model for model in _models(name)), None)
 
 
-def default_model(device_type: str | None) -> SpeedModel:
-    """Return the shipped model of the most similar machine: by type of device (GPU, CPU)."""
+def default_model(device_type: str | None) -> SpeedModel | None:
+    """Return the shipped model of the most similar machine, by type of device (GPU, CPU)."""
     shipped = list(_shipped())
-    if not shipped:
-        raise ModelError(f"no speed model is installed; make one with `{TRAIN_COMMAND}`")
     for model in shipped:
         device = model.about.get("machine", {}).get("device") or {}
         if device.get("type") == device_type:
             return model
-    return shipped[0]
+    return shipped[0] if shipped else None
 
 
 def _models(name: str) -> Iterator[SpeedModel]:

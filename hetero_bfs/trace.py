@@ -19,9 +19,9 @@ class LevelFeatures:
     """The state before a level, all of it free at run time.
 
     Edges are stored edges (an undirected edge counts at both ends); `num_vertices` counts the
-    searched range. `growth` is the frontier's edges over those one level earlier, the graph's mean
-    degree before the first level. `device_kind` and `form` say where and how the frontier is stored; before the
-    first level it is nowhere yet (None).
+    searched range. `growth` is the frontier's edges over those one level earlier, at the first
+    level the graph's mean degree. `device_kind` and `form` say where and how the frontier is
+    stored; before the first level it is nowhere yet (None).
     """
 
     level: int

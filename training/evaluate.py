@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetero_bfs.speed_model import SpeedModel
 from hetero_bfs.strategy import STRATEGIES, Strategy
 from hetero_bfs.trace import LevelFeatures
 from hetero_bfs.training.collect import FEATURE_FIELDS

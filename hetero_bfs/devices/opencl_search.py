@@ -290,7 +290,9 @@ class OpenCLSearcher:
             self.device.read(offsets, self._offsets[index])
             self.host.offsets[index][:count] = offsets
 
-    def add_parents(self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]) -> None:
+    def add_parents(
+        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
+    ) -> None:
         """Take over parents that the host found, by way of the queues' memory."""
         self.device.write(self._queue[0], vertices)
         self.device.write(self._queue[1], parents)

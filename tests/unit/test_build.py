@@ -1,0 +1,303 @@
+"""Neighbour lists against SciPy's, relabelled or not; constructors and their errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from graphs import NAMES, SmallChunks, edge_list, edge_lists, nasty, random_graph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import matrix_of
+
+from hetero_bfs import CSRGraph, EdgeList
+from hetero_bfs import build as build_module
+from hetero_bfs.build import build_csr, build_search_graph
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph import MAX_VERTICES, NO_VERTEX, check_num_vertices
+
+
+class Twice(EdgeList):
+    """An undirected edge comes as (u, v) and as (v, u)."""
+
+    both_directions = True
+
+    @property
+    def num_input_edges(self) -> int:
+        return self.src.size // 2
+
+
+def true_input_degree(edges: EdgeList) -> np.ndarray:
+    keep = edges.src != edges.dst
+    counts = np.bincount(edges.src[keep], minlength=edges.num_vertices)
+    if not edges.directed:
+        counts += np.bincount(edges.dst[keep], minlength=edges.num_vertices)
+    return counts
+
+
+def assert_lists(graph: CSRGraph, matrix) -> None:
+    assert (graph.indptr.dtype, graph.indices.dtype) == (np.int64, np.uint32)
+    np.testing.assert_array_equal(graph.indptr, matrix.indptr)
+    np.testing.assert_array_equal(graph.indices, matrix.indices)
+
+
+def check_csr(edges: EdgeList) -> None:
+    graph = build_csr(edges)
+    matrix = matrix_of(edges)
+    assert_lists(graph, matrix)
+    np.testing.assert_array_equal(graph.input_degree, true_input_degree(edges))
+    assert graph.num_vertices == edges.num_vertices
+    assert graph.num_stored_edges == matrix.nnz
+    assert graph.num_input_edges == edges.src.size
+    assert graph.directed == edges.directed
+    assert graph.both_directions == (not edges.directed)
+    np.testing.assert_array_equal(graph.degree(), np.diff(matrix.indptr))
+    if edges.directed:
+        transposed = matrix.T.tocsr()
+        transposed.sort_indices()
+        assert_lists(graph.transpose, transposed)
+    else:
+        assert graph.transpose is graph
+    for v in range(min(edges.num_vertices, 3)):
+        row = matrix.indices[matrix.indptr[v] : matrix.indptr[v + 1]]
+        assert graph.neighbours(v).tolist() == row.tolist()
+
+
+def check_search_graph(edges: EdgeList, order: str) -> None:
+    graph = build_search_graph(edges, order)
+    matrix = matrix_of(edges)
+    new_of_old, old_of_new = graph.relabelling.new_of_old, graph.relabelling.old_of_new
+    assert graph.num_vertices == new_of_old.size == edges.num_vertices
+    assert graph.num_searched == old_of_new.size
+    np.testing.assert_array_equal(new_of_old[old_of_new], np.arange(old_of_new.size))
+    total = np.asarray((matrix + matrix.T).sum(axis=1)).ravel()
+    for v in range(min(edges.num_vertices, 50)):
+        assert graph.is_isolated(v) == (total[v] == 0)
+    if order == "given":
+        np.testing.assert_array_equal(old_of_new, np.arange(edges.num_vertices))
+    else:
+        np.testing.assert_array_equal(np.sort(old_of_new), np.flatnonzero(total))
+        ends = edges.src, edges.dst
+        counted = true_input_degree(edges).astype(np.int64)
+        if edges.directed:
+            counted += true_input_degree(replace(edges, src=ends[1], dst=ends[0]))
+        assert (np.diff(counted[old_of_new]) <= 0).all(), "degrees rise"
+        same = np.diff(counted[old_of_new]) == 0
+        assert (np.diff(old_of_new.astype(np.int64))[same] > 0).all(), "ties are not by id"
+    permuted = matrix[old_of_new][:, old_of_new].tocsr()
+    permuted.sort_indices()
+    assert_lists(graph.graph, permuted)
+    backward = permuted.T.tocsr()
+    backward.sort_indices()
+    assert_lists(graph.graph.transpose, backward)
+    np.testing.assert_array_equal(graph.degree, np.diff(permuted.indptr))
+    assert graph.degree.dtype == graph.first.dtype == np.uint32
+    firsts = [
+        int(backward.indices[a]) if a < b else NO_VERTEX
+        for a, b in zip(backward.indptr[:-1], backward.indptr[1:], strict=True)
+    ]
+    assert graph.first.tolist() == firsts
+    np.testing.assert_array_equal(graph.input_degree, true_input_degree(edges))
+    assert graph.num_input_edges == edges.src.size
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_graph(name, directed):
+    edges = nasty(name, directed)
+    check_csr(edges)
+    for order in ("degree", "given"):
+        check_search_graph(edges, order)
+
+
+@settings(max_examples=100)
+@given(edges=edge_lists(min_vertices=0), order=st.sampled_from(["degree", "given"]))
+def test_any_graph(one_thread, edges, order):
+    check_csr(edges)
+    check_search_graph(edges, order)
+
+
+@settings(max_examples=60)
+@given(
+    edges=edge_lists(min_vertices=0),
+    order=st.sampled_from(["degree", "given"]),
+    bucket_edges=st.integers(1, 9),
+    most=st.integers(1, 300),
+)
+def test_any_buckets_and_chunks(monkeypatch, edges, order, bucket_edges, most):
+    """The same lists from tiny buckets and from edges that come seven at a time."""
+    monkeypatch.setattr(build_module, "_BUCKET_EDGES", bucket_edges)
+    monkeypatch.setattr(build_module, "_MAX_BUCKETS", most)
+    chunked = SmallChunks(edges.src, edges.dst, edges.num_vertices, edges.directed)
+    check_csr(chunked)
+    check_search_graph(chunked, order)
+
+
+def test_many_buckets_of_skewed_lists():
+    """More than 2048 buckets' worth of edges at one vertex, and lists of several buckets."""
+    rng = np.random.default_rng(2)
+    hub = np.zeros(300_000, np.uint32)
+    others = rng.integers(0, 70_000, 300_000).astype(np.uint32)
+    tail = rng.integers(0, 70_000, (2, 100_000)).astype(np.uint32)
+    src, dst = np.concatenate([hub, tail[0]]), np.concatenate([others, tail[1]])
+    for directed in (False, True):
+        check_csr(EdgeList(src, dst, 70_000, directed))
+        check_search_graph(EdgeList(src, dst, 70_000, directed), "degree")
+
+
+def test_degrees_fall_along_new_ids_without_duplicates():
+    pairs = np.unique(np.sort(np.random.default_rng(4).integers(0, 900, (4000, 2))), axis=0)
+    graph = build_search_graph(edge_list(pairs, 900))
+    assert (np.diff(graph.degree.astype(np.int64)) <= 0).all()
+    assert graph.degree[-1] > 0
+    assert graph.num_searched < 900 or np.unique(pairs).size == 900
+
+
+@settings(max_examples=40)
+@given(edges=edge_lists(min_vertices=0))
+def test_a_csr_graph_builds_the_same_search_graph(one_thread, edges):
+    """A CSRGraph is a source of edges too: without duplicates, but it remembers them."""
+    csr = build_csr(edges)
+    assert_lists(build_csr(csr), matrix_of(edges))
+    graph = build_search_graph(csr, "given")
+    assert_lists(graph.graph, matrix_of(edges))
+    np.testing.assert_array_equal(graph.input_degree, true_input_degree(edges))
+    assert graph.num_input_edges == edges.src.size
+    for size in (1, 3, 1000):
+        chunks = list(csr.chunks(size))
+        assert all(src.size == dst.size <= size for src, dst in chunks)
+        found = [(u, v) for src, dst in chunks for u, v in zip(src, dst, strict=True)]
+        rows, columns = matrix_of(edges).tocoo().coords
+        assert found == list(zip(rows, columns, strict=True))
+
+
+def test_edges_in_both_directions_are_no_duplicates():
+    once = random_graph(60, 200, 9)
+    both = Twice(np.concatenate([once.src, once.dst]), np.concatenate([once.dst, once.src]), 60)
+    assert both.both_directions
+    np.testing.assert_array_equal(build_csr(both).indices, build_csr(once).indices)
+    np.testing.assert_array_equal(build_csr(both).input_degree, build_csr(once).input_degree)
+    graph, expected = build_search_graph(both), build_search_graph(once)
+    np.testing.assert_array_equal(graph.graph.indices, expected.graph.indices)
+    np.testing.assert_array_equal(graph.relabelling.old_of_new, expected.relabelling.old_of_new)
+
+
+# From arrays.
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+def test_any_integers(dtype):
+    graph = CSRGraph.from_edges(np.array([0, 1], dtype), np.array([1, 3], dtype))
+    assert graph.num_vertices == 4
+    assert graph.indices.tolist() == [1, 0, 3, 1]
+
+
+def test_lists_and_strides():
+    table = np.array([[0, 9, 1], [1, 9, 2]])
+    graph = CSRGraph.from_edges(table[:, 0], table[:, 2], directed=True)
+    assert graph.indices.tolist() == [1, 2]
+    assert CSRGraph.from_edges([0, 1], (1, 2)).num_vertices == 3
+
+
+def test_nothing():
+    graph = CSRGraph.from_edges([], [])
+    assert (graph.num_vertices, graph.num_stored_edges, graph.indptr.tolist()) == (0, 0, [0])
+    assert CSRGraph.from_edges([], [], 5).indptr.tolist() == [0] * 6
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "num_vertices", "words"),
+    [
+        ([0, -1], [1, 2], None, ["vertex id -1 is negative"]),
+        ([0, 1], [1, -(2**40)], None, ["-1099511627776 is negative"]),
+        ([0.0, 1.0], [1, 2], None, ["src holds float64", "must be integers"]),
+        ([0, 1], ["1", "2"], None, ["dst holds", "must be integers"]),
+        ([True], [False], None, ["src holds bool"]),
+        ([0, 1], [1], None, ["src has 2 entries and dst 1", "equal length"]),
+        ([[0, 1]], [[1, 2]], None, ["src has 2 dimensions"]),
+        ([0, 5], [1, 2], 5, ["vertex id 5 is not below num_vertices = 5", "6"]),
+        ([0, 1], [1, 2**32 - 2], None, [str(2**32 - 1), str(MAX_VERTICES)]),
+        ([0, 1], [1, 2**32 + 1], None, [str(MAX_VERTICES)]),
+        ([0], [1], 2**32 - 1, [str(MAX_VERTICES), "32-bit"]),
+        ([], [], -1, ["-1 vertices"]),
+        ([0], [1], 1, ["vertex id 1 is not below num_vertices = 1"]),
+        ([0], np.array([2**64 - 1], np.uint64), None, [str(MAX_VERTICES)]),
+    ],
+)
+def test_wrong_edges(src, dst, num_vertices, words):
+    for make in (CSRGraph.from_edges, EdgeList.from_arrays):
+        with pytest.raises(GraphError) as caught:
+            make(src, dst, num_vertices)
+        for word in words:
+            assert word in str(caught.value)
+
+
+def test_ids_up_to_the_last_one():
+    edges = EdgeList.from_arrays([MAX_VERTICES - 1], [0])
+    assert edges.num_vertices == MAX_VERTICES
+    check_num_vertices(MAX_VERTICES)
+    with pytest.raises(GraphError, match="4294967295 vertices"):
+        check_num_vertices(MAX_VERTICES + 1)
+
+
+# From SciPy and NetworkX.
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix, sp.coo_array, sp.lil_matrix])
+def test_scipy_matrices(kind):
+    edges = random_graph(50, 150, 12)
+    graph = CSRGraph.from_scipy(kind(matrix_of(edges)))
+    assert_lists(graph, matrix_of(edges))
+    directed = replace(edges, directed=True)
+    matrix = matrix_of(directed)
+    assert_lists(CSRGraph.from_scipy(kind(matrix), directed=True), matrix)
+    upper = sp.triu(matrix_of(edges))
+    assert_lists(CSRGraph.from_scipy(kind(upper)), matrix_of(edges))
+    assert CSRGraph.from_scipy(kind(upper)).num_input_edges == upper.nnz
+
+
+def test_scipy_values_do_not_matter_but_explicit_zeros_are_no_edges():
+    matrix = sp.coo_array(([0.0, -2.5, 3, 1], ([0, 1, 2, 3], [1, 2, 0, 3])), (5, 5))
+    graph = CSRGraph.from_scipy(matrix, directed=True)
+    assert graph.indptr.tolist() == [0, 0, 1, 2, 2, 2]
+    assert graph.indices.tolist() == [2, 0]
+    assert graph.num_input_edges == 3
+
+
+def test_scipy_matrix_must_be_square():
+    with pytest.raises(GraphError, match=r"shape \(3, 4\).* must be square"):
+        CSRGraph.from_scipy(sp.csr_array((3, 4)))
+
+
+def test_scipy_array_must_have_two_dimensions():
+    with pytest.raises(GraphError, match="square"):
+        CSRGraph.from_scipy(sp.coo_array(np.ones(4)))
+
+
+def test_networkx_graphs():
+    graph = nx.Graph([("a", "b"), ("b", "c"), ("c", "c")])
+    graph.add_node("z")
+    built = CSRGraph.from_networkx(graph)
+    assert (built.directed, built.num_vertices, built.num_input_edges) == (False, 4, 3)
+    assert built.indptr.tolist() == [0, 1, 3, 4, 4]
+    assert built.indices.tolist() == [1, 0, 2, 1]
+    arrows = nx.DiGraph([(7, 3), (3, 5)])
+    built = CSRGraph.from_networkx(arrows)
+    assert (built.directed, built.indices.tolist()) == (True, [1, 2])
+    assert built.transpose.indices.tolist() == [0, 1]
+    assert CSRGraph.from_networkx(arrows, directed=False).num_stored_edges == 4
+    several = nx.MultiGraph([(0, 1), (0, 1), (1, 0)])
+    built = CSRGraph.from_networkx(several)
+    assert (built.num_stored_edges, built.num_input_edges) == (2, 3)
+    assert built.input_degree.tolist() == [3, 3]
+    assert CSRGraph.from_networkx(nx.Graph()).num_vertices == 0
+
+
+def test_networkx_neighbours_are_kept():
+    graph = nx.gnm_random_graph(40, 90, seed=3)
+    built = CSRGraph.from_networkx(graph)
+    for v in range(40):
+        assert built.neighbours(v).tolist() == sorted(graph[v])

@@ -1,0 +1,65 @@
+"""Edge parts: they cover the array, respect the limit, and errors name one that works."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.partition import EDGE_BYTES, MAX_PARTS, EdgePart, partition_edges
+
+SIZES = st.one_of(st.integers(0, 300), st.integers(0, 2**40))
+
+
+@given(num_edges=SIZES, data=st.data())
+def test_parts_cover_all_edges_within_the_limit(num_edges, data):
+    enough = max(2 * EDGE_BYTES * -(-num_edges // MAX_PARTS), 4)
+    limit = data.draw(st.integers(enough, 8 * enough + 100))
+    partition = partition_edges(num_edges, limit)
+    parts = partition.parts
+    assert 1 <= len(parts) <= MAX_PARTS
+    assert [part.part_id for part in parts] == list(range(len(parts)))
+    assert sum(part.count for part in parts) == num_edges
+    end = 0
+    for part in parts:
+        assert part.start == end == part.part_id << partition.shift
+        assert part.count * EDGE_BYTES <= limit
+        end += part.count
+    assert all(part.count == 1 << partition.shift for part in parts[:-1])
+    assert (2 << partition.shift) * EDGE_BYTES > limit, "parts could be larger"
+
+
+@given(num_edges=st.integers(1, 2**40), limit=st.integers(4, 2**20))
+def test_too_many_parts_name_the_smallest_limit(num_edges, limit):
+    try:
+        partition_edges(num_edges, limit)
+    except DeviceError as error:
+        named = int(re.search(r"allow at least (\d+) bytes \(--max-alloc\)", str(error))[1])
+        assert named > limit
+        assert len(partition_edges(num_edges, named).parts) <= MAX_PARTS
+        assert str(num_edges * EDGE_BYTES) in str(error)
+        with pytest.raises(DeviceError):
+            partition_edges(num_edges, named - 1)
+
+
+def test_examples():
+    assert partition_edges(0, 4).parts == (EdgePart(0, 0, 0),)
+    assert partition_edges(5, 8).parts == (EdgePart(0, 0, 2), EdgePart(1, 2, 2), EdgePart(2, 4, 1))
+    assert partition_edges(5, 15) == partition_edges(5, 8)
+    assert partition_edges(32, 4).shift == 0
+    assert len(partition_edges(32, 4).parts) == 32
+    assert len(partition_edges(4, 2**31).parts) == 1
+
+
+@pytest.mark.parametrize("limit", [3, 0, -1])
+def test_limits_below_one_edge(limit):
+    with pytest.raises(DeviceError, match=f"a limit of {limit} bytes is below one edge"):
+        partition_edges(10, limit)
+
+
+def test_one_part_too_many():
+    with pytest.raises(DeviceError, match="into 33 parts, more than the 32"):
+        partition_edges(33, 4)

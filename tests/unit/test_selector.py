@@ -1,0 +1,381 @@
+"""Which strategy each selector takes, on levels made by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from conftest import model_json
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hetero_bfs import speed_model
+from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.errors import ModelError
+from hetero_bfs.machine import machine_slug
+from hetero_bfs.selector import (
+    SELECTORS,
+    DirectionSelector,
+    FixedSelector,
+    ModelSelector,
+    make_selector,
+)
+from hetero_bfs.speed_model import Linear, SpeedModel
+from hetero_bfs.strategy import STRATEGIES, available
+from hetero_bfs.trace import LevelFeatures
+
+GPU = DeviceInfo(
+    index=0,
+    name="A Graphics Card (TM)",
+    platform="Vendor",
+    type="GPU",
+    compute_units=8,
+    memory_bytes=2**30,
+    max_alloc_bytes=2**28,
+    local_memory_bytes=2**15,
+    unified_memory=False,
+    driver="1",
+    version="OpenCL 1.2",
+    pci=None,
+    problem=None,
+)
+START = LevelFeatures(
+    level=0,
+    frontier_vertices=1,
+    frontier_edges=10,
+    unvisited_vertices=999,
+    unvisited_edges=19_990,
+    num_vertices=1000,
+    num_edges=20_000,
+    growth=0.5,
+    device_kind=None,
+    form="queue",
+)
+ALL, HOST_ONLY = available(True), available(False)
+
+
+def names(selector, levels) -> list[str]:
+    selector.reset()
+    return [selector.choose(level).strategy.name for level in levels]
+
+
+# Fixed.
+
+
+def test_fixed_takes_one_per_level_and_repeats_the_last():
+    selector, notes = make_selector("fixed:TC,BG,BGC,TG", GPU, ALL)
+    levels = [replace(START, level=i) for i in range(7)]
+    assert names(selector, levels) == ["TC", "BG", "BGC", "TG", "TG", "TG", "TG"]
+    assert selector.name == "fixed:TC,BG,BGC,TG"
+    assert notes == []
+    assert names(selector, levels[:2]) == ["TC", "BG"], "a second search begins anew"
+    choice = selector.choose(START)
+    assert (choice.predicted_seconds, choice.reason) == ({}, "fixed")
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_fixed_alone(name):
+    selector, _ = make_selector(f"fixed:{name}", GPU, ALL)
+    assert names(selector, [START, replace(START, level=9)]) == [name, name]
+    assert isinstance(selector, FixedSelector)
+
+
+@pytest.mark.parametrize("wanted", ["fixed:", "fixed:XX", "fixed:TC,", "fixed:TC;BG", "fixed:B C"])
+def test_fixed_names_what_can_run(wanted):
+    with pytest.raises(ModelError, match="strategies that can run are TC, TG, BC, BG, BGC"):
+        make_selector(wanted, GPU, ALL)
+
+
+@pytest.mark.parametrize("wanted", ["fixed:TG", "fixed:TC,BGC"])
+def test_fixed_needs_its_device(wanted):
+    with pytest.raises(ModelError, match="strategies that can run are TC, BC$"):
+        make_selector(wanted, None, HOST_ONLY)
+
+
+@pytest.mark.parametrize("wanted", ["", "best", "TC", "alphabeta", "Fixed:TC", "oracle"])
+def test_unknown_names(wanted):
+    with pytest.raises(ModelError, match="unknown selector") as caught:
+        make_selector(wanted, GPU, ALL)
+    for name in SELECTORS:
+        assert name in str(caught.value)
+
+
+# Beamer's rule. Bottom-up once 15 x frontier edges > unvisited edges, top-down again once
+# 18 x frontier vertices < vertices.
+
+LEVELS = [
+    (1, 10, 19_990),  # 150 <= 19,990: down
+    (30, 1332, 19_980),  # 19,980 <= 19,980: down still
+    (30, 1333, 19_980),  # 19,995 > 19,980: up
+    (55, 900, 19_000),  # 990 < 1000: down, the vertices decide now
+    (500, 9000, 9000),  # up
+    (56, 100, 90_000),  # 1008 >= 1000: up still
+    (55, 100, 90_000),  # 990 < 1000: down
+    (1, 1, 0),  # 15 > 0: up
+]
+DIRECTIONS = "DDUDUUDU"
+
+
+def beamer_levels():
+    return [
+        replace(START, level=i, frontier_vertices=v, frontier_edges=e, unvisited_edges=u)
+        for i, (v, e, u) in enumerate(LEVELS)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "device", "down", "up"),
+    [("alpha-beta", GPU, "TG", "BG"), ("alpha-beta", None, "TC", "BC"), ("daga", GPU, "TC", "BG")],
+)
+def test_beamers_rule_and_where_it_runs(wanted, device, down, up):
+    selector, notes = make_selector(wanted, device, ALL if device else HOST_ONLY)
+    expected = [down if d == "D" else up for d in DIRECTIONS]
+    assert names(selector, beamer_levels()) == expected
+    assert names(selector, beamer_levels()) == expected, "reset forgets the direction"
+    assert (selector.name, notes) == (wanted, [])
+    assert isinstance(selector, DirectionSelector)
+    assert "15" in selector.choose(START).reason or "18" in selector.choose(START).reason
+
+
+def test_without_reset_the_direction_stays():
+    selector, _ = make_selector("alpha-beta", GPU, ALL)
+    names(selector, beamer_levels())
+    wide = replace(START, frontier_vertices=900, frontier_edges=1)
+    assert selector.choose(wide).strategy.name == "BG"
+    selector.reset()
+    assert selector.choose(wide).strategy.name == "TG"
+
+
+def test_daga_needs_a_device():
+    with pytest.raises(ModelError, match="daga runs bottom-up on an OpenCL device; there is none"):
+        make_selector("daga", None, HOST_ONLY)
+
+
+# By a model.
+
+
+def model(**changes) -> SpeedModel:
+    """A model of constants, all zero but what is given: TC=..., start_cpu=..., to_device=..."""
+    zero = Linear(("constant",), (0.0,))
+    parts = {"learned": dict.fromkeys(STRATEGIES, zero)}
+    for part, prefix in (("start", "start"), ("switch", "to"), ("convert", "on")):
+        parts[part] = {
+            kind: Linear(("constant",), (changes.pop(f"{prefix}_{kind}", 0.0),))
+            for kind in ("cpu", "device")
+        }
+    parts["learned"] |= {name: Linear(("constant",), (s,)) for name, s in changes.items()}
+    speeds = dict.fromkeys(STRATEGIES, 1e9)
+    return SpeedModel("m", alpha=0.1, edges_per_second=speeds, about={}, **parts)
+
+
+def selector_of(made: SpeedModel, candidates=ALL, looks_ahead=False) -> ModelSelector:
+    predictors = [made.learned[s.name] for s in candidates]
+    return ModelSelector("learned", made, candidates, predictors, looks_ahead)
+
+
+ON_DEVICE = replace(START, level=1, device_kind="device", form="queue")
+SPEEDS = {"TC": 4.0, "TG": 5.0, "BC": 6.0, "BG": 7.0, "BGC": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("features", "moves", "expected"),
+    [
+        (START, {}, "TC"),
+        (START, {"to_cpu": 9}, "TC"),  # before the first level nothing moves
+        (START, {"start_cpu": 2}, "TG"),
+        (ON_DEVICE, {"start_cpu": 2}, "TC"),  # it has begun
+        (ON_DEVICE, {"to_cpu": 0.5}, "TC"),
+        (ON_DEVICE, {"to_cpu": 1.5}, "TG"),
+        (ON_DEVICE, {"to_device": 9}, "TC"),
+        (replace(ON_DEVICE, form="bitmap"), {"on_device": 1.5}, "TC"),
+        (replace(ON_DEVICE, form="bitmap"), {"on_device": 2.5}, "BC"),
+        (replace(ON_DEVICE, form="bitmap"), {"on_device": 9, "to_cpu": 2}, "BG"),
+        (replace(ON_DEVICE, form="bitmap"), {"on_cpu": 9}, "TC"),  # converted where it is
+        (replace(ON_DEVICE, device_kind="cpu", form="bitmap"), {"on_cpu": 3}, "BC"),
+    ],
+)
+def test_the_cheapest_moving_included(features, moves, expected):
+    choice = selector_of(model(**SPEEDS, **moves)).choose(features)
+    assert choice.strategy.name == expected
+
+
+def test_predictions_are_the_levels_with_moving():
+    made = model(**SPEEDS, to_cpu=10, on_device=100, start_cpu=1000, start_device=2000)
+    bitmap = replace(ON_DEVICE, form="bitmap")
+    predicted = selector_of(made).choose(bitmap).predicted_seconds
+    assert predicted == {"TC": 114, "TG": 105, "BC": 16, "BG": 7, "BGC": 8}
+    predicted = selector_of(made).choose(START).predicted_seconds
+    assert predicted == {"TC": 1004, "TG": 2005, "BC": 1006, "BG": 2007, "BGC": 2008}
+
+
+def test_reason_names_the_next_best():
+    choice = selector_of(model(TC=1e-6, TG=6e-6, BC=1, BG=1, BGC=1)).choose(START)
+    assert "5 us" in choice.reason
+    assert "TG" in choice.reason
+    alone = selector_of(model(), candidates=[STRATEGIES["TC"]]).choose(START)
+    assert alone.reason == "only candidate"
+
+
+FEATURES = st.builds(
+    lambda n, degree, visited, frontier, kind, form, growth: LevelFeatures(
+        level=0 if kind is None else 3,
+        frontier_vertices=max(int(visited * n * frontier), 1),
+        frontier_edges=max(int(visited * n * frontier * degree), 1),
+        unvisited_vertices=n - max(int(visited * n), 1),
+        unvisited_edges=int((n - max(int(visited * n), 1)) * degree),
+        num_vertices=n,
+        num_edges=max(int(n * degree), 1),
+        growth=growth,
+        device_kind=kind,
+        form="queue" if kind is None else form,
+    ),
+    st.integers(2, 10**7),
+    st.floats(1, 50),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.sampled_from([None, "cpu", "device"]),
+    st.sampled_from(["queue", "bitmap"]),
+    st.floats(1e-6, 1e6),
+)
+
+
+def weights(columns):
+    return st.fixed_dictionaries({name: st.floats(0, 1e-3) for name in columns}).map(
+        lambda d: Linear(tuple(d), tuple(d.values()))
+    )
+
+
+@st.composite
+def models(draw):
+    learned = {s.name: draw(weights(speed_model.COLUMNS[s.direction])) for s in STRATEGIES.values()}
+    moves = [
+        {kind: draw(weights(speed_model.MOVE_COLUMNS)) for kind in ("cpu", "device")}
+        for _ in range(3)
+    ]
+    return SpeedModel("m", learned, 0.1, {}, *moves, {})
+
+
+def seconds_by_hand(made: SpeedModel, features: LevelFeatures, strategy) -> float:
+    """Level and moving, from the plain formulas of the model."""
+    seconds = made.learned_seconds(features, strategy)
+    if features.device_kind is None:
+        return seconds + made.start[strategy.device_kind].seconds(features)
+    if strategy.direction == "top-down" and features.form == "bitmap":
+        seconds += made.convert[features.device_kind].seconds(features)
+    if strategy.device_kind != features.device_kind:
+        seconds += made.switch[strategy.device_kind].seconds(features)
+    return seconds
+
+
+@settings(max_examples=200)
+@given(made=models(), features=FEATURES)
+def test_the_compiled_policy_is_the_models_formula(made, features):
+    choice = selector_of(made).choose(features)
+    expected = {s.name: seconds_by_hand(made, features, s) for s in ALL}
+    assert choice.predicted_seconds == pytest.approx(expected)
+    assert expected[choice.strategy.name] <= min(expected.values()) * (1 + 1e-9)
+    ahead = selector_of(made, looks_ahead=True).choose(features)
+    assert ahead.predicted_seconds == choice.predicted_seconds, "looking ahead is no prediction"
+
+
+@settings(max_examples=100)
+@given(made=models(), features=FEATURES)
+def test_when_switching_is_free_looking_ahead_changes_nothing(made, features):
+    free = {kind: Linear(("constant",), (0.0,)) for kind in ("cpu", "device")}
+    made = replace(made, switch=free)
+    assert (
+        selector_of(made, looks_ahead=True).choose(features).strategy
+        == selector_of(made).choose(features).strategy
+    )
+
+
+@settings(max_examples=200)
+@given(made=models(), features=FEATURES)
+def test_on_the_host_alone_looking_ahead_changes_nothing(made, features):
+    features = replace(features, device_kind=features.device_kind and "cpu")
+    for looks_ahead in (False, True):
+        choice = selector_of(made, HOST_ONLY, looks_ahead).choose(features)
+        expected = {s.name: seconds_by_hand(made, features, s) for s in HOST_ONLY}
+        assert choice.predicted_seconds == pytest.approx(expected)
+        assert expected[choice.strategy.name] <= min(expected.values()) * (1 + 1e-9)
+        assert "nan" not in choice.reason
+
+
+def test_looking_ahead_stays_where_the_rest_is_cheap():
+    """The host wins this level by a little, but the big ones belong to the device."""
+    made = model(TC=1e-6, TG=2e-6, BC=1.0, to_device=0.01, to_cpu=0.01)
+    assert selector_of(made).choose(START).strategy.name == "TC"
+    made = replace(
+        made,
+        learned=made.learned
+        | {
+            "TC": Linear(("constant", "frontier_edges"), (1e-6, 1e-5)),
+            "TG": Linear(("constant", "frontier_edges"), (1e-3, 0.0)),
+            "BG": Linear(("num_vertices",), (1e-6,)),
+            "BGC": Linear(("num_vertices",), (1e-6,)),
+        },
+    )
+    growing = replace(START, growth=10.0)
+    assert selector_of(made).choose(growing).strategy.name == "TC"
+    assert selector_of(made, looks_ahead=True).choose(growing).strategy.name != "TC"
+
+
+# Finding the model.
+
+
+@pytest.mark.parametrize("device", [GPU, None])
+@pytest.mark.parametrize(
+    ("wanted", "name"), [("auto", "learned"), ("learned", "learned"), ("average", "average")]
+)
+def test_a_trained_machine(trained, device, wanted, name):
+    trained(device)
+    selector, notes = make_selector(wanted, device, available(device is not None))
+    assert (selector.name, notes) == (name, [])
+    level = replace(START, frontier_edges=2000, unvisited_edges=6000, unvisited_vertices=300)
+    predicted = selector.choose(level).predicted_seconds
+    start = 3e-6
+    if name == "learned":
+        assert predicted["TC"] == pytest.approx(1e-6 + 2000e-9 + start)
+        assert predicted["BC"] == pytest.approx(1e-6 + 300e-8 + start)
+    else:  # e_frontier / speed and alpha x e_left / speed
+        assert predicted["TC"] == pytest.approx(2000 / 1e9 + start)
+        assert predicted["BC"] == pytest.approx(0.1 * 6000 / 1e9 + start)
+        assert selector.choose(level).strategy.name == "BC"
+    assert set(predicted) == {s.name for s in available(device is not None)}
+
+
+@pytest.mark.parametrize("wanted", ["auto", "learned", "average"])
+def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path, wanted):
+    monkeypatch.setenv(speed_model.MODELS_VARIABLE, str(tmp_path))
+    shipped = speed_model.read_model(json.dumps(model_json("other__card")), "shipped")
+    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([shipped]))
+    selector, notes = make_selector(wanted, GPU, ALL)
+    assert selector.name == "average"
+    (note,) = notes
+    for words in (
+        machine_slug(GPU),
+        "a-graphics-card",
+        "other__card",
+        "`hetero-bfs train --quick`",
+    ):
+        assert words in note
+
+
+def test_no_model_at_all(monkeypatch, tmp_path):
+    monkeypatch.setenv(speed_model.MODELS_VARIABLE, str(tmp_path / "none"))
+    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([]))
+    with pytest.raises(ModelError, match="no speed model is installed.*hetero-bfs train"):
+        make_selector("auto", GPU, ALL)
+
+
+def test_a_model_that_lacks_a_strategy(trained):
+    trained(GPU, lambda data: data["learned"].pop("BGC"))
+    with pytest.raises(ModelError, match="lacks BGC; train again with `hetero-bfs train`"):
+        make_selector("learned", GPU, ALL)
+
+
+def test_a_model_without_a_speed(trained):
+    trained(GPU, lambda data: data["average"]["edges_per_second"].pop("BGC"))
+    with pytest.raises(ModelError, match="BGC.*train again with `hetero-bfs train`"):
+        make_selector("average", GPU, ALL)

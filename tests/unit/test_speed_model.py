@@ -1,0 +1,249 @@
+"""Speed models: what a file says is what is predicted, and a bad file is refused clearly."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from conftest import model_json
+
+from hetero_bfs import speed_model
+from hetero_bfs.errors import ModelError
+from hetero_bfs.speed_model import (
+    ALL_COLUMNS,
+    COLUMNS,
+    MODELS_VARIABLE,
+    MOVE_COLUMNS,
+    Linear,
+    column,
+    default_model,
+    find_model,
+    read_model,
+    user_models_folder,
+)
+from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.trace import LevelFeatures
+
+LEVEL = LevelFeatures(
+    level=2,
+    frontier_vertices=10,
+    frontier_edges=50,
+    unvisited_vertices=40,
+    unvisited_edges=80,
+    num_vertices=100,
+    num_edges=200,
+    growth=2.0,
+    device_kind="cpu",
+    form="bitmap",
+)
+
+
+def read(data, origin="some.json"):
+    return read_model(json.dumps(data), origin)
+
+
+def test_round_trip():
+    data = model_json("cpu__card")
+    data["about"] = {"machine": {"device": {"type": "GPU"}}, "samples": 12}
+    model = read(data)
+    assert model.to_json() == data
+    again = read(model.to_json())
+    assert again == model
+    assert (again.name, again.about["samples"]) == ("cpu__card", 12)
+
+
+def test_learned_by_hand():
+    data = model_json("m")
+    data["learned"]["TC"] = {
+        "constant": 1.0, "frontier_vertices": 2.0, "frontier_edges": 3.0, "expected_found": 4.0
+    }  # fmt: skip
+    data["learned"]["BG"] = {
+        "num_vertices": 1.0, "unvisited_vertices": 10.0, "expected_examined": 100.0
+    }  # fmt: skip
+    model = read(data)
+    expected_found = 40 * (1 - 0.75**2)
+    top_down = 1 + 2 * 10 + 3 * 50 + 4 * expected_found
+    assert model.learned_seconds(LEVEL, STRATEGIES["TC"]) == pytest.approx(top_down)
+    expected_examined = 40 * (1 - 0.4**2) / 0.6
+    bottom_up = 100 + 10 * 40 + 100 * expected_examined
+    assert model.learned_seconds(LEVEL, STRATEGIES["BG"]) == pytest.approx(bottom_up)
+
+
+def test_average_by_hand():
+    """The paper's equations: e_frontier / speed, and alpha x e_left / speed."""
+    data = model_json("m")
+    data["average"] = {"alpha": 0.25, "edges_per_second": {"TC": 5.0, "TG": 10.0, "BC": 4.0}}
+    model = read(data)
+    assert model.average_seconds(LEVEL, STRATEGIES["TC"]) == pytest.approx(50 / 5)
+    assert model.average_seconds(LEVEL, STRATEGIES["TG"]) == pytest.approx(50 / 10)
+    assert model.average_seconds(LEVEL, STRATEGIES["BC"]) == pytest.approx(0.25 * 80 / 4)
+
+
+def test_columns():
+    assert column(LEVEL, "constant") == 1.0
+    assert column(LEVEL, "frontier_edges") == 50.0
+    assert column(LEVEL, "expected_found") == LEVEL.expected_found
+    for columns in (*COLUMNS.values(), MOVE_COLUMNS):
+        assert set(columns) <= set(ALL_COLUMNS)
+    for name in ALL_COLUMNS:
+        assert column(LEVEL, name) >= 0
+
+
+def test_weights_have_a_place_for_every_column():
+    linear = Linear(("frontier_edges", "constant"), (3.0, 7.0))
+    weights = dict(zip(ALL_COLUMNS, linear.weights(), strict=True))
+    assert {k: v for k, v in weights.items() if v} == {"constant": 7.0, "frontier_edges": 3.0}
+    by_columns = sum(w * column(LEVEL, name) for name, w in weights.items())
+    assert linear.seconds(LEVEL) == by_columns == 157.0
+
+
+# Refused.
+
+
+def corrupt(change):
+    data = model_json("m")
+    change(data)
+    return json.dumps(data)
+
+
+BAD = {
+    "nothing": "",
+    "no JSON": "{",
+    "half a file": json.dumps(model_json("m"))[:200],
+    "a list": "[]",
+    "a number": "3",
+    "null": "null",
+    "empty": "{}",
+    "no name": corrupt(lambda d: d.pop("name")),
+    "no learned": corrupt(lambda d: d.pop("learned")),
+    "no average": corrupt(lambda d: d.pop("average")),
+    "no alpha": corrupt(lambda d: d["average"].pop("alpha")),
+    "no start": corrupt(lambda d: d.pop("start")),
+    "no switch": corrupt(lambda d: d.pop("switch")),
+    "no convert": corrupt(lambda d: d.pop("convert")),
+    "learned is a list": corrupt(lambda d: d.update(learned=[1])),
+    "a strategy is a number": corrupt(lambda d: d["learned"].update(TC=1)),
+    "a word for a number": corrupt(lambda d: d["learned"]["TC"].update(constant="fast")),
+    "null for a number": corrupt(lambda d: d["average"].update(alpha=None)),
+    "switch is null": corrupt(lambda d: d.update(switch=None)),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_corrupt_file(name):
+    with pytest.raises(ModelError) as caught:
+        read_model(BAD[name], "/models/x.json")
+    assert "/models/x.json" in str(caught.value)
+    assert "train again with `hetero-bfs train`" in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [0, 2, "1", None])
+def test_another_format(number):
+    data = model_json("m") | {"format": number}
+    with pytest.raises(ModelError, match=rf"x\.json: model format {number}, this program reads 1"):
+        read(data, "x.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: d["learned"].update(ZZ={"constant": 1.0}), ["'ZZ'", "TC, TG, BC, BG, BGC"]),
+        (lambda d: d["average"]["edges_per_second"].update(ZZ=1.0), ["'ZZ'"]),
+        (lambda d: d["learned"]["TC"].update(warp=1.0), ["'warp'", "frontier_edges"]),
+        (lambda d: d["learned"]["TC"].update(unvisited_vertices=1.0), ["'unvisited_vertices'"]),
+        (lambda d: d["switch"]["to_cpu"].update(warp=1.0), ["'warp'"]),
+        (lambda d: d["start"].update(on_moon={}), ["on_moon"]),
+        (lambda d: d["switch"].update(moon={}), ["moon"]),
+    ],
+)
+def test_what_this_program_does_not_know(change, words):
+    data = model_json("m")
+    change(data)
+    with pytest.raises(ModelError) as caught:
+        read(data, "x.json")
+    for word in [*words, "x.json"]:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1.0"])
+@pytest.mark.parametrize("where", ["learned", "switch"])
+def test_coefficients_are_finite_and_not_negative(value, where):
+    """Else every comparison with NaN picks the first candidate, and nobody would know why."""
+    text = json.dumps(model_json("m"))
+    key = "TC" if where == "learned" else "to_cpu"
+    data = json.loads(text)
+    data[where][key] = {"constant": float(value)}
+    with pytest.raises(ModelError, match=r"x\.json"):
+        read_model(json.dumps(data), "x.json")
+
+
+@pytest.mark.parametrize("value", [0.0, -5.0])
+def test_speeds_are_positive(value):
+    data = model_json("m")
+    data["average"]["edges_per_second"]["TC"] = value
+    with pytest.raises(ModelError, match=r"x\.json"):
+        read(data, "x.json")
+
+
+# Finding.
+
+
+def test_the_users_models_come_first(monkeypatch, trained):
+    name = trained(None)
+    shipped = replace(read(model_json(name)), about={"from": "wheel"})
+    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([shipped]))
+    assert find_model(name).about != shipped.about
+    monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
+    assert find_model(name) is shipped
+    assert find_model("another") is None
+
+
+def test_folder(monkeypatch):
+    monkeypatch.setenv(MODELS_VARIABLE, "/some/models")
+    assert str(user_models_folder()) == "/some/models"
+    monkeypatch.delenv(MODELS_VARIABLE)
+    assert user_models_folder().name == "models"
+    assert "hetero_bfs" in str(user_models_folder())
+
+
+def test_default_is_the_most_similar_machine(monkeypatch):
+    def made(name, device):
+        data = model_json(name)
+        data["about"] = {"machine": {"device": device}}
+        return read(data)
+
+    cpu, gpu, none = made("a", {"type": "CPU"}), made("b", {"type": "GPU"}), made("c", None)
+    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([cpu, gpu, none]))
+    assert default_model("GPU") is gpu
+    assert default_model("CPU") is cpu
+    assert default_model(None) is none
+    assert default_model("ACCELERATOR") is cpu
+    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([]))
+    with pytest.raises(ModelError, match="no speed model is installed"):
+        default_model("GPU")
+
+
+def test_shipped_models_are_usable():
+    """Each is named as its file is, and knows every strategy and every move."""
+    for model in speed_model._shipped():
+        assert find_model(model.name) is not None
+        assert model.learned
+        for name in STRATEGIES:
+            if STRATEGIES[name].device_kind == "cpu" or "device" in model.switch:
+                assert name in model.learned
+                assert model.edges_per_second[name] > 0
+
+
+def test_a_corrupt_model_of_this_machine_is_not_passed_over(trained, tmp_path):
+    name = trained(None)
+    (tmp_path / "models" / f"{name}.json").write_text("{")
+    with pytest.raises(ModelError, match=name):
+        find_model(name)
+
+
+def test_a_model_that_is_no_text(trained, tmp_path):
+    name = trained(None)
+    (tmp_path / "models" / f"{name}.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ModelError, match=name):
+        find_model(name)

@@ -1,0 +1,132 @@
+"""What a level records: expected work by hand, rows, CSV, and the table for a terminal."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.trace import LevelFeatures, LevelTrace, format_levels, write_csv
+
+FEATURES = LevelFeatures(
+    level=2,
+    frontier_vertices=10,
+    frontier_edges=50,
+    unvisited_vertices=40,
+    unvisited_edges=80,
+    num_vertices=100,
+    num_edges=200,
+    growth=2.5,
+    device_kind="cpu",
+    form="queue",
+)
+TRACE = LevelTrace(FEATURES, "BG", 0.002, 0.0005, 1e-6, 33, {"BG": 0.0021, "TC": 0.01}, "because")
+
+
+def test_expected_examined_by_hand():
+    """Mean degree 2, 120 of 200 ends visited: 40 (1 - 0.4**2) / 0.6 = 56."""
+    assert FEATURES.expected_examined == pytest.approx(56.0)
+
+
+def test_expected_found_by_hand():
+    """Mean degree 2, a quarter of the ends in the frontier: 40 (1 - 0.75**2) = 17.5."""
+    assert FEATURES.expected_found == pytest.approx(17.5)
+
+
+def test_nothing_left():
+    done = replace(FEATURES, unvisited_vertices=0, unvisited_edges=0)
+    assert (done.expected_examined, done.expected_found) == (0.0, 0.0)
+    lonely = replace(FEATURES, unvisited_edges=0)
+    assert (lonely.expected_examined, lonely.expected_found) == (0.0, 0.0)
+    empty = replace(done, frontier_edges=0, num_edges=0)
+    assert (empty.expected_examined, empty.expected_found) == (0.0, 0.0)
+
+
+def test_nothing_visited():
+    start = replace(FEATURES, unvisited_edges=200, frontier_edges=0)
+    assert start.expected_examined == 200.0
+    assert start.expected_found == 0.0
+
+
+@given(st.data())
+def test_expectations_stay_within_what_there_is(data):
+    draw = data.draw
+    num_edges = draw(st.integers(1, 10**12))
+    unvisited_edges = draw(st.integers(0, num_edges))
+    frontier_edges = draw(st.integers(0, num_edges))
+    vertices = draw(st.integers(0, 10**9))
+    features = replace(
+        FEATURES,
+        num_edges=num_edges,
+        unvisited_edges=unvisited_edges,
+        frontier_edges=frontier_edges,
+        unvisited_vertices=vertices,
+    )
+    assert 0 <= features.expected_found <= vertices * (1 + 1e-9)
+    assert features.expected_examined >= 0
+    if vertices and unvisited_edges >= vertices:  # Bernoulli: (1 - (1 - p)**d) / p <= d
+        assert features.expected_examined <= unvisited_edges * (1 + 1e-6) + 1
+
+
+def test_row_has_every_feature_and_every_strategy():
+    row = TRACE.row()
+    names = [field.name for field in fields(LevelFeatures)]
+    assert names == list(row)[: len(names)]
+    assert [row[name] for name in names] == [getattr(FEATURES, name) for name in names]
+    assert (row["level"], row["frontier_edges"], row["device_kind"]) == (2, 50, "cpu")
+    assert row["expected_examined"] == FEATURES.expected_examined
+    assert row["expected_found"] == FEATURES.expected_found
+    assert (row["predicted_BG"], row["predicted_TC"]) == (0.0021, 0.01)
+    assert [row[f"predicted_{name}"] for name in ("TG", "BC", "BGC")] == [""] * 3
+    measured = ("strategy", "seconds", "transfer_seconds", "select_seconds", "found_vertices")
+    assert [row[name] for name in measured] == ["BG", 0.002, 0.0005, 1e-6, 33]
+    assert row["reason"] == "because"
+
+
+def test_csv_round_trip(tmp_path):
+    path = tmp_path / "trace.csv"
+    write_csv(path, ({"root": 7, **t.row()} for t in (TRACE, replace(TRACE, reason='a, "b"'))))
+    with open(path, newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["reason"] for row in rows] == ["because", 'a, "b"']
+    expected = {"root": 7, **TRACE.row()}
+    assert rows[0] == {key: str(value) for key, value in expected.items()}
+    assert float(rows[0]["expected_examined"]) == FEATURES.expected_examined
+
+
+def test_csv_of_nothing(tmp_path):
+    write_csv(tmp_path / "trace.csv", [])
+    assert (tmp_path / "trace.csv").read_text().strip() == ""
+
+
+def test_csv_that_cannot_be_written(tmp_path):
+    with pytest.raises(HeteroBFSError, match=r"trace\.csv.*No such file"):
+        write_csv(tmp_path / "none" / "trace.csv", [TRACE.row()])
+
+
+def test_table():
+    bare = replace(TRACE, strategy="TG", predicted_seconds={})
+    head, first, second = format_levels([TRACE, bare]).splitlines()
+    assert head.split() == [
+        "level",
+        "frontier",
+        "its",
+        "edges",
+        "unvisited",
+        "strategy",
+        "ms",
+        "move",
+        "ms",
+        "pred",
+        "ms",
+        "why",
+    ]
+    assert first.split() == ["2", "10", "50", "40", "BG", "2.000", "0.500", "2.100", "because"]
+    assert second.split() == ["2", "10", "50", "40", "TG", "2.000", "0.500", "because"]
+    assert format_levels([]) == head
+    reason = "frontier edges <= unvisited / 15"
+    assert max(map(len, format_levels([replace(TRACE, reason=reason)]).splitlines())) <= 110
