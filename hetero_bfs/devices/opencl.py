@@ -184,8 +184,8 @@ class OpenCLDevice:
 
     def bind(self, program: Any, name: str, *arguments: Any) -> BoundKernel:
         """Make a kernel object of its own with these arguments; `VARIES` marks those to come."""
-        kernel = self._cl.Kernel(program, name)
-        with driver_errors(f"setting arguments of {name} on {self.info.name}"):
+        with driver_errors(f"setting up {name} on {self.info.name}"):
+            kernel = self._cl.Kernel(program, name)
             for position, argument in enumerate(arguments):
                 if argument is not VARIES:
                     kernel.set_arg(position, argument)

@@ -14,6 +14,14 @@
 #define TILE_WORDS (TILE_VERTICES / 32)
 #define LONG_LIST 512
 
+/* Look before claiming: a plain read, which may be stale; the atomic that follows decides. Race
+ * checkers object to it, and OpenCL C 1.2 has no atomic read: for them -DATOMIC_PEEK. */
+#ifdef ATOMIC_PEEK
+#define PEEK(address) atomic_or(address, 0)
+#else
+#define PEEK(address) (*(address))
+#endif
+
 /* Push edges [tile, tile + TILE) of the frontier. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void top_down(const uint count, const OFFSET edges,
@@ -58,7 +66,7 @@ void top_down(const uint count, const OFFSET edges,
         const uint u = queue[first + i];
         const OFFSET offset = offsets[first + i];
         vertex[i] = u;
-        begin[i] = offset > tile ? (uint)(offset - tile) : 0;
+        begin[i] = i == 0 ? 0 : (uint)(offset - tile); /* only the first began before the tile */
         shift[i] = indptr[u] - offset + tile;
     }
     uint top_step = 1;
@@ -84,7 +92,7 @@ void top_down(const uint count, const OFFSET edges,
         if (v == NO_VERTEX)
             continue;
         const uint bit = 1u << (v & 31);
-        if (!(visited[v >> 5] & bit) && !(atomic_or(&visited[v >> 5], bit) & bit)) {
+        if (!(PEEK(&visited[v >> 5]) & bit) && !(atomic_or(&visited[v >> 5], bit) & bit)) {
             parent[v] = source[k];
             if (QUEUEABLE(degree[v]))
                 found[atomic_inc(&num_found)] = v;

@@ -43,49 +43,50 @@
 #define PARAMS_32 PARAMS_31, PART(31)
 #define EDGE_PARAMS JOIN(PARAMS_, NUM_PARTS)
 
-#define CASE(target, offset, i) case i: target = part##i[offset]; break;
-#define CASES_2(t, o) CASE(t, o, 1)
-#define CASES_3(t, o) CASES_2(t, o) CASE(t, o, 2)
-#define CASES_4(t, o) CASES_3(t, o) CASE(t, o, 3)
-#define CASES_5(t, o) CASES_4(t, o) CASE(t, o, 4)
-#define CASES_6(t, o) CASES_5(t, o) CASE(t, o, 5)
-#define CASES_7(t, o) CASES_6(t, o) CASE(t, o, 6)
-#define CASES_8(t, o) CASES_7(t, o) CASE(t, o, 7)
-#define CASES_9(t, o) CASES_8(t, o) CASE(t, o, 8)
-#define CASES_10(t, o) CASES_9(t, o) CASE(t, o, 9)
-#define CASES_11(t, o) CASES_10(t, o) CASE(t, o, 10)
-#define CASES_12(t, o) CASES_11(t, o) CASE(t, o, 11)
-#define CASES_13(t, o) CASES_12(t, o) CASE(t, o, 12)
-#define CASES_14(t, o) CASES_13(t, o) CASE(t, o, 13)
-#define CASES_15(t, o) CASES_14(t, o) CASE(t, o, 14)
-#define CASES_16(t, o) CASES_15(t, o) CASE(t, o, 15)
-#define CASES_17(t, o) CASES_16(t, o) CASE(t, o, 16)
-#define CASES_18(t, o) CASES_17(t, o) CASE(t, o, 17)
-#define CASES_19(t, o) CASES_18(t, o) CASE(t, o, 18)
-#define CASES_20(t, o) CASES_19(t, o) CASE(t, o, 19)
-#define CASES_21(t, o) CASES_20(t, o) CASE(t, o, 20)
-#define CASES_22(t, o) CASES_21(t, o) CASE(t, o, 21)
-#define CASES_23(t, o) CASES_22(t, o) CASE(t, o, 22)
-#define CASES_24(t, o) CASES_23(t, o) CASE(t, o, 23)
-#define CASES_25(t, o) CASES_24(t, o) CASE(t, o, 24)
-#define CASES_26(t, o) CASES_25(t, o) CASE(t, o, 25)
-#define CASES_27(t, o) CASES_26(t, o) CASE(t, o, 26)
-#define CASES_28(t, o) CASES_27(t, o) CASE(t, o, 27)
-#define CASES_29(t, o) CASES_28(t, o) CASE(t, o, 28)
-#define CASES_30(t, o) CASES_29(t, o) CASE(t, o, 29)
-#define CASES_31(t, o) CASES_30(t, o) CASE(t, o, 30)
-#define CASES_32(t, o) CASES_31(t, o) CASE(t, o, 31)
+#define SELECT(i) base_ = part_ == i ? part##i : base_;
+#define SELECTS_2 SELECT(1)
+#define SELECTS_3 SELECTS_2 SELECT(2)
+#define SELECTS_4 SELECTS_3 SELECT(3)
+#define SELECTS_5 SELECTS_4 SELECT(4)
+#define SELECTS_6 SELECTS_5 SELECT(5)
+#define SELECTS_7 SELECTS_6 SELECT(6)
+#define SELECTS_8 SELECTS_7 SELECT(7)
+#define SELECTS_9 SELECTS_8 SELECT(8)
+#define SELECTS_10 SELECTS_9 SELECT(9)
+#define SELECTS_11 SELECTS_10 SELECT(10)
+#define SELECTS_12 SELECTS_11 SELECT(11)
+#define SELECTS_13 SELECTS_12 SELECT(12)
+#define SELECTS_14 SELECTS_13 SELECT(13)
+#define SELECTS_15 SELECTS_14 SELECT(14)
+#define SELECTS_16 SELECTS_15 SELECT(15)
+#define SELECTS_17 SELECTS_16 SELECT(16)
+#define SELECTS_18 SELECTS_17 SELECT(17)
+#define SELECTS_19 SELECTS_18 SELECT(18)
+#define SELECTS_20 SELECTS_19 SELECT(19)
+#define SELECTS_21 SELECTS_20 SELECT(20)
+#define SELECTS_22 SELECTS_21 SELECT(21)
+#define SELECTS_23 SELECTS_22 SELECT(22)
+#define SELECTS_24 SELECTS_23 SELECT(23)
+#define SELECTS_25 SELECTS_24 SELECT(24)
+#define SELECTS_26 SELECTS_25 SELECT(25)
+#define SELECTS_27 SELECTS_26 SELECT(26)
+#define SELECTS_28 SELECTS_27 SELECT(27)
+#define SELECTS_29 SELECTS_28 SELECT(28)
+#define SELECTS_30 SELECTS_29 SELECT(29)
+#define SELECTS_31 SELECTS_30 SELECT(30)
+#define SELECTS_32 SELECTS_31 SELECT(31)
 
+/* Selecting the part's address, rather than branching to one load per part, leaves one load
+ * instruction for neighbouring work-items to share. */
 #if NUM_PARTS == 1
 #define LOAD_EDGE(target, edge) target = part0[edge]
 #else
-#define LOAD_EDGE(target, edge)                                                  \
-    do {                                                                         \
-        const OFFSET edge_ = (edge);                                             \
-        const OFFSET offset_ = edge_ & (((OFFSET)1 << PART_SHIFT) - 1);          \
-        switch ((uint)(edge_ >> PART_SHIFT)) {                                   \
-            JOIN(CASES_, NUM_PARTS)(target, offset_)                             \
-            default: target = part0[offset_];                                    \
-        }                                                                        \
+#define LOAD_EDGE(target, edge)                                         \
+    do {                                                                \
+        const OFFSET edge_ = (edge);                                    \
+        const uint part_ = (uint)(edge_ >> PART_SHIFT);                 \
+        __global const uint *base_ = part0;                             \
+        JOIN(SELECTS_, NUM_PARTS)                                       \
+        target = base_[edge_ & (((OFFSET)1 << PART_SHIFT) - 1)];        \
     } while (0)
 #endif

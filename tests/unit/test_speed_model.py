@@ -220,8 +220,7 @@ def test_default_is_the_most_similar_machine(monkeypatch):
     assert default_model(None) is none
     assert default_model("ACCELERATOR") is cpu
     monkeypatch.setattr(speed_model, "_shipped", lambda: iter([]))
-    with pytest.raises(ModelError, match="no speed model is installed"):
-        default_model("GPU")
+    assert default_model("GPU") is None
 
 
 def test_shipped_models_are_usable():

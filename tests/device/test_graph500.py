@@ -1,0 +1,389 @@
+"""The benchmark end to end at scale 10: report, JSON, trace, and what an invalid result does."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+from unittest import mock
+
+import numpy as np
+import pytest
+from oracle import true_levels, true_nedge
+
+from hetero_bfs import cli
+from hetero_bfs.engine import Engine
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph500 import Graph500Options, Graph500Report, format_report, run_graph500
+from hetero_bfs.kronecker import KroneckerEdges
+
+QUICK = Graph500Options(scale=10, energy_seconds=0.01, selector="fixed:TC", devices="cpu")
+FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")
+KEYS = [
+    *["SCALE", "edgefactor", "NBFS", "graph_generation", "num_mpi_processes", "construction_time"],
+    *[f"bfs  {name}_time" for name in FIVE],
+    *[f"{name}_nedge" for name in FIVE],
+    *[f"bfs  {name}_TEPS" for name in FIVE[:5]],
+    *["bfs  harmonic_mean_TEPS", "bfs  harmonic_stddev_TEPS"],
+    *[f"bfs  {name}_validate" for name in FIVE],
+]
+
+
+@cache
+def edges():
+    return KroneckerEdges(10).materialise()
+
+
+def run(device, **changes) -> Graph500Report:
+    """Run on a DeviceInfo, or on the CPU alone (None)."""
+    if device is None:
+        return run_graph500(replace(QUICK, **changes))
+    with mock.patch("hetero_bfs.engine.choose_device", return_value=device):
+        return run_graph500(replace(QUICK, devices="all", **changes))
+
+
+@cache
+def full(device) -> Graph500Report:
+    return run(device, selector="fixed:TC,BC" if device is None else "fixed:TG,BG,TC,BGC")
+
+
+def test_all_searches_are_valid(place):
+    report = full(place)
+    assert report.valid
+    assert report.failures == []
+    assert len(report.roots) == 64
+    assert all(record.validation.valid for record in report.roots)
+    keys = [record.result.root for record in report.roots]
+    assert keys[:6] == [458, 214, 220, 966, 395, 9]
+    assert len(set(keys)) == 64
+    assert report.device == place
+
+
+def test_counts_are_those_of_brute_force(place):
+    for record in full(place).roots:
+        levels = true_levels(edges(), record.result.root)
+        assert record.result.nedge == true_nedge(edges(), levels) == record.validation.nedge
+        assert record.reached == np.count_nonzero(levels >= 0)
+        assert record.levels == levels.max() + 1
+        assert record.result.seconds > 0
+        assert record.result.teps == record.result.nedge / record.result.seconds
+
+
+def test_levels_do_not_depend_on_validation():
+    checked = [record.levels for record in full(None).roots]
+    unchecked = [record.levels for record in run(None, validate=False).roots]
+    assert checked == unchecked
+
+
+def test_the_references_lines_come_first(place):
+    report = full(place)
+    text = format_report(report)
+    first = text.split("\n\n")[0].splitlines()
+    assert first == report.lines()
+    assert [re.match(r"(.*?):", line)[1] for line in first] == KEYS
+    values = {}
+    for line, key in zip(first, KEYS, strict=True):
+        head, value = line[:32], line[32:]
+        mark = "     !" if key == "bfs  harmonic_mean_TEPS" else ""
+        assert head.rstrip() == f"{key}:{mark}"
+        values[key] = float(value)
+        precision = ".11g" if key.endswith("_nedge") else "g"
+        assert value == format(float(value), precision)
+    assert (values["SCALE"], values["edgefactor"], values["NBFS"]) == (10, 16, 64)
+    assert values["num_mpi_processes"] == 1
+    seconds = [record.result.seconds for record in report.roots]
+    nedges = [record.result.nedge for record in report.roots]
+    assert values["bfs  min_time"] == pytest.approx(min(seconds), rel=1e-5)
+    assert values["bfs  mean_time"] == pytest.approx(np.mean(seconds), rel=1e-5)
+    assert values["max_nedge"] == max(nedges)
+    harmonic = len(seconds) / sum(s / n for s, n in zip(seconds, nedges, strict=True))
+    assert values["bfs  harmonic_mean_TEPS"] == pytest.approx(harmonic, rel=1e-5)
+    assert values["bfs  min_validate"] > 0
+
+
+def test_our_own_blocks_follow(place):
+    text = format_report(full(place))
+    assert "validation: all five checks passed for every key" in text
+    assert "selector: fixed:" in text
+    assert "edge array: 1 part\n" in text
+    assert "vertices have no edges and left the searched range" in text
+    assert "levels of the search of median time" in text
+    assert "strategies over all searches" in text
+    assert "unmeasured" in text or "joules" in text
+    every = format_report(full(place), every_root=True)
+    assert every.count("levels of root") == 64
+
+
+def test_json(place):
+    report = full(place)
+    data = json.loads(json.dumps(report.to_dict()))
+    wanted = {
+        *["scale", "edgefactor", "nbfs", "construction_time_seconds", "selector", "devices"],
+        *["parts", "bfs", "roots", "energy", "machine", "version"],
+    }
+    assert wanted <= set(data)
+    assert (data["scale"], data["edgefactor"], data["nbfs"], data["parts"]) == (10, 16, 64, 1)
+    assert {"harmonic_mean_teps", "median_time_seconds"} <= set(data["bfs"])
+    assert all(np.isfinite(value) for value in data["bfs"].values())
+    assert data["valid"] is True
+    assert len(data["devices"]) == (1 if place is None else 2)
+    for root, record in zip(data["roots"], report.roots, strict=True):
+        assert set(root) >= {
+            *["root", "time_seconds", "gather_seconds", "nedge", "teps", "levels"],
+            *["reached", "strategies", "valid"],
+        }
+        assert root["valid"] is True
+        assert root["strategies"] == [trace.strategy for trace in record.result.traces]
+        assert len(root["strategies"]) in (root["levels"] - 1, root["levels"])
+
+
+def test_trace_rows(place):
+    report = full(place)
+    rows = report.trace_rows()
+    assert len(rows) == sum(len(record.result.traces) for record in report.roots)
+    assert [row["root"] for row in rows if row["level"] == 0] == [
+        record.result.root for record in report.roots
+    ]
+    for row in rows:
+        assert row["seconds"] >= 0
+        assert row["num_vertices"] == report.searched_vertices
+    for record in report.roots:
+        reached = 1 + sum(row["found_vertices"] for row in rows if row["root"] == record.result.root)
+        assert reached == record.reached
+
+
+def test_parts(opencl_device):
+    report = run(opencl_device, selector="fixed:TG,BG,BGC", max_alloc_bytes=8192, roots=5)
+    assert report.valid
+    stored = 2 * np.unique(np.sort([edges().src, edges().dst], axis=0), axis=1).shape[1]
+    assert 8 <= report.parts <= -(-stored // 2048)
+    assert f"edge array: {report.parts} parts" in format_report(report)
+    assert report.to_dict()["parts"] == report.parts
+
+
+def test_order_given(place):
+    report = run(place, order="given", roots=8)
+    assert report.valid
+    assert report.searched_vertices == report.num_vertices == 1024
+    assert full(place).searched_vertices < 1024
+    assert [r.result.nedge for r in report.roots] == [
+        r.result.nedge for r in full(place).roots[:8]
+    ]
+
+
+def test_other_seeds_and_edgefactor():
+    report = run(None, seed1=5, seed2=6, edgefactor=3, roots=10)
+    assert report.valid
+    assert report.edgefactor == 3
+    assert [r.result.root for r in report.roots] != [458, 214, 220, 966, 395, 9]
+
+
+def test_without_validation():
+    report = run(None, validate=False, roots=4)
+    assert report.valid
+    assert report.to_dict()["roots"][0]["valid"] is None
+    validates = [line for line in report.lines() if "_validate" in line]
+    assert len(validates) == 7
+    assert validates[0].split() == ["bfs", "min_validate:", "-1"]
+    assert "validation: not done" in format_report(report)
+
+
+def test_a_single_root_still_is_json():
+    """A deviation of one number is not defined; JSON has no NaN."""
+    report = run(None, roots=1)
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    text = json.dumps(report.to_dict())
+    assert json.loads(text, parse_constant=refuse)["nbfs"] == 1
+
+
+def test_a_graph_file(tmp_path, place):
+    path = tmp_path / "g.txt"
+    path.write_text("# Nodes: 9\n0 1\n1 2\n2 2\n2 3\n1 2\n5 6\n")
+    report = run(place, graph=path)
+    assert report.valid
+    nedges = {0: 4, 1: 4, 2: 4, 3: 4, 5: 1, 6: 1}
+    roots = [record.result.root for record in report.roots]
+    assert len(roots) == len(set(roots)) >= 3  # the reference gives up after 2 x 9 draws
+    assert [record.result.nedge for record in report.roots] == [nedges[root] for root in roots]
+    assert any(f"{len(roots)} search keys instead of 64" in note for note in report.notes)
+    assert report.lines()[0] == "SCALE:".ljust(32) + f"{np.log2(9):g}"
+    directed = run(place, graph=path, directed=True)
+    assert directed.valid
+    nedges = {0: 4, 1: 3, 2: 1, 3: 0, 5: 1, 6: 0}
+    for record in directed.roots:
+        assert record.result.nedge == nedges[record.result.root]
+
+
+@pytest.mark.parametrize("text", ["0 0\n3 3\n", "# Nodes: 4 Edges: 0\n0 0\n"])
+def test_a_graph_without_keys(tmp_path, text):
+    path = tmp_path / "g.txt"
+    path.write_text(text)
+    with pytest.raises(GraphError, match="no search key"):
+        run(None, graph=path)
+
+
+def test_a_scale_that_does_not_fit_in_memory():
+    with pytest.raises(GraphError, match=r"a graph of scale 31 needs about .* GiB"):
+        run(None, scale=31, edgefactor=64)
+
+
+# What an invalid search does. Breaking the result of one root, 220, in the ways of the five
+# checks; vertices are found by their true levels.
+
+
+def pick(root: int, level: int, nth: int = 0) -> int:
+    return int(np.flatnonzero(true_levels(edges(), root) == level)[nth])
+
+
+def leaf(parent: np.ndarray) -> int:
+    """Return a reached vertex that is nobody's parent."""
+    inner = np.unique(parent[parent >= 0])
+    return int(np.setdiff1d(np.flatnonzero(parent >= 0), inner)[0])
+
+
+def lose_one(parent, root):
+    parent[v := leaf(parent)] = -1
+    return 4, v
+
+
+def wrong_root(parent, root):
+    parent[root] = pick(root, 1)
+    return 1, root
+
+
+def no_edge(parent, root):
+    """A vertex of level 2 hangs from one of level 1 that is not its neighbour."""
+    near = {*zip(edges().src.tolist(), edges().dst.tolist(), strict=True)}
+    levels = true_levels(edges(), root)
+    for v in np.flatnonzero(levels == 2).tolist():
+        for u in np.flatnonzero(levels == 1).tolist():
+            if (u, v) not in near and (v, u) not in near:
+                parent[v] = u
+                return 5, v
+    raise AssertionError("every pair is joined")
+
+
+def no_vertex(parent, root):
+    parent[v := leaf(parent)] = 5000
+    return 1, v
+
+
+def cycle_of_two(parent, root):
+    u, v = pick(root, 2, 0), pick(root, 2, 1)
+    parent[u], parent[v] = v, u
+    return 1, None
+
+
+def own_parent(parent, root):
+    parent[v := pick(root, 2)] = v
+    return 1, v
+
+
+BREAKS = {f.__name__: f for f in (lose_one, wrong_root, no_edge, no_vertex, cycle_of_two, own_parent)}
+HARMLESS = ["lose_one", "no_edge"]
+
+
+class Breaking:
+    """Replaces Engine.bfs: the second search from 220 and later ones come back broken."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+        self.expected = None
+        self.bfs = Engine.bfs
+
+    def __call__(self, engine, source):
+        result = self.bfs(engine, source)
+        if source == 220:
+            self.expected = BREAKS[self.how](result.parent, source)
+        return result
+
+    def patch(self):
+        def bfs(engine, source):
+            return self(engine, source)
+
+        return mock.patch.object(Engine, "bfs", bfs)
+
+
+@pytest.mark.parametrize("how", HARMLESS)
+def test_an_invalid_search_is_named(how):
+    breaking = Breaking(how)
+    with breaking.patch():
+        report = run(None, roots=6)
+    check, vertex = breaking.expected
+    assert not report.valid
+    assert report.lines() == []
+    assert report.energy is None
+    (message,) = report.failures
+    assert message.startswith(f"root 220: check {check} (")
+    assert f"fails at vertex {vertex}" in message
+    assert [record.validation.valid for record in report.roots] == [True] * 2 + [False] + [True] * 3
+    text = format_report(report)
+    assert text.startswith("INVALID: 1 of 6 searches failed")
+    assert message in text
+    assert "TEPS" not in text
+    data = report.to_dict()
+    assert data["valid"] is False
+    assert data["failures"] == [message]
+    assert [root["valid"] for root in data["roots"]].index(False) == 2
+
+
+@pytest.mark.parametrize("how", HARMLESS)
+def test_an_invalid_search_is_exit_status_1(how, capsys, tmp_path):
+    breaking = Breaking(how)
+    path = tmp_path / "report.json"
+    command = ["graph500", "--scale", "10", "--roots", "6", "--selector", "fixed:TC"]
+    with breaking.patch():
+        status = cli.main([*command, "--devices", "cpu", "--json", str(path)])
+    assert status == 1
+    check, vertex = breaking.expected
+    printed = capsys.readouterr().out
+    assert "root 220" in printed
+    assert f"check {check}" in printed
+    assert f"vertex {vertex}" in printed
+    assert json.loads(path.read_text())["valid"] is False
+
+
+SCRIPT = """
+import sys
+sys.path[:0] = {path!r}
+from test_graph500 import Breaking
+from hetero_bfs import cli
+breaking = Breaking({how!r})
+with breaking.patch():
+    status = cli.main("graph500 --scale 10 --roots 6 --selector fixed:TC --devices cpu".split())
+print("expected", breaking.expected)
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize("how", [how for how in BREAKS if how not in HARMLESS])
+def test_parents_that_are_no_tree_are_reported_not_followed(how):
+    """In a process of its own: following parents blindly would never end, or leave the array."""
+    script = SCRIPT.format(path=[p for p in sys.path if "tests" in p], how=how)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    check, vertex = eval(done.stdout.splitlines()[-1].removeprefix("expected "))
+    assert f"root 220: check {check} (" in done.stdout
+    assert vertex is None or f"vertex {vertex}" in done.stdout
+
+
+def test_a_miscounted_search_is_a_failure():
+    count = Engine._count_edges
+
+    def wrong(engine, parent):
+        return count(engine, parent) + 1
+
+    with mock.patch.object(Engine, "_count_edges", wrong):
+        report = run(None, roots=3)
+    assert len(report.failures) == 3
+    assert "root 458" in report.failures[0]
+    assert "traversed edges" in report.failures[0]
