@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -156,6 +158,8 @@ class Graph500Report:
             "notes": self.notes,
             "machine": describe_machine(self.device),
             "version": __version__,
+            "command": " ".join(["hetero-bfs", *sys.argv[1:]]),
+            "date": datetime.date.today().isoformat(),
         }
 
     def trace_rows(self) -> list[dict[str, Any]]:

@@ -151,8 +151,9 @@ def test_trace_rows(place):
         assert row["seconds"] >= 0
         assert row["num_vertices"] == report.searched_vertices
     for record in report.roots:
-        reached = 1 + sum(row["found_vertices"] for row in rows if row["root"] == record.result.root)
-        assert reached == record.reached
+        root = record.result.root
+        found = sum(row["found_vertices"] for row in rows if row["root"] == root)
+        assert 1 + found == record.reached
 
 
 def test_parts(opencl_device):
@@ -169,9 +170,7 @@ def test_order_given(place):
     assert report.valid
     assert report.searched_vertices == report.num_vertices == 1024
     assert full(place).searched_vertices < 1024
-    assert [r.result.nedge for r in report.roots] == [
-        r.result.nedge for r in full(place).roots[:8]
-    ]
+    assert [r.result.nedge for r in report.roots] == [r.result.nedge for r in full(place).roots[:8]]
 
 
 def test_other_seeds_and_edgefactor():
@@ -281,11 +280,14 @@ def cycle_of_two(parent, root):
 
 
 def own_parent(parent, root):
-    parent[v := pick(root, 2)] = v
+    v = pick(root, 2)
+    parent[v] = v
     return 1, v
 
 
-BREAKS = {f.__name__: f for f in (lose_one, wrong_root, no_edge, no_vertex, cycle_of_two, own_parent)}
+BREAKS = {
+    f.__name__: f for f in (lose_one, wrong_root, no_edge, no_vertex, cycle_of_two, own_parent)
+}
 HARMLESS = ["lose_one", "no_edge"]
 
 

@@ -1,0 +1,186 @@
+"""The kernels under oclgrind, where it is installed: no access out of bounds, no data race.
+
+oclgrind interprets every work-item, so graphs are tiny. Its kernels are compiled without
+optimisation (its interpreter lacks some intrinsics that the optimiser makes), and PyOpenCL's cache
+is off (it does not tell these binaries from others).
+
+One race is meant and let pass: top-down reads a word of `visited` plainly before it claims a bit
+there with an atomic OR. The word only gains bits, a stale one only costs the atomic, and the
+atomic alone decides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+OCLGRIND = shutil.which("oclgrind")
+pytestmark = pytest.mark.skipif(OCLGRIND is None, reason="oclgrind is not installed")
+
+SEARCHES = """
+import sys
+sys.path.insert(0, {tests!r})
+from graphs import edge_list, late_hub, random_graph, two_hubs
+from dataclasses import replace
+import hetero_bfs as hb
+
+edges = replace({graph}, directed={directed})
+options = dict(selector="fixed:TG", max_alloc_bytes={max_alloc}, order={order!r})
+with hb.Engine(edges, **options) as engine:
+    assert engine.device_info.name.startswith("Oclgrind"), engine.notes
+    print("parts", engine.num_parts)
+    for schedule in {schedules!r}:
+        engine.set_selector("fixed:" + schedule)
+        for root in {roots!r}:
+            result = engine.bfs(root)
+            outcome = hb.validate(edges, root, result.parent, result.level)
+            assert outcome.valid, (schedule, outcome.message)
+    print("done", len(result.traces))
+"""
+
+CASES = {
+    "random": {
+        "graph": "random_graph(300, 700, 1)",
+        "schedules": ["TG", "BG", "BGC"],
+        "roots": [0],
+    },
+    "mixtures": {
+        "graph": "random_graph(300, 500, 2)",
+        "schedules": ["TG,BG,TG,BGC,BC,TG", "TC,TG,TC,BG,TC,BGC,TG"],
+        "roots": [0, 299],
+    },
+    "directed": {
+        "graph": "random_graph(300, 900, 3)",
+        "directed": True,
+        "schedules": ["TG,TG,BG,TG,BGC"],
+        "roots": [0],
+    },
+    "parts": {
+        "graph": "random_graph(300, 500, 4)",
+        "max_alloc": 256,
+        "schedules": ["TG", "BG,TG", "BGC"],
+        "roots": [5],
+    },
+    "parts, directed": {
+        "graph": "random_graph(200, 300, 5)",
+        "directed": True,
+        "max_alloc": 64,
+        "schedules": ["TG,BG,TG", "BGC"],
+        "roots": [5],
+    },
+    "hubs over part boundaries": {
+        "graph": "two_hubs(130)",
+        "max_alloc": 128,
+        "schedules": ["TG", "BG,TG"],
+        "roots": [0, 266],
+    },
+    "long lists": {
+        "graph": "late_hub(560)",
+        "order": "given",
+        "schedules": ["BG", "BGC", "TG"],
+        "roots": [561],
+    },
+}
+
+
+@dataclass
+class Report:
+    """One message of oclgrind: its first line, and all of it."""
+
+    title: str
+    text: str
+
+    @property
+    def is_meant(self) -> bool:
+        """Tell whether this is the test before the claim in top_down."""
+        kernel = re.search(r"Kernel: (\w+)", self.text)
+        line = r"if \(!\(visited\[v >> 5\] & bit\) && !\(atomic_or\(&visited\[v >> 5\], bit\)"
+        sources = re.findall(rf"\t\s*{line}", self.text)
+        instructions = re.findall(r"= (load|call spir_func i32 @_Z9atomic_or)", self.text)
+        return (
+            self.title.startswith("Read-write data race at global memory")
+            and kernel is not None
+            and kernel[1] == "top_down"
+            and len(sources) == 2
+            and sorted(word.split()[0] for word in instructions) == ["call", "load"]
+        )
+
+
+def parse(log: str) -> list[Report]:
+    """Split oclgrind's log into messages: a line at the margin begins one."""
+    reports: list[Report] = []
+    for line in log.splitlines():
+        if line and not line[0].isspace() and not line.startswith(("First", "Second")):
+            reports.append(Report(line, line))
+        elif reports:
+            reports[-1].text += "\n" + line
+    return reports
+
+
+def run(script: str, log: Path, *options: str) -> subprocess.CompletedProcess:
+    command = [
+        *[OCLGRIND, "--log", log, "--max-errors", "1000000", "--check-api"],
+        *["--build-options", "-cl-opt-disable", *options],
+        *[sys.executable, "-c", script],
+    ]
+    environment = os.environ | {"PYOPENCL_NO_CACHE": "1"}
+    return subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+        env=environment,
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_bad_access_and_no_race(tmp_path, name):
+    case = {"directed": False, "max_alloc": None, "order": "degree"} | CASES[name]
+    log = tmp_path / "oclgrind.log"
+    done = run(SEARCHES.format(tests=str(TESTS), **case), log, "--data-races")
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    parts = int(re.search(r"parts (\d+)", done.stdout)[1])
+    assert (parts > 3) == (case["max_alloc"] is not None)
+    assert "done" in done.stdout
+    reports = parse(log.read_text())
+    bad = [report.text for report in reports if not report.is_meant]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+
+
+BROKEN = """
+import pyopencl as cl, numpy as np
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+source = '''__kernel void far(__global uint *x) { x[get_global_id(0) + 1] = 3; }
+__kernel void race(__global uint *x) { x[0] = get_global_id(0); }
+__kernel void top_down(__global uint *x) { if (x[0] == 7) x[1] = 2; else atomic_or(&x[0], 1); }'''
+program = cl.Program(context, source).build()
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
+cl.enqueue_copy(queue, buffer, np.zeros(16, np.uint32))
+for name in ("far", "race", "top_down"):
+    getattr(program, name)(queue, (16,), None, buffer)
+queue.finish()
+"""
+
+
+def test_what_would_be_found(tmp_path):
+    """oclgrind and the reading of its log notice bad kernels."""
+    log = tmp_path / "oclgrind.log"
+    done = run(BROKEN, log, "--data-races")
+    assert done.returncode == 0, done.stderr
+    reports = parse(log.read_text())
+    titles = [report.title for report in reports if not report.is_meant]
+    assert any(title.startswith("Invalid write of size 4") for title in titles)
+    assert any(title.startswith("Write-write data race") for title in titles)
+    in_top_down = [report for report in reports if "Kernel: top_down" in report.text]
+    assert in_top_down
+    assert not any(report.is_meant for report in in_top_down), "another race in that kernel"
