@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.speed_model import NO_DEVICE
 
 
 @cache
@@ -43,9 +44,14 @@ def cpu_slug() -> str:
     return f"{slug(cpu_name())}-{usable_cores()}-cores"
 
 
+def device_slug(device: DeviceInfo | None) -> str | None:
+    """Name an OpenCL device, None without one."""
+    return None if device is None else slug(device.name)
+
+
 def machine_slug(device: DeviceInfo | None) -> str:
     """Name a pair of host and device, as model files are named: <cpu>__<device>."""
-    return f"{cpu_slug()}__{'no-device' if device is None else slug(device.name)}"
+    return f"{cpu_slug()}__{device_slug(device) or NO_DEVICE}"
 
 
 def describe_machine(device: DeviceInfo | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
-from hetero_bfs.machine import machine_slug
+from hetero_bfs.machine import cpu_slug, device_slug, machine_slug
 from hetero_bfs.speed_model import (
     ALL_COLUMNS,
     TRAIN_COMMAND,
@@ -221,9 +221,8 @@ def _pair(
 def _model_selector(
     wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy]
 ) -> tuple[Selector, list[str]]:
-    machine = machine_slug(device)
     notes = []
-    model = find_model(machine)
+    model = find_model(cpu_slug(), device_slug(device))
     kind = "average" if wanted == "average" else "learned"
     if model is None:
         model = default_model(None if device is None else device.type)
@@ -232,7 +231,7 @@ def _model_selector(
             notes.append(f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`")
             return _alpha_beta(device, candidates), notes
         notes.append(
-            f"no speed model for this machine ({machine}); using average speeds measured on "
+            f"no speed model for this machine ({machine_slug(device)}); using average speeds measured on "
             f"{model.name}; train one with `{TRAIN_COMMAND} --quick` (about two minutes)"
         )
     missing = [s.name for s in candidates if s.name not in model.learned]

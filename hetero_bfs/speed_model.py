@@ -28,6 +28,7 @@ from hetero_bfs.trace import LevelFeatures
 
 FORMAT = 1
 MODELS_VARIABLE = "HETERO_BFS_MODELS"
+NO_DEVICE = "no-device"
 TRAIN_COMMAND = "hetero-bfs train"
 
 ALL_COLUMNS = (
@@ -168,9 +169,21 @@ def user_models_folder() -> Path:
     return platformdirs.user_data_path("hetero_bfs") / "models"
 
 
-def find_model(name: str) -> SpeedModel | None:
-    """Look a model up by its machine's name; the user's own come before those shipped."""
-    return next((model for model in _models(name)), None)
+def find_model(host: str, device: str | None) -> SpeedModel | None:
+    """Look a model up by the names of its host and device (machine.py).
+
+    The user's own models come before those shipped. Without a device any model of the host will
+    do: it knows the host's strategies.
+    """
+    models = [*_own(), *_shipped()]
+    if device is None:
+        names = [
+            f"{host}__{NO_DEVICE}",
+            *(m.name for m in models if m.name.startswith(f"{host}__")),
+        ]
+    else:
+        names = [f"{host}__{device}"]
+    return next((model for name in names for model in models if model.name == name), None)
 
 
 def default_model(device_type: str | None) -> SpeedModel | None:
@@ -183,11 +196,9 @@ def default_model(device_type: str | None) -> SpeedModel | None:
     return shipped[0] if shipped else None
 
 
-def _models(name: str) -> Iterator[SpeedModel]:
-    path = user_models_folder() / f"{name}.json"
-    if path.is_file():
+def _own() -> Iterator[SpeedModel]:
+    for path in sorted(user_models_folder().glob("*.json")):
         yield read_model(path.read_text(), str(path))
-    yield from (model for model in _shipped() if model.name == name)
 
 
 def _shipped() -> Iterator[SpeedModel]:

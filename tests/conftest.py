@@ -8,11 +8,11 @@ from dataclasses import replace
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
+from made_models import model_json
 
 from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
 from hetero_bfs.machine import machine_slug
-from hetero_bfs.speed_model import COLUMNS, MODELS_VARIABLE
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.speed_model import MODELS_VARIABLE
 
 settings.register_profile(
     "hetero_bfs",
@@ -62,31 +62,6 @@ def one_thread():
     numba.set_num_threads(1)
     yield
     numba.set_num_threads(threads)
-
-
-def model_json(name: str) -> dict:
-    """Return a speed model that says: top-down 1 ns an edge, bottom-up 10 ns a vertex, both +1 us.
-
-    The device takes twice as long as the CPU; switching costs 1 us, converting 2 us.
-    """
-    learned = {}
-    for strategy in STRATEGIES.values():
-        factor = 2.0 if strategy.device_kind == "device" else 1.0
-        work = {"frontier_edges": 1e-9, "unvisited_vertices": 1e-8}
-        known = COLUMNS[strategy.direction]
-        columns = {"constant": 1e-6} | {k: v for k, v in work.items() if k in known}
-        learned[strategy.name] = {k: factor * v for k, v in columns.items()}
-    speeds = {s.name: 1e9 if s.device_kind == "cpu" else 5e8 for s in STRATEGIES.values()}
-    return {
-        "format": 1,
-        "name": name,
-        "about": {"machine": {"device": {"type": "CPU"}}},
-        "learned": learned,
-        "average": {"alpha": 0.1, "edges_per_second": speeds},
-        "start": {"on_cpu": {"constant": 3e-6}, "on_device": {"constant": 3e-6}},
-        "switch": {"to_cpu": {"constant": 1e-6}, "to_device": {"constant": 1e-6}},
-        "convert": {"on_cpu": {"constant": 2e-6}, "on_device": {"constant": 2e-6}},
-    }
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from conftest import model_json
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_models import model_json
 
 from hetero_bfs import speed_model
 from hetero_bfs.devices.opencl import DeviceInfo

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from conftest import model_json
+from made_models import model_json
 
 from hetero_bfs import speed_model
 from hetero_bfs.errors import ModelError
