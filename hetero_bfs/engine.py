@@ -1,15 +1,14 @@
-"""The level loop: the only place where a search crosses from one device to the other."""
+"""The engine: a graph made ready on the host and a device, then searched any number of times."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.bfs import BFSResult, Frontier
+from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
@@ -17,9 +16,9 @@ from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.errors import DeviceError, GraphError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.relabel import Order
-from hetero_bfs.selector import Choice, FixedSelector, Selector, make_selector
-from hetero_bfs.strategy import STRATEGIES, DeviceKind, Strategy, available
-from hetero_bfs.trace import LevelFeatures, LevelTrace
+from hetero_bfs.search import Platform, Search
+from hetero_bfs.selector import FixedSelector, Selector, make_selector
+from hetero_bfs.strategy import STRATEGIES, available
 
 _WARM_UP = (
     ("TC", "BC", "TC"),
@@ -29,9 +28,6 @@ _WARM_UP = (
     ("BG", "BC", "BG"),
 )
 """Schedules that together run every kernel and cross in both directions."""
-
-_COMPACT_SHARE = 16
-"""The host's finds are sent as pairs while they are at most 1 / 16 of the vertices."""
 
 
 class Engine:
@@ -79,13 +75,13 @@ class Engine:
         self.notes: list[str] = []
         self.decision_interval = decision_interval
         started = time.perf_counter()
-        self.host, self.accelerator = self._open(device, devices, max_alloc_bytes)
+        host, accelerator = self._open(device, devices, max_alloc_bytes)
+        self.platform = Platform(self.graph, host, accelerator)
         uploaded = time.perf_counter()
-        self.candidates = available(self.accelerator is not None)
+        self.candidates = available(accelerator is not None)
         self.set_selector(selector)
-        self._other_parents: npt.NDArray[np.uint32] | None = None
-        if self.accelerator is not None:
-            self.accelerator.build_kernels()
+        if accelerator is not None:
+            accelerator.build_kernels()
         self._warm_up()
         self.upload_seconds = uploaded - started
         self.compile_seconds = time.perf_counter() - uploaded
@@ -105,6 +101,11 @@ class Engine:
         """Wait for the device; its memory goes with the engine."""
         if self.accelerator is not None:
             self.accelerator.device.finish()
+
+    @property
+    def accelerator(self) -> OpenCLSearcher | None:
+        """What runs levels on the OpenCL device, if one is in use."""
+        return self.platform.accelerator
 
     @property
     def device_info(self) -> DeviceInfo | None:
@@ -133,7 +134,9 @@ class Engine:
         GraphError
             The vertex is not in the graph.
         """
-        search = Search(self, self._searched_id(source))
+        search = Search(
+            self.platform, self._searched_id(source), self.selector, self.decision_interval
+        )
         seconds = search.run()
         started = time.perf_counter()
         parent = self._restore(source, search)
@@ -143,16 +146,11 @@ class Engine:
 
     def search(self, source: int) -> Search:
         """Search from one vertex and leave the parents where they are (for measurements)."""
-        search = Search(self, self._searched_id(source))
+        search = Search(
+            self.platform, self._searched_id(source), self.selector, self.decision_interval
+        )
         search.run()
         return search
-
-    def searcher(self, kind: DeviceKind) -> CPUSearcher | OpenCLSearcher:
-        """Return what runs the levels of one kind of device."""
-        if kind == "cpu":
-            return self.host
-        assert self.accelerator is not None, "candidates exclude it"
-        return self.accelerator
 
     def _open(
         self, device: str | None, devices: str, max_alloc_bytes: int | None
@@ -183,18 +181,11 @@ class Engine:
         names = {s.name for s in self.candidates}
         for schedule in _WARM_UP:
             if names.issuperset(schedule):
-                search = Search(self, 0, FixedSelector(*(STRATEGIES[name] for name in schedule)))
+                search = Search(
+                    self.platform, 0, FixedSelector(*(STRATEGIES[name] for name in schedule))
+                )
                 search.run(max_levels=len(schedule))
                 self._restore(int(self.graph.relabelling.old_of_new[0]), search)
-
-    def _scratch_parents(self) -> npt.NDArray[np.uint32]:
-        """Return host memory for the parents that the device found."""
-        if self._other_parents is None:
-            assert self.accelerator is not None
-            self._other_parents = self.accelerator.device.host_array(
-                self.graph.num_searched, np.uint32
-            )
-        return self._other_parents
 
     def _searched_id(self, source: int) -> int | None:
         """Return the new id, None for a vertex without edges that left the searched range."""
@@ -217,172 +208,6 @@ class Engine:
         """Count input edges of the traversed component (Graph500's nedge)."""
         ends = int(self.graph.input_degree.sum(where=parent >= 0, dtype=np.int64))
         return ends if self.graph.graph.directed else ends // 2
-
-
-class Search:
-    """One search while it runs, and where its parents lie afterwards."""
-
-    def __init__(self, engine: Engine, root: int | None, selector: Selector | None = None) -> None:
-        self.engine = engine
-        self.root = root
-        self.selector = engine.selector if selector is None else selector
-        self.traces: list[LevelTrace] = []
-        self.seconds = 0.0
-        self._frontier = Frontier()
-        self._previous_edges = 1.0
-        self._used: list[DeviceKind] = []
-        self._host_found: list[npt.NDArray[np.uint32]] | None = []
-        self._complete_on: DeviceKind = "cpu"
-
-    def run(self, max_levels: int | None = None) -> float:
-        """Run all levels; returns seconds from the key to the complete parent array."""
-        if self.root is None:
-            return 0.0
-        self.selector.reset()
-        graph = self.engine.graph
-        degree = int(graph.degree[self.root])
-        started = time.perf_counter()
-        self._frontier.edges = degree
-        mean_degree = max(graph.graph.num_stored_edges / graph.num_searched, 1.0)
-        self._previous_edges = max(degree, 1) / mean_degree
-        unvisited_vertices = graph.num_searched - 1
-        unvisited_edges = graph.graph.num_stored_edges - degree
-        choice: Choice | None = None
-        while self._frontier.edges > 0 and unvisited_vertices > 0:
-            if max_levels is not None and len(self.traces) == max_levels:
-                break
-            features = self._features(unvisited_vertices, unvisited_edges)
-            before = time.perf_counter()
-            if choice is None or features.level % self.engine.decision_interval == 0:
-                choice = self.selector.choose(features)
-            chosen = time.perf_counter()
-            self._bring(choice.strategy)
-            ready = time.perf_counter()
-            found = self.engine.searcher(choice.strategy.device_kind).run(
-                choice.strategy, self._frontier
-            )
-            done = time.perf_counter()
-            self._remember(choice.strategy)
-            self._previous_edges = features.frontier_edges
-            unvisited_vertices -= found.vertices
-            unvisited_edges -= found.edges
-            self.traces.append(
-                LevelTrace(
-                    features,
-                    choice.strategy.name,
-                    done - ready,
-                    ready - chosen,
-                    chosen - before,
-                    found.vertices,
-                    choice.predicted_seconds,
-                    choice.reason,
-                )
-            )
-        if not self._used:
-            self._enter("cpu")
-        self._complete()
-        self.seconds = time.perf_counter() - started
-        return self.seconds
-
-    def gather(self) -> npt.NDArray[np.uint32]:
-        """Return the parents in new ids, uint32, in host memory; valid until the next search."""
-        host = self.engine.host
-        if self._complete_on == "cpu":
-            return host.parent
-        accelerator = self.engine.searcher("device")
-        assert isinstance(accelerator, OpenCLSearcher)
-        if accelerator.unified:
-            accelerator.release()
-        else:
-            accelerator.read_parents(host.parent)
-        return host.parent
-
-    def _features(self, unvisited_vertices: int, unvisited_edges: int) -> LevelFeatures:
-        graph = self.engine.graph
-        return LevelFeatures(
-            level=len(self.traces),
-            frontier_vertices=self._frontier.vertices,
-            frontier_edges=self._frontier.edges,
-            unvisited_vertices=unvisited_vertices,
-            unvisited_edges=unvisited_edges,
-            num_vertices=graph.num_searched,
-            num_edges=graph.graph.num_stored_edges,
-            growth=self._frontier.edges / self._previous_edges,
-            device_kind=self._used[-1] if self._used else None,
-            form=self._frontier.form,
-        )
-
-    def _bring(self, strategy: Strategy) -> None:
-        """Bring the frontier to the strategy's device, in the form that it reads."""
-        kind = strategy.device_kind
-        if not self._used:
-            self._enter(kind)
-            return
-        with_queue = strategy.direction == "top-down"
-        if with_queue and self._frontier.form == "bitmap":
-            self.engine.searcher(self._used[-1]).to_queue(self._frontier)
-        if kind != self._used[-1]:
-            self._cross(kind, with_queue)
-
-    def _enter(self, kind: DeviceKind) -> None:
-        """Start on one device."""
-        assert self.root is not None
-        if kind == "cpu" and self.engine.accelerator is not None:
-            self.engine.accelerator.release()
-        self.engine.searcher(kind).start(self.root, self._frontier)
-        self._used.append(kind)
-        if kind == "cpu" and self._host_found is not None:
-            self._host_found.append(np.array([self.root], np.uint32))
-
-    def _cross(self, kind: DeviceKind, with_queue: bool) -> None:
-        """Move the search to the other device."""
-        accelerator = self.engine.accelerator
-        assert accelerator is not None
-        first_time = kind not in self._used
-        if first_time and not accelerator.unified:
-            self.engine.searcher(kind).clear(self._frontier)
-        if kind == "device":
-            accelerator.receive(self._frontier, with_queue)
-        else:
-            accelerator.send(self._frontier, with_queue)
-        self._used.append(kind)
-
-    def _remember(self, strategy: Strategy) -> None:
-        """Keep a list of what the host found, while that is short, for the device's parents."""
-        accelerator = self.engine.accelerator
-        if strategy.device_kind != "cpu" or self._host_found is None:
-            return
-        if accelerator is None or accelerator.unified:
-            return
-        graph = self.engine.graph
-        too_many = self._frontier.vertices * _COMPACT_SHARE > graph.num_searched
-        if strategy.direction == "bottom-up" or graph.graph.directed or too_many:
-            self._host_found = None
-            return
-        queue = self.engine.host.queue[self._frontier.queue_index]
-        self._host_found.append(queue[: self._frontier.vertices].copy())
-
-    def _complete(self) -> None:
-        """Make the parent array complete in one memory."""
-        accelerator = self.engine.accelerator
-        kinds: Sequence[DeviceKind] = sorted(set(self._used))
-        self._complete_on = self._used[-1]
-        if self._complete_on == "device" and accelerator is not None:
-            accelerator.device.finish()
-        if len(kinds) == 1 or accelerator is None or accelerator.unified:
-            return
-        host = self.engine.host
-        if self._host_found is not None:
-            vertices = np.concatenate(self._host_found)
-            accelerator.add_parents(vertices, host.parent[vertices])
-            self._complete_on = "device"
-            return
-        from hetero_bfs.kernels.restore import merge_parents
-
-        other = self.engine._scratch_parents()
-        accelerator.read_parents(other)
-        merge_parents(host.parent, other)
-        self._complete_on = "cpu"
 
 
 def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:

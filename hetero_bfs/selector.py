@@ -232,7 +232,8 @@ def _model_selector(
             return _alpha_beta(device, candidates), notes
         notes.append(
             f"no speed model for this machine ({machine_slug(device)}); using average speeds "
-            f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` (about two minutes)"
+            f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
+            "(about two minutes)"
         )
     missing = [s.name for s in candidates if s.name not in model.learned]
     if missing:

@@ -100,7 +100,7 @@ MAKERS: dict[str, Callable[[], EdgeList]] = {
     "isolated vertices": _isolated,
     "star": lambda: star(HUB_LEAVES),
     "late hub": lambda: late_hub(1500),
-    "two hubs": lambda: two_hubs(800),
+    "two hubs": lambda: two_hubs(747),
     "long path": lambda: path(3000),
     "cycle": lambda: edge_list([(i, (i + 1) % 97) for i in range(97)], 97),
     "complete": lambda: complete(70),

@@ -159,7 +159,7 @@ def measure_search(
     `root` is a new id. Yields (features, what was measured, seconds, neighbours examined);
     see the head of this file for the names.
     """
-    graph, host = engine.graph, engine.host
+    graph, host = engine.graph, engine.platform.host
     frontier = Frontier(edges=int(graph.degree[root]))
     starts = _measure_starts(engine, root, frontier)
     unvisited_vertices = graph.num_searched - 1
@@ -214,7 +214,7 @@ def _measure_starts(engine: Engine, root: int, frontier: Frontier) -> dict[str, 
             accelerator.release()
         time.sleep(_PAUSE_SECONDS)
         started = time.perf_counter()
-        engine.host.start(root, frontier)
+        engine.platform.host.start(root, frontier)
         times.setdefault("start_cpu", []).append(time.perf_counter() - started)
     return {name: median(seconds) for name, seconds in times.items()}
 
@@ -225,7 +225,7 @@ class _LevelMeasurement:
     def __init__(self, engine: Engine, frontier: Frontier) -> None:
         self.engine = engine
         self.frontier = frontier
-        self.host: CPUSearcher = engine.host
+        self.host: CPUSearcher = engine.platform.host
         self.snapshot = self.host.visited[frontier.visited_index].copy()
         self.times: dict[str, list[float]] = {}
         self.found: dict[str, int] = {}
@@ -244,7 +244,7 @@ class _LevelMeasurement:
             state = replace(self.frontier)
             if on_device:
                 self._enter_device(state)
-            searcher = self.engine.searcher(strategy.device_kind)
+            searcher = self.engine.platform.searcher(strategy.device_kind)
             started = time.perf_counter()
             found = searcher.run(strategy, state)
             times.append(time.perf_counter() - started)
@@ -264,7 +264,7 @@ class _LevelMeasurement:
         if found:
             state.queue_index ^= 1  # keep the level's own queue
             started = time.perf_counter()
-            self.engine.searcher(kind).to_queue(state)  # type: ignore[arg-type]
+            self.engine.platform.searcher(kind).to_queue(state)  # type: ignore[arg-type]
             self._note(f"convert_{kind}", started, found)
 
     def _enter_device(self, state: Frontier) -> None:

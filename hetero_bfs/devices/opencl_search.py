@@ -101,11 +101,13 @@ class OpenCLSearcher:
         )
 
     def _upload_parts(self, indices: npt.NDArray[np.uint32]) -> list[Any]:
+        """Upload the parts; the list is filled up to a power of two, for fewer programs."""
         self._indices = aligned_copy(indices)
-        return [
+        parts = [
             self.device.upload(self._indices[part.start : part.start + part.count])
             for part in self.partition.parts
         ]
+        return parts + parts[:1] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
 
     def _make_state(self) -> None:
         n = self.graph.num_searched
@@ -132,7 +134,7 @@ class OpenCLSearcher:
             f"-DGROUP={GROUP}",
             f"-DOFFSET={'ulong' if self._offset_type == np.uint64 else 'uint'}",
             f"-DEDGE_BITS={self.edge_bits}",
-            f"-DNUM_PARTS={len(self.partition.parts)}",
+            f"-DNUM_PARTS={len(self._forward_parts)}",
             # One part needs no shift: leave it out, and graphs share a compiled program.
             f"-DPART_SHIFT={self.partition.shift if len(self.partition.parts) > 1 else 0}",
         ]

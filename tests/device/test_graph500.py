@@ -157,10 +157,10 @@ def test_trace_rows(place):
 
 
 def test_parts(opencl_device):
-    report = run(opencl_device, selector="fixed:TG,BG,BGC", max_alloc_bytes=8192, roots=5)
+    report = run(opencl_device, selector="fixed:TG,BG,BGC", max_alloc_bytes=4096, roots=5)
     assert report.valid
     stored = 2 * np.unique(np.sort([edges().src, edges().dst], axis=0), axis=1).shape[1]
-    assert 8 <= report.parts <= -(-stored // 2048)
+    assert 8 <= report.parts == -(-stored // 1024)
     assert f"edge array: {report.parts} parts" in format_report(report)
     assert report.to_dict()["parts"] == report.parts
 

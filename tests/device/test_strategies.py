@@ -92,24 +92,21 @@ def test_graph_without_edges_takes_any_part_size(opencl_device, name):
 # Parts of the edge array.
 
 PARTS = [
-    ("two components", 1),
-    ("cycle", 16),
-    ("duplicates", 1),
-    ("complete", 256),
-    ("isolated vertices", 64),
-    ("tree", 64),
-    ("two hubs", 128),
-    ("late hub", 128),
-    ("star", 512),
-    ("star", 1024),
-    ("grid", 512),
-    ("Kronecker 10", 1024),
-    ("Kronecker 10", 4096),
+    ("two components", 1, False),
+    ("isolated vertices", 64, False),
+    ("two hubs", 128, False),
+    ("two hubs", 128, True),
+    ("late hub", 128, False),
+    ("late hub", 128, True),
+    ("star", 512, False),
+    ("Kronecker 10", 1024, False),
+    ("Kronecker 10", 1024, True),
 ]
+"""Graph, edges in a part, directed. Every other number or size of parts is another program, which
+PoCL compiles for five seconds; so there are few of them."""
 
 
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize(("name", "part_edges"), PARTS)
+@pytest.mark.parametrize(("name", "part_edges", "directed"), PARTS)
 def test_every_strategy_on_a_split_edge_array(opencl_device, name, part_edges, directed):
     edges = nasty(name, directed)
     order = "given" if name in ("late hub", "two hubs") else "degree"
@@ -215,12 +212,12 @@ def test_any_small_graph_on_the_cpu(one_thread, edges, data):
             check_search(engine, edges, root)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(edges=edge_lists(max_vertices=100, max_edges=300), data=st.data())
 def test_any_graph_on_a_device(one_thread, opencl_device, edges, data):
     """A component apart keeps the number of parts, so that kernels are compiled once."""
     n = edges.num_vertices
-    tail = n + np.arange(900, dtype=np.uint32)
+    tail = n + np.arange(1026, dtype=np.uint32)
     padded = replace(
         edges,
         src=np.concatenate([tail[:-1], edges.src]),
@@ -229,8 +226,8 @@ def test_any_graph_on_a_device(one_thread, opencl_device, edges, data):
     )
     root = data.draw(st.integers(0, n - 1))
     graph = build_search_graph(padded)
-    limit = 4 * 1024 if padded.directed else 4 * 2048
-    for max_alloc in (None, limit // 8):
+    three_parts = 4 * (512 if padded.directed else 1024)
+    for max_alloc in (None, three_parts):
         with engine_on(
             opencl_device, graph, selector="fixed:TG", max_alloc_bytes=max_alloc
         ) as engine:
@@ -289,19 +286,17 @@ def test_sizes_around_words_tiles_and_the_cache(place, count):
 
 
 def test_results_do_not_depend_on_the_parts(opencl_device):
-    edges = nasty("Kronecker 12")
+    edges = nasty("Kronecker 10")
     graph = build_search_graph(edges)
-    stored = graph.graph.num_stored_edges
     levels = {}
-    for parts in (1, 2, 8, 16):
-        part_edges = 1 << (-(-stored // parts) - 1).bit_length()
+    for max_alloc in (None, 4096, 16384):
         with engine_on(
-            opencl_device, graph, selector="fixed:TG,BG,TG", max_alloc_bytes=4 * part_edges
+            opencl_device, graph, selector="fixed:TG,BG,TG", max_alloc_bytes=max_alloc
         ) as engine:
-            levels[engine.num_parts] = engine.bfs(7).level
-    assert len(levels) >= 3
+            levels[engine.num_parts] = engine.bfs(458).level
+    assert len(levels) == 3
     for found in levels.values():
-        np.testing.assert_array_equal(found, true_levels(edges, 7))
+        np.testing.assert_array_equal(found, true_levels(edges, 458))
 
 
 def test_repeated_searches_do_not_disturb_each_other(place):

@@ -22,7 +22,7 @@ from hetero_bfs.speed_model import (
     read_model,
     user_models_folder,
 )
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.trace import LevelFeatures
 
 LEVEL = LevelFeatures(
@@ -189,14 +189,41 @@ def test_speeds_are_positive(value):
 # Finding.
 
 
-def test_the_users_models_come_first(monkeypatch, trained):
-    name = trained(None)
-    shipped = replace(read(model_json(name)), about={"from": "wheel"})
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([shipped]))
-    assert find_model(name).about != shipped.about
-    monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
-    assert find_model(name) is shipped
-    assert find_model("another") is None
+def own(tmp_path, name, text=None):
+    """Put a model where training would."""
+    (tmp_path / "models").mkdir(exist_ok=True)
+    content = json.dumps(model_json(name)) if text is None else text
+    (tmp_path / "models" / f"{name}.json").write_text(content)
+
+
+@pytest.fixture
+def shipped(monkeypatch, tmp_path):
+    """Return the list of what is shipped, empty; the user's folder is tmp_path / models."""
+    models = []
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
+    monkeypatch.setattr(speed_model, "_shipped", lambda: iter(models))
+    return models
+
+
+def test_the_users_models_come_first(shipped, tmp_path):
+    shipped.append(replace(read(model_json("host__card")), about={"from": "wheel"}))
+    assert find_model("host", "card") is shipped[0]
+    own(tmp_path, "host__card")
+    assert find_model("host", "card").about != shipped[0].about
+    assert find_model("host", "another") is None
+    assert find_model("hos", "card") is None
+    assert find_model("another", "card") is None
+
+
+def test_the_host_alone_takes_its_own_model_or_any_of_the_host(shipped, tmp_path):
+    assert find_model("host", None) is None
+    own(tmp_path, "host-2__card")
+    assert find_model("host", None) is None
+    own(tmp_path, "host__card")
+    assert find_model("host", None).name == "host__card"
+    own(tmp_path, "host__no-device")
+    assert find_model("host", None).name == "host__no-device"
+    assert find_model("host", "card").name == "host__card"
 
 
 def test_folder(monkeypatch):
@@ -223,26 +250,38 @@ def test_default_is_the_most_similar_machine(monkeypatch):
     assert default_model("GPU") is None
 
 
-def test_shipped_models_are_usable():
-    """Each is named as its file is, and knows every strategy and every move."""
+def test_shipped_models_are_usable(monkeypatch):
+    """Each is found by its name, and knows every strategy and every move of its machine."""
+    monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
     for model in speed_model._shipped():
-        assert find_model(model.name) is not None
-        assert model.learned
-        for name in STRATEGIES:
-            if STRATEGIES[name].device_kind == "cpu" or "device" in model.switch:
-                assert name in model.learned
-                assert model.edges_per_second[name] > 0
+        host, device = model.name.split("__")
+        has_device = device != speed_model.NO_DEVICE
+        assert find_model(host, device if has_device else None) == model
+        for name in (s.name for s in available(has_device)):
+            assert name in model.learned
+            assert model.edges_per_second[name] > 0
+        for moves in (model.start, model.switch, model.convert):
+            assert not has_device or set(moves) == {"cpu", "device"}
+        assert model.about["machine"]["cpu"]
 
 
-def test_a_corrupt_model_of_this_machine_is_not_passed_over(trained, tmp_path):
-    name = trained(None)
-    (tmp_path / "models" / f"{name}.json").write_text("{")
-    with pytest.raises(ModelError, match=name):
-        find_model(name)
+@pytest.mark.parametrize("device", ["card", None])
+def test_a_corrupt_model_of_this_machine_is_not_passed_over(shipped, tmp_path, device):
+    own(tmp_path, "host__card", "{")
+    with pytest.raises(ModelError, match="host__card"):
+        find_model("host", device)
 
 
-def test_a_model_that_is_no_text(trained, tmp_path):
-    name = trained(None)
-    (tmp_path / "models" / f"{name}.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ModelError, match=name):
-        find_model(name)
+def test_a_corrupt_model_of_another_machine_does_not_matter(shipped, tmp_path):
+    """Such as one in a format to come, in a home folder that machines share."""
+    own(tmp_path, "another__card", "{")
+    own(tmp_path, "host__card")
+    assert find_model("host", "card").name == "host__card"
+    assert find_model("host", None).name == "host__card"
+
+
+def test_a_model_that_is_no_text(shipped, tmp_path):
+    own(tmp_path, "host__card")
+    (tmp_path / "models" / "host__card.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ModelError, match="host__card"):
+        find_model("host", "card")
