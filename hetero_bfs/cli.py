@@ -118,6 +118,7 @@ def _bfs(options: argparse.Namespace) -> int:
         "gather_seconds": result.gather_seconds,
         "teps": result.teps,
         "selector": engine.selector.name,
+        "device": None if engine.device_info is None else engine.device_info.name,
         "strategies": [trace.strategy for trace in result.traces],
         "valid": True if options.validate else None,
     }
@@ -126,6 +127,8 @@ def _bfs(options: argparse.Namespace) -> int:
         f"{result.nedge} edges in {1e3 * result.seconds:.3f} ms, {result.teps / 1e6:.1f} MTEPS"
         f"{', valid' if options.validate else ''}"
     )
+    device = engine.device_info
+    print(f"selector {engine.selector.name}, device {'none' if device is None else device.name}")
     if options.verbose:
         print(format_levels(result.traces))
     _write_json(options.json, summary)
@@ -217,7 +220,7 @@ def _write_json(path: Path | None, data: Any) -> None:
     """Write JSON to a file, "-" being standard output."""
     if path is None:
         return
-    text = json.dumps(data, indent=1, allow_nan=True)
+    text = json.dumps(data, indent=1, allow_nan=False)
     if str(path) == "-":
         print(text)
         return

@@ -13,7 +13,7 @@ from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
-from hetero_bfs.errors import DeviceError, GraphError
+from hetero_bfs.errors import DeviceError, GraphError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.relabel import Order
 from hetero_bfs.search import Platform, Search
@@ -169,7 +169,7 @@ class Engine:
             host = CPUSearcher(self.graph, opened.host_array)
             return host, OpenCLSearcher(opened, self.graph, host, max_alloc_bytes)
         except DeviceError as error:
-            if max_alloc_bytes is not None:
+            if max_alloc_bytes is not None and isinstance(error, SplitError):
                 raise
             self.notes.append(f"{info.name} is left out: {error}")
             return CPUSearcher(self.graph), None
@@ -179,13 +179,14 @@ class Engine:
         if self.graph.num_searched == 0:
             return
         names = {s.name for s in self.candidates}
+        root = int(self.graph.degree.argmax())
         for schedule in _WARM_UP:
             if names.issuperset(schedule):
                 search = Search(
-                    self.platform, 0, FixedSelector(*(STRATEGIES[name] for name in schedule))
+                    self.platform, root, FixedSelector(*(STRATEGIES[name] for name in schedule))
                 )
                 search.run(max_levels=len(schedule))
-                self._restore(int(self.graph.relabelling.old_of_new[0]), search)
+                self._restore(int(self.graph.relabelling.old_of_new[root]), search)
 
     def _searched_id(self, source: int) -> int | None:
         """Return the new id, None for a vertex without edges that left the searched range."""

@@ -17,6 +17,10 @@ class DeviceError(HeteroBFSError, RuntimeError):
     """A device that is absent, too small, or failed."""
 
 
+class SplitError(DeviceError):
+    """A limit per buffer that the edge array cannot be cut to."""
+
+
 class ModelError(HeteroBFSError, ValueError):
     """A speed model that is absent, malformed, or does not fit this program."""
 

@@ -184,7 +184,7 @@ class CSRGraph:
         that the symmetric one names every edge twice, which `num_input_edges` shows.
         """
         coo: Any = matrix.tocoo()
-        if coo.shape[0] != coo.shape[1]:
+        if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
             raise GraphError(
                 f"the matrix has shape {coo.shape}; an adjacency matrix must be square"
             )

@@ -130,10 +130,11 @@ class Graph500Report:
 
         seconds = [r.result.seconds for r in self.roots]
         nedges = [r.result.nedge for r in self.roots]
-        bfs: dict[str, float] = {}
+        bfs: dict[str, float | None] = {}
         if self.roots:
-            bfs = {f"{k}_time_seconds": v for k, v in statistics(seconds).items()}
-            bfs |= {k.lower(): v for k, v in teps_statistics(seconds, nedges).items()}
+            values = {f"{k}_time_seconds": v for k, v in statistics(seconds).items()}
+            values |= {k.lower(): v for k, v in teps_statistics(seconds, nedges).items()}
+            bfs = {k: v if math.isfinite(v) else None for k, v in values.items()}
             bfs["mean_gather_seconds"] = float(
                 np.mean([r.result.gather_seconds for r in self.roots])
             )
@@ -255,9 +256,8 @@ def _search_all(
         started = time.perf_counter()
         outcome = validate(edges, key, result.parent, result.level) if validated else None
         elapsed = time.perf_counter() - started if validated else -1.0
-        levels = 1 + len(result.traces)
+        levels = int(result.level.max()) + 1
         if outcome is not None:
-            levels = outcome.depth + 1
             if not outcome.valid:
                 report.failures.append(outcome.message)
             elif outcome.nedge != result.nedge:

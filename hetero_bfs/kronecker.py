@@ -109,7 +109,7 @@ class RMATEdges:
     def __post_init__(self) -> None:
         check_scale(self.scale, self.edgefactor)
         quadrants = (self.a, self.b, self.c, self.d)
-        if min(quadrants) < 0 or abs(sum(quadrants) - 1) > 1e-6:
+        if not (min(quadrants) >= 0 and abs(sum(quadrants) - 1) <= 1e-6):
             raise GraphError(f"a, b, c, d = {quadrants}; give four shares >= 0 that add up to 1")
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import SplitError
 
 MAX_PARTS = 32
 """Most parts that the kernels can be compiled for (parts.cl)."""
@@ -38,16 +38,16 @@ def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
 
     Raises
     ------
-    DeviceError
+    SplitError
         The limit is below one edge or would need more than `MAX_PARTS` parts.
     """
     if max_alloc_bytes < EDGE_BYTES:
-        raise DeviceError(f"a limit of {max_alloc_bytes} bytes is below one edge ({EDGE_BYTES})")
+        raise SplitError(f"a limit of {max_alloc_bytes} bytes is below one edge ({EDGE_BYTES})")
     shift = (max_alloc_bytes // EDGE_BYTES).bit_length() - 1
     num_parts = max(-(-num_edges // (1 << shift)), 1)
     if num_parts > MAX_PARTS:
         smallest = EDGE_BYTES << (-(-num_edges // MAX_PARTS) - 1).bit_length()
-        raise DeviceError(
+        raise SplitError(
             f"edge array needs {num_edges * EDGE_BYTES} bytes; a limit of {max_alloc_bytes} bytes "
             f"per buffer would cut it into {num_parts} parts, more than the {MAX_PARTS} that the "
             f"kernels take; allow at least {smallest} bytes (--max-alloc)"

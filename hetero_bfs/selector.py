@@ -235,7 +235,8 @@ def _model_selector(
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
             "(about two minutes)"
         )
-    missing = [s.name for s in candidates if s.name not in model.learned]
+    known = model.learned.keys() & model.edges_per_second.keys()
+    missing = [s.name for s in candidates if s.name not in known]
     if missing:
         raise ModelError(
             f"the speed model {model.name} lacks {', '.join(missing)}; "

@@ -15,10 +15,12 @@ Models are looked up first where `hetero-bfs train` writes them, then among thos
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -135,29 +137,26 @@ def read_model(text: str, origin: str) -> SpeedModel:
     try:
         data = json.loads(text)
         if data["format"] != FORMAT:
-            raise ModelError(
-                f"{origin}: model format {data['format']}, this program reads {FORMAT}; "
-                f"train again with `{TRAIN_COMMAND}`"
-            )
+            raise ModelError(f"model format {data['format']}, this program reads {FORMAT}")
         return SpeedModel(
             name=data["name"],
             learned={s: _linear_from_json(m, _known(s)) for s, m in data["learned"].items()},
-            alpha=float(data["average"]["alpha"]),
+            alpha=_number(data["average"]["alpha"]),
             edges_per_second={
-                _known(s).name: float(v) for s, v in data["average"]["edges_per_second"].items()
+                _known(s).name: _number(v, above_zero=True)
+                for s, v in data["average"]["edges_per_second"].items()
             },
             start={_kind(k): _linear_from_json(m) for k, m in data["start"].items()},
             switch={_kind(k): _linear_from_json(m) for k, m in data["switch"].items()},
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
             about=data["about"],
         )
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         if isinstance(error, ModelError):
-            raise
-        raise ModelError(
-            f"{origin} is not a usable speed model ({type(error).__name__}: {error}); "
-            f"train again with `{TRAIN_COMMAND}`"
-        ) from error
+            what = f": {error}"
+        else:
+            what = f" is not a usable speed model ({type(error).__name__}: {error})"
+        raise ModelError(f"{origin}{what}; train again with `{TRAIN_COMMAND}`") from error
 
 
 def user_models_folder() -> Path:
@@ -175,15 +174,16 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     The user's own models come before those shipped. Without a device any model of the host will
     do: it knows the host's strategies.
     """
-    models = [*_own(), *_shipped()]
-    if device is None:
-        names = [
-            f"{host}__{NO_DEVICE}",
-            *(m.name for m in models if m.name.startswith(f"{host}__")),
-        ]
-    else:
-        names = [f"{host}__{device}"]
-    return next((model for name in names for model in models if model.name == name), None)
+    wanted = f"{host}__{NO_DEVICE if device is None else device}"
+    own = {path.stem: path for path in sorted(user_models_folder().glob("*.json"))}
+    shipped = {model.name: model for model in _shipped()}
+    others = (n for n in [*own, *shipped] if device is None and n.startswith(f"{host}__"))
+    for name in (wanted, *others):
+        if name in own:
+            return _read_file(own[name])
+        if name in shipped:
+            return shipped[name]
+    return None
 
 
 def default_model(device_type: str | None) -> SpeedModel | None:
@@ -196,9 +196,11 @@ def default_model(device_type: str | None) -> SpeedModel | None:
     return shipped[0] if shipped else None
 
 
-def _own() -> Iterator[SpeedModel]:
-    for path in sorted(user_models_folder().glob("*.json")):
-        yield read_model(path.read_text(), str(path))
+def _read_file(path: Traversable) -> SpeedModel:
+    try:
+        return read_model(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} cannot be read as a speed model: {error}") from error
 
 
 def _shipped() -> Iterator[SpeedModel]:
@@ -208,7 +210,7 @@ def _shipped() -> Iterator[SpeedModel]:
         return
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
         if entry.name.endswith(".json"):
-            yield read_model(entry.read_text(), entry.name)
+            yield _read_file(entry)
 
 
 def _known(name: str) -> Strategy:
@@ -218,7 +220,7 @@ def _known(name: str) -> Strategy:
 
 
 def _kind(key: str) -> DeviceKind:
-    kind = key.split("_", 1)[1]
+    kind = key.partition("_")[2]
     if kind not in ("cpu", "device"):
         raise ModelError(f"unknown device {key!r}")
     return kind  # type: ignore[return-value]
@@ -233,4 +235,12 @@ def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = Non
     unknown = set(data) - known
     if unknown:
         raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")
-    return Linear(tuple(data), tuple(float(value) for value in data.values()))
+    return Linear(tuple(data), tuple(_number(value) for value in data.values()))
+
+
+def _number(value: Any, above_zero: bool = False) -> float:
+    """Check what seconds or speeds must be: finite, not negative."""
+    number = float(value)
+    if not math.isfinite(number) or number < 0 or (above_zero and number == 0):
+        raise ModelError(f"{number} is no speed or coefficient of a speed model")
+    return number

@@ -79,9 +79,10 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
         matches = [d for d in devices if wanted.lower() in f"{d.name} {d.platform}".lower()]
     if not matches:
         raise DeviceError(f"no OpenCL device matches --device {wanted!r}; found {listing}")
-    if matches[0].problem is not None:
-        raise DeviceError(f"device {matches[0].name} cannot be used: {matches[0].problem}")
-    return matches[0]
+    chosen = next((d for d in matches if d.problem is None), matches[0])
+    if chosen.problem is not None:
+        raise DeviceError(f"device {chosen.name} cannot be used: {chosen.problem}")
+    return chosen
 
 
 class OpenCLDevice:
@@ -127,7 +128,7 @@ class OpenCLDevice:
 
     def upload(self, array: npt.NDArray[Any]) -> Any:
         """Make an array readable by kernels: in place if memory is unified, else by a copy."""
-        if self.info.unified_memory and array.size:
+        if self.info.unified_memory:
             return self.share(array)
         buffer = self.buffer(array.size, array.dtype)
         if array.size:
@@ -136,6 +137,8 @@ class OpenCLDevice:
 
     def share(self, array: npt.NDArray[Any]) -> Any:
         """Wrap a host array as a buffer without a copy; the array must outlive it."""
+        if array.size == 0:  # OpenCL has no empty buffers
+            return self.buffer(1, array.dtype)
         flags = self._cl.mem_flags
         with driver_errors(f"sharing {array.nbytes} bytes with {self.info.name}"):
             return self._cl.Buffer(

@@ -91,20 +91,20 @@ class OpenCLSearcher:
             # The driver promised more than it gives: smaller parts, while the kernels take them.
             self._upload_graph(max_alloc_bytes // 2)
             return
-        self._arrays = [
+        arrays = [
             aligned_copy(array.astype(self._offset_type, copy=False))
             for array in (forward.indptr.view(np.uint64), backward.indptr.view(np.uint64))
         ]
-        self._arrays += [aligned_copy(self.graph.degree), aligned_copy(self.graph.first)]
+        arrays += [aligned_copy(self.graph.degree), aligned_copy(self.graph.first)]
         self._indptr, self._backward_indptr, self._degree, self._first = (
-            self.device.upload(array) for array in self._arrays
+            self.device.upload(array) for array in arrays
         )
 
     def _upload_parts(self, indices: npt.NDArray[np.uint32]) -> list[Any]:
         """Upload the parts; the list is filled up to a power of two, for fewer programs."""
-        self._indices = aligned_copy(indices)
+        whole = aligned_copy(indices)
         parts = [
-            self.device.upload(self._indices[part.start : part.start + part.count])
+            self.device.upload(whole[part.start : part.start + part.count])
             for part in self.partition.parts
         ]
         return parts + parts[:1] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
@@ -125,6 +125,7 @@ class OpenCLSearcher:
             self._queue = [make(n, np.uint32) for _ in range(2)]
             self._offsets = [make(n, self._offset_type) for _ in range(2)]
         self._counters = self.device.buffer(NUM_COUNTERS, np.uint64)
+        self.device.write(self._counters, np.zeros(NUM_COUNTERS, np.uint64))
         self._counter = np.zeros(1, np.uint64)
         self._words = words
 

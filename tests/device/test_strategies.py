@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from oracle import check_search, engine_on, matrix_of, true_levels
 
 import hetero_bfs as hb
+from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import OpenCLDevice
 from hetero_bfs.errors import DeviceError, GraphError, ModelError
@@ -87,6 +88,28 @@ def test_graph_without_edges_takes_any_part_size(opencl_device, name):
     with engine_on(opencl_device, edges, selector="fixed:TG", max_alloc_bytes=4) as engine:
         for root in range(edges.num_vertices):
             check_search(engine, edges, root)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("name", ["grid", "Kronecker 10", "tree"])
+def test_a_bitmap_becomes_a_queue_of_the_new_vertices_alone(place, name, directed):
+    """Queueing all visited vertices would be right too, but slow."""
+    edges = nasty(name, directed)
+    bottom_up = STRATEGIES["BC" if place is None else "BG"]
+    with engine_on(place, edges, selector="fixed:TC", order="given") as engine:
+        engine.bfs(0)
+        searcher = engine.platform.searcher("cpu" if place is None else "device")
+        root = int(edges.src[3])
+        levels = true_levels(edges, root)
+        frontier = Frontier()
+        searcher.start(root, frontier)
+        for level in range(1, min(levels.max(), 4) + 1):
+            searcher.run(bottom_up, frontier)
+            new = np.flatnonzero((levels == level) & (engine.graph.degree > 0))
+            searcher.to_queue(frontier)
+            assert frontier.form == "queue"
+            assert frontier.vertices == new.size
+            assert frontier.edges == engine.graph.degree[new].sum()
 
 
 # Parts of the edge array.
@@ -513,6 +536,33 @@ def test_no_opencl_runtime(monkeypatch):
         check_search(engine, edges, 0)
     with pytest.raises(DeviceError, match="no OpenCL runtime"):
         hb.Engine(edges, device="0", selector="fixed:TC")
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("name", ["sparse random", "isolated vertices", "no edges"])
+def test_memory_that_was_never_written_is_never_read(opencl_device, name, directed):
+    """All of it is 0xAB at first; vertex 0 may have no edges, so that warming up does nothing."""
+    make_buffer, make_array = OpenCLDevice.buffer, OpenCLDevice.host_array
+
+    def buffer(self, size, dtype):
+        made = make_buffer(self, size, dtype)
+        cl.enqueue_fill_buffer(self.queue, made, np.uint8(0xAB), 0, made.size)
+        self.queue.finish()
+        return made
+
+    def host_array(self, size, dtype):
+        array = make_array(self, size, dtype)
+        array.view(np.uint8)[:] = 0xAB
+        return array
+
+    cl = pytest.importorskip("pyopencl")
+    edges = nasty(name, directed)
+    patched = mock.patch.multiple(OpenCLDevice, buffer=buffer, host_array=host_array)
+    for selector in ("fixed:TC,BGC", "fixed:TC,BG,TG", "fixed:TC,TG,BC", "fixed:BG,TC", "fixed:TG"):
+        with patched, engine_on(opencl_device, edges, selector="fixed:TC", order="given") as engine:
+            engine.set_selector(selector)
+            for root in roots_of(edges, 9):
+                check_search(engine, edges, root)
 
 
 def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
