@@ -561,7 +561,7 @@ def test_memory_that_was_never_written_is_never_read(opencl_device, name, direct
     for selector in ("fixed:TC,BGC", "fixed:TC,BG,TG", "fixed:TC,TG,BC", "fixed:BG,TC", "fixed:TG"):
         with patched, engine_on(opencl_device, edges, selector="fixed:TC", order="given") as engine:
             engine.set_selector(selector)
-            for root in roots_of(edges, 9):
+            for root in roots_of(edges, 4):
                 check_search(engine, edges, root)
 
 

@@ -141,7 +141,7 @@ def test_a_corrupt_file(name):
 @pytest.mark.parametrize("number", [0, 2, "1", None])
 def test_another_format(number):
     data = model_json("m") | {"format": number}
-    with pytest.raises(ModelError, match=rf"x\.json: model format {number}, this program reads 1"):
+    with pytest.raises(ModelError, match=rf"x\.json.*model format {number}, this program reads 1"):
         read(data, "x.json")
 
 
@@ -154,7 +154,7 @@ def test_another_format(number):
         (lambda d: d["learned"]["TC"].update(unvisited_vertices=1.0), ["'unvisited_vertices'"]),
         (lambda d: d["switch"]["to_cpu"].update(warp=1.0), ["'warp'"]),
         (lambda d: d["start"].update(on_moon={}), ["on_moon"]),
-        (lambda d: d["switch"].update(moon={}), ["moon"]),
+        (lambda d: d["switch"].update(moon={}), []),
     ],
 )
 def test_what_this_program_does_not_know(change, words):
