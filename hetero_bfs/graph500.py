@@ -159,7 +159,7 @@ class Graph500Report:
             "notes": self.notes,
             "machine": describe_machine(self.device),
             "version": __version__,
-            "command": " ".join(["hetero-bfs", *sys.argv[1:]]),
+            "command": " ".join(["hetero-bfs", *(_without_folder(a) for a in sys.argv[1:])]),
             "date": datetime.date.today().isoformat(),
         }
 
@@ -354,6 +354,11 @@ def _schedule_block(report: Graph500Report) -> str:
     if len(by_level) > 32:
         lines.append(f"... and {len(by_level) - 32} more levels (--trace has them all)")
     return "\n".join(lines)
+
+
+def _without_folder(argument: str) -> str:
+    """Leave out the folders of an absolute path: they say nothing elsewhere."""
+    return Path(argument).name if argument.startswith("/") else argument
 
 
 def _log2(number: int) -> float:
