@@ -149,6 +149,7 @@ def describe(
     shown["median_seconds"] = [f"{1e3 * s:.3f} ms" for s in shown["median_seconds"]]
     shown["harmonic_mean_gteps"] = [f"{g:.3f}" for g in shown["harmonic_mean_gteps"]]
     shown["over_best_median"] = [f"{r:.2f}x" for r in shown["over_best_median"]]
+    shown.columns = ["selector", "median", "harmonic mean GTEPS", "over best", "searches"]
     table = levels.copy()
     for column in [c for c in table.columns if c.endswith("_seconds")]:
         table[column] = [f"{1e3 * s:.3f}" for s in table[column]]
