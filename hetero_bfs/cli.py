@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from hetero_bfs.errors import HeteroBFSError
 
@@ -22,6 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 2
+    if getattr(options, "device", None) is not None and options.devices == "cpu":
+        parser.error("--device names an OpenCL device, --devices cpu wants none")
+    if options.command == "graph500" and options.directed and options.graph is None:
+        parser.error("--directed goes with --graph FILE; generated graphs are undirected")
     try:
         _prepare(options)
         status: int = options.run(options)
@@ -38,13 +42,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except OSError as error:
+        print(f"hetero-bfs: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nhetero-bfs: interrupted", file=sys.stderr)
         return 130
 
 
 def _prepare(options: argparse.Namespace) -> None:
+    """Check what can be checked before any work, and set up progress bars and threads."""
     from hetero_bfs import progress
+    from hetero_bfs.files import check_writable
+
+    for name in ("json", "trace", "out", "levels"):
+        path = getattr(options, name, None)
+        if path is not None and str(path) != "-" and options.command != "train":
+            check_writable(path)
+    if getattr(options, "device", None) is not None and options.devices == "all":
+        from hetero_bfs.devices.opencl import choose_device
+
+        choose_device(options.device)
 
     progress.enabled = True
     if getattr(options, "threads", None) is not None:
@@ -78,7 +96,7 @@ def _graph500(options: argparse.Namespace) -> int:
         )
     )
     _print_notes(report.notes)
-    print(format_report(report, options.verbose))
+    print(format_report(report, options.verbose), file=_text_stream(options))
     if options.trace is not None:
         write_csv(options.trace, report.trace_rows())
     _write_json(options.json, report.to_dict())
@@ -99,6 +117,8 @@ def _bfs(options: argparse.Namespace) -> int:
     with Engine(edges, **_engine_options(options)) as engine:
         result = engine.bfs(options.source)
     _print_notes(engine.notes)
+    if result.reached == 1:
+        print(f"note: vertex {options.source} has no edge to another vertex", file=sys.stderr)
     if options.validate:
         raise_if_invalid(validate(edges, options.source, result.parent, result.level))
     depth = int(result.level.max())
@@ -122,15 +142,18 @@ def _bfs(options: argparse.Namespace) -> int:
         "strategies": [trace.strategy for trace in result.traces],
         "valid": True if options.validate else None,
     }
+    text = _text_stream(options)
     print(
         f"reached {result.reached} of {edges.num_vertices} vertices in {depth} levels\n"
         f"{result.nedge} edges in {1e3 * result.seconds:.3f} ms, {result.teps / 1e6:.1f} MTEPS"
-        f"{', valid' if options.validate else ''}"
+        f"{', valid' if options.validate else ''}",
+        file=text,
     )
     device = engine.device_info
-    print(f"selector {engine.selector.name}, device {'none' if device is None else device.name}")
+    name = "none" if device is None else device.name
+    print(f"selector {engine.selector.name}, device {name}", file=text)
     if options.verbose:
-        print(format_levels(result.traces))
+        print(format_levels(result.traces), file=text)
     _write_json(options.json, summary)
     return 0
 
@@ -154,6 +177,8 @@ def _devices(options: argparse.Namespace) -> int:
     found = list_devices()
     if options.json is not None:
         _write_json(options.json, [device.to_dict() for device in found])
+        if str(options.json) == "-":
+            return 0
     print(f"host: {cpu_name()}, {usable_cores()} cores")
     if not found:
         print(NO_RUNTIME)
@@ -191,6 +216,11 @@ def _engine_options(options: argparse.Namespace) -> dict[str, Any]:
         "order": "degree" if options.relabel else "given",
         "decision_interval": options.decision_interval,
     }
+
+
+def _text_stream(options: argparse.Namespace) -> TextIO:
+    """Return where text goes: not between the JSON when that goes to standard output."""
+    return sys.stderr if str(options.json) == "-" else sys.stdout
 
 
 def _print_notes(notes: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from types import TracebackType
 
@@ -78,11 +79,14 @@ class Engine:
         host, accelerator = self._open(device, devices, max_alloc_bytes)
         self.platform = Platform(self.graph, host, accelerator)
         uploaded = time.perf_counter()
-        self.candidates = available(accelerator is not None)
-        self.set_selector(selector)
-        if accelerator is not None:
-            accelerator.build_kernels()
-        self._warm_up()
+        try:
+            self._get_ready(selector)
+        except DeviceError as error:
+            if accelerator is None or device is not None:
+                raise
+            self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
+            self.platform = Platform(self.graph, CPUSearcher(self.graph), None)
+            self._get_ready(selector)
         self.upload_seconds = uploaded - started
         self.compile_seconds = time.perf_counter() - uploaded
 
@@ -174,6 +178,14 @@ class Engine:
             self.notes.append(f"{info.name} is left out: {error}")
             return CPUSearcher(self.graph), None
 
+    def _get_ready(self, selector: str | Selector) -> None:
+        """Compile for the devices in use, choose a selector, and warm up."""
+        self.candidates = available(self.accelerator is not None)
+        self.set_selector(selector)
+        if self.accelerator is not None:
+            self.accelerator.build_kernels()
+        self._warm_up()
+
     def _warm_up(self) -> None:
         """Run every strategy, conversion and crossing, so that no search pays for compiling."""
         if self.graph.num_searched == 0:
@@ -190,6 +202,12 @@ class Engine:
 
     def _searched_id(self, source: int) -> int | None:
         """Return the new id, None for a vertex without edges that left the searched range."""
+        try:
+            source = operator.index(source)
+        except TypeError as error:
+            raise GraphError(f"{source!r} is no vertex id; ids are integers") from error
+        if self.graph.num_vertices == 0:
+            raise GraphError(f"vertex {source} is not in the graph, which has no vertices")
         if not 0 <= source < self.graph.num_vertices:
             raise GraphError(
                 f"vertex {source} is not in the graph; its ids are 0 to "

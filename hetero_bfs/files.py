@@ -35,3 +35,12 @@ def replacing(
         raise error_class(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Raise `HeteroBFSError` if a file of this name could not be written, before the work."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise HeteroBFSError(f"{path} cannot be written: there is no folder {folder}")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise HeteroBFSError(f"{path} cannot be written: is it a folder, or in one that is locked?")

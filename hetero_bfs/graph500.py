@@ -58,7 +58,7 @@ class Graph500Options:
 
 @dataclass(frozen=True)
 class RootRecord:
-    """One timed search and what validation said of it."""
+    """One timed search and what validation said of it; `levels` is the largest distance."""
 
     result: BFSResult
     levels: int
@@ -90,6 +90,7 @@ class Graph500Report:
     selector: str
     device: DeviceInfo | None
     parts: int
+    order: Order
     searched_vertices: int
     num_vertices: int
     generation_seconds: float
@@ -151,6 +152,7 @@ class Graph500Report:
             "selector": self.selector,
             "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
             "parts": self.parts,
+            "order": self.order,
             "num_vertices": self.num_vertices,
             "searched_vertices": self.searched_vertices,
             "bfs": bfs,
@@ -181,6 +183,8 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
         The graph, a device or a model cannot be used. A failed validation is no exception: it is
         in the report's `failures`.
     """
+    if options.power_log is not None:
+        energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a run
     build_search_graph(KroneckerEdges(1).materialise(), options.order)  # compiles, untimed
     edges, generation_seconds = _edges(options)
     started = time.perf_counter()
@@ -205,6 +209,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             selector=engine.selector.name,
             device=engine.device_info,
             parts=engine.num_parts,
+            order=options.order,
             searched_vertices=graph.num_searched,
             num_vertices=graph.num_vertices,
             generation_seconds=generation_seconds,
@@ -257,7 +262,7 @@ def _search_all(
         started = time.perf_counter()
         outcome = validate(edges, key, result.parent, result.level) if validated else None
         elapsed = time.perf_counter() - started if validated else -1.0
-        levels = int(result.level.max()) + 1
+        levels = int(result.level.max())
         if outcome is not None:
             if not outcome.valid:
                 report.failures.append(outcome.message)
@@ -275,12 +280,14 @@ def _measure_energy(
 ) -> energy.EnergyReport:
     """Repeat all keys until the meters can be trusted."""
     info = engine.device_info
-    is_cpu = info is None or info.type == "CPU"
-    meters, unmeasured = energy.find_meters(
-        None if is_cpu else info.name,  # type: ignore[union-attr]
-        None if is_cpu else info.pci,  # type: ignore[union-attr]
-        options.power_log,
-    )
+    name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
+    try:
+        meters, unmeasured = energy.find_meters(name, pci, options.power_log)
+    except energy.MeterError as error:
+        report.notes.append(str(error))
+        meters, unmeasured = energy.find_meters(name, pci)
+    if info is None:
+        unmeasured = [u for u in unmeasured if u.domain != "device"]
     nedge = sum(record.result.nedge for record in report.roots)
 
     def run_searches() -> tuple[int, int]:
@@ -327,7 +334,9 @@ def _machine_block(report: Graph500Report) -> str:
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
         f"selector: {report.selector}",
         f"edge array: {report.parts} part{'s' if report.parts > 1 else ''}",
-        f"relabelling: {removed} of {report.num_vertices} vertices have no edges and left "
+        "relabelling: off"
+        if report.order == "given"
+        else f"relabelling: {removed} of {report.num_vertices} vertices have no edges and left "
         "the searched range",
         f"construction: {report.construction_seconds:.3f} s, "
         f"{report.upload_seconds:.3f} s of it upload; kernels compiled and warmed up in "

@@ -10,7 +10,6 @@ an interrupted collection loses at most one graph.
 from __future__ import annotations
 
 import csv
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -25,6 +24,7 @@ from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import RMATEdges
 from hetero_bfs.strategy import STRATEGIES, Strategy
 from hetero_bfs.trace import LevelFeatures
@@ -91,44 +91,40 @@ def collect(
         graph = build_search_graph(edges.materialise())
         with open_engine(graph) as engine:
             rows = list(_measure_graph(engine, number, edges))
+        del engine, graph  # before the next one is made
         _append(path, rows)
         yield number
 
 
 def finished_graphs(path: Path) -> int:
-    """Count the graphs in a sample file; drops a last one that was cut off in writing.
+    """Count the graphs in a sample file, which has only whole ones (`_append`).
 
     Raises
     ------
     HeteroBFSError
-        The file has other columns than this program writes.
+        The file has other columns than this program writes, or is damaged.
     """
-    if not path.exists():
+    if not path.exists() or path.stat().st_size == 0:
         return 0
     with open(path, newline="") as stream:
-        reader = csv.DictReader(stream)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise HeteroBFSError(
-                f"{path} has other columns than this version writes; "
-                "move it away to train from the start"
-            )
-        numbers = [int(row["graph"]) for row in reader]
-    return max(numbers, default=-1) + 1
+        rows = list(csv.reader(stream))
+    if tuple(rows[0]) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
+        raise HeteroBFSError(
+            f"{path} is damaged, or has other columns than this version writes; "
+            "move it away to train from the start"
+        )
+    return max((int(row[0]) for row in rows[1:]), default=-1) + 1
 
 
 def _append(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write one graph's rows with a single write, so that they are there whole or not at all."""
-    import io
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS)
-    if not path.exists():
-        writer.writeheader()
-    writer.writerows(rows)
-    with open(path, "a", newline="") as stream:
-        stream.write(text.getvalue())
-        stream.flush()
-        os.fsync(stream.fileno())
+    """Add one graph's rows by replacing the file, so that it has them whole or not at all."""
+    before = path.read_text() if path.exists() else ""
+    with replacing(path, newline="") as stream:
+        stream.write(before)
+        writer = csv.DictWriter(stream, COLUMNS)
+        if not before:
+            writer.writeheader()
+        writer.writerows(rows)
 
 
 def _measure_graph(engine: Engine, number: int, edges: RMATEdges) -> Iterator[dict[str, Any]]:
@@ -286,10 +282,14 @@ class _LevelMeasurement:
         if state.form == "bitmap" or state.vertices == 0:
             accelerator.release()
             return
+        if accelerator.unified:
+            started = time.perf_counter()
+            accelerator.send(state, with_queue=True)
+            self._note("to_cpu", started, state.vertices)
+            return
         parents = self.host.parent.copy()
         started = time.perf_counter()
-        if not accelerator.unified:
-            self.host.clear(state)
+        self.host.clear(state)
         accelerator.send(state, with_queue=True)
         self._note("to_cpu", started, state.vertices)
         self.host.parent[:] = parents

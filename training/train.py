@@ -69,6 +69,8 @@ def run_training(
         "cross_validation": scores,
     }
     model = fit(samples, name, about)
+    if model_path.exists():
+        model_path.replace(folder / f"{name}.json.previous")
     with replacing(model_path) as stream:
         stream.write(json.dumps(model.to_json(), indent=1) + "\n")
     _report(model_path, samples_path, len(samples), scores)

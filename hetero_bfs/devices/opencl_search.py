@@ -11,8 +11,8 @@ from hetero_bfs.bfs import Found, Frontier
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.cpu import CPUSearcher, unpack_counter
 from hetero_bfs.devices.opencl import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph import NO_VERTEX
+from hetero_bfs.errors import DeviceError, SplitError
+from hetero_bfs.graph import NO_VERTEX, CSRGraph
 from hetero_bfs.memory import GIB, aligned_copy
 from hetero_bfs.partition import partition_edges
 from hetero_bfs.strategy import DeviceKind, Strategy
@@ -77,20 +77,7 @@ class OpenCLSearcher:
 
     def _upload_graph(self, max_alloc_bytes: int) -> None:
         forward, backward = self.graph.graph, self.graph.graph.transpose
-        self.partition = partition_edges(
-            max(forward.num_stored_edges, backward.num_stored_edges), max_alloc_bytes
-        )
-        try:
-            self._forward_parts = self._upload_parts(forward.indices)
-            self._backward_parts = (
-                self._upload_parts(backward.indices)
-                if backward is not forward
-                else self._forward_parts
-            )
-        except DeviceError:
-            # The driver promised more than it gives: smaller parts, while the kernels take them.
-            self._upload_graph(max_alloc_bytes // 2)
-            return
+        self._upload_edges(forward, backward, max_alloc_bytes)
         arrays = [
             aligned_copy(array.astype(self._offset_type, copy=False))
             for array in (forward.indptr.view(np.uint64), backward.indptr.view(np.uint64))
@@ -99,6 +86,26 @@ class OpenCLSearcher:
         self._indptr, self._backward_indptr, self._degree, self._first = (
             self.device.upload(array) for array in arrays
         )
+
+    def _upload_edges(self, forward: CSRGraph, backward: CSRGraph, limit_bytes: int) -> None:
+        """Upload in parts of at most this size; smaller ones where the driver gives less."""
+        num_edges = max(forward.num_stored_edges, backward.num_stored_edges)
+        refused: DeviceError | None = None
+        while True:
+            try:
+                self.partition = partition_edges(num_edges, limit_bytes)
+            except SplitError as error:
+                raise refused or error from error
+            try:
+                self._forward_parts = self._upload_parts(forward.indices)
+                self._backward_parts = self._forward_parts
+                if backward is not forward:
+                    self._backward_parts = self._upload_parts(backward.indices)
+                return
+            except DeviceError as error:
+                self._forward_parts = self._backward_parts = []
+                refused = refused or error
+                limit_bytes //= 2
 
     def _upload_parts(self, indices: npt.NDArray[np.uint32]) -> list[Any]:
         """Upload the parts; the list is filled up to a power of two, for fewer programs."""
@@ -297,6 +304,8 @@ class OpenCLSearcher:
         self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
     ) -> None:
         """Take over parents that the host found, by way of the queues' memory."""
+        if vertices.size == 0:
+            return
         self.device.write(self._queue[0], vertices)
         self.device.write(self._queue[1], parents)
         groups = min(-(-vertices.size // GROUP), self._resident_groups())
