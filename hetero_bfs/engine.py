@@ -14,7 +14,7 @@ from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
-from hetero_bfs.errors import DeviceError, GraphError, SplitError
+from hetero_bfs.errors import DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.relabel import Order
 from hetero_bfs.search import Platform, Search
@@ -86,7 +86,10 @@ class Engine:
                 raise
             self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
             self.platform = Platform(self.graph, CPUSearcher(self.graph), None)
-            self._get_ready(selector)
+            try:
+                self._get_ready(selector)
+            except ModelError:  # the selector wants the device: say what is wrong with that
+                raise error from None
         self.upload_seconds = uploaded - started
         self.compile_seconds = time.perf_counter() - uploaded
 

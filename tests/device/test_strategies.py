@@ -573,6 +573,18 @@ def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
         engine_on(opencl_device, nasty("star"), selector="fixed:TG")
 
 
+def test_a_device_whose_compiler_fails_is_left_out(opencl_device):
+    broken = mock.patch(
+        "hetero_bfs.devices.opencl._kernel_source", return_value="__kernel nonsense"
+    )
+    chosen = mock.patch("hetero_bfs.engine.choose_device", return_value=opencl_device)
+    edges = nasty("star")
+    with broken, chosen, hb.Engine(edges, selector="alpha-beta") as engine:
+        assert engine.device_info is None
+        assert "is left out: compiling kernels" in engine.notes[0]
+        assert engine.bfs(0).reached == edges.num_vertices
+
+
 # From Python.
 
 

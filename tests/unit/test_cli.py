@@ -299,18 +299,34 @@ def test_bfs_from_a_vertex_alone(graph, capsys):
         assert "reached 1 of 9 vertices in 0 levels" in capsys.readouterr().out
 
 
-def test_json_on_standard_output_comes_last(graph, capsys):
+def test_json_on_standard_output_is_alone_there(graph, capsys):
     assert run("bfs", graph, "--source", 0, "--json", "-", *CPU) == 0
-    text = capsys.readouterr().out
-    assert json.loads(text[text.index("{") :])["reached"] == 4
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["reached"] == 4
+    assert captured.err.startswith("reached 4 of")
     assert run(*SMALL, "--json", "-") == 0
-    text = capsys.readouterr().out
-    assert text.startswith("SCALE:")
-    assert json.loads(text[text.index("\n{") :])["nbfs"] == 4
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["nbfs"] == 4
+    assert "harmonic_mean_TEPS" in captured.err
     assert run("devices", "--json", "-") == 0
-    text = capsys.readouterr().out
-    data, _ = json.JSONDecoder().raw_decode(text[text.index("[") :])
+    data = json.loads(capsys.readouterr().out)
     assert [device["name"] for device in data] == [device.name for device in list_devices()]
+
+
+@pytest.mark.parametrize("option", ["--json", "--trace"])
+def test_an_output_that_cannot_be_written_is_found_before_the_run(option, tmp_path, capsys):
+    target = tmp_path / "absent" / "file"
+    assert run(*SMALL, option, target) == 1
+    captured = capsys.readouterr()
+    assert "there is no folder" in captured.err
+    assert captured.out == ""
+
+
+def test_a_bad_power_log_is_found_before_the_run(tmp_path, capsys):
+    assert run(*SMALL, "--power-log", tmp_path / "absent.csv") == 1
+    captured = capsys.readouterr()
+    assert "absent.csv" in captured.err
+    assert captured.out == ""
 
 
 def test_graph500(tmp_path, capsys):
