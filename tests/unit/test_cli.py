@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hetero_bfs
-from hetero_bfs import cli
+from hetero_bfs import arguments, cli
 from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
 
 COMMANDS = ["graph500", "bfs", "train", "devices", "convert"]
@@ -134,7 +134,7 @@ def test_wrong_usage(arguments, capsys):
     [("4", 4), ("256M", 2**28), ("1k", 1024), ("2 GiB", 2**31), ("3gb", 3 * 2**30), ("1T", 2**40)],
 )
 def test_sizes(text, size):
-    assert cli._size(text) == size
+    assert arguments._size(text) == size
 
 
 # Failures: status 1 and one line.

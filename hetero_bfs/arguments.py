@@ -1,0 +1,181 @@
+"""The command line's arguments: names, defaults, help, and what a value must look like."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+Run = Callable[[argparse.Namespace], int]
+
+_SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def make_parser(version: str, runs: Mapping[str, Run]) -> argparse.ArgumentParser:
+    """Return the parser; `runs` has the function that carries out each command."""
+    parser = argparse.ArgumentParser(
+        prog="hetero-bfs",
+        description="Adaptive breadth-first search on CPUs and OpenCL devices.",
+    )
+    parser.add_argument("--version", action="version", version=f"hetero-bfs {version}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_graph500(commands, runs["graph500"])
+    _add_bfs(commands, runs["bfs"])
+    _add_train(commands, runs["train"])
+    _add_devices(commands, runs["devices"])
+    _add_convert(commands, runs["convert"])
+    return parser
+
+
+def _add_graph500(commands: Any, run: Run) -> None:
+    command = commands.add_parser(
+        "graph500",
+        help="run the Graph500 benchmark and print its report",
+        description="Generate a Kronecker graph, construct, search from 64 keys, validate, report.",
+    )
+    add = command.add_argument
+    add("--scale", type=_scale, default=18, help="log2 of the vertices (default %(default)s)")
+    add("--edgefactor", type=_positive, default=16, help="edges per vertex (default %(default)s)")
+    add("--roots", type=_positive, default=64, help="search keys (default %(default)s)")
+    add("--seed1", type=_seed, default=2, help="generator's first seed (default %(default)s)")
+    add("--seed2", type=_seed, default=3, help="generator's second seed (default %(default)s)")
+    add("--graph", type=Path, metavar="FILE", help="search this graph instead of generating one")
+    add("--trace", type=Path, metavar="FILE", help="write one CSV record per level")
+    add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
+    _add_engine_arguments(command)
+    command.set_defaults(run=run)
+
+
+def _add_bfs(commands: Any, run: Run) -> None:
+    command = commands.add_parser(
+        "bfs",
+        help="search any graph from one vertex",
+        description="Search a graph file (.txt .el .mtx, .gz of them, .sg, .hbg) from one vertex.",
+    )
+    add = command.add_argument
+    add("graph", type=Path, metavar="GRAPH", help="graph file")
+    add("--source", type=_vertex, required=True, metavar="V", help="vertex id as in the file")
+    add("--out", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1 unreached)")
+    add("--levels", type=Path, metavar="FILE", help="write levels (NumPy .npy, int32)")
+    _add_engine_arguments(command)
+    command.set_defaults(run=run)
+
+
+def _add_train(commands: Any, run: Run) -> None:
+    command = commands.add_parser(
+        "train",
+        help="measure every strategy on this machine and fit its speed model",
+        description=(
+            "Measure every strategy on every level of generated graphs and fit this machine's "
+            "speed model, which the other commands then use. An interrupted training goes on "
+            "where it stopped."
+        ),
+    )
+    add = command.add_argument
+    add("--quick", action="store_true", help="a first model in about two minutes")
+    add("--out", type=Path, metavar="DIR", help="folder for model and samples")
+    _add_device_arguments(command)
+    command.set_defaults(run=run)
+
+
+def _add_devices(commands: Any, run: Run) -> None:
+    command = commands.add_parser("devices", help="list the OpenCL devices")
+    command.add_argument("--json", type=Path, metavar="FILE", help='write JSON, "-" for stdout')
+    command.set_defaults(run=run)
+
+
+def _add_convert(commands: Any, run: Run) -> None:
+    command = commands.add_parser(
+        "convert",
+        help="convert a graph file, for example to the fast .hbg",
+        description="Convert between .txt .el .mtx (and .gz of them), .sg and .hbg, by suffix.",
+    )
+    command.add_argument("input", type=Path, metavar="IN")
+    command.add_argument("output", type=Path, metavar="OUT")
+    command.add_argument("--directed", action="store_true", help="keep the edges' direction")
+    command.set_defaults(run=run)
+
+
+def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--selector",
+        type=_selector,
+        default="auto",
+        help="auto, learned, average, alpha-beta, daga, or fixed:TC (TG, BC, BG, BGC; with commas "
+        "one per level); default %(default)s: learned if this machine was trained, else average",
+    )
+    _add_device_arguments(command)
+    add("--max-alloc", type=_size, metavar="BYTES", help="largest part of the edge array (256M)")
+    add("--directed", action="store_true", help="keep the edges' direction (graph files)")
+    add("--no-relabel", dest="relabel", action="store_false", help="keep the given vertex order")
+    add(
+        "--decision-interval",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="choose anew every N levels (default %(default)s)",
+    )
+    add("--no-validate", dest="validate", action="store_false", help="skip the five checks")
+    add("--json", type=Path, metavar="FILE", help='write the report as JSON, "-" for stdout')
+    add("-v", "--verbose", action="store_true", help="print the levels of every search")
+
+
+def _add_device_arguments(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--device", metavar="DEVICE", help="OpenCL device by index or part of its name")
+    add(
+        "--devices",
+        choices=("all", "cpu"),
+        default="all",
+        help="cpu: search without an OpenCL device (default %(default)s)",
+    )
+    add("--threads", type=_positive, metavar="N", help="CPU threads (default all cores)")
+
+
+def _integer(text: str, low: int, high: int, what: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{value} is not within {low} to {high}")
+    return value
+
+
+def _scale(text: str) -> int:
+    return _integer(text, 1, 31, "a scale")
+
+
+def _positive(text: str) -> int:
+    return _integer(text, 1, 2**31 - 1, "a positive integer")
+
+
+def _seed(text: str) -> int:
+    return _integer(text, 0, 2**64 - 1, "a seed")
+
+
+def _vertex(text: str) -> int:
+    return _integer(text, 0, 2**32 - 3, "a vertex id")
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", text.strip().lower())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 268435456 or 256M")
+    size = int(match[1]) * _SIZES[match[2]]
+    if size < 4:
+        raise argparse.ArgumentTypeError(f"{text!r} is below one edge (4 bytes)")
+    return size
+
+
+def _selector(text: str) -> str:
+    if text in ("auto", "learned", "average", "alpha-beta", "daga"):
+        return text
+    if re.fullmatch(r"fixed:(TC|TG|BC|BG|BGC)(,(TC|TG|BC|BG|BGC))*", text):
+        return text
+    raise argparse.ArgumentTypeError(
+        f"{text!r}; choose auto, learned, average, alpha-beta, daga or fixed:TC, fixed:TC,BG, ..."
+    )
