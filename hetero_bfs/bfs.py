@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.strategy import Form
+from hetero_bfs.strategy import Direction, Form
 from hetero_bfs.trace import LevelTrace
 
 
@@ -26,6 +26,20 @@ class Frontier:
     edges: int = 0
     visited_index: int = 0
     queue_index: int = 0
+
+    def advance(self, direction: Direction, found: Found) -> None:
+        """Move on a level: top-down filled the other queue, bottom-up the other bitmap."""
+        if direction == "top-down":
+            self.queue_index ^= 1
+            self.form = "queue"
+        else:
+            self.visited_index ^= 1
+            self.form = "bitmap"
+        self.vertices, self.edges = found.vertices, found.edges
+
+    def became_queue(self, found: Found) -> None:
+        """Note that the bitmap was turned into a queue of these vertices and edges."""
+        self.form, self.vertices, self.edges = "queue", found.vertices, found.edges
 
 
 @dataclass(frozen=True)

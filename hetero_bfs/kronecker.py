@@ -9,7 +9,7 @@ map z -> A z of a 5-vector, a skip a power of A; powers for each byte of the edg
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -194,7 +194,7 @@ def _gather(
         edges.src[filled : filled + src.size] = src
         edges.dst[filled : filled + dst.size] = dst
         filled += src.size
-    return replace(edges)
+    return edges
 
 
 # The generator's state, outside the compiled loop: exact Python integers.

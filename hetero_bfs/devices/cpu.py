@@ -82,19 +82,15 @@ class CPUSearcher:
             self.offsets[frontier.queue_index],
         )
         found = unpack_counter(int(self._counter[0]), self.edge_bits)
-        frontier.form, frontier.vertices, frontier.edges = "queue", found.vertices, found.edges
+        frontier.became_queue(found)
 
     def run(self, strategy: Strategy, frontier: Frontier) -> Found:
         """Run one level and move `frontier` on to the next."""
         if strategy.direction == "top-down":
             found = self._top_down(frontier)
-            frontier.queue_index ^= 1
-            frontier.form = "queue"
         else:
             found = self._bottom_up(frontier)
-            frontier.visited_index ^= 1
-            frontier.form = "bitmap"
-        frontier.vertices, frontier.edges = found.vertices, found.edges
+        frontier.advance(strategy.direction, found)
         return found
 
     def _top_down(self, frontier: Frontier) -> Found:

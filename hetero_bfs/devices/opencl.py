@@ -102,7 +102,6 @@ class OpenCLDevice:
             self.context = cl.Context([self._device])
             self.queue = cl.CommandQueue(self.context)
         self.bytes_copied = 0
-        self.bytes_allocated = 0
 
     def build(self, options: list[str]) -> Any:
         """Compile the kernels with these -D options; the driver's build log goes in the error."""
@@ -123,7 +122,6 @@ class OpenCLDevice:
                 self.queue, buffer, np.uint8(0), max(num_bytes - 64, 0), min(num_bytes, 64)
             )
             self.queue.finish()
-        self.bytes_allocated += num_bytes
         return buffer
 
     def upload(self, array: npt.NDArray[Any]) -> Any:

@@ -209,19 +209,15 @@ class OpenCLSearcher:
         kernel = self._convert[frontier.visited_index, frontier.queue_index]
         kernel.launch(-(-self._words // GROUP) * GROUP, GROUP, slot)
         found = self._read_counter(slot)
-        frontier.form, frontier.vertices, frontier.edges = "queue", found.vertices, found.edges
+        frontier.became_queue(found)
 
     def run(self, strategy: Strategy, frontier: Frontier) -> Found:
         """Run one level and move `frontier` on to the next."""
         if strategy.direction == "top-down":
             found = self._top_down(frontier)
-            frontier.queue_index ^= 1
-            frontier.form = "queue"
         else:
             found = self._bottom_up(strategy.variant, frontier)
-            frontier.visited_index ^= 1
-            frontier.form = "bitmap"
-        frontier.vertices, frontier.edges = found.vertices, found.edges
+        frontier.advance(strategy.direction, found)
         return found
 
     def _top_down(self, frontier: Frontier) -> Found:

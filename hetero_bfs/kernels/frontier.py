@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from hetero_bfs.kernels.intrinsics import atomic_add, population_count, trailing_zeros
+from hetero_bfs.kernels.intrinsics import atomic_add, trailing_zeros
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 _ONE = np.uint32(1)
@@ -70,12 +70,3 @@ def bitmap_to_queue(visited, old, degree, edge_bits, counter, queue, offsets):
         low = chunk * _CHUNK_WORDS
         high = min(words, low + _CHUNK_WORDS)
         _append_words(low, high, visited, old, degree, edge_bits, counter, queue, offsets)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def count_bits(bitmap):
-    """Return the number of set bits of a uint32 array."""
-    total = np.int64(0)
-    for word in prange(bitmap.size):
-        total += np.int64(population_count(bitmap[word]))
-    return total
