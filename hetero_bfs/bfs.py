@@ -2,44 +2,129 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.strategy import Direction, Form
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.strategy import DEVICE_KINDS, FORMS, DeviceKind, Direction, Form
 from hetero_bfs.trace import LevelTrace
 
 
-@dataclass
 class Frontier:
-    """Where the frontier is kept, between two levels.
+    """Where a search stands between two levels: names for the items of `state` (kernels/level.py).
 
     A device has two bitmaps and two queues. `visited_index` names the bitmap that holds all
     visited vertices (the other may hold them as they were one level earlier), `queue_index` the
     queue that holds the frontier if `form` is "queue".
     """
 
-    form: Form = "queue"
-    vertices: int = 1
-    edges: int = 0
-    visited_index: int = 0
-    queue_index: int = 0
+    def __init__(self, degree: int = 0, num_vertices: int = 0, num_edges: int = 0) -> None:
+        """Start at a root of this degree in a graph of these searched vertices, stored edges."""
+        self.state = np.zeros(layout.STATE_SIZE)
+        self.state[layout.FRONTIER_VERTICES] = 1
+        self.state[layout.FRONTIER_EDGES] = degree
+        self.state[layout.UNVISITED_VERTICES] = num_vertices - 1
+        self.state[layout.UNVISITED_EDGES] = num_edges - degree
+        mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
+        self.state[layout.PREVIOUS_EDGES] = max(degree, 1) / mean_degree
+        self.state[layout.KIND] = layout.NOWHERE
+        self.state[layout.CHOSEN] = -1
+
+    def copy(self) -> Frontier:
+        """Return another one that stands where this one does."""
+        other = Frontier()
+        other.state[:] = self.state
+        return other
+
+    @property
+    def form(self) -> Form:
+        """How the frontier is stored."""
+        return FORMS[int(self.state[layout.FORM])]
+
+    @property
+    def kind(self) -> DeviceKind | None:
+        """Where the frontier is; None before the first level."""
+        number = int(self.state[layout.KIND])
+        return None if number == layout.NOWHERE else DEVICE_KINDS[number]
+
+    @kind.setter
+    def kind(self, kind: DeviceKind) -> None:
+        self.state[layout.KIND] = DEVICE_KINDS.index(kind)
+
+    @property
+    def vertices(self) -> int:
+        """Vertices in the frontier."""
+        return int(self.state[layout.FRONTIER_VERTICES])
+
+    @property
+    def edges(self) -> int:
+        """Edges that leave the frontier."""
+        return int(self.state[layout.FRONTIER_EDGES])
+
+    @property
+    def visited_index(self) -> int:
+        """Which bitmap has all visited vertices."""
+        return int(self.state[layout.VISITED_INDEX])
+
+    @property
+    def queue_index(self) -> int:
+        """Which queue has, or will have, the frontier."""
+        return int(self.state[layout.QUEUE_INDEX])
+
+    @queue_index.setter
+    def queue_index(self, index: int) -> None:
+        self.state[layout.QUEUE_INDEX] = index
+
+    @property
+    def level(self) -> int:
+        """Number of the coming level, from 0."""
+        return int(self.state[layout.LEVEL])
+
+    @property
+    def chosen(self) -> int:
+        """Candidate chosen for the coming level."""
+        return int(self.state[layout.CHOSEN])
+
+    @property
+    def listed(self) -> int:
+        """Vertices in the list of all that the host found; -1 if it keeps none."""
+        return int(self.state[layout.LISTED])
+
+    def keep_no_list(self) -> None:
+        """Let the host keep no list of what it finds."""
+        self.state[layout.LISTED] = -1
+
+    @property
+    def is_over(self) -> bool:
+        """True if no level is left that could find anything."""
+        return self.edges == 0 or self.state[layout.UNVISITED_VERTICES] <= 0
 
     def advance(self, direction: Direction, found: Found) -> None:
         """Move on a level: top-down filled the other queue, bottom-up the other bitmap."""
+        state = self.state
         if direction == "top-down":
-            self.queue_index ^= 1
-            self.form = "queue"
+            state[layout.QUEUE_INDEX] = 1 - state[layout.QUEUE_INDEX]
+            state[layout.FORM] = layout.QUEUE
         else:
-            self.visited_index ^= 1
-            self.form = "bitmap"
-        self.vertices, self.edges = found.vertices, found.edges
+            state[layout.VISITED_INDEX] = 1 - state[layout.VISITED_INDEX]
+            state[layout.FORM] = layout.BITMAP
+        state[layout.PREVIOUS_EDGES] = state[layout.FRONTIER_EDGES]
+        state[layout.FRONTIER_VERTICES] = found.vertices
+        state[layout.FRONTIER_EDGES] = found.edges
+        state[layout.UNVISITED_VERTICES] -= found.vertices
+        state[layout.UNVISITED_EDGES] -= found.edges
+        state[layout.LEVEL] += 1
+        state[layout.CHOSEN] = -1
 
     def became_queue(self, found: Found) -> None:
         """Note that the bitmap was turned into a queue of these vertices and edges."""
-        self.form, self.vertices, self.edges = "queue", found.vertices, found.edges
+        self.state[layout.FORM] = layout.QUEUE
+        self.state[layout.FRONTIER_VERTICES] = found.vertices
+        self.state[layout.FRONTIER_EDGES] = found.edges
 
 
 @dataclass(frozen=True)
@@ -66,17 +151,24 @@ class BFSResult:
         included.
     gather_seconds : float
         Bringing the parents to the host and restoring the caller's ids.
-    nedge : int
-        Input edges of the traversed component, duplicates counted, self-loops not.
-    traces : list of LevelTrace
+    input_degree, directed
+        Of the graph; see `CSRGraph`.
+    make_traces : callable
+        Makes `traces` when they are asked for.
     """
 
     root: int
     parent: npt.NDArray[np.int64]
     seconds: float
     gather_seconds: float
-    nedge: int
-    traces: list[LevelTrace] = field(repr=False)
+    input_degree: npt.NDArray[np.uint32] = field(repr=False)
+    directed: bool
+    make_traces: Callable[[], list[LevelTrace]] = field(repr=False)
+
+    @cached_property
+    def traces(self) -> list[LevelTrace]:
+        """One record per level."""
+        return self.make_traces()
 
     @cached_property
     def level(self) -> npt.NDArray[np.int32]:
@@ -87,15 +179,22 @@ class BFSResult:
         levels_from_parents(self.parent, self.root, level)
         return level
 
-    def forget_parents(self) -> None:
-        """Drop the arrays, 12 bytes per vertex, and keep times and traces."""
-        self.parent = np.empty(0, np.int64)
-        self.__dict__.pop("level", None)
+    @cached_property
+    def nedge(self) -> int:
+        """Input edges of the traversed component, duplicates counted, self-loops not."""
+        ends = int(self.input_degree.sum(where=self.parent >= 0, dtype=np.int64))
+        return ends if self.directed else ends // 2
 
-    @property
+    @cached_property
     def reached(self) -> int:
         """Number of vertices reached, the root included."""
         return int(np.count_nonzero(self.parent >= 0))
+
+    def forget_parents(self) -> None:
+        """Drop the arrays, 12 bytes per vertex, and keep times, counts and traces."""
+        _ = self.nedge, self.reached  # computed while the parents are there
+        self.parent = np.empty(0, np.int64)
+        self.__dict__.pop("level", None)
 
     @property
     def teps(self) -> float:

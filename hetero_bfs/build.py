@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph import CHUNK_EDGES, NO_VERTEX, CSRGraph, EdgeSource, VertexArray
+from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource, VertexArray
 from hetero_bfs.memory import aligned_copy, aligned_empty
 from hetero_bfs.progress import progress
 from hetero_bfs.relabel import Order, Relabelling, relabel
@@ -33,8 +33,8 @@ class SearchGraph:
     degree : uint32 array, shape (num_searched,)
         Length of every list of `graph`.
     first : uint32 array, shape (num_searched,)
-        First neighbour in the transpose's lists, `NO_VERTEX` where there is none: one contiguous
-        read that settles most vertices of a big bottom-up level.
+        First neighbour in the transpose's lists, the vertex itself where there is none: one
+        contiguous read that settles most vertices of a big bottom-up level.
     """
 
     graph: CSRGraph
@@ -190,7 +190,7 @@ def _prefix_sum(counts: VertexArray) -> npt.NDArray[np.int64]:
 
 def _first_neighbours(graph: CSRGraph) -> VertexArray:
     first = aligned_empty(graph.num_vertices, np.uint32)
-    first[:] = NO_VERTEX
+    first[:] = np.arange(graph.num_vertices, dtype=np.uint32)
     has_neighbours = graph.indptr[:-1] < graph.indptr[1:]
     first[has_neighbours] = graph.indices[graph.indptr[:-1][has_neighbours]]
     return first

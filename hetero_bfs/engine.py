@@ -148,8 +148,15 @@ class Engine:
         started = time.perf_counter()
         parent = self._restore(source, search)
         gather_seconds = time.perf_counter() - started
-        nedge = self._count_edges(parent)
-        return BFSResult(source, parent, seconds, gather_seconds, nedge, search.traces)
+        return BFSResult(
+            source,
+            parent,
+            seconds,
+            gather_seconds,
+            self.graph.input_degree,
+            self.graph.graph.directed,
+            search.recording().traces,
+        )
 
     def search(self, source: int) -> Search:
         """Search from one vertex and leave the parents where they are (for measurements)."""
@@ -225,11 +232,6 @@ class Engine:
             parent[source] = source
             return parent
         return self.graph.relabelling.restore_parents(search.gather())
-
-    def _count_edges(self, parent: npt.NDArray[np.int64]) -> int:
-        """Count input edges of the traversed component (Graph500's nedge)."""
-        ends = int(self.graph.input_degree.sum(where=parent >= 0, dtype=np.int64))
-        return ends if self.graph.graph.directed else ends // 2
 
 
 def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:

@@ -42,8 +42,8 @@ class Relabelling:
         """Turn parents in new ids (uint32, NO_VERTEX unreached) into old ids (int64, -1)."""
         from hetero_bfs.kernels.restore import restore_parents
 
-        restored = np.full(self.new_of_old.size, -1, np.int64)
-        restore_parents(parent, self.old_of_new, restored)
+        restored = np.empty(self.new_of_old.size, np.int64)
+        restore_parents(parent, self.new_of_old, self.old_of_new, restored)
         return restored
 
 

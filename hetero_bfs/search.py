@@ -1,10 +1,14 @@
-"""One search: the level loop, and where the frontier and the parents cross between devices."""
+"""One search, and where the frontier and the parents cross between devices.
+
+Levels on the host run in compiled code as long as the policy keeps the search there
+(kernels/host_search.py); what is here are the moves that only Python can make: levels on the
+device, and crossings.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +17,13 @@ from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
-from hetero_bfs.selector import Choice, Selector
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.selector import Selector
 from hetero_bfs.strategy import DeviceKind, Strategy
 from hetero_bfs.trace import LevelFeatures, LevelTrace
 
-_COMPACT_SHARE = 16
-"""The host's finds are sent as pairs while they are at most 1 / 16 of the vertices."""
+_FIRST_RECORDS = 64
+_NO_LIMIT = 2**62
 
 
 @dataclass
@@ -28,6 +33,7 @@ class Platform:
     graph: SearchGraph
     host: CPUSearcher
     accelerator: OpenCLSearcher | None
+    records: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     _scratch: npt.NDArray[np.uint32] | None = None
 
     def searcher(self, kind: DeviceKind) -> CPUSearcher | OpenCLSearcher:
@@ -37,12 +43,51 @@ class Platform:
         assert self.accelerator is not None, "no strategy for it is a candidate"
         return self.accelerator
 
+    def records_of(self, candidates: int, rows: int) -> npt.NDArray[np.float64]:
+        """Return records for at least so many levels, with what the first ones held before."""
+        width = layout.record_width(candidates)
+        if self.records.shape[1] != width:
+            self.records = np.empty((_FIRST_RECORDS, width))
+        while self.records.shape[0] < rows:
+            self.records = np.concatenate((self.records, np.empty_like(self.records)))
+        return self.records
+
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
         """Return host memory for the parents that the device found."""
         if self._scratch is None:
             assert self.accelerator is not None
             self._scratch = self.accelerator.device.host_array(self.graph.num_searched, np.uint32)
         return self._scratch
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The levels of a search as compiled code recorded them (kernels/level.py)."""
+
+    records: npt.NDArray[np.float64]
+    selector: Selector
+    num_vertices: int
+    num_edges: int
+    decision_interval: int
+
+    def traces(self) -> list[LevelTrace]:
+        """Return one trace per level."""
+        return [self._trace(record) for record in self.records]
+
+    def _trace(self, record: npt.NDArray[np.float64]) -> LevelTrace:
+        features = LevelFeatures.from_state(record, self.num_vertices, self.num_edges)
+        choice = self.selector.read_choice(features, record)
+        skipped = features.level % self.decision_interval
+        return LevelTrace(
+            features,
+            choice.strategy.name,
+            float(record[layout.SECONDS]),
+            float(record[layout.TRANSFER_SECONDS]),
+            float(record[layout.SELECT_SECONDS]),
+            int(record[layout.FOUND_VERTICES]),
+            choice.predicted_seconds,
+            "as the level before" if skipped else choice.reason,
+        )
 
 
 class Search:
@@ -59,160 +104,164 @@ class Search:
         self.root = root
         self.selector = selector
         self.decision_interval = decision_interval
-        self.traces: list[LevelTrace] = []
         self.seconds = 0.0
-        self._frontier = Frontier()
-        self._previous_edges = 1.0
-        self._used: list[DeviceKind] = []
-        self._host_found: list[npt.NDArray[np.uint32]] | None = []
+        self._records: npt.NDArray[np.float64] = np.empty((0, 0))
+        self._used: set[DeviceKind] = set()
         self._complete_on: DeviceKind = "cpu"
+
+    @property
+    def traces(self) -> list[LevelTrace]:
+        """One record per level that ran."""
+        return self.recording().traces()
+
+    def recording(self) -> Recording:
+        """Return the levels that ran, without what the search itself needed."""
+        graph = self.platform.graph
+        return Recording(
+            self._records,
+            self.selector,
+            graph.num_searched,
+            graph.graph.num_stored_edges,
+            self.decision_interval,
+        )
 
     def run(self, max_levels: int | None = None) -> float:
         """Run all levels; returns seconds from the key to the complete parent array."""
         if self.root is None:
             return 0.0
-        self.selector.reset()
-        graph = self.platform.graph
-        degree = int(graph.degree[self.root])
+        graph, platform = self.platform.graph, self.platform
+        accelerator = platform.accelerator
+        alone = accelerator is None
+        limit = _NO_LIMIT if max_levels is None else max_levels
+        candidates = len(self.selector.candidates)
         started = time.perf_counter()
-        self._frontier.edges = degree
-        mean_degree = max(graph.graph.num_stored_edges / graph.num_searched, 1.0)
-        self._previous_edges = max(degree, 1) / mean_degree
-        unvisited_vertices = graph.num_searched - 1
-        unvisited_edges = graph.graph.num_stored_edges - degree
-        choice: Choice | None = None
-        while self._frontier.edges > 0 and unvisited_vertices > 0:
-            if max_levels is not None and len(self.traces) == max_levels:
-                break
-            features = self._features(unvisited_vertices, unvisited_edges)
-            before = time.perf_counter()
-            if choice is None or features.level % self.decision_interval == 0:
-                choice = self.selector.choose(features)
-            chosen = time.perf_counter()
-            self._bring(choice.strategy)
-            ready = time.perf_counter()
-            found = self.platform.searcher(choice.strategy.device_kind).run(
-                choice.strategy, self._frontier
-            )
-            done = time.perf_counter()
-            self._remember(choice.strategy)
-            self._previous_edges = features.frontier_edges
-            unvisited_vertices -= found.vertices
-            unvisited_edges -= found.edges
-            self.traces.append(
-                LevelTrace(
-                    features,
-                    choice.strategy.name,
-                    done - ready,
-                    ready - chosen,
-                    chosen - before,
-                    found.vertices,
-                    choice.predicted_seconds,
-                    choice.reason,
+        frontier = Frontier(
+            int(graph.degree[self.root]), graph.num_searched, graph.graph.num_stored_edges
+        )
+        if accelerator is None or accelerator.unified or graph.graph.directed:
+            frontier.keep_no_list()  # needless, or not complete: the queue lacks sinks
+        rows = _FIRST_RECORDS
+        try:
+            while True:
+                records = platform.records_of(candidates, rows)
+                ended = platform.host.run_levels(
+                    self.selector.policy,
+                    self.decision_interval,
+                    self.root,
+                    alone,
+                    frontier,
+                    records,
+                    min(limit, records.shape[0]),
                 )
-            )
-        if not self._used:
-            self._enter("cpu")
-        self._complete()
+                if not ended:
+                    self._move(frontier, records[frontier.level])
+                elif frontier.is_over or frontier.level == limit:
+                    break
+                rows = frontier.level + 1
+            self._complete(frontier)
+        except BaseException:
+            platform.host.note_foreign_parents()  # they are anywhere
+            raise
         self.seconds = time.perf_counter() - started
+        self._records = records[: frontier.level].copy()
         return self.seconds
 
     def gather(self) -> npt.NDArray[np.uint32]:
         """Return the parents in new ids, uint32, in host memory; valid until the next search."""
         host = self.platform.host
-        if self._complete_on == "cpu":
-            return host.parent
-        accelerator = self.platform.searcher("device")
-        assert isinstance(accelerator, OpenCLSearcher)
-        if accelerator.unified:
-            accelerator.release()
-        else:
-            accelerator.read_parents(host.parent)
+        accelerator = self.platform.accelerator
+        if self._complete_on == "device":
+            assert accelerator is not None
+            host.note_foreign_parents()
+            if accelerator.unified:
+                accelerator.release()
+            else:
+                accelerator.read_parents(host.parent)
         return host.parent
 
-    def _features(self, unvisited_vertices: int, unvisited_edges: int) -> LevelFeatures:
-        graph = self.platform.graph
-        return LevelFeatures(
-            level=len(self.traces),
-            frontier_vertices=self._frontier.vertices,
-            frontier_edges=self._frontier.edges,
-            unvisited_vertices=unvisited_vertices,
-            unvisited_edges=unvisited_edges,
-            num_vertices=graph.num_searched,
-            num_edges=graph.graph.num_stored_edges,
-            growth=self._frontier.edges / self._previous_edges,
-            device_kind=self._used[-1] if self._used else None,
-            form=self._frontier.form,
-        )
+    def _move(self, frontier: Frontier, record: npt.NDArray[np.float64]) -> None:
+        """Bring the search where the chosen strategy runs; if that is the device, run the level."""
+        strategy = self.selector.candidates[frontier.chosen]
+        before = time.perf_counter()
+        self._bring(strategy, frontier)
+        ready = time.perf_counter()
+        record[layout.TRANSFER_SECONDS] += ready - before
+        accelerator = self.platform.accelerator
+        assert accelerator is not None
+        if strategy.device_kind == "device":
+            found, record[layout.SECONDS] = accelerator.run(strategy, frontier)
+            record[layout.FOUND_VERTICES] = found.vertices
+            record[layout.EXAMINED] = -1
 
-    def _bring(self, strategy: Strategy) -> None:
+    def _bring(self, strategy: Strategy, frontier: Frontier) -> None:
         """Bring the frontier to the strategy's device, in the form that it reads."""
         kind = strategy.device_kind
-        if not self._used:
-            self._enter(kind)
+        if frontier.kind is None:
+            self._enter(kind, frontier)
             return
         with_queue = strategy.direction == "top-down"
-        if with_queue and self._frontier.form == "bitmap":
-            self.platform.searcher(self._used[-1]).to_queue(self._frontier)
-        if kind != self._used[-1]:
-            self._cross(kind, with_queue)
+        if with_queue and frontier.form == "bitmap":
+            self.platform.searcher(frontier.kind).to_queue(frontier)
+        if kind != frontier.kind:
+            self._cross(kind, with_queue, frontier)
 
-    def _enter(self, kind: DeviceKind) -> None:
+    def _enter(self, kind: DeviceKind, frontier: Frontier) -> None:
         """Start on one device."""
         assert self.root is not None
         if kind == "cpu" and self.platform.accelerator is not None:
             self.platform.accelerator.release()
-        self.platform.searcher(kind).start(self.root, self._frontier)
-        self._used.append(kind)
-        if kind == "cpu" and self._host_found is not None:
-            self._host_found.append(np.array([self.root], np.uint32))
+        self.platform.searcher(kind).begin(self.root, frontier)
+        frontier.kind = kind
+        self._used.add(kind)
 
-    def _cross(self, kind: DeviceKind, with_queue: bool) -> None:
+    def _cross(self, kind: DeviceKind, with_queue: bool, frontier: Frontier) -> None:
         """Move the search to the other device."""
         accelerator = self.platform.accelerator
         assert accelerator is not None
-        first_time = kind not in self._used
-        if first_time and not accelerator.unified:
-            self.platform.searcher(kind).clear(self._frontier)
         if kind == "device":
-            accelerator.receive(self._frontier, with_queue)
+            if kind not in self._used and not accelerator.unified:
+                accelerator.clear(frontier)
+            accelerator.receive(frontier, with_queue)
         else:
-            accelerator.send(self._frontier, with_queue)
-        self._used.append(kind)
+            accelerator.send(frontier, with_queue)
+        frontier.kind = kind
+        self._used.add(kind)
 
-    def _remember(self, strategy: Strategy) -> None:
-        """Keep a list of what the host found, while that is short, for the device's parents."""
-        accelerator = self.platform.accelerator
-        if strategy.device_kind != "cpu" or self._host_found is None:
-            return
-        if accelerator is None or accelerator.unified:
-            return
-        graph = self.platform.graph
-        too_many = self._frontier.vertices * _COMPACT_SHARE > graph.num_searched
-        if strategy.direction == "bottom-up" or graph.graph.directed or too_many:
-            self._host_found = None
-            return
-        queue = self.platform.host.queue[self._frontier.queue_index]
-        self._host_found.append(queue[: self._frontier.vertices].copy())
-
-    def _complete(self) -> None:
+    def _complete(self, frontier: Frontier) -> None:
         """Make the parent array complete in one memory."""
-        accelerator = self.platform.accelerator
-        kinds: Sequence[DeviceKind] = sorted(set(self._used))
-        self._complete_on = self._used[-1]
-        if self._complete_on == "device" and accelerator is not None:
+        accelerator, host = self.platform.accelerator, self.platform.host
+        if accelerator is None:
+            return  # done in compiled code
+        if frontier.kind is None:
+            self._enter("cpu", frontier)
+        self._complete_on = frontier.kind or "cpu"
+        if self._complete_on == "device":
             accelerator.device.finish()
-        if len(kinds) == 1 or accelerator is None or accelerator.unified:
-            return
-        host = self.platform.host
-        if self._host_found is not None:
-            vertices = np.concatenate(self._host_found)
+        if len(self._used) == 1:
+            if self._complete_on == "cpu":
+                host.forget_stale_parents(frontier)
+        elif accelerator.unified:
+            accelerator.release()
+            host.forget_stale_parents(frontier)
+            self._complete_on = "cpu"
+        elif frontier.listed >= 0:
+            vertices = host.listed[: frontier.listed]
             accelerator.add_parents(vertices, host.parent[vertices])
+            host.note_foreign_parents()
             self._complete_on = "device"
-            return
+        else:
+            self._merge_parents(accelerator, frontier)
+            self._complete_on = "cpu"
+
+    def _merge_parents(self, accelerator: OpenCLSearcher, frontier: Frontier) -> None:
+        """Bring the device's parents to the host's."""
         from hetero_bfs.kernels.restore import merge_parents
 
+        host = self.platform.host
+        visited = host.visited[frontier.visited_index]
+        if frontier.kind == "device":
+            accelerator.read_visited(visited, frontier.visited_index)
         other = self.platform.scratch_parents()
         accelerator.read_parents(other)
-        merge_parents(host.parent, other)
-        self._complete_on = "cpu"
+        merge_parents(host.parent, other, visited)
+        host.note_foreign_parents()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.kernels.policy import DIRECTION, MODEL, Policy, fixed_policy, make_policy
 from hetero_bfs.machine import cpu_slug, device_slug, machine_slug
 from hetero_bfs.speed_model import (
     ALL_COLUMNS,
@@ -20,11 +21,10 @@ from hetero_bfs.speed_model import (
     default_model,
     find_model,
 )
-from hetero_bfs.strategy import STRATEGIES, DeviceKind, Direction, Strategy
+from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, DeviceKind, Direction, Strategy
 from hetero_bfs.trace import LevelFeatures
 
 SELECTORS = ("auto", "learned", "average", "alpha-beta", "daga", "fixed:NAME[,NAME...]")
-_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 ALPHA = 15
 BETA = 18
 
@@ -38,38 +38,67 @@ class Choice:
     reason: str = ""
 
 
-class Selector(Protocol):
-    """Chooses the strategy of one level among those it was made for."""
+class Selector:
+    """Chooses the strategy of each level among its candidates.
 
-    name: str
+    Parameters
+    ----------
+    name : str
+    candidates : sequence of Strategy
+    policy : Policy
+        The rule as data (kernels/policy.py), evaluated on the host by compiled code.
+    """
 
-    def reset(self) -> None:
-        """Forget the last search."""
-        ...
+    def __init__(self, name: str, candidates: Sequence[Strategy], policy: Policy) -> None:
+        self.name = name
+        self.candidates = tuple(candidates)
+        self.policy = policy
 
     def choose(self, features: LevelFeatures) -> Choice:
         """Return the strategy for the level that these features describe."""
-        ...
+        from hetero_bfs.kernels.policy import choose
+
+        count = len(self.candidates)
+        record = np.full(layout.record_width(count), np.nan)
+        features.write_state(record)
+        record[layout.STRATEGY] = choose(
+            self.policy,
+            features.num_vertices,
+            features.num_edges,
+            record,
+            record[layout.PREDICTED : layout.PREDICTED + count],
+            record[layout.PREDICTED + count :],
+        )
+        return self.read_choice(features, record)
+
+    def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
+        """Return what a level's record (kernels/level.py) says of its choice."""
+        strategy = self.candidates[int(record[layout.STRATEGY])]
+        predicted = record[layout.PREDICTED :][: len(self.candidates)]
+        if np.isnan(predicted).any():
+            return Choice(strategy, {}, self._reason(features, record))
+        named = dict(zip((s.name for s in self.candidates), predicted.tolist(), strict=True))
+        return Choice(strategy, named, self._reason(features, record))
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        """Say in a few words why this strategy."""
+        raise NotImplementedError
 
 
-class FixedSelector:
+class FixedSelector(Selector):
     """Given strategies, one per level in turn; the last one serves all further levels."""
 
     def __init__(self, *strategies: Strategy) -> None:
-        self.name = f"fixed:{','.join(s.name for s in strategies)}"
-        self._strategies = strategies
+        name = f"fixed:{','.join(s.name for s in strategies)}"
+        candidates = list(dict.fromkeys(strategies))
+        schedule = [candidates.index(s) for s in strategies]
+        super().__init__(name, candidates, fixed_policy(schedule, candidates))
 
-    def reset(self) -> None:
-        """Nothing is remembered."""
-
-    def choose(self, features: LevelFeatures) -> Choice:
-        """Return the strategy of this level's number."""
-        return Choice(
-            self._strategies[min(features.level, len(self._strategies) - 1)], reason="fixed"
-        )
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        return "fixed"
 
 
-class DirectionSelector:
+class DirectionSelector(Selector):
     """Beamer's rule (2012) for the direction; each direction always runs on the same device.
 
     Bottom-up once the frontier's edges exceed 1 / alpha of the unvisited ones, top-down again
@@ -83,37 +112,25 @@ class DirectionSelector:
         alpha: float = ALPHA,
         beta: float = BETA,
     ) -> None:
-        self.name = name
-        self._strategies = strategies
-        self._alpha, self._beta = alpha, beta
-        self._direction: Direction = "top-down"
+        candidates = [strategies["top-down"], strategies["bottom-up"]]
+        policy = make_policy(
+            DIRECTION, candidates, schedule=[0, 1], alpha=float(alpha), beta=float(beta)
+        )
+        super().__init__(name, candidates, policy)
 
-    def reset(self) -> None:
-        """Start top-down again."""
-        self._direction = "top-down"
-
-    def choose(self, features: LevelFeatures) -> Choice:
-        """Apply the rule to the level."""
-        if self._direction == "top-down":
-            if features.frontier_edges * self._alpha > features.unvisited_edges:
-                self._direction = "bottom-up"
-                reason = f"frontier edges > unvisited / {self._alpha:g}"
-            else:
-                reason = f"frontier edges <= unvisited / {self._alpha:g}"
-        elif features.frontier_vertices * self._beta < features.num_vertices:
-            self._direction = "top-down"
-            reason = f"frontier < vertices / {self._beta:g}"
-        else:
-            reason = f"frontier >= vertices / {self._beta:g}"
-        return Choice(self._strategies[self._direction], reason=reason)
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        bottom_up = record[layout.STRATEGY] == 1
+        if features.form == "queue":
+            return f"frontier edges {'>' if bottom_up else '<='} unvisited / {self.policy.alpha:g}"
+        return f"frontier {'>=' if bottom_up else '<'} vertices / {self.policy.beta:g}"
 
 
-class ModelSelector:
+class ModelSelector(Selector):
     """The candidate with the least predicted seconds, moving the frontier included.
 
-    The prediction is compiled (kernels/policy.py). With `looks_ahead` each candidate also bears
-    what the rest of the search is expected to cost from its device; else a cheap first level on
-    the host is chosen although the next one must leave it again.
+    With `looks_ahead` each candidate also bears what the rest of the search is expected to cost
+    from its device; else a cheap first level on the host is chosen although the next one must
+    leave it again.
     """
 
     def __init__(
@@ -124,55 +141,26 @@ class ModelSelector:
         predictors: Sequence[Linear],
         looks_ahead: bool,
     ) -> None:
-        self.name = name
         self.model = model
-        self._candidates = list(candidates)
-        self._looks_ahead = looks_ahead
-        self._weights = np.array([p.weights() for p in predictors])
-        self._moves = _move_weights(model)
-        self._kinds = np.array([_KINDS.index(s.device_kind) for s in candidates])
-        self._top_down = np.array([s.direction == "top-down" for s in candidates])
-        self._predicted = np.empty(len(self._candidates))
-        self._total = np.empty(len(self._candidates))
-
-    def reset(self) -> None:
-        """Nothing is remembered."""
-
-    def choose(self, features: LevelFeatures) -> Choice:
-        """Predict every candidate and take the cheapest."""
-        from hetero_bfs.kernels.policy import choose
-
-        kind = -1 if features.device_kind is None else _KINDS.index(features.device_kind)
-        best = choose(
-            self._weights,
-            self._moves,
-            self._kinds,
-            self._top_down,
-            self._looks_ahead,
-            features.num_vertices,
-            features.num_edges,
-            (features.frontier_vertices, features.frontier_edges),
-            (features.unvisited_vertices, features.unvisited_edges),
-            features.growth,
-            kind,
-            features.form == "bitmap",
-            self._predicted,
-            self._total,
+        one_kind = len({s.device_kind for s in candidates}) == 1  # then the rest is alike for all
+        policy = make_policy(
+            MODEL,
+            candidates,
+            weights=np.array([p.weights() for p in predictors]),
+            moves=_move_weights(model),
+            looks_ahead=looks_ahead and not one_kind,
         )
-        predicted = dict(zip(self._names(), self._predicted.tolist(), strict=True))
-        return Choice(self._candidates[best], predicted, self._reason(best))
+        super().__init__(name, candidates, policy)
 
-    def _names(self) -> list[str]:
-        return [s.name for s in self._candidates]
-
-    def _reason(self, best: int) -> str:
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
         """Say which candidate came next and by how much, the look ahead included."""
-        ranked = np.argsort(self._total)
-        second = next((int(i) for i in ranked if i != best), best)
+        total = record[layout.PREDICTED + len(self.candidates) :]
+        best = int(record[layout.STRATEGY])
+        second = next((int(i) for i in np.argsort(total) if i != best), best)
         if second == best:
             return "only candidate"
-        margin = 1e6 * (self._total[second] - self._total[best])
-        return f"{margin:.0f} us before {self._candidates[second].name}"
+        margin = 1e6 * (total[second] - total[best])
+        return f"{margin:.0f} us before {self.candidates[second].name}"
 
 
 def make_selector(
@@ -251,8 +239,8 @@ def _model_selector(
 
 def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
     """Return starting, switching and converting as kernels/policy.py has them."""
-    weights = np.zeros((3, len(_KINDS), len(ALL_COLUMNS)))
+    weights = np.zeros((3, len(DEVICE_KINDS), len(ALL_COLUMNS)))
     for what, table in enumerate((model.start, model.switch, model.convert)):
         for kind, linear in table.items():
-            weights[what, _KINDS.index(kind)] = linear.weights()
+            weights[what, DEVICE_KINDS.index(kind)] = linear.weights()
     return weights

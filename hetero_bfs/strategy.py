@@ -12,6 +12,10 @@ DeviceKind = Literal["cpu", "device"]
 Form = Literal["queue", "bitmap"]
 """How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap."""
 
+DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
+FORMS: tuple[Form, ...] = ("queue", "bitmap")
+"""Kinds and forms in the order of their numbers in kernels/level.py."""
+
 
 @dataclass(frozen=True)
 class Strategy:

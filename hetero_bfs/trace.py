@@ -10,8 +10,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from hetero_bfs.files import replacing
-from hetero_bfs.strategy import STRATEGIES, DeviceKind, Form
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.strategy import DEVICE_KINDS, FORMS, STRATEGIES, DeviceKind, Form
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,38 @@ class LevelFeatures:
     growth: float
     device_kind: DeviceKind | None
     form: Form
+
+    @classmethod
+    def from_state(
+        cls, state: npt.NDArray[np.float64], num_vertices: int, num_edges: int
+    ) -> LevelFeatures:
+        """Read the state of a search, or a record of one of its levels (kernels/level.py)."""
+        kind = int(state[layout.KIND])
+        edges = int(state[layout.FRONTIER_EDGES])
+        return cls(
+            level=int(state[layout.LEVEL]),
+            frontier_vertices=int(state[layout.FRONTIER_VERTICES]),
+            frontier_edges=edges,
+            unvisited_vertices=int(state[layout.UNVISITED_VERTICES]),
+            unvisited_edges=int(state[layout.UNVISITED_EDGES]),
+            num_vertices=num_vertices,
+            num_edges=num_edges,
+            growth=edges / float(state[layout.PREVIOUS_EDGES]),
+            device_kind=None if kind == layout.NOWHERE else DEVICE_KINDS[kind],
+            form=FORMS[int(state[layout.FORM])],
+        )
+
+    def write_state(self, state: npt.NDArray[np.float64]) -> None:
+        """Write what `from_state` reads."""
+        state[layout.LEVEL] = self.level
+        state[layout.FRONTIER_VERTICES] = self.frontier_vertices
+        state[layout.FRONTIER_EDGES] = self.frontier_edges
+        state[layout.UNVISITED_VERTICES] = self.unvisited_vertices
+        state[layout.UNVISITED_EDGES] = self.unvisited_edges
+        state[layout.PREVIOUS_EDGES] = self.frontier_edges / self.growth if self.growth else 1.0
+        kind = self.device_kind
+        state[layout.KIND] = layout.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
+        state[layout.FORM] = FORMS.index(self.form)
 
     @property
     def expected_examined(self) -> float:

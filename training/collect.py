@@ -156,26 +156,12 @@ def measure_search(
     see the head of this file for the names.
     """
     graph, host = engine.graph, engine.platform.host
-    frontier = Frontier(edges=int(graph.degree[root]))
+    num_edges = graph.graph.num_stored_edges
+    frontier = Frontier(int(graph.degree[root]), graph.num_searched, num_edges)
     starts = _measure_starts(engine, root, frontier)
-    unvisited_vertices = graph.num_searched - 1
-    unvisited_edges = graph.graph.num_stored_edges - frontier.edges
-    previous_edges = max(frontier.edges, 1)
-    level = 0
-    while frontier.edges > 0 and unvisited_vertices > 0:
-        features = LevelFeatures(
-            level,
-            frontier.vertices,
-            frontier.edges,
-            unvisited_vertices,
-            unvisited_edges,
-            graph.num_searched,
-            graph.graph.num_stored_edges,
-            frontier.edges / previous_edges,
-            "cpu",
-            "queue",
-        )
-        for name, seconds in starts.items() if level == 0 else ():
+    while not frontier.is_over:
+        features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
+        for name, seconds in starts.items() if frontier.level == 0 else ():
             yield features, name, seconds, None
         measurement = _LevelMeasurement(engine, frontier)
         for strategy in engine.candidates:
@@ -185,11 +171,7 @@ def measure_search(
             moved = replace(features, frontier_vertices=found)
             yield moved, name, seconds, None
         measurement.restore()
-        found = host.run(STRATEGIES["TC"], frontier)
-        previous_edges = features.frontier_edges
-        unvisited_vertices -= found.vertices
-        unvisited_edges -= found.edges
-        level += 1
+        host.run(STRATEGIES["TC"], frontier)
 
 
 def _measure_starts(engine: Engine, root: int, frontier: Frontier) -> dict[str, float]:
@@ -204,13 +186,13 @@ def _measure_starts(engine: Engine, root: int, frontier: Frontier) -> dict[str, 
         if accelerator is not None:
             time.sleep(_PAUSE_SECONDS)
             started = time.perf_counter()
-            accelerator.start(root, frontier)
+            accelerator.begin(root, frontier.copy())
             accelerator.device.finish()
             times.setdefault("start_device", []).append(time.perf_counter() - started)
             accelerator.release()
         time.sleep(_PAUSE_SECONDS)
         started = time.perf_counter()
-        engine.platform.host.start(root, frontier)
+        engine.platform.host.begin(root, frontier)
         times.setdefault("start_cpu", []).append(time.perf_counter() - started)
     return {name: median(seconds) for name, seconds in times.items()}
 
@@ -237,13 +219,12 @@ class _LevelMeasurement:
         on_device = strategy.device_kind == "device"
         for _ in range(REPEATS):
             self.restore()
-            state = replace(self.frontier)
+            state = self.frontier.copy()
             if on_device:
                 self._enter_device(state)
             searcher = self.engine.platform.searcher(strategy.device_kind)
-            started = time.perf_counter()
-            found = searcher.run(strategy, state)
-            times.append(time.perf_counter() - started)
+            found, seconds = searcher.run(strategy, state)
+            times.append(seconds)
             examined = found.examined
             if strategy.variant == "plain" and strategy.direction == "bottom-up":
                 self._convert(state, strategy.device_kind, found.vertices)
@@ -259,9 +240,8 @@ class _LevelMeasurement:
     def _convert(self, state: Frontier, kind: str, found: int) -> None:
         if found:
             state.queue_index ^= 1  # keep the level's own queue
-            started = time.perf_counter()
-            self.engine.platform.searcher(kind).to_queue(state)  # type: ignore[arg-type]
-            self._note(f"convert_{kind}", started, found)
+            seconds = self.engine.platform.searcher(kind).to_queue(state)  # type: ignore[arg-type]
+            self._note(f"convert_{kind}", seconds, found)
 
     def _enter_device(self, state: Frontier) -> None:
         accelerator = self.engine.accelerator
@@ -273,7 +253,7 @@ class _LevelMeasurement:
             accelerator.add_parents(queue, self.host.parent[queue])
         accelerator.receive(state, with_queue=True)
         accelerator.device.finish()
-        self._note("to_device", started, state.vertices)
+        self._note("to_device", time.perf_counter() - started, state.vertices)
 
     def _leave_device(self, state: Frontier) -> None:
         """Time the way back from this level's start, then leave the host as it was."""
@@ -285,15 +265,12 @@ class _LevelMeasurement:
         if accelerator.unified:
             started = time.perf_counter()
             accelerator.send(state, with_queue=True)
-            self._note("to_cpu", started, state.vertices)
+            self._note("to_cpu", time.perf_counter() - started, state.vertices)
             return
-        parents = self.host.parent.copy()
         started = time.perf_counter()
-        self.host.clear(state)
         accelerator.send(state, with_queue=True)
-        self._note("to_cpu", started, state.vertices)
-        self.host.parent[:] = parents
+        self._note("to_cpu", time.perf_counter() - started, state.vertices)
 
-    def _note(self, name: str, started: float, found: int) -> None:
-        self.times.setdefault(name, []).append(time.perf_counter() - started)
+    def _note(self, name: str, seconds: float, found: int) -> None:
+        self.times.setdefault(name, []).append(seconds)
         self.found[name] = found

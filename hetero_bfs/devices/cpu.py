@@ -1,7 +1,9 @@
-"""The host's cores: arrays of one search and its levels, run by Numba."""
+"""The host's cores: arrays of one search and the team of threads that works on them."""
 
 from __future__ import annotations
 
+import threading
+import weakref
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,10 +11,17 @@ import numpy.typing as npt
 
 from hetero_bfs.bfs import Found, Frontier
 from hetero_bfs.build import SearchGraph
+from hetero_bfs.graph import NO_VERTEX
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.kernels.policy import Policy, fixed_policy
 from hetero_bfs.memory import aligned_empty
 from hetero_bfs.strategy import DeviceKind, Strategy
 
-CACHE_LINE_COUNTERS = 8
+_TEAM_EDGES = 1 << 15
+"""Graphs with fewer stored edges have no level that is worth waking another thread for."""
+
+_LISTED_SHARE = 16
+"""What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
 
 
 class Allocator(Protocol):
@@ -24,10 +33,10 @@ class Allocator(Protocol):
 
 
 class CPUSearcher:
-    """Runs levels on the host's cores.
+    """Runs levels on the host's cores: a leader, which is the caller, and its helpers.
 
-    The arrays are described in kernels/bfs.py. `allocate` lets an OpenCL device provide them, so
-    that it can use them in place or copy them fast.
+    The arrays are described in kernels/bfs.py and kernels/host_search.py. `allocate` lets an
+    OpenCL device provide them, so that it can use them in place or copy them fast.
     """
 
     kind: DeviceKind = "cpu"
@@ -44,96 +53,131 @@ class CPUSearcher:
         self.visited = [allocate(words, np.uint32) for _ in range(2)]
         self.queue = [allocate(n, np.uint32) for _ in range(2)]
         self.offsets = [allocate(n, np.int64) for _ in range(2)]
-        self._counter = np.zeros(1, np.uint64)
-        self._totals = np.zeros((self.threads, CACHE_LINE_COUNTERS), np.int64)
-        self._found: npt.NDArray[np.uint32] | None = None
+        self.listed = np.empty(n // _LISTED_SHARE + 1, np.uint32)
+        self._written = np.zeros(words, np.uint32)
+        self.parent[:] = NO_VERTEX
+        self._arrays = self._gather_arrays()
+        self._control = self._start_team()
 
-    def start(self, root: int, frontier: Frontier) -> None:
-        """Forget the last search and make `root` (a new id) the frontier."""
-        from hetero_bfs.kernels.frontier import set_root
+    def begin(self, root: int, frontier: Frontier) -> None:
+        """Make `root` (a new id) the only visited vertex and the frontier."""
+        from hetero_bfs.kernels.host_search import start
 
-        self.clear(frontier)
-        set_root(
+        start(self._arrays, root, frontier.state)
+
+    def run_levels(
+        self,
+        policy: Policy,
+        interval: int,
+        root: int,
+        alone: bool,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+        limit: int,
+    ) -> bool:
+        """Run levels as long as the policy keeps the search here; see kernels/host_search.py.
+
+        Returns true if the search has ended, false if another device must take part.
+        """
+        from hetero_bfs.kernels.host_search import ENDED, run_levels
+
+        outcome = run_levels(
+            self._control,
+            self._arrays,
+            policy,
+            interval,
             root,
-            self.parent,
-            self.visited[frontier.visited_index],
-            self.queue[frontier.queue_index],
-            self.offsets[frontier.queue_index],
+            alone,
+            frontier.state,
+            records,
+            limit,
         )
+        return bool(outcome == ENDED)
 
-    def clear(self, frontier: Frontier) -> None:
-        """Forget the last search."""
-        from hetero_bfs.kernels.frontier import clear
+    def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
+        """Run one level and move `frontier` on to the next; returns its seconds too."""
+        record = np.zeros((1, layout.record_width(1)))
+        state = frontier.state
+        level = float(state[layout.LEVEL])
+        state[layout.LEVEL], state[layout.CHOSEN] = 0, 0
+        policy = fixed_policy([0], [strategy])
+        self.run_levels(policy, 1, 0, False, frontier, record, 1)
+        state[layout.LEVEL] += level
+        examined = int(record[0, layout.EXAMINED])
+        found = Found(frontier.vertices, frontier.edges, None if examined < 0 else examined)
+        return found, float(record[0, layout.SECONDS])
 
-        clear(self.parent, self.visited[frontier.visited_index])
+    def to_queue(self, frontier: Frontier) -> float:
+        """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds."""
+        from hetero_bfs.kernels.host_search import convert
 
-    def to_queue(self, frontier: Frontier) -> None:
-        """Turn a frontier that bottom-up left as a bitmap into a queue."""
-        from hetero_bfs.kernels.frontier import bitmap_to_queue
+        return float(convert(self._control, self._arrays, frontier.state))
 
-        self._counter[0] = 0
-        bitmap_to_queue(
-            self.visited[frontier.visited_index],
-            self.visited[1 - frontier.visited_index],
+    def forget_stale_parents(self, frontier: Frontier) -> None:
+        """Leave `NO_VERTEX` as parent of all vertices that are not visited."""
+        from hetero_bfs.kernels.host_search import forget
+
+        forget(self._control, self._arrays, frontier.state)
+
+    def note_foreign_parents(self) -> None:
+        """Note that others than this search's own levels wrote to `parent`."""
+        self._written[:] = 0xFFFFFFFF
+
+    def _gather_arrays(self) -> Any:
+        from hetero_bfs.kernels.bfs import CHUNK_EDGES
+        from hetero_bfs.kernels.host_search import HostArrays
+
+        forward, backward = self.graph.graph, self.graph.graph.transpose
+        # An item more than a chunk, and whole cache lines, so that threads do not share one.
+        scratch = (self.threads, CHUNK_EDGES + 64)
+        return HostArrays(
+            forward.indptr,
+            forward.indices,
             self.graph.degree,
-            self.edge_bits,
-            self._counter,
-            self.queue[frontier.queue_index],
-            self.offsets[frontier.queue_index],
-        )
-        found = unpack_counter(int(self._counter[0]), self.edge_bits)
-        frontier.became_queue(found)
-
-    def run(self, strategy: Strategy, frontier: Frontier) -> Found:
-        """Run one level and move `frontier` on to the next."""
-        if strategy.direction == "top-down":
-            found = self._top_down(frontier)
-        else:
-            found = self._bottom_up(frontier)
-        frontier.advance(strategy.direction, found)
-        return found
-
-    def _top_down(self, frontier: Frontier) -> Found:
-        from hetero_bfs.kernels.bfs import CHUNK_EDGES, top_down
-
-        if self._found is None:
-            self._found = np.empty((self.threads, CHUNK_EDGES), np.uint32)
-        this, following = frontier.queue_index, 1 - frontier.queue_index
-        self._counter[0] = 0
-        top_down(
-            self.queue[this],
-            self.offsets[this],
-            frontier.vertices,
-            frontier.edges,
-            self.graph.graph.indptr,
-            self.graph.graph.indices,
-            self.graph.degree,
-            self.visited[frontier.visited_index],
-            self.parent,
-            self.queue[following],
-            self.offsets[following],
-            self.edge_bits,
-            self._counter,
-            self._found,
-        )
-        return unpack_counter(int(self._counter[0]), self.edge_bits)
-
-    def _bottom_up(self, frontier: Frontier) -> Found:
-        from hetero_bfs.kernels.bfs import bottom_up
-
-        backward = self.graph.graph.transpose
-        bottom_up(
-            self.graph.first,
             backward.indptr,
             backward.indices,
-            self.graph.degree,
-            self.visited[frontier.visited_index],
-            self.visited[1 - frontier.visited_index],
+            self.graph.first,
             self.parent,
-            self._totals,
+            tuple(self.visited),
+            self._written,
+            self.listed,
+            tuple(self.queue),
+            tuple(self.offsets),
+            np.zeros(1, np.uint64),
+            np.zeros(scratch, np.uint32),
+            np.zeros(scratch, np.uint32),
+            self.edge_bits,
         )
-        vertices, edges, examined = (int(x) for x in self._totals.sum(axis=0)[:3])
-        return Found(vertices, edges, examined)
+
+    def _start_team(self) -> npt.NDArray[np.int64]:
+        """Start the helpers; they end with this object, or with the program."""
+        from hetero_bfs.kernels.host_search import SEARCH_CONTROL_WORDS, help_search
+        from hetero_bfs.kernels.team import SHUTDOWN, initialise
+
+        control = aligned_empty(SEARCH_CONTROL_WORDS, np.int64)
+        control[:] = 0
+        initialise(control)
+        if self.graph.graph.num_stored_edges < _TEAM_EDGES:
+            return control
+        control[SHUTDOWN] = 1
+        help_search(control, self._arrays, 1)  # compiled once, here, and not in every thread
+        control[SHUTDOWN] = 0
+        helpers = [
+            threading.Thread(target=help_search, args=(control, self._arrays, i), daemon=True)
+            for i in range(1, self.threads)
+        ]
+        for helper in helpers:
+            helper.start()
+        weakref.finalize(self, _stop_team, control, helpers)
+        return control
+
+
+def _stop_team(control: npt.NDArray[np.int64], helpers: list[threading.Thread]) -> None:
+    from hetero_bfs.kernels.team import shut_down
+
+    shut_down(control)
+    for helper in helpers:
+        helper.join(timeout=1.0)
 
 
 def counter_edge_bits(graph: SearchGraph) -> int:

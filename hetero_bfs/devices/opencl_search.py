@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -191,7 +192,7 @@ class OpenCLSearcher:
 
     # One search.
 
-    def start(self, root: int, frontier: Frontier) -> None:
+    def begin(self, root: int, frontier: Frontier) -> None:
         """Forget the last search and make `root` (a new id) the frontier."""
         self.acquire()
         self._next_counter = 0
@@ -201,24 +202,27 @@ class OpenCLSearcher:
 
     def clear(self, frontier: Frontier) -> None:
         """Forget the last search."""
-        self.start(NO_VERTEX, frontier)
+        self.begin(NO_VERTEX, frontier)
 
-    def to_queue(self, frontier: Frontier) -> None:
-        """Turn a frontier that bottom-up left as a bitmap into a queue."""
+    def to_queue(self, frontier: Frontier) -> float:
+        """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds."""
+        started = time.perf_counter()
         slot = self._counter_slot()
         kernel = self._convert[frontier.visited_index, frontier.queue_index]
         kernel.launch(-(-self._words // GROUP) * GROUP, GROUP, slot)
         found = self._read_counter(slot)
         frontier.became_queue(found)
+        return time.perf_counter() - started
 
-    def run(self, strategy: Strategy, frontier: Frontier) -> Found:
-        """Run one level and move `frontier` on to the next."""
+    def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
+        """Run one level and move `frontier` on to the next; returns its seconds too."""
+        started = time.perf_counter()
         if strategy.direction == "top-down":
             found = self._top_down(frontier)
         else:
             found = self._bottom_up(strategy.variant, frontier)
         frontier.advance(strategy.direction, found)
-        return found
+        return found, time.perf_counter() - started
 
     def _top_down(self, frontier: Frontier) -> Found:
         slot = self._counter_slot()
@@ -307,6 +311,10 @@ class OpenCLSearcher:
         groups = min(-(-vertices.size // GROUP), self._resident_groups())
         self._scatter.launch(groups * GROUP, GROUP, np.uint32(vertices.size))
         self.device.finish()
+
+    def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
+        """Copy one of the two bitmaps of visited vertices to the host."""
+        self.device.read(visited, self._visited[index])
 
     def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
         """Copy the parents that this device found to the host."""

@@ -171,7 +171,7 @@ void bottom_up(const uint n, const uint words, __global const uint *restrict fir
             if (v >= n || (seen[i >> 5] & bit))
                 continue;
             const uint u = first[v];
-            if (u == NO_VERTEX)
+            if (u == v) /* no neighbours */
                 continue;
             if (VISITED(u)) {
                 parent[v] = u;

@@ -1,44 +1,123 @@
-"""Machine instructions that Numba does not offer: atomics on arrays, and bit counts.
+"""Machine instructions and system calls that Numba does not offer.
 
-Each atomic returns the value before the update. Ordering is relaxed ("monotonic"): it makes
-single updates indivisible, and the end of a parallel region orders everything else.
+Atomics on array items, bit counts, prefetching, a clock, and waiting without using the processor.
+The atomic updates return the value before the update. Ordering: `atomic_or` and `atomic_add` make
+single updates indivisible and order nothing else ("monotonic"); `load` acquires what a `store`,
+`fetch_add` or `compare_and_swap` of another thread released.
 """
 
 from __future__ import annotations
 
+import platform
+import time
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+_WORD_BYTES = 8
+_CLOCK_MONOTONIC: int = time.CLOCK_MONOTONIC
 
-def _atomic(operation: str) -> Callable[..., Any]:
+
+def _item(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    """Return the address of an array's item."""
+    value = context.make_array(array_type)(context, builder, array)
+    return cgutils.get_item_pointer(context, builder, array_type, value, [index], wraparound=False)
+
+
+def _is_integer_array(array: Any) -> bool:
+    return isinstance(array, types.Array) and isinstance(array.dtype, types.Integer)
+
+
+def _atomic(operation: str, ordering: str) -> Callable[..., Any]:
     def typed(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
-        if not isinstance(array, types.Array) or not isinstance(array.dtype, types.Integer):
+        if not _is_integer_array(array):
             return None
         signature = array.dtype(array, types.intp, array.dtype)
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array_type = signature.args[0]
-            array_value = context.make_array(array_type)(context, builder, arguments[0])
-            pointer = cgutils.get_item_pointer(
-                context, builder, array_type, array_value, [arguments[1]], wraparound=False
-            )
-            return builder.atomic_rmw(operation, pointer, arguments[2], "monotonic")
+            pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
+            return builder.atomic_rmw(operation, pointer, arguments[2], ordering)
 
         return signature, codegen
 
-    typed.__name__ = f"atomic_{operation}"
+    typed.__name__ = f"atomic_{operation}_{ordering}"
     return intrinsic(typed)  # type: ignore[no-any-return]
 
 
-atomic_or = _atomic("or")
+atomic_or = _atomic("or", "monotonic")
 """atomic_or(array, index, value): set bits; returns the old value."""
 
-atomic_add = _atomic("add")
+atomic_add = _atomic("add", "monotonic")
 """atomic_add(array, index, value): add; returns the old value."""
+
+fetch_add = _atomic("add", "acq_rel")
+"""fetch_add(array, index, value): add, and release what was written before."""
+
+
+@intrinsic
+def load(typing_context: Any, array: Any, index: Any) -> Any:
+    """load(array, index): read an int64 that another thread may write, and acquire."""
+    if not _is_integer_array(array) or array.dtype.bitwidth != 8 * _WORD_BYTES:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
+        return builder.load_atomic(pointer, "acquire", _WORD_BYTES)
+
+    return array.dtype(array, types.intp), codegen
+
+
+@intrinsic
+def store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+    """store(array, index, value): write an int64 that another thread may read, and release."""
+    if not _is_integer_array(array) or array.dtype.bitwidth != 8 * _WORD_BYTES:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
+        builder.store_atomic(arguments[2], pointer, "release", _WORD_BYTES)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, array.dtype), codegen
+
+
+@intrinsic
+def compare_and_swap(typing_context: Any, array: Any, index: Any, expected: Any, new: Any) -> Any:
+    """compare_and_swap(array, index, expected, new): replace `expected`; true if it was there."""
+    if not _is_integer_array(array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
+        outcome = builder.cmpxchg(pointer, arguments[2], arguments[3], "acq_rel", "monotonic")
+        return builder.extract_value(outcome, 1)
+
+    return types.boolean(array, types.intp, array.dtype, array.dtype), codegen
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """prefetch(array, index): bring an item's cache line near; no item need be there."""
+    if not isinstance(array, types.Array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
+        address = builder.bitcast(pointer, cgutils.voidptr_t)
+        word = ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch",
+            [cgutils.voidptr_t],
+            ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word]),
+        )
+        builder.call(function, [address, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen
 
 
 @intrinsic
@@ -59,3 +138,104 @@ def population_count(typing_context: Any, value: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return value(value), codegen
+
+
+def _system_function(
+    builder: Any, name: str, result: Any, arguments: list[Any], values: list[Any]
+) -> Any:
+    """Call a function of the C library."""
+    function_type = ir.FunctionType(result, arguments)
+    function = cgutils.get_or_insert_function(builder.module, function_type, name)
+    return builder.call(function, values)
+
+
+@intrinsic
+def clock_seconds(typing_context: Any) -> Any:
+    """clock_seconds(): a monotonic clock, the one of time.perf_counter."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, wide = ir.IntType(32), ir.IntType(64)
+        timespec = cgutils.alloca_once(builder, ir.ArrayType(wide, 2))
+        address = builder.bitcast(timespec, cgutils.voidptr_t)
+        _system_function(
+            builder,
+            "clock_gettime",
+            word,
+            [word, cgutils.voidptr_t],
+            [word(_CLOCK_MONOTONIC), address],
+        )
+        value = builder.load(timespec)
+        double = ir.DoubleType()
+        seconds = builder.sitofp(builder.extract_value(value, 0), double)
+        nanoseconds = builder.sitofp(builder.extract_value(value, 1), double)
+        return builder.fadd(seconds, builder.fmul(nanoseconds, double(1e-9)))
+
+    return types.float64(), codegen
+
+
+@intrinsic
+def yield_processor(typing_context: Any) -> Any:
+    """yield_processor(): let another thread run if one waits for this processor."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _system_function(builder, "sched_yield", ir.IntType(32), [], [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def relax(typing_context: Any) -> Any:
+    """relax(): tell the processor that this is a loop that waits (x86 only; else nothing)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if platform.machine() in ("x86_64", "AMD64"):
+            function_type = ir.FunctionType(ir.VoidType(), [])
+            function = builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), function_type)
+            builder.call(function, [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+def _thread_call(name: str, addresses: int) -> Callable[..., Any]:
+    """Make an intrinsic of a pthread function on objects that lie in an int64 array."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array_type = signature.args[0]
+        pointers = [
+            builder.bitcast(
+                _item(context, builder, array_type, arguments[0], index), cgutils.voidptr_t
+            )
+            for index in arguments[1:]
+        ]
+        if name.endswith("_init"):
+            pointers.append(ir.Constant(cgutils.voidptr_t, None))
+        kinds = [cgutils.voidptr_t] * len(pointers)
+        _system_function(builder, name, ir.IntType(32), kinds, pointers)
+        return context.get_dummy_value()
+
+    def one(typing_context: Any, array: Any, index: Any) -> Any:
+        return types.void(array, types.intp), build
+
+    def two(typing_context: Any, array: Any, index: Any, other: Any) -> Any:
+        return types.void(array, types.intp, types.intp), build
+
+    typed = one if addresses == 1 else two
+    typed.__name__ = name
+    return intrinsic(typed)  # type: ignore[no-any-return]
+
+
+mutex_init = _thread_call("pthread_mutex_init", 1)
+"""mutex_init(array, index): make a mutex of the 8 words (64 bytes) from `index` on."""
+
+condition_init = _thread_call("pthread_cond_init", 1)
+"""condition_init(array, index): make a condition variable of the 8 words from `index` on."""
+
+mutex_lock = _thread_call("pthread_mutex_lock", 1)
+mutex_unlock = _thread_call("pthread_mutex_unlock", 1)
+condition_wait = _thread_call("pthread_cond_wait", 2)
+"""condition_wait(array, condition_index, mutex_index): sleep until woken."""
+
+wake_all = _thread_call("pthread_cond_broadcast", 1)
+"""wake_all(array, condition_index): wake whoever sleeps on a condition variable."""

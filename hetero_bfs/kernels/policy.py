@@ -1,22 +1,107 @@
-"""Choosing by a speed model, compiled: a policy is data (matrices), evaluated by one function.
+"""Choosing a strategy, compiled: a policy is data (numbers, matrices), evaluated by one function.
 
-Columns of a level, in this order: constant, num_vertices, frontier_vertices, frontier_edges,
-unvisited_vertices, unvisited_edges, expected_examined, expected_found (trace.py explains them).
-Predicted seconds are a matrix of weights times the columns. Devices: 0 host, 1 OpenCL device.
+Three rules. FIXED takes the candidates of a schedule in turn, the last for all further levels.
+DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the unvisited
+ones, top-down again once the frontier has fewer than 1 / beta of the vertices. MODEL takes the
+candidate of least predicted seconds.
+
+Columns that a model sees, in this order: constant, num_vertices, frontier_vertices,
+frontier_edges, unvisited_vertices, unvisited_edges, expected_examined, expected_found (trace.py
+explains them). Predicted seconds are a matrix of weights times the columns.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from hetero_bfs.kernels.level import (
+    BITMAP,
+    DEVICE,
+    FORM,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    KIND,
+    LEVEL,
+    PREVIOUS_EDGES,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+)
+from hetero_bfs.strategy import Strategy
+
 NUM_COLUMNS = 8
+WORK_ROWS = 6
+FIXED, DIRECTION, MODEL = 0, 1, 2
 START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
 _MOST_LEVELS = 1000.0
 _SLOWEST_GROWTH = 1.05
 _SETTLE_EXAMINED = 2.0  # neighbours that bottom-up looks at when half of all edge ends are visited
+
+
+class Policy(NamedTuple):
+    """A selector as data; candidates are numbered as the selector lists them.
+
+    Parameters
+    ----------
+    rule : int64
+        FIXED, DIRECTION or MODEL.
+    schedule : int64 (levels,)
+        FIXED: candidates by level. DIRECTION: the one for top-down, the one for bottom-up.
+    alpha, beta : float64
+        DIRECTION's thresholds.
+    weights : float64 (candidates, NUM_COLUMNS)
+        MODEL: seconds per unit of each column.
+    moves : float64 (3, 2, NUM_COLUMNS)
+        MODEL: starting on a device, switching to it, converting a bitmap on it.
+    looks_ahead : bool
+        MODEL: whether each candidate also bears what the rest of the search is expected to cost
+        from its device; else a cheap first level on the host is chosen although the next one must
+        leave it again.
+    kinds, top_down : int64, bool (candidates,)
+        Device and direction of each candidate.
+    work : float64 (WORK_ROWS, NUM_COLUMNS)
+        Scratch.
+    """
+
+    rule: Any
+    schedule: Any
+    alpha: Any
+    beta: Any
+    weights: Any
+    moves: Any
+    looks_ahead: Any
+    kinds: Any
+    top_down: Any
+    work: Any
+
+
+def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Policy:
+    """Return a policy for these candidates; fields that its rule does not use may be left out."""
+    count = len(candidates)
+    given: dict[str, Any] = {
+        "schedule": [],
+        "alpha": 0.0,
+        "beta": 0.0,
+        "weights": np.zeros((count, NUM_COLUMNS)),
+        "moves": np.zeros((3, 2, NUM_COLUMNS)),
+        "looks_ahead": False,
+        "work": np.zeros((WORK_ROWS, NUM_COLUMNS)),
+        **fields,
+    }
+    given["schedule"] = np.array(given["schedule"], np.int64)
+    kinds = np.array([HOST if s.device_kind == "cpu" else DEVICE for s in candidates])
+    top_down = np.array([s.direction == "top-down" for s in candidates])
+    return Policy(rule=rule, kinds=kinds, top_down=top_down, **given)
+
+
+def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Policy:
+    """Return the policy of a fixed schedule: numbers of candidates, level by level."""
+    return make_policy(FIXED, candidates, schedule=schedule)
 
 
 @njit(cache=True, nogil=True)
@@ -40,14 +125,24 @@ def expected_found(frontier_edges, unvisited_vertices, unvisited_edges, num_edge
     return unvisited_vertices * (1.0 - (1.0 - share) ** (unvisited_edges / unvisited_vertices))
 
 
+@njit(inline="always")
+def _dot(weights, columns):
+    total = 0.0
+    for i in range(NUM_COLUMNS):
+        total += weights[i] * columns[i]
+    return total
+
+
 @njit(cache=True, nogil=True)
-def _fill(columns, num_vertices, frontier, unvisited, num_edges):
+def _fill(columns, num_vertices, num_edges, state):
     columns[0] = 1.0
     columns[1] = num_vertices
-    columns[2], columns[3] = frontier
-    columns[4], columns[5] = unvisited
-    columns[6] = expected_examined(unvisited[0], unvisited[1], num_edges)
-    columns[7] = expected_found(frontier[1], unvisited[0], unvisited[1], num_edges)
+    columns[2] = state[FRONTIER_VERTICES]
+    columns[3] = state[FRONTIER_EDGES]
+    columns[4] = state[UNVISITED_VERTICES]
+    columns[5] = state[UNVISITED_EDGES]
+    columns[6] = expected_examined(columns[4], columns[5], num_edges)
+    columns[7] = expected_found(columns[3], columns[4], columns[5], num_edges)
 
 
 @njit(cache=True, nogil=True)
@@ -62,79 +157,76 @@ def _levels_left(frontier_edges, growth, unvisited_edges):
 
 
 @njit(cache=True, nogil=True)
-def _rest(weights, moves, kinds, columns, growth, rest):
+def _rest(policy, growth, rest):
     """Predict what follows this level, for a search that stands on either device after it.
 
     The remaining levels but one are taken to be like this one, the last to settle all that is
     left; the search may move to the other device at once, or before that last level.
     """
-    small = np.full(2, np.inf)
-    settle = np.full(2, np.inf)
+    weights, moves, kinds = policy.weights, policy.moves, policy.kinds
+    columns, last = policy.work[0], policy.work[1]
+    small, settle, stay = policy.work[2], policy.work[3], policy.work[4]
+    small[:2] = np.inf
+    settle[:2] = np.inf
     left = max(columns[4] - columns[7], 0.0)
-    last = columns.copy()
+    last[:] = columns
     edges = columns[5] * left / max(columns[4], 1.0)
     last[2], last[3], last[4], last[5] = left, edges, left, edges
     last[6], last[7] = min(_SETTLE_EXAMINED * left, edges), left
     for s in range(kinds.size):
-        small[kinds[s]] = min(small[kinds[s]], np.dot(weights[s], columns))
-        settle[kinds[s]] = min(settle[kinds[s]], np.dot(weights[s], last))
+        small[kinds[s]] = min(small[kinds[s]], _dot(weights[s], columns))
+        settle[kinds[s]] = min(settle[kinds[s]], _dot(weights[s], last))
     between = _levels_left(columns[3], growth, columns[5]) - 1.0
-    stay = np.empty(2)
     for kind in range(2):
-        other = np.dot(moves[SWITCH, 1 - kind], columns) + settle[1 - kind]
+        other = _dot(moves[SWITCH, 1 - kind], columns) + settle[1 - kind]
         stay[kind] = between * small[kind] + min(settle[kind], other)
     for kind in range(2):
-        rest[kind] = min(stay[kind], np.dot(moves[SWITCH, 1 - kind], columns) + stay[1 - kind])
+        rest[kind] = min(stay[kind], _dot(moves[SWITCH, 1 - kind], columns) + stay[1 - kind])
 
 
 @njit(cache=True, nogil=True)
-def choose(
-    weights,
-    moves,
-    kinds,
-    top_down,
-    looks_ahead,
-    num_vertices,
-    num_edges,
-    frontier,
-    unvisited,
-    growth,
-    kind,
-    is_bitmap,
-    predicted,
-    total,
-):
-    """Fill predicted and total seconds (strategies,); return the strategy of least total.
-
-    Parameters
-    ----------
-    weights : float64 (strategies, NUM_COLUMNS)
-    moves : float64 (3, 2, NUM_COLUMNS)
-        Starting on a device, switching to it, converting a bitmap on it.
-    kinds, top_down : int64, bool (strategies,)
-    frontier, unvisited : (vertices, edges)
-    growth : float
-        The frontier's edges over those one level earlier.
-    kind : int
-        Device that the search is on, -1 before it has begun.
-    """
-    columns = np.empty(NUM_COLUMNS)
-    _fill(columns, num_vertices, frontier, unvisited, num_edges)
-    rest = np.zeros(2)
-    if looks_ahead:
-        _rest(weights, moves, kinds, columns, growth, rest)
+def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
+    columns = policy.work[0]
+    _fill(columns, num_vertices, num_edges, state)
+    kind = int(state[KIND])
+    rest = policy.work[5]
+    rest[:] = 0.0
+    if policy.looks_ahead:
+        _rest(policy, state[FRONTIER_EDGES] / state[PREVIOUS_EDGES], rest)
     best = 0
-    for s in range(kinds.size):
-        seconds = np.dot(weights[s], columns)
+    for s in range(policy.kinds.size):
+        seconds = _dot(policy.weights[s], columns)
         if kind < 0:
-            seconds += np.dot(moves[START, kinds[s]], columns)
+            seconds += _dot(policy.moves[START, policy.kinds[s]], columns)
         else:
-            if top_down[s] and is_bitmap:
-                seconds += np.dot(moves[CONVERT, kind], columns)
-            if kinds[s] != kind:
-                seconds += np.dot(moves[SWITCH, kinds[s]], columns)
+            if policy.top_down[s] and state[FORM] == BITMAP:
+                seconds += _dot(policy.moves[CONVERT, kind], columns)
+            if policy.kinds[s] != kind:
+                seconds += _dot(policy.moves[SWITCH, policy.kinds[s]], columns)
         predicted[s] = seconds
-        total[s] = seconds + rest[kinds[s]]
+        total[s] = seconds + rest[policy.kinds[s]]
         if total[s] < total[best]:
             best = s
     return best
+
+
+@njit(cache=True, nogil=True)
+def _choose_direction(policy, num_vertices, state):
+    """Return 0 for top-down, 1 for bottom-up; a bitmap is what bottom-up left."""
+    if state[FORM] == BITMAP:
+        return 0 if state[FRONTIER_VERTICES] * policy.beta < num_vertices else 1
+    return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
+
+
+@njit(cache=True, nogil=True)
+def choose(policy, num_vertices, num_edges, state, predicted, total):
+    """Return the number of the candidate for the level that `state` describes (level.py).
+
+    A model fills `predicted` and `total`, float64 (candidates,), with the seconds it expects of
+    each candidate, and those that decided; other rules leave them alone.
+    """
+    if policy.rule == FIXED:
+        return policy.schedule[min(int(state[LEVEL]), policy.schedule.size - 1)]
+    if policy.rule == DIRECTION:
+        return policy.schedule[_choose_direction(policy, num_vertices, state)]
+    return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)

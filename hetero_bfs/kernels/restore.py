@@ -6,27 +6,54 @@ import numpy as np
 from numba import njit, prange
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
+_CHUNK = 1 << 16
+"""Vertices restored at a time; a graph of no more is not worth a parallel region."""
+
+
+@njit(cache=True, nogil=True)
+def _restore_range(low, high, parent, new_of_old, old_of_new, restored):
+    for v in range(low, high):
+        new = new_of_old[v]
+        up = parent[new] if new != _NO_VERTEX else _NO_VERTEX
+        if up < parent.size:
+            restored[v] = old_of_new[up]
+        else:
+            restored[v] = -1 if up == _NO_VERTEX else restored.size
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def restore_parents(parent, old_of_new, restored):
-    """restored[old id] = old id of the parent, for every reached vertex.
+def _restore_by_team(parent, new_of_old, old_of_new, restored):
+    chunks = (restored.size + _CHUNK - 1) // _CHUNK
+    for chunk in prange(chunks):
+        low = chunk * _CHUNK
+        high = min(restored.size, low + _CHUNK)
+        _restore_range(low, high, parent, new_of_old, old_of_new, restored)
+
+
+@njit(cache=True, nogil=True)
+def restore_parents(parent, new_of_old, old_of_new, restored):
+    """restored[old id] = old id of the parent, -1 without one, for every vertex.
 
     A parent that is no vertex, which no sound search leaves, stays none, for validation to find.
     """
-    for v in prange(parent.size):
-        if parent[v] < parent.size:
-            restored[old_of_new[v]] = old_of_new[parent[v]]
-        elif parent[v] != _NO_VERTEX:
-            restored[old_of_new[v]] = restored.size
+    if restored.size <= _CHUNK:
+        _restore_range(0, restored.size, parent, new_of_old, old_of_new, restored)
+    else:
+        _restore_by_team(parent, new_of_old, old_of_new, restored)
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def merge_parents(parent, other):
-    """Take from `other` the parents that `parent` lacks (both uint32; each vertex has one)."""
+def merge_parents(parent, other, visited):
+    """Take from `other` what it has, keep `parent` for the other visited vertices.
+
+    Both are uint32, of which each visited vertex has one; `visited` is the bitmap of all visited
+    vertices (kernels/bfs.py). Unvisited vertices end up without a parent.
+    """
     for v in prange(parent.size):
-        if parent[v] == _NO_VERTEX:
+        if other[v] != _NO_VERTEX:
             parent[v] = other[v]
+        elif not (visited[v >> 5] >> np.uint32(v & 31)) & np.uint32(1):
+            parent[v] = _NO_VERTEX
 
 
 @njit(cache=True, nogil=True)

@@ -101,8 +101,12 @@ def test_a_bitmap_becomes_a_queue_of_the_new_vertices_alone(place, name, directe
         searcher = engine.platform.searcher("cpu" if place is None else "device")
         root = int(edges.src[3])
         levels = true_levels(edges, root)
-        frontier = Frontier()
-        searcher.start(root, frontier)
+        graph = engine.graph
+        frontier = Frontier(
+            int(graph.degree[root]), graph.num_searched, graph.graph.num_stored_edges
+        )
+        searcher.begin(root, frontier)
+        frontier.kind = "cpu" if place is None else "device"
         for level in range(1, min(levels.max(), 4) + 1):
             searcher.run(bottom_up, frontier)
             new = np.flatnonzero((levels == level) & (engine.graph.degree > 0))
@@ -370,27 +374,20 @@ def test_root_out_of_range(place, root):
         engine.bfs(root)
 
 
-def test_decision_interval(place):
+@pytest.mark.parametrize("interval", [1, 2, 100])
+def test_decision_interval(place, interval):
     edges = nasty("long path")
-    candidates = available(place is not None)
-    calls = []
+    with engine_on(
+        place, edges, selector="alpha-beta", order="given", decision_interval=interval
+    ) as engine:
+        traces = check_search(engine, edges, 1500).traces
+    kept = [trace.reason == "as the level before" for trace in traces]
+    assert kept == [level % interval > 0 for level in range(len(traces))]
 
-    class Counting:
-        name = "counting"
 
-        def reset(self):
-            calls.clear()
-
-        def choose(self, features):
-            calls.append(features.level)
-            return Choice(candidates[len(calls) % len(candidates)])
-
-    for interval in (1, 2, 100):
-        with engine_on(place, edges, selector=Counting(), decision_interval=interval) as engine:
-            result = check_search(engine, edges, 1500)
-        assert calls == list(range(0, len(result.traces), interval))
+def test_decision_interval_below_one(place):
     with pytest.raises(ValueError, match="decision_interval is 0"):
-        engine_on(place, edges, selector="fixed:TC", decision_interval=0)
+        engine_on(place, nasty("grid"), selector="fixed:TC", decision_interval=0)
 
 
 # Selectors.

@@ -56,8 +56,14 @@ ALL, HOST_ONLY = available(True), available(False)
 
 
 def names(selector, levels) -> list[str]:
-    selector.reset()
-    return [selector.choose(level).strategy.name for level in levels]
+    """Choose level by level; each strategy leaves the frontier in its own form."""
+    chosen = []
+    form = "queue"
+    for level in levels:
+        strategy = selector.choose(replace(level, form=form)).strategy
+        form = "queue" if strategy.direction == "top-down" else "bitmap"
+        chosen.append(strategy.name)
+    return chosen
 
 
 # Fixed.
@@ -132,20 +138,18 @@ def test_beamers_rule_and_where_it_runs(wanted, device, down, up):
     selector, notes = make_selector(wanted, device, ALL if device else HOST_ONLY)
     expected = [down if d == "D" else up for d in DIRECTIONS]
     assert names(selector, beamer_levels()) == expected
-    assert names(selector, beamer_levels()) == expected, "reset forgets the direction"
     assert (selector.name, notes) == (wanted, [])
     assert isinstance(selector, DirectionSelector)
-    assert selector.choose(START).reason == "frontier < vertices / 18"
+    after_bottom_up = selector.choose(replace(START, form="bitmap"))
+    assert after_bottom_up.reason == "frontier < vertices / 18"
     assert selector.choose(START).reason == "frontier edges <= unvisited / 15"
 
 
-def test_without_reset_the_direction_stays():
+def test_the_direction_stays_between_the_thresholds():
     selector, _ = make_selector("alpha-beta", GPU, ALL)
-    names(selector, beamer_levels())
-    wide = replace(START, frontier_vertices=900, frontier_edges=1)
-    assert selector.choose(wide).strategy.name == "BG"
-    selector.reset()
-    assert selector.choose(wide).strategy.name == "TG"
+    between = replace(START, frontier_vertices=900, frontier_edges=1)
+    assert selector.choose(replace(between, form="bitmap")).strategy.name == "BG"
+    assert selector.choose(replace(between, form="queue")).strategy.name == "TG"
 
 
 def test_daga_needs_a_device():

@@ -1,0 +1,398 @@
+"""Whole searches on the host: the level loop, compiled, and the work that its team shares.
+
+`run_levels` is the leader's: it chooses, converts, runs and records level after level, and returns
+to Python only when the search ends or another device must take part. `help_search` is what each
+helper runs from the engine's start to its end. Small pieces of work the leader does alone, which
+costs nothing; larger ones become jobs (team.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.kernels.bfs import CHUNK_EDGES, bottom_up_words, top_down_alone, top_down_chunk
+from hetero_bfs.kernels.frontier import forget_stale_parents, queue_words
+from hetero_bfs.kernels.intrinsics import clock_seconds, fetch_add
+from hetero_bfs.kernels.level import (
+    BITMAP,
+    CHOSEN,
+    EXAMINED,
+    FORM,
+    FOUND_VERTICES,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    KIND,
+    LEVEL,
+    LISTED,
+    NOWHERE,
+    PREDICTED,
+    PREVIOUS_EDGES,
+    QUEUE,
+    QUEUE_INDEX,
+    RECORD_STATE,
+    SECONDS,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    VISITED_INDEX,
+)
+from hetero_bfs.kernels.policy import choose
+from hetero_bfs.kernels.team import (
+    CONTROL_WORDS,
+    JOB,
+    finish_chunks,
+    publish,
+    take_chunk,
+    wait_for_chunks,
+    wait_for_job,
+)
+
+ALONE_EDGES = 2048
+"""Most edges of a frontier that the leader expands by itself."""
+
+_MIN_CHUNK_EDGES = 512
+_CHUNKS_PER_THREAD = 8
+_WORDS_PER_CHUNK = 64
+_SCAN_WORDS = 4096  # bitmap words per chunk where most of them need no work
+
+# Words of a job, after its number of chunks (team.py).
+_TASK, _VISITED, _QUEUE, _COUNT, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
+_TOP_DOWN, _BOTTOM_UP, _CONVERT, _FORGET = range(4)
+
+# What a job's chunks add up to, behind the team's own words.
+_FOUND, _FOUND_EDGES, _LOOKED = range(CONTROL_WORDS, CONTROL_WORDS + 3)
+SEARCH_CONTROL_WORDS = CONTROL_WORDS + 8
+
+ENDED, LEAVES = 0, 1
+"""What `run_levels` returns: the search ended (or the limit), or Python has the next move."""
+
+
+class HostArrays(NamedTuple):
+    """A graph and the state of its search; kernels/bfs.py has the encoding.
+
+    `backward_indptr`, `backward_indices` and `first` belong to the transposed graph, `visited`,
+    `queue` and `offsets` are pairs. `written` is a bitmap of the vertices whose parent an earlier
+    search may have left; `listed` takes the vertices that the host found, while they are few, for
+    another device; `found` and `source` are scratch, uint32 (threads, CHUNK_EDGES + 1).
+    """
+
+    indptr: Any
+    indices: Any
+    degree: Any
+    backward_indptr: Any
+    backward_indices: Any
+    first: Any
+    parent: Any
+    visited: Any
+    written: Any
+    listed: Any
+    queue: Any
+    offsets: Any
+    counter: Any
+    found: Any
+    source: Any
+    edge_bits: Any
+
+
+@njit(cache=True, nogil=True)
+def _run_chunk(control, arrays, chunk, me):
+    """Do one chunk of the published job; return what it adds to the job's sums."""
+    task, chunks = control[_TASK], control[JOB]
+    visited = arrays.visited[control[_VISITED]]
+    other = arrays.visited[1 - control[_VISITED]]
+    words = visited.size
+    if task == _TOP_DOWN:
+        begin = chunk * control[_SIZE]
+        top_down_chunk(
+            begin,
+            min(control[_EDGES], begin + control[_SIZE]),
+            arrays.queue[control[_QUEUE]],
+            arrays.offsets[control[_QUEUE]],
+            control[_COUNT],
+            arrays.indptr,
+            arrays.indices,
+            arrays.degree,
+            visited,
+            arrays.parent,
+            arrays.queue[1 - control[_QUEUE]],
+            arrays.offsets[1 - control[_QUEUE]],
+            arrays.edge_bits,
+            arrays.counter,
+            arrays.found[me],
+            arrays.source[me],
+        )
+    elif task == _BOTTOM_UP:
+        # Shares grow quadratically: after relabelling the first words are the hubs', whose lists
+        # are the longest.
+        return bottom_up_words(
+            np.int64(words * (chunk / chunks) ** 2),
+            np.int64(words * ((chunk + 1) / chunks) ** 2),
+            arrays.parent.size,
+            arrays.first,
+            arrays.backward_indptr,
+            arrays.backward_indices,
+            arrays.degree,
+            visited,
+            other,
+            arrays.parent,
+            arrays.found[me],
+        )
+    elif task == _CONVERT:
+        begin = chunk * control[_SIZE]
+        queue_words(
+            begin,
+            min(words, begin + control[_SIZE]),
+            visited,
+            other,
+            arrays.degree,
+            arrays.edge_bits,
+            arrays.counter,
+            arrays.queue[control[_QUEUE]],
+            arrays.offsets[control[_QUEUE]],
+        )
+    else:
+        begin = chunk * control[_SIZE]
+        end = min(words, begin + control[_SIZE])
+        forget_stale_parents(begin, end, visited, arrays.written, arrays.parent)
+    return 0, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def _take_part(control, arrays, me):
+    """Take chunks of the published job until none is left."""
+    done, found, edges, looked = 0, 0, 0, 0
+    while True:
+        chunk = take_chunk(control)
+        if chunk < 0:
+            break
+        more_found, more_edges, more_looked = _run_chunk(control, arrays, chunk, me)
+        found += more_found
+        edges += more_edges
+        looked += more_looked
+        done += 1
+    if looked:
+        fetch_add(control, _FOUND, found)
+        fetch_add(control, _FOUND_EDGES, edges)
+        fetch_add(control, _LOOKED, looked)
+    finish_chunks(control, done)
+
+
+@njit(cache=True, nogil=True)
+def help_search(control, arrays, me):
+    """Run by helper number `me` (1 and up) until the team is shut down."""
+    while wait_for_job(control):
+        _take_part(control, arrays, me)
+
+
+@njit(cache=True, nogil=True)
+def _share(control, arrays, state, task, size, chunks):
+    """Do a job together with the team."""
+    control[_TASK] = task
+    control[_VISITED] = np.int64(state[VISITED_INDEX])
+    control[_QUEUE] = np.int64(state[QUEUE_INDEX])
+    control[_COUNT] = np.int64(state[FRONTIER_VERTICES])
+    control[_EDGES] = np.int64(state[FRONTIER_EDGES])
+    control[_SIZE] = size
+    control[_FOUND] = control[_FOUND_EDGES] = control[_LOOKED] = 0
+    arrays.counter[0] = 0
+    publish(control, chunks)
+    _take_part(control, arrays, 0)
+    wait_for_chunks(control)
+
+
+@njit(inline="always")
+def _counted(arrays):
+    """Return vertices and edges of the packed counter."""
+    packed, bits = arrays.counter[0], np.uint64(arrays.edge_bits)
+    return np.int64(packed >> bits), np.int64(packed & ((np.uint64(1) << bits) - np.uint64(1)))
+
+
+@njit(cache=True, nogil=True)
+def _top_down(control, arrays, state):
+    """Run a top-down level; return the vertices and edges it found."""
+    edges = np.int64(state[FRONTIER_EDGES])
+    this = np.int64(state[QUEUE_INDEX])
+    if edges <= ALONE_EDGES:
+        return top_down_alone(
+            arrays.queue[this],
+            np.int64(state[FRONTIER_VERTICES]),
+            arrays.indptr,
+            arrays.indices,
+            arrays.visited[np.int64(state[VISITED_INDEX])],
+            arrays.parent,
+            arrays.queue[1 - this],
+            arrays.offsets[1 - this],
+            arrays.source[0],
+        )
+    threads = arrays.found.shape[0]
+    size = edges // (threads * _CHUNKS_PER_THREAD)
+    size = min(max(size, _MIN_CHUNK_EDGES), CHUNK_EDGES)
+    _share(control, arrays, state, _TOP_DOWN, size, (edges + size - 1) // size)
+    return _counted(arrays)
+
+
+@njit(cache=True, nogil=True)
+def _bottom_up(control, arrays, state):
+    """Run a bottom-up level; return vertices and edges found, and neighbours examined."""
+    words = arrays.visited[0].size
+    work = np.int64(state[UNVISITED_VERTICES]) // 32 + words // 16
+    most = arrays.found.shape[0] * 4 * _CHUNKS_PER_THREAD
+    chunks = max(min(work // _WORDS_PER_CHUNK, most), 1)
+    _share(control, arrays, state, _BOTTOM_UP, 0, chunks)
+    return control[_FOUND], control[_FOUND_EDGES], control[_LOOKED]
+
+
+@njit(cache=True, nogil=True)
+def convert(control, arrays, state):
+    """Turn the frontier that bottom-up left as a bitmap into a queue; return seconds."""
+    began = clock_seconds()
+    words = arrays.visited[0].size
+    size = 256 if state[FRONTIER_VERTICES] > 4096 else _SCAN_WORDS
+    _share(control, arrays, state, _CONVERT, size, max((words + size - 1) // size, 1))
+    state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = _counted(arrays)
+    state[FORM] = QUEUE
+    return clock_seconds() - began
+
+
+@njit(cache=True, nogil=True)
+def forget(control, arrays, state):
+    """Leave NO_VERTEX as parent wherever this search wrote none."""
+    words = arrays.visited[0].size
+    chunks = max((words + _SCAN_WORDS - 1) // _SCAN_WORDS, 1)
+    _share(control, arrays, state, _FORGET, _SCAN_WORDS, chunks)
+
+
+@njit(cache=True, nogil=True)
+def start(arrays, root, state):
+    """Make `root` the only visited vertex and the frontier."""
+    visited = arrays.visited[np.int64(state[VISITED_INDEX])]
+    this = np.int64(state[QUEUE_INDEX])
+    visited[:] = 0
+    visited[root >> 5] = np.uint32(1) << np.uint32(root & 31)
+    arrays.parent[root] = root
+    arrays.written[root >> 5] |= np.uint32(1) << np.uint32(root & 31)
+    arrays.queue[this][0] = root
+    arrays.offsets[this][0] = 0
+    state[KIND] = HOST
+    if state[LISTED] >= 0:
+        arrays.listed[0] = root
+        state[LISTED] = 1
+
+
+@njit(cache=True, nogil=True)
+def _list_found(arrays, state, top_down, found):
+    """Add what a level found to the host's list, or give the list up."""
+    if found == 0 or state[LISTED] < 0:
+        return
+    count = np.int64(state[LISTED])
+    if top_down and count + found <= arrays.listed.size:
+        queue = arrays.queue[np.int64(state[QUEUE_INDEX])]
+        arrays.listed[count : count + found] = queue[:found]
+        state[LISTED] = count + found
+    else:
+        state[LISTED] = -1
+
+
+@njit(cache=True, nogil=True)
+def _run_level(control, arrays, state, top_down, record):
+    """Run the chosen level and move the state on to the next."""
+    looked = -1
+    if top_down:
+        found, edges = _top_down(control, arrays, state)
+        state[QUEUE_INDEX] = 1 - state[QUEUE_INDEX]
+        state[FORM] = QUEUE
+    else:
+        found, edges, looked = _bottom_up(control, arrays, state)
+        state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
+        state[FORM] = BITMAP
+    _list_found(arrays, state, top_down, found)
+    record[FOUND_VERTICES] = found
+    record[EXAMINED] = looked
+    state[PREVIOUS_EDGES] = state[FRONTIER_EDGES]
+    state[FRONTIER_VERTICES] = found
+    state[FRONTIER_EDGES] = edges
+    state[UNVISITED_VERTICES] -= found
+    state[UNVISITED_EDGES] -= edges
+    state[LEVEL] += 1
+    state[CHOSEN] = -1
+
+
+@njit(cache=True, nogil=True)
+def run_levels(control, arrays, policy, interval, root, alone, state, records, limit):
+    """Run a search on the host as long as the policy keeps it there.
+
+    Parameters
+    ----------
+    control : int64 (SEARCH_CONTROL_WORDS,)
+    arrays : HostArrays
+    policy : Policy
+    interval : int
+        Levels between two choices.
+    root : int
+        Where the search starts, if it has not yet and may start here: if it is `alone`.
+    alone : bool
+        Whether no other device takes part, so that starting and ending need no Python.
+    state : float64 (STATE_SIZE,)
+        Moved on.
+    records : float64 (rows, record_width)
+        One row per level.
+    limit : int
+        Levels after which to return, at most `rows`.
+
+    Returns
+    -------
+    int
+        ENDED: no frontier, nothing unvisited, or the limit is reached. LEAVES: the row of the
+        coming level has the strategy chosen, `state[CHOSEN]` too; it needs another device, or
+        the search must be brought here first.
+    """
+    num_vertices, num_edges = arrays.degree.size, arrays.indices.size
+    candidates = policy.kinds.size
+    now = clock_seconds()
+    while state[FRONTIER_EDGES] > 0 and state[UNVISITED_VERTICES] > 0 and state[LEVEL] < limit:
+        level = int(state[LEVEL])
+        record = records[level]
+        if state[CHOSEN] < 0:
+            began = now
+            record[:RECORD_STATE] = state[:RECORD_STATE]
+            record[PREDICTED:] = np.nan
+            if level % interval == 0:
+                chosen = choose(
+                    policy,
+                    num_vertices,
+                    num_edges,
+                    state,
+                    record[PREDICTED : PREDICTED + candidates],
+                    record[PREDICTED + candidates :],
+                )
+            else:
+                chosen = int(records[level - 1, STRATEGY])
+            record[STRATEGY] = state[CHOSEN] = chosen
+            record[TRANSFER_SECONDS] = 0.0
+            now = clock_seconds()
+            record[SELECT_SECONDS] = now - began
+        chosen = int(state[CHOSEN])
+        if policy.kinds[chosen] != HOST or (state[KIND] != HOST and not alone):
+            return LEAVES
+        ready = now
+        if state[KIND] == NOWHERE:
+            start(arrays, root, state)
+            ready = clock_seconds()
+        elif policy.top_down[chosen] and state[FORM] == BITMAP:
+            convert(control, arrays, state)
+            ready = clock_seconds()
+        record[TRANSFER_SECONDS] += ready - now
+        _run_level(control, arrays, state, policy.top_down[chosen], record)
+        now = clock_seconds()
+        record[SECONDS] = now - ready
+    if alone:
+        if state[KIND] == NOWHERE:
+            start(arrays, root, state)
+        forget(control, arrays, state)
+    return ENDED

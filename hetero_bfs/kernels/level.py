@@ -1,0 +1,50 @@
+"""What is known of a search between two levels, and the record of a level, as arrays.
+
+Both are float64, so that compiled code and Python share them; counts stay exact up to 2**53.
+
+The state of a search (`STATE_SIZE` items) says where the frontier is and how much is left.
+`KIND` and `FORM` are numbers: device kinds 0 for the host, 1 for the OpenCL device, -1 before the
+first level; forms 0 for a queue, 1 for a bitmap (bfs.py has their encoding).
+
+A record is one row per level: the state before it, what was chosen and measured, then the
+predicted seconds of each candidate, then the seconds that decided (the rest of the search
+included).
+"""
+
+(
+    FRONTIER_VERTICES,
+    FRONTIER_EDGES,
+    UNVISITED_VERTICES,
+    UNVISITED_EDGES,
+    PREVIOUS_EDGES,  # the frontier's edges one level earlier
+    KIND,
+    FORM,
+    LEVEL,
+    VISITED_INDEX,  # which of two bitmaps has all visited vertices
+    QUEUE_INDEX,  # which of two queues has the frontier
+    CHOSEN,  # candidate chosen for the coming level, -1 if none is yet
+    LISTED,  # vertices in the list of all that the host found, -1 if that is given up
+) = range(12)
+STATE_SIZE = 12
+
+HOST, DEVICE, NOWHERE = 0, 1, -1
+QUEUE, BITMAP = 0, 1
+
+RECORD_STATE = LEVEL + 1
+"""Columns of a record that are the state's first items; FRONTIER_VERTICES to LEVEL."""
+
+(
+    STRATEGY,
+    SECONDS,
+    TRANSFER_SECONDS,
+    SELECT_SECONDS,
+    FOUND_VERTICES,
+    EXAMINED,  # neighbours that bottom-up looked at, -1 where nobody counts them
+) = range(RECORD_STATE, RECORD_STATE + 6)
+PREDICTED = EXAMINED + 1
+"""First column of the predictions; the totals follow them."""
+
+
+def record_width(candidates: int) -> int:
+    """Return the columns of a record for so many candidates."""
+    return PREDICTED + 2 * candidates
