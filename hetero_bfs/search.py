@@ -224,6 +224,7 @@ class Search:
             accelerator.receive(frontier, with_queue)
         else:
             accelerator.send(frontier, with_queue)
+            self.platform.host.note_foreign_queue(frontier)
         frontier.kind = kind
         self._used.add(kind)
 

@@ -113,6 +113,14 @@ class CPUSearcher:
 
         return float(convert(self._control, self._arrays, frontier.state))
 
+    def note_foreign_queue(self, frontier: Frontier) -> None:
+        """Note that the queue was written by another device, in one piece."""
+        from hetero_bfs.kernels.bfs import set_one_segment
+
+        set_one_segment(
+            self._arrays.segments[frontier.queue_index], frontier.vertices, frontier.edges
+        )
+
     def forget_stale_parents(self, frontier: Frontier) -> None:
         """Leave `NO_VERTEX` as parent of all vertices that are not visited."""
         from hetero_bfs.kernels.host_search import forget
@@ -128,13 +136,14 @@ class CPUSearcher:
         from hetero_bfs.kernels.host_search import HostArrays
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
+        indptr = _narrow(forward.indptr)
         # An item more than a chunk, and whole cache lines, so that threads do not share one.
         scratch = (self.threads, CHUNK_EDGES + 64)
         return HostArrays(
-            forward.indptr,
+            indptr,
             forward.indices,
             self.graph.degree,
-            backward.indptr,
+            indptr if backward is forward else _narrow(backward.indptr),
             backward.indices,
             self.graph.first,
             self.parent,
@@ -143,18 +152,19 @@ class CPUSearcher:
             self.listed,
             tuple(self.queue),
             tuple(self.offsets),
+            tuple(np.zeros((4, self.threads + 1), np.int64) for _ in range(2)),
             np.zeros(1, np.uint64),
             np.zeros(scratch, np.uint32),
-            np.zeros(scratch, np.uint32),
+            np.zeros((self.threads, 8), np.int64),
             self.edge_bits,
         )
 
     def _start_team(self) -> npt.NDArray[np.int64]:
         """Start the helpers; they end with this object, or with the program."""
-        from hetero_bfs.kernels.host_search import SEARCH_CONTROL_WORDS, help_search
-        from hetero_bfs.kernels.team import SHUTDOWN, initialise
+        from hetero_bfs.kernels.host_search import help_search
+        from hetero_bfs.kernels.team import SHUTDOWN, control_words, initialise
 
-        control = aligned_empty(SEARCH_CONTROL_WORDS, np.int64)
+        control = aligned_empty(control_words(self.threads), np.int64)
         control[:] = 0
         initialise(control)
         if self.graph.graph.num_stored_edges < _TEAM_EDGES:
@@ -170,6 +180,11 @@ class CPUSearcher:
             helper.start()
         weakref.finalize(self, _stop_team, control, helpers)
         return control
+
+
+def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:
+    """Return the offsets in 32 bits if they fit."""
+    return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
 
 
 def _stop_team(control: npt.NDArray[np.int64], helpers: list[threading.Thread]) -> None:

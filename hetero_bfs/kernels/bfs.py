@@ -13,14 +13,16 @@ State, the same on every device (n vertices searched, m stored edges):
     offsets       int64 (n,)        edges of the frontier before each queue entry; with the
                                     frontier's edge total this cuts a level into equal shares of
                                     edges, hubs included, by binary search
+    segments      int64 (4, any)    on the CPU a queue may lie in several pieces, as threads left
+                                    them, so that each goes on with its own: see `SEGMENT_START`;
+                                    offsets then count from the start of their segment
     counter       uint64 (1,)       vertices << edge_bits | edges of what was found: one atomic
                                     addition reserves a queue slot and its edge offset together
 
 Bottom-up needs no frontier: an unvisited vertex's visited neighbour is always in the frontier.
 
-The loops are split so that none waits for memory or guesses branches needlessly: candidates are
-gathered without branches, then claimed, then their parents written; lists that will be read are
-prefetched.
+`indptr` is uint32 where the edges allow it, which halves what a search of long paths reads. Lists
+that will be read are prefetched a few queue entries ahead.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import (
     atomic_add,
     atomic_or,
@@ -35,15 +38,21 @@ from hetero_bfs.kernels.intrinsics import (
     prefetch,
     trailing_zeros,
 )
+from hetero_bfs.kernels.vector import settle_word, visited_among_eight
 
 CHUNK_EDGES = 4096
 """Most edges in a chunk of top-down; a thread's scratch arrays hold one more item."""
+
+SEGMENT_START, SEGMENT_VERTICES, SEGMENT_EDGES, SEGMENT_COUNT = range(4)
+"""Rows of `segments`: where each segment begins in the queue; vertices and edges of the frontier
+before it, and one entry more with the totals; the number of segments as first entry."""
 
 BLOCK_WORDS = CHUNK_EDGES // 32
 """Bitmap words that bottom-up works through at a time."""
 
 _AHEAD = 8  # queue entries between prefetching a list and reading it
-_DENSE = 10  # unvisited vertices of a word from which all 32 are tested without branches
+_DENSE = 5  # unvisited vertices of a word from which all 32 are tested at once
+_LANES = np.uint64(8)
 _ONE = np.uint32(1)
 _WORD_MASK = np.uint32(31)
 _WORD_SHIFT = np.uint32(5)
@@ -68,68 +77,177 @@ def _first_entry(offsets, count, edge):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def top_down_alone(
-    queue, count, indptr, indices, visited, parent, next_queue, next_offsets, source
+    queue, segments, indptr, indices, visited, parent, next_queue, next_offsets, next_segments
 ):
-    """Expand a small frontier by one thread, without atomics; return vertices and edges found.
-
-    `source` is uint32 scratch for as many vertices as the frontier has edges, and one more.
-    """
+    """Expand a small frontier by one thread, without atomics; return vertices and edges found."""
     found = 0
-    for i in range(count):
-        if i + _AHEAD < count:
-            prefetch(indices, indptr[queue[i + _AHEAD]])
-        u = queue[i]
-        for k in range(indptr[u], indptr[u + 1]):
-            v = indices[k]
-            word = v >> _WORD_SHIFT
-            seen = visited[word]
-            next_queue[found] = v
-            source[found] = u
-            found += np.int64(_ONE - ((seen >> (v & _WORD_MASK)) & _ONE))
-            visited[word] = seen | (_ONE << (v & _WORD_MASK))
-    kept, edges = 0, np.int64(0)
-    for i in range(found):
-        v = next_queue[i]
-        parent[v] = source[i]
-        degree = indptr[v + 1] - indptr[v]
-        next_queue[kept] = v
-        next_offsets[kept] = edges
-        kept += np.int64(degree > 0)
-        edges += degree
+    for s in range(segments[SEGMENT_COUNT, 0]):
+        begin = segments[SEGMENT_START, s]
+        end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
+        for i in range(begin, end):
+            if i + _AHEAD < end:
+                prefetch(indices, np.uint64(indptr[queue[i + _AHEAD]]))
+            u = queue[i]
+            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                v = indices[k]
+                word = v >> _WORD_SHIFT
+                bit = _ONE << (v & _WORD_MASK)
+                seen = visited[word]
+                if not seen & bit:
+                    visited[word] = seen | bit
+                    parent[v] = u
+                    next_queue[found] = v
+                    found += 1
+                    prefetch(indptr, v)
+    kept, edges = _add_offsets(0, found, indptr, next_queue, next_offsets)
+    set_one_segment(next_segments, kept, edges)
     return kept, edges
 
 
-@njit(cache=True, nogil=True)
-def _gather_candidates(begin, end, queue, offsets, count, indptr, indices, visited, found, source):
-    """List the unvisited ends of the frontier's edges [begin, end), duplicates included."""
-    taken = 0
+@kernel
+def _add_offsets(begin, found, indptr, queue, offsets):
+    """Fill the offsets of `found` queue entries from `begin` on; drop those without edges."""
+    kept, edges = begin, np.int64(0)
+    for i in range(begin, begin + found):
+        v = queue[i]
+        degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+        queue[kept] = v
+        offsets[kept] = edges
+        kept += np.int64(degree > 0)
+        edges += degree
+    return kept - begin, edges
+
+
+@kernel
+def set_one_segment(segments, vertices, edges):
+    """Note that a queue lies in one piece, from its start on."""
+    segments[SEGMENT_COUNT, 0] = 1
+    segments[SEGMENT_START, 0] = 0
+    segments[SEGMENT_VERTICES, 0] = segments[SEGMENT_EDGES, 0] = 0
+    segments[SEGMENT_VERTICES, 1] = vertices
+    segments[SEGMENT_EDGES, 1] = edges
+
+
+@kernel
+def _claim_in_segment(
+    begin, end, queue, offsets, count, indptr, indices, visited, parent, found, taken
+):
+    """Claim the unvisited ends of edges [begin, end) of one segment; list them in `found`."""
     entry = _first_entry(offsets, count, begin)
     edge = begin
     while edge < end:
         if entry + _AHEAD < count:
-            prefetch(indices, indptr[queue[entry + _AHEAD]])
+            prefetch(indices, np.uint64(indptr[queue[entry + _AHEAD]]))
         u = queue[entry]
-        start = indptr[u] + (edge - offsets[entry])
-        stop = min(indptr[u + 1], start + (end - edge))
-        for k in range(start, stop):
+        start = np.int64(indptr[u]) + (edge - offsets[entry])
+        stop = min(np.int64(indptr[u + 1]), start + (end - edge))
+        for k in range(np.uint64(start), np.uint64(stop)):
             v = indices[k]
+            bit = _ONE << (v & _WORD_MASK)
+            if visited[v >> _WORD_SHIFT] & bit:
+                continue
+            if atomic_or(visited, v >> _WORD_SHIFT, bit) & bit:
+                continue
+            parent[v] = u
             found[taken] = v
-            source[taken] = u
-            taken += np.int64(_ONE - _is_visited(visited, v))
+            taken += 1
+            prefetch(indptr, v)
         edge += stop - start
         entry += 1
     return taken
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def _claim(begin, end, queue, offsets, segments, indptr, indices, visited, parent, found):
+    """Claim the unvisited ends of the frontier's edges [begin, end); list them in `found`."""
+    taken = 0
+    for s in range(segments[SEGMENT_COUNT, 0]):
+        before = segments[SEGMENT_EDGES, s]
+        low = max(begin, before)
+        high = min(end, segments[SEGMENT_EDGES, s + 1])
+        if low < high:
+            start = segments[SEGMENT_START, s]
+            count = segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
+            taken = _claim_in_segment(
+                low - before,
+                high - before,
+                queue[start : start + count],
+                offsets[start : start + count],
+                count,
+                indptr,
+                indices,
+                visited,
+                parent,
+                found,
+                taken,
+            )
+    return taken
+
+
+@kernel
+def top_down_part(
+    part,
+    begin,
+    end,
+    queue,
+    offsets,
+    segments,
+    indptr,
+    indices,
+    visited,
+    parent,
+    slot,
+    next_queue,
+    next_offsets,
+    sizes,
+):
+    """Expand edges [begin, end) of the frontier, beside other threads, into a segment of its own.
+
+    The segment begins at `slot` of the next queue; its vertices and edges go to sizes[part],
+    int64 (parts, 8).
+    """
+    found = next_queue[slot : slot + (end - begin)]
+    taken = _claim(begin, end, queue, offsets, segments, indptr, indices, visited, parent, found)
+    kept, edges = _add_offsets(slot, taken, indptr, next_queue, next_offsets)
+    sizes[part, 0], sizes[part, 1], sizes[part, 2] = slot, kept, edges
+
+
+@kernel
+def join_parts(parts, sizes, segments):
+    """Make segments of what `parts` calls of `top_down_part` left; return vertices and edges."""
+    vertices, edges = np.int64(0), np.int64(0)
+    segments[SEGMENT_COUNT, 0] = parts
+    for s in range(parts):
+        segments[SEGMENT_START, s] = sizes[s, 0]
+        segments[SEGMENT_VERTICES, s], segments[SEGMENT_EDGES, s] = vertices, edges
+        vertices += sizes[s, 1]
+        edges += sizes[s, 2]
+    segments[SEGMENT_VERTICES, parts], segments[SEGMENT_EDGES, parts] = vertices, edges
+    return vertices, edges
+
+
+@kernel
+def join_segments(segments, queue, offsets):
+    """Move the segments of a queue together, as other devices want it."""
+    for s in range(1, segments[SEGMENT_COUNT, 0]):
+        source, before = segments[SEGMENT_START, s], segments[SEGMENT_EDGES, s]
+        place = segments[SEGMENT_VERTICES, s]
+        for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
+            queue[place + i] = queue[source + i]
+            offsets[place + i] = offsets[source + i] + before
+    count = segments[SEGMENT_COUNT, 0]
+    set_one_segment(segments, segments[SEGMENT_VERTICES, count], segments[SEGMENT_EDGES, count])
+
+
+@kernel
 def top_down_chunk(
     begin,
     end,
     queue,
     offsets,
-    count,
+    segments,
     indptr,
     indices,
     degree,
@@ -140,30 +258,17 @@ def top_down_chunk(
     edge_bits,
     counter,
     found,
-    source,
 ):
     """Expand edges [begin, end) of the frontier, beside other threads.
 
-    `found` and `source` are this thread's scratch, uint32 (CHUNK_EDGES + 1,). What was found is
-    queued, and counted in `counter`.
+    `found` is this thread's scratch, uint32 (CHUNK_EDGES + 1,). What was found is queued, and
+    counted in `counter`.
     """
-    candidates = _gather_candidates(
-        begin, end, queue, offsets, count, indptr, indices, visited, found, source
-    )
-    claimed = 0
-    for i in range(candidates):
-        v = found[i]
-        bit = _ONE << (v & _WORD_MASK)
-        before = atomic_or(visited, v >> _WORD_SHIFT, bit)
-        found[claimed] = v
-        source[claimed] = source[i]
-        claimed += np.int64((before & bit) == 0)
+    taken = _claim(begin, end, queue, offsets, segments, indptr, indices, visited, parent, found)
     kept, edges = 0, np.uint64(0)
-    for i in range(claimed):
+    for i in range(taken):
         v = found[i]
-        parent[v] = source[i]
         found[kept] = v
-        source[kept] = degree[v]
         kept += np.int64(degree[v] > 0)
         edges += np.uint64(degree[v])
     if kept == 0:
@@ -172,34 +277,21 @@ def top_down_chunk(
     slot = np.int64(base >> np.uint64(edge_bits))
     offset = np.int64(base & ((np.uint64(1) << np.uint64(edge_bits)) - np.uint64(1)))
     for i in range(kept):
-        next_queue[slot + i] = found[i]
+        v = found[i]
+        next_queue[slot + i] = v
         next_offsets[slot + i] = offset
-        offset += source[i]
+        offset += degree[v]
 
 
 @njit(inline="always")
-def _settle_dense(base, pending, first, degree, visited, parent):
-    """Test the first neighbours of all 32 vertices of a word; return what was found, its edges."""
-    fresh = np.uint32(0)
-    edges = np.int64(0)
-    for i in range(32):
-        u = first[base + i]
-        hit = (_is_visited(visited, u) & (pending >> np.uint32(i))) & _ONE
-        fresh |= hit << np.uint32(i)
-        parent[base + i] = u if hit else parent[base + i]
-        edges += np.int64(degree[base + i] if hit else np.uint32(0))
-    return fresh, edges
-
-
-@njit(inline="always")
-def _settle_sparse(base, pending, first, degree, visited, parent):
-    """Test the first neighbours of a word's unvisited vertices."""
+def _settle_sparse(word, pending, first, degree, visited, parent):
+    """Do what `settle_word` does, vertex by vertex, for words with few unvisited vertices."""
     fresh = np.uint32(0)
     edges = np.int64(0)
     while pending:
         position = trailing_zeros(pending)
         pending &= pending - _ONE
-        v = base + np.int64(position)
+        v = (np.uint32(word) << _WORD_SHIFT) | position
         u = first[v]
         if _is_visited(visited, u):
             parent[v] = u
@@ -208,56 +300,72 @@ def _settle_sparse(base, pending, first, degree, visited, parent):
     return fresh, edges
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _settle_by_first(low, high, n, first, degree, visited, next_visited, parent, late):
     """Settle words [low, high) by first neighbours; list whom that does not settle in `late`."""
-    count, edges, pending_count, left = 0, np.int64(0), 0, 0
-    for word in range(low, high):
+    count, edges, looked, left = 0, np.int64(0), 0, 0
+    for word in range(np.uint64(low), np.uint64(high)):
         seen = visited[word]
-        base = np.int64(word) * 32
-        pending = ~seen & _FULL
-        if base + 32 > n:
-            pending &= (_ONE << np.uint32(n - base)) - _ONE
+        remain = n - np.int64(word) * 32
+        exist = _FULL if remain >= 32 else np.uint32((_ONE << np.uint32(remain)) - _ONE)
+        pending = np.uint32(~seen & exist)
+        if pending == 0:
+            next_visited[word] = seen
+            continue
         number = np.int64(population_count(pending))
-        if number >= _DENSE and base + 32 <= n:
-            fresh, more = _settle_dense(base, pending, first, degree, visited, parent)
+        if number >= _DENSE and remain >= 32:
+            fresh, more = settle_word(word, pending, first, degree, visited, parent)
         else:
-            fresh, more = _settle_sparse(base, pending, first, degree, visited, parent)
+            fresh, more = _settle_sparse(word, pending, first, degree, visited, parent)
         next_visited[word] = seen | fresh
-        pending_count += number
+        looked += number
         count += np.int64(population_count(fresh))
         edges += more
         rest = pending & ~fresh
         while rest:
-            late[left] = base + np.int64(trailing_zeros(rest))
+            late[left] = (np.uint32(word) << _WORD_SHIFT) | trailing_zeros(rest)
             rest &= rest - _ONE
             left += 1
-    return count, edges, pending_count, left
+    return count, edges, looked, left
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
+def _find_in_list(begin, end, indices, visited):
+    """Return the position of the first visited neighbour in [begin, end), `end` if none is."""
+    k = begin
+    while k + _LANES <= end:
+        hits = visited_among_eight(indices, k, visited)
+        if hits:
+            return k + np.uint64(trailing_zeros(hits))
+        k += _LANES
+    while k < end and not _is_visited(visited, indices[k]):
+        k += np.uint64(1)
+    return k
+
+
+@kernel
 def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited, parent):
     """Look through the whole lists of the vertices in `late`, their first neighbours excepted."""
-    count, edges, examined = 0, np.int64(0), 0
+    count, edges, looked = 0, np.int64(0), np.uint64(0)
     for i in range(left):
         if i + _AHEAD < left:
-            prefetch(indices, indptr[late[i + _AHEAD]] + 1)
+            prefetch(indices, np.uint64(indptr[late[i + _AHEAD]]) + np.uint64(1))
         v = late[i]
-        k, end = indptr[v] + 1, indptr[v + 1]
-        begin = k
-        while k < end and not _is_visited(visited, indices[k]):
-            k += 1
+        begin, end = np.uint64(indptr[v]) + np.uint64(1), np.uint64(indptr[v + 1])
+        if begin >= end:
+            continue
+        k = _find_in_list(begin, end, indices, visited)
+        looked += k - begin
         if k < end:
+            looked += np.uint64(1)
             parent[v] = indices[k]
             next_visited[v >> _WORD_SHIFT] |= _ONE << (v & _WORD_MASK)
             count += 1
             edges += np.int64(degree[v])
-            k += 1
-        examined += k - begin if k > begin else 0
-    return count, edges, examined
+    return count, edges, np.int64(looked)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bottom_up_words(
     low, high, n, first, indptr, indices, degree, visited, next_visited, parent, late
 ):

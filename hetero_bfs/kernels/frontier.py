@@ -6,15 +6,15 @@ See bfs.py for the encoding of the state.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import atomic_add, trailing_zeros
 
 NO_VERTEX = np.uint32(0xFFFFFFFF)
 _ONE = np.uint32(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def queue_words(low, high, visited, old, degree, edge_bits, counter, queue, offsets):
     """Queue the vertices in words [low, high) of `visited` that are not in `old`."""
     count = np.uint64(0)
@@ -44,7 +44,7 @@ def queue_words(low, high, visited, old, degree, edge_bits, counter, queue, offs
                 offset += degree[v]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def forget_stale_parents(low, high, visited, written, parent):
     """Set the parents of unvisited vertices in words [low, high) to NO_VERTEX.
 

@@ -13,9 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from hetero_bfs.kernels.bfs import CHUNK_EDGES, bottom_up_words, top_down_alone, top_down_chunk
+from hetero_bfs.kernels.bfs import (
+    CHUNK_EDGES,
+    SEGMENT_COUNT,
+    bottom_up_words,
+    join_parts,
+    join_segments,
+    set_one_segment,
+    top_down_alone,
+    top_down_chunk,
+    top_down_part,
+)
+from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.frontier import forget_stale_parents, queue_words
-from hetero_bfs.kernels.intrinsics import clock_seconds, fetch_add
+from hetero_bfs.kernels.intrinsics import atomic_add, clock_seconds
 from hetero_bfs.kernels.level import (
     BITMAP,
     CHOSEN,
@@ -44,30 +55,28 @@ from hetero_bfs.kernels.level import (
 )
 from hetero_bfs.kernels.policy import choose
 from hetero_bfs.kernels.team import (
-    CONTROL_WORDS,
     JOB,
-    finish_chunks,
-    publish,
+    SUMS,
+    close_job,
+    enter_job,
+    leave_job,
+    open_job,
     take_chunk,
-    wait_for_chunks,
-    wait_for_job,
 )
 
-ALONE_EDGES = 2048
-"""Most edges of a frontier that the leader expands by itself."""
+PART_EDGES = 256
+"""Fewest edges of a frontier for which another thread is worth its while."""
 
-_MIN_CHUNK_EDGES = 512
 _CHUNKS_PER_THREAD = 8
-_WORDS_PER_CHUNK = 64
+_MIN_CHUNK_WORDS = 32
 _SCAN_WORDS = 4096  # bitmap words per chunk where most of them need no work
 
 # Words of a job, after its number of chunks (team.py).
-_TASK, _VISITED, _QUEUE, _COUNT, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
-_TOP_DOWN, _BOTTOM_UP, _CONVERT, _FORGET = range(4)
+_TASK, _VISITED, _QUEUE, _EDGES, _SIZE = range(JOB + 1, JOB + 6)
+_TOP_DOWN, _TOP_DOWN_PARTS, _BOTTOM_UP, _CONVERT, _FORGET = range(5)
 
-# What a job's chunks add up to, behind the team's own words.
-_FOUND, _FOUND_EDGES, _LOOKED = range(CONTROL_WORDS, CONTROL_WORDS + 3)
-SEARCH_CONTROL_WORDS = CONTROL_WORDS + 8
+# What a job's chunks add up to.
+_FOUND, _FOUND_EDGES, _LOOKED = range(SUMS, SUMS + 3)
 
 ENDED, LEAVES = 0, 1
 """What `run_levels` returns: the search ended (or the limit), or Python has the next move."""
@@ -76,10 +85,11 @@ ENDED, LEAVES = 0, 1
 class HostArrays(NamedTuple):
     """A graph and the state of its search; kernels/bfs.py has the encoding.
 
-    `backward_indptr`, `backward_indices` and `first` belong to the transposed graph, `visited`,
-    `queue` and `offsets` are pairs. `written` is a bitmap of the vertices whose parent an earlier
-    search may have left; `listed` takes the vertices that the host found, while they are few, for
-    another device; `found` and `source` are scratch, uint32 (threads, CHUNK_EDGES + 1).
+    `backward_indptr`, `backward_indices` and `first` belong to the transposed graph; `visited`,
+    `queue`, `offsets` and `segments` are pairs. `written` is a bitmap of the vertices whose parent
+    an earlier search may have left; `listed` takes the vertices that the host found, while they
+    are few, for another device; `found`, uint32 (threads, CHUNK_EDGES + 1), and `sizes`, int64
+    (threads, 8), are scratch.
     """
 
     indptr: Any
@@ -94,13 +104,14 @@ class HostArrays(NamedTuple):
     listed: Any
     queue: Any
     offsets: Any
+    segments: Any
     counter: Any
     found: Any
-    source: Any
+    sizes: Any
     edge_bits: Any
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _run_chunk(control, arrays, chunk, me):
     """Do one chunk of the published job; return what it adds to the job's sums."""
     task, chunks = control[_TASK], control[JOB]
@@ -114,7 +125,7 @@ def _run_chunk(control, arrays, chunk, me):
             min(control[_EDGES], begin + control[_SIZE]),
             arrays.queue[control[_QUEUE]],
             arrays.offsets[control[_QUEUE]],
-            control[_COUNT],
+            arrays.segments[control[_QUEUE]],
             arrays.indptr,
             arrays.indices,
             arrays.degree,
@@ -125,7 +136,24 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.edge_bits,
             arrays.counter,
             arrays.found[me],
-            arrays.source[me],
+        )
+    elif task == _TOP_DOWN_PARTS:
+        begin = chunk * control[_SIZE]
+        top_down_part(
+            chunk,
+            begin,
+            min(control[_EDGES], begin + control[_SIZE]),
+            arrays.queue[control[_QUEUE]],
+            arrays.offsets[control[_QUEUE]],
+            arrays.segments[control[_QUEUE]],
+            arrays.indptr,
+            arrays.indices,
+            visited,
+            arrays.parent,
+            begin,
+            arrays.queue[1 - control[_QUEUE]],
+            arrays.offsets[1 - control[_QUEUE]],
+            arrays.sizes,
         )
     elif task == _BOTTOM_UP:
         # Shares grow quadratically: after relabelling the first words are the hubs', whose lists
@@ -163,47 +191,49 @@ def _run_chunk(control, arrays, chunk, me):
     return 0, 0, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take_part(control, arrays, me):
-    """Take chunks of the published job until none is left."""
-    done, found, edges, looked = 0, 0, 0, 0
+    """Take chunks of the open job until none is left."""
+    found, edges, looked = 0, 0, 0
     while True:
-        chunk = take_chunk(control)
+        chunk = take_chunk(control, me, arrays.found.shape[0])
         if chunk < 0:
             break
         more_found, more_edges, more_looked = _run_chunk(control, arrays, chunk, me)
         found += more_found
         edges += more_edges
         looked += more_looked
-        done += 1
     if looked:
-        fetch_add(control, _FOUND, found)
-        fetch_add(control, _FOUND_EDGES, edges)
-        fetch_add(control, _LOOKED, looked)
-    finish_chunks(control, done)
+        atomic_add(control, _FOUND, found)
+        atomic_add(control, _FOUND_EDGES, edges)
+        atomic_add(control, _LOOKED, looked)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def help_search(control, arrays, me):
     """Run by helper number `me` (1 and up) until the team is shut down."""
-    while wait_for_job(control):
+    last = np.int64(-2)
+    while True:
+        last = enter_job(control, me, last)
+        if last < 0:
+            return
         _take_part(control, arrays, me)
+        leave_job(control)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _share(control, arrays, state, task, size, chunks):
     """Do a job together with the team."""
     control[_TASK] = task
     control[_VISITED] = np.int64(state[VISITED_INDEX])
     control[_QUEUE] = np.int64(state[QUEUE_INDEX])
-    control[_COUNT] = np.int64(state[FRONTIER_VERTICES])
     control[_EDGES] = np.int64(state[FRONTIER_EDGES])
     control[_SIZE] = size
     control[_FOUND] = control[_FOUND_EDGES] = control[_LOOKED] = 0
     arrays.counter[0] = 0
-    publish(control, chunks)
+    open_job(control, chunks, arrays.found.shape[0])
     _take_part(control, arrays, 0)
-    wait_for_chunks(control)
+    close_job(control)
 
 
 @njit(inline="always")
@@ -213,54 +243,62 @@ def _counted(arrays):
     return np.int64(packed >> bits), np.int64(packed & ((np.uint64(1) << bits) - np.uint64(1)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _top_down(control, arrays, state):
     """Run a top-down level; return the vertices and edges it found."""
     edges = np.int64(state[FRONTIER_EDGES])
     this = np.int64(state[QUEUE_INDEX])
-    if edges <= ALONE_EDGES:
+    threads = arrays.found.shape[0]
+    parts = min(edges // PART_EDGES, threads)
+    if parts < 2:
         return top_down_alone(
             arrays.queue[this],
-            np.int64(state[FRONTIER_VERTICES]),
+            arrays.segments[this],
             arrays.indptr,
             arrays.indices,
             arrays.visited[np.int64(state[VISITED_INDEX])],
             arrays.parent,
             arrays.queue[1 - this],
             arrays.offsets[1 - this],
-            arrays.source[0],
+            arrays.segments[1 - this],
         )
-    threads = arrays.found.shape[0]
-    size = edges // (threads * _CHUNKS_PER_THREAD)
-    size = min(max(size, _MIN_CHUNK_EDGES), CHUNK_EDGES)
+    if edges <= min(threads * CHUNK_EDGES, arrays.parent.size):
+        size = (edges + parts - 1) // parts
+        parts = (edges + size - 1) // size
+        _share(control, arrays, state, _TOP_DOWN_PARTS, size, parts)
+        return join_parts(parts, arrays.sizes, arrays.segments[1 - this])
+    size = min(edges // (threads * _CHUNKS_PER_THREAD) + 1, CHUNK_EDGES)
     _share(control, arrays, state, _TOP_DOWN, size, (edges + size - 1) // size)
-    return _counted(arrays)
+    vertices, edges = _counted(arrays)
+    set_one_segment(arrays.segments[1 - this], vertices, edges)
+    return vertices, edges
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bottom_up(control, arrays, state):
     """Run a bottom-up level; return vertices and edges found, and neighbours examined."""
     words = arrays.visited[0].size
-    work = np.int64(state[UNVISITED_VERTICES]) // 32 + words // 16
-    most = arrays.found.shape[0] * 4 * _CHUNKS_PER_THREAD
-    chunks = max(min(work // _WORDS_PER_CHUNK, most), 1)
-    _share(control, arrays, state, _BOTTOM_UP, 0, chunks)
+    # The same cut at every level, so that each thread meets the same vertices again.
+    chunks = min(words // _MIN_CHUNK_WORDS, arrays.found.shape[0] * _CHUNKS_PER_THREAD)
+    _share(control, arrays, state, _BOTTOM_UP, 0, max(chunks, 1))
     return control[_FOUND], control[_FOUND_EDGES], control[_LOOKED]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def convert(control, arrays, state):
     """Turn the frontier that bottom-up left as a bitmap into a queue; return seconds."""
     began = clock_seconds()
     words = arrays.visited[0].size
     size = 256 if state[FRONTIER_VERTICES] > 4096 else _SCAN_WORDS
     _share(control, arrays, state, _CONVERT, size, max((words + size - 1) // size, 1))
-    state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = _counted(arrays)
+    vertices, edges = _counted(arrays)
+    set_one_segment(arrays.segments[np.int64(state[QUEUE_INDEX])], vertices, edges)
+    state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = vertices, edges
     state[FORM] = QUEUE
     return clock_seconds() - began
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def forget(control, arrays, state):
     """Leave NO_VERTEX as parent wherever this search wrote none."""
     words = arrays.visited[0].size
@@ -268,7 +306,7 @@ def forget(control, arrays, state):
     _share(control, arrays, state, _FORGET, _SCAN_WORDS, chunks)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def start(arrays, root, state):
     """Make `root` the only visited vertex and the frontier."""
     visited = arrays.visited[np.int64(state[VISITED_INDEX])]
@@ -279,19 +317,29 @@ def start(arrays, root, state):
     arrays.written[root >> 5] |= np.uint32(1) << np.uint32(root & 31)
     arrays.queue[this][0] = root
     arrays.offsets[this][0] = 0
+    set_one_segment(arrays.segments[this], 1, np.int64(state[FRONTIER_EDGES]))
     state[KIND] = HOST
     if state[LISTED] >= 0:
         arrays.listed[0] = root
         state[LISTED] = 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def join(arrays, state):
+    """Make the frontier's queue one piece, as others than this loop want it."""
+    this = np.int64(state[QUEUE_INDEX])
+    if arrays.segments[this][SEGMENT_COUNT, 0] > 1:
+        join_segments(arrays.segments[this], arrays.queue[this], arrays.offsets[this])
+
+
+@kernel
 def _list_found(arrays, state, top_down, found):
     """Add what a level found to the host's list, or give the list up."""
     if found == 0 or state[LISTED] < 0:
         return
     count = np.int64(state[LISTED])
     if top_down and count + found <= arrays.listed.size:
+        join(arrays, state)
         queue = arrays.queue[np.int64(state[QUEUE_INDEX])]
         arrays.listed[count : count + found] = queue[:found]
         state[LISTED] = count + found
@@ -299,7 +347,7 @@ def _list_found(arrays, state, top_down, found):
         state[LISTED] = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _run_level(control, arrays, state, top_down, record):
     """Run the chosen level and move the state on to the next."""
     looked = -1
@@ -323,7 +371,7 @@ def _run_level(control, arrays, state, top_down, record):
     state[CHOSEN] = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run_levels(control, arrays, policy, interval, root, alone, state, records, limit):
     """Run a search on the host as long as the policy keeps it there.
 
@@ -379,6 +427,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             record[SELECT_SECONDS] = now - began
         chosen = int(state[CHOSEN])
         if policy.kinds[chosen] != HOST or (state[KIND] != HOST and not alone):
+            join(arrays, state)
             return LEAVES
         ready = now
         if state[KIND] == NOWHERE:
@@ -395,4 +444,5 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         if state[KIND] == NOWHERE:
             start(arrays, root, state)
         forget(control, arrays, state)
+    join(arrays, state)
     return ENDED

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
     BITMAP,
     DEVICE,
@@ -104,7 +105,7 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
     return make_policy(FIXED, candidates, schedule=schedule)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expected_examined(unvisited_vertices, unvisited_edges, num_edges):
     """Neighbours that bottom-up is expected to look at; see `LevelFeatures.expected_examined`."""
     if unvisited_vertices == 0 or unvisited_edges == 0:
@@ -116,7 +117,7 @@ def expected_examined(unvisited_vertices, unvisited_edges, num_edges):
     return unvisited_vertices * (1.0 - (1.0 - share) ** mean_degree) / share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expected_found(frontier_edges, unvisited_vertices, unvisited_edges, num_edges):
     """Vertices that the level is expected to reach; see `LevelFeatures.expected_found`."""
     if unvisited_vertices == 0 or num_edges == 0:
@@ -133,7 +134,7 @@ def _dot(weights, columns):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(columns, num_vertices, num_edges, state):
     columns[0] = 1.0
     columns[1] = num_vertices
@@ -145,7 +146,7 @@ def _fill(columns, num_vertices, num_edges, state):
     columns[7] = expected_found(columns[3], columns[4], columns[5], num_edges)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _levels_left(frontier_edges, growth, unvisited_edges):
     """Guess how many levels the search still takes from how fast the frontier grows."""
     rate = math.log(max(growth, 1.0 / max(growth, 1e-9), _SLOWEST_GROWTH))
@@ -156,7 +157,7 @@ def _levels_left(frontier_edges, growth, unvisited_edges):
     return min(max(distance / rate, 1.0), _MOST_LEVELS)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rest(policy, growth, rest):
     """Predict what follows this level, for a search that stands on either device after it.
 
@@ -184,7 +185,7 @@ def _rest(policy, growth, rest):
         rest[kind] = min(stay[kind], _dot(moves[SWITCH, 1 - kind], columns) + stay[1 - kind])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work[0]
     _fill(columns, num_vertices, num_edges, state)
@@ -210,7 +211,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _choose_direction(policy, num_vertices, state):
     """Return 0 for top-down, 1 for bottom-up; a bitmap is what bottom-up left."""
     if state[FORM] == BITMAP:
@@ -218,7 +219,7 @@ def _choose_direction(policy, num_vertices, state):
     return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def choose(policy, num_vertices, num_edges, state, predicted, total):
     """Return the number of the candidate for the level that `state` describes (level.py).
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from hetero_bfs.kernels.compile import kernel
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 _CHUNK = 1 << 16
 """Vertices restored at a time; a graph of no more is not worth a parallel region."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _restore_range(low, high, parent, new_of_old, old_of_new, restored):
     for v in range(low, high):
         new = new_of_old[v]
@@ -21,7 +23,7 @@ def _restore_range(low, high, parent, new_of_old, old_of_new, restored):
             restored[v] = -1 if up == _NO_VERTEX else restored.size
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def _restore_by_team(parent, new_of_old, old_of_new, restored):
     chunks = (restored.size + _CHUNK - 1) // _CHUNK
     for chunk in prange(chunks):
@@ -30,7 +32,7 @@ def _restore_by_team(parent, new_of_old, old_of_new, restored):
         _restore_range(low, high, parent, new_of_old, old_of_new, restored)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def restore_parents(parent, new_of_old, old_of_new, restored):
     """restored[old id] = old id of the parent, -1 without one, for every vertex.
 
@@ -42,7 +44,7 @@ def restore_parents(parent, new_of_old, old_of_new, restored):
         _restore_by_team(parent, new_of_old, old_of_new, restored)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def merge_parents(parent, other, visited):
     """Take from `other` what it has, keep `parent` for the other visited vertices.
 
@@ -56,7 +58,7 @@ def merge_parents(parent, other, visited):
             parent[v] = _NO_VERTEX
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def levels_from_parents(parent, root, level):
     """Fill level (int32, all -1) with the distance of each reached vertex from the root.
 

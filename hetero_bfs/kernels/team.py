@@ -1,26 +1,30 @@
 """A team of threads for levels that take microseconds: a leader and its helpers.
 
 The leader runs the search. For each piece of work worth sharing it writes down a job, cut into
-chunks, and publishes the number of chunks; then it and whichever helpers are awake take chunks
-until none is left, and the leader waits for those still being worked on. A helper that sleeps, or
-that the system has taken off its processor, holds nobody up: its chunks go to the others.
-Helpers spin for a short while after the last job, then let others run, then sleep.
+chunks, and opens it; it and whichever helpers are awake work on it, and when no chunk is left the
+leader closes the job and waits for those who still work. A helper that sleeps, or that the system
+has taken off its processor, holds nobody up: its chunks go to the others. Helpers spin for a short
+while after the last job, then let others run, then sleep.
 
-The control block is an int64 array, one cache line (8 words) for what is written together:
+Chunk number c belongs to thread c % threads, who takes its own first and then others': so a thread
+meets the same part of the graph in search after search, and has it in its own cache.
 
-    TICKET      generation << 32 | chunks not yet taken; taking one is a compare-and-swap, which
-                fails if a new job was published meanwhile
-    DONE        chunks finished
-    JOB         what to do; written before the ticket, read after taking a chunk
+The control block is an int64 array; what different threads write often is on different cache lines
+(8 words):
+
+    DOOR        generation << 32 | open << 31 | helpers at work on the job. A helper enters by
+                compare-and-swap, so only while the job it has seen is open
+    JOB         what to do, its number of chunks first; written before the door opens
     SHUTDOWN    not 0: helpers return
     SLEEPERS    helpers that sleep on CONDITION
+    TAKEN       one line per thread: how many of its chunks are taken
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import (
     clock_seconds,
     compare_and_swap,
@@ -37,98 +41,119 @@ from hetero_bfs.kernels.intrinsics import (
     yield_processor,
 )
 
-TICKET, DONE, JOB, SHUTDOWN, SLEEPERS, MUTEX, CONDITION = 0, 8, 16, 32, 40, 48, 64
-CONTROL_WORDS = 80
+LINE = 8
+DOOR, JOB, SUMS, SHUTDOWN, SLEEPERS, MUTEX, CONDITION, TAKEN = 0, 8, 16, 24, 32, 40, 48, 64
 CHUNKS = JOB
 """Word of the job that holds its number of chunks."""
 
-_LEFT = np.int64(0xFFFFFFFF)
+_OPEN = np.int64(1) << 31
+_INSIDE = _OPEN - 1
 _SPINS_PER_LOOK = 64
+_SPINS_BEFORE_YIELD = 4096
 _SPIN_SECONDS = 100e-6
 _AWAKE_SECONDS = 2e-3
 
 
-@njit(cache=True, nogil=True)
+def control_words(threads: int) -> int:
+    """Return the size of the control block of a team, in words."""
+    return TAKEN + LINE * threads
+
+
+@kernel
 def initialise(control):
     """Prepare a control block of zeros."""
     mutex_init(control, MUTEX)
     condition_init(control, CONDITION)
 
 
-@njit(cache=True, nogil=True)
-def publish(control, chunks):
+@kernel
+def open_job(control, chunks, threads):
     """Offer a job, whose other words are already written, in `chunks` >= 1 chunks."""
     control[CHUNKS] = chunks
-    control[DONE] = 0
-    generation = (load(control, TICKET) >> 32) + 1
-    store(control, TICKET, ((generation & 0x7FFFFFFF) << 32) | chunks)
-    if load(control, SLEEPERS) > 0:
+    for thread in range(threads):
+        control[TAKEN + LINE * thread] = 0
+    generation = (load(control, DOOR) >> 32) + 1
+    store(control, DOOR, ((generation & 0x7FFFFFFF) << 32) | _OPEN)
+    if chunks > 1 and load(control, SLEEPERS) > 0:
         mutex_lock(control, MUTEX)
         wake_all(control, CONDITION)
         mutex_unlock(control, MUTEX)
 
 
-@njit(cache=True, nogil=True)
-def take_chunk(control):
-    """Return the number of a chunk that is now the caller's, -1 if none is left."""
-    while True:
-        ticket = load(control, TICKET)
-        left = ticket & _LEFT
-        if left == 0:
-            return -1
-        if compare_and_swap(control, TICKET, ticket, ticket - 1):
-            return control[CHUNKS] - left
-
-
-@njit(cache=True, nogil=True)
-def finish_chunks(control, count):
-    """Report chunks as finished, and what was written for them as readable."""
-    if count:
-        fetch_add(control, DONE, count)
-
-
-@njit(cache=True, nogil=True)
-def wait_for_chunks(control):
-    """Wait until all chunks of the job are finished."""
+@kernel
+def close_job(control):
+    """Let nobody in any more, and wait until all helpers have left: the job is done."""
+    fetch_add(control, DOOR, -_OPEN)
     spins = 0
-    while load(control, DONE) < control[CHUNKS]:
+    while load(control, DOOR) & _INSIDE:
         spins += 1
-        if spins < 4096:
+        if spins < _SPINS_BEFORE_YIELD:
             relax()
         else:
             yield_processor()
 
 
-@njit(cache=True, nogil=True)
-def wait_for_job(control):
-    """Wait, spinning, yielding, then asleep, until there may be a chunk; false on shutdown."""
+@kernel
+def take_chunk(control, me, threads):
+    """Return the number of a chunk that is now the caller's, -1 if none is left."""
+    chunks = control[CHUNKS]
+    for k in range(min(threads, chunks)):
+        owner = me + k
+        if owner >= threads:
+            owner -= threads
+        share = (chunks - owner + threads - 1) // threads
+        word = TAKEN + LINE * owner
+        if load(control, word) < share:
+            number = fetch_add(control, word, 1)
+            if number < share:
+                return number * threads + owner
+    return -1
+
+
+@kernel
+def enter_job(control, me, last):
+    """Wait, spinning, yielding, then asleep, for a job with work for helper `me`.
+
+    `last` is the generation of the job that the helper left last, which has no work any more.
+    Returns the new job's once the helper is let in (see `leave_job`), -1 on shutdown.
+    """
     began = clock_seconds()
     while True:
         for _ in range(_SPINS_PER_LOOK):
-            if load(control, TICKET) & _LEFT:
-                return True
-            relax()
+            door = load(control, DOOR)
+            if door & _OPEN and door >> 32 != last and control[CHUNKS] > me:
+                if compare_and_swap(control, DOOR, door, door + 1):
+                    return door >> 32
+            else:
+                relax()
         if load(control, SHUTDOWN):
-            return False
+            return np.int64(-1)
         waited = clock_seconds() - began
         if waited > _AWAKE_SECONDS:
-            _sleep(control)
+            _sleep(control, last)
             began = clock_seconds()
         elif waited > _SPIN_SECONDS:
             yield_processor()
 
 
-@njit(cache=True, nogil=True)
-def _sleep(control):
+@kernel
+def leave_job(control):
+    """Leave a job; what was written for it can then be read by the leader."""
+    fetch_add(control, DOOR, -1)
+
+
+@kernel
+def _sleep(control, last):
     mutex_lock(control, MUTEX)
     fetch_add(control, SLEEPERS, 1)
-    if not load(control, TICKET) & _LEFT and not load(control, SHUTDOWN):
+    door = load(control, DOOR)
+    if not (door & _OPEN and door >> 32 != last) and not load(control, SHUTDOWN):
         condition_wait(control, CONDITION, MUTEX)
     fetch_add(control, SLEEPERS, -1)
     mutex_unlock(control, MUTEX)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shut_down(control):
     """Make all helpers return."""
     store(control, SHUTDOWN, 1)

@@ -30,7 +30,6 @@ from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import OpenCLDevice
 from hetero_bfs.errors import DeviceError, GraphError, ModelError
 from hetero_bfs.kronecker import KroneckerEdges
-from hetero_bfs.selector import Choice
 from hetero_bfs.strategy import STRATEGIES, available
 
 SMALL = ["one edge", "duplicates", "cycle", "complete", "two components"]
