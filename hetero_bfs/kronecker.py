@@ -3,13 +3,16 @@
 The Graph500 v3 generator draws from a multiple recursive generator (L'Ecuyer, Blouin, Couture
 1993: order 5, modulus 2**31 - 1) whose state for edge `i` is the seed's state skipped ahead by
 i * 2**64 steps; so any range of edges can be made without the ones before. A step is the linear
-map z -> A z of a 5-vector, a skip a power of A; powers for each byte of the edge index are tables.
+map z -> A z of the last five values, a skip of n steps is A**n. As every value depends on those
+before it in the same way, one row of A**n says it all: x_(i+n) = w_0 x_i + ... + w_4 x_(i+4) for
+every i. Tables hold these weights for each byte of the edge index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +26,7 @@ _MULTIPLIER_FIRST = 107374182
 _MULTIPLIER_LAST = 104480
 _SKIP_BYTES = 6  # edge indices below 2**48
 
-StateArray = npt.NDArray[np.uint64]
+_Fill = Callable[[int, VertexArray, VertexArray], None]
 
 
 @dataclass(frozen=True)
@@ -66,16 +69,12 @@ class KroneckerEdges:
 
     def range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray]:
         """Generate edges [start, stop) as two uint32 arrays of shape (stop - start,)."""
-        from hetero_bfs.kernels.generate import kronecker_range
-
         if not 0 <= start <= stop <= self.num_input_edges:
             raise GraphError(
                 f"edge range [{start}, {stop}) is not within [0, {self.num_input_edges})"
             )
-        state, scramble = _seed_state(self.seed1, self.seed2)
-        src = np.empty(stop - start, np.uint32)
-        dst = np.empty(stop - start, np.uint32)
-        kronecker_range(start, self.scale, state, scramble, _skip_tables(), src, dst)
+        src, dst = np.empty(stop - start, np.uint32), np.empty(stop - start, np.uint32)
+        self._fill(start, src, dst)
         return src, dst
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
@@ -85,7 +84,14 @@ class KroneckerEdges:
 
     def materialise(self) -> EdgeList:
         """Generate all edges into memory, 8 bytes an edge."""
-        return _gather(self.chunks(), self.num_input_edges, self.num_vertices)
+        src, dst = _fill_all(self._fill, self.num_input_edges)
+        return EdgeList(src, dst, self.num_vertices, self.directed)
+
+    def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
+        from hetero_bfs.kernels.generate import kronecker_range
+
+        values, scramble = _seed_values(self.seed1, self.seed2)
+        kronecker_range(start, self.scale, values, scramble, _skip_tables(), src, dst)
 
 
 @dataclass(frozen=True)
@@ -129,18 +135,23 @@ class RMATEdges:
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in index order; see `EdgeSource.chunks`."""
-        from hetero_bfs.kernels.generate import rmat_range
-
-        thresholds = np.cumsum([self.a, self.b, self.c])
         for start in range(0, self.num_input_edges, size):
             count = min(size, self.num_input_edges - start)
             src, dst = np.empty(count, np.uint32), np.empty(count, np.uint32)
-            rmat_range(start, self.scale, np.uint64(self.seed % 2**64), thresholds, src, dst)
+            self._fill(start, src, dst)
             yield src, dst
 
     def materialise(self) -> EdgeList:
         """Generate all edges into memory, 8 bytes an edge."""
-        return _gather(self.chunks(), self.num_input_edges, self.num_vertices)
+        src, dst = _fill_all(self._fill, self.num_input_edges)
+        return EdgeList(src, dst, self.num_vertices, self.directed)
+
+    def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
+        from hetero_bfs.kernels.generate import rmat_range
+
+        # Draws are multiples of 2**-53; as integers they compare the same, and faster.
+        thresholds = np.ceil(np.cumsum([self.a, self.b, self.c]) * 2.0**53).astype(np.int64)
+        rmat_range(start, self.scale, np.uint64(self.seed % 2**64), thresholds, src, dst)
 
 
 def kronecker(scale: int, edgefactor: int = 16, seed1: int = 2, seed2: int = 3) -> CSRGraph:
@@ -185,16 +196,12 @@ def check_scale(scale: int, edgefactor: int) -> None:
         raise GraphError(f"edgefactor {edgefactor} is below 1; Graph500 uses 16")
 
 
-def _gather(
-    chunks: Iterator[tuple[VertexArray, VertexArray]], num_edges: int, num_vertices: int
-) -> EdgeList:
-    edges = EdgeList(np.empty(num_edges, np.uint32), np.empty(num_edges, np.uint32), num_vertices)
-    filled = 0
-    for src, dst in chunks:
-        edges.src[filled : filled + src.size] = src
-        edges.dst[filled : filled + dst.size] = dst
-        filled += src.size
-    return edges
+def _fill_all(fill: _Fill, num_edges: int) -> tuple[VertexArray, VertexArray]:
+    src, dst = np.empty(num_edges, np.uint32), np.empty(num_edges, np.uint32)
+    for start in range(0, num_edges, CHUNK_EDGES):  # a compiled loop cannot be interrupted
+        stop = start + CHUNK_EDGES
+        fill(start, src[start:stop], dst[start:stop])
+    return src, dst
 
 
 # The generator's state, outside the compiled loop: exact Python integers.
@@ -257,8 +264,9 @@ def _next_double(state: list[int]) -> tuple[float, list[int]]:
     return value, state
 
 
-def _seed_state(seed1: int, seed2: int) -> tuple[StateArray, StateArray]:
-    """Return the seed's state (5,) and the two scrambling values (2,), all uint64."""
+@cache
+def _seed_values(seed1: int, seed2: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+    """Return the seed's values (5,), oldest first, and the two scrambling values (2,)."""
     seed = _mrg_seed(seed1, seed2)
     state = _skip(seed, (50 << 128) + (7 << 64))
     drawn = []
@@ -266,28 +274,23 @@ def _seed_state(seed1: int, seed2: int) -> tuple[StateArray, StateArray]:
         value, state = _next_uint(state)
         drawn.append(value)
     scramble = [(drawn[i] * 0xFFFFFFFF + drawn[i + 1]) % 2**64 for i in (0, 2)]
-    return np.array(seed, np.uint64), np.array(scramble, np.uint64)
+    return np.array(seed[::-1], np.uint32), np.array(scramble, np.uint64)
 
 
-_tables: StateArray | None = None
-
-
-def _skip_tables() -> StateArray:
-    """Return tables[k, value] = A**(value * 256**k * 2**64), uint64 (bytes, 256, 5, 5)."""
-    global _tables
-    if _tables is None:
-        power = _TRANSITION
-        for _ in range(64):
-            power = _multiply(power, power)
-        tables = np.empty((_SKIP_BYTES, 256, 5, 5), np.uint64)
-        modulus = np.uint64(MODULUS)
-        for byte in range(_SKIP_BYTES):
-            base = np.array(power, np.uint64)
-            current = np.eye(5, dtype=np.uint64)
-            for value in range(256):
-                tables[byte, value] = current
-                products = current[:, :, None] * base[None, :, :] % modulus
-                current = products.sum(axis=1) % modulus
-            power = [[int(x) for x in row] for row in current]
-        _tables = tables
-    return _tables
+@cache
+def _skip_tables() -> npt.NDArray[np.uint32]:
+    """Return tables[k, :, value], the weights of a skip by value * 256**k * 2**64 steps."""
+    power = _TRANSITION
+    for _ in range(64):
+        power = _multiply(power, power)
+    tables = np.empty((_SKIP_BYTES, 5, 256), np.uint32)
+    modulus = np.uint64(MODULUS)
+    for byte in range(_SKIP_BYTES):
+        base = np.array(power, np.uint64)
+        current = np.eye(5, dtype=np.uint64)
+        for value in range(256):
+            tables[byte, :, value] = current[4, ::-1]
+            products = current[:, :, None] * base[None, :, :] % modulus
+            current = products.sum(axis=1) % modulus
+        power = [[int(x) for x in row] for row in current]
+    return tables

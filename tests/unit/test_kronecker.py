@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hetero_bfs import kronecker
@@ -177,6 +178,41 @@ def test_edges_around_every_table(start):
     assert pairs(edges, start, start + 5) == slow_edges(31, range(start, start + 5), 2, 3)
 
 
+@pytest.mark.parametrize("scale", [5, 6, 9, 20, 31])
+@pytest.mark.parametrize(
+    ("start", "count"), [(0, 1), (1, 255), (255, 2), (77, 179), (130, 517), (4095, 258), (8190, 3)]
+)
+def test_odd_ranges_around_blocks(scale, start, count):
+    """Edges are made in blocks of 256, and blocks in runs of 16."""
+    edges = KroneckerEdges(scale, 300, 2**61 + 5, 2**35 + 1)
+    slow = slow_edges(scale, range(start, start + count), edges.seed1, edges.seed2)
+    assert pairs(edges, start, start + count) == slow
+
+
+@settings(max_examples=30)
+@given(
+    scale=st.integers(1, 31),
+    rejected=st.lists(st.integers(0, P % INITIATOR - 1), min_size=1, max_size=4),
+    data=st.data(),
+)
+def test_rejected_draws(scale, rejected, data):
+    """Seeds of which the first draws of edge 0 are to be rejected, up to four in a row."""
+    free = st.integers(1, 2**30)
+    values = data.draw(st.lists(free, min_size=4, max_size=4))  # newest first, without the oldest
+    oldest = data.draw(st.integers(1, 256))
+    values[0] = (rejected[0] - Y * oldest) * pow(X, -1, P) % P
+    for k in range(1, len(rejected)):
+        values[4 - k] = (rejected[k] - X * rejected[k - 1]) * pow(Y, -1, P) % P
+    assume(all(1 <= value <= 2**30 for value in values))
+    seed1 = (values[0] - 1) + (values[1] - 1 << 30) + ((oldest - 1) % 16 << 60)
+    seed2 = (values[2] - 1) + (values[3] - 1 << 30) + ((oldest - 1) // 16 << 60)
+    generator = SlowGenerator.of_seeds(seed1, seed2)
+    assert [generator.draw() for _ in rejected] == rejected
+    assert pairs(KroneckerEdges(scale, 4, seed1, seed2), 0, 2) == slow_edges(
+        scale, range(2), seed1, seed2
+    )
+
+
 def test_whole_graphs_of_other_seeds():
     for scale, edgefactor, seed1, seed2 in ((3, 16, 5, 7), (6, 5, 2**63, 11), (5, 33, 0, 0)):
         edges = KroneckerEdges(scale, edgefactor, seed1, seed2)
@@ -316,6 +352,52 @@ def test_no_keys():
 
 
 QUADRANTS = [(0.57, 0.19, 0.19, 0.05), (0.4, 0.3, 0.1, 0.2), (0.25,) * 4, (0.1, 0.05, 0.7, 0.15)]
+
+
+def splitmix(z: int) -> int:
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
+    return z ^ z >> 31
+
+
+def slow_rmat(edges: RMATEdges) -> list[tuple[int, int]]:
+    """One edge after another, in Python's integers and fractions."""
+    golden, seed, scale = 0x9E3779B97F4A7C15, edges.seed % 2**64, edges.scale
+    value0 = splitmix((seed + golden) & MASK)
+    value1 = splitmix((value0 + golden) & MASK)
+    bounds = [Fraction(float(x)) for x in np.cumsum([edges.a, edges.b, edges.c])]
+    made = []
+    for index in range(edges.num_input_edges):
+        state = splitmix(splitmix(seed) ^ (index * golden & MASK))
+        u = v = 0
+        for _ in range(scale):
+            state = (state + golden) & MASK
+            draw = Fraction(splitmix(state) >> 11, 2**53)
+            quadrant = sum(draw >= bound for bound in bounds)
+            u, v = 2 * u + quadrant // 2, 2 * v + quadrant % 2
+        made.append((scrambled(u, scale, value0, value1), scrambled(v, scale, value0, value1)))
+    return made
+
+
+@pytest.mark.parametrize("quadrants", QUADRANTS)
+@pytest.mark.parametrize(
+    ("scale", "edgefactor", "seed", "size"),
+    [(1, 5, 0, 10), (4, 33, -1, 100), (9, 3, 7, 257), (11, 3, 2**63, 5000)],
+)
+def test_rmat_edges_are_those_of_the_definition(quadrants, scale, edgefactor, seed, size):
+    edges = RMATEdges(scale, *quadrants, edgefactor=edgefactor, seed=seed)
+    chunks = list(edges.chunks(size))
+    src = np.concatenate([src for src, _ in chunks])
+    dst = np.concatenate([dst for _, dst in chunks])
+    assert list(zip(src.tolist(), dst.tolist(), strict=True)) == slow_rmat(edges)
+
+
+@pytest.mark.parametrize("kind", [KroneckerEdges, RMATEdges])
+def test_materialised_edges_keep_their_direction(kind):
+    for directed in (False, True):
+        edges = kind(4, directed=directed).materialise()
+        assert edges.directed is directed
+        assert (edges.num_vertices, edges.num_input_edges) == (16, 256)
 
 
 @pytest.mark.parametrize("quadrants", QUADRANTS)
