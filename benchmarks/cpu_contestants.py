@@ -27,6 +27,9 @@ import hetero_bfs as hb
 
 _PULL_SHARE = 50  # GraphBLAS pulls while the frontier has over 1 / 50 of the vertices
 
+_ENVIRONMENT = dict(os.environ)
+"""GAP's, from before hetero_bfs shortens GNU OpenMP's spinning (GOMP_SPINCOUNT) for itself."""
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -180,10 +183,8 @@ class GAP(Contestant):
 
 def run_gap(*command: object) -> str:
     """Run one of GAP's programs and return what it printed."""
-    # hetero_bfs shortens GNU OpenMP's spinning for itself; GAP gets what it gets without us.
-    environment = {k: v for k, v in os.environ.items() if k != "GOMP_SPINCOUNT"}
     arguments = [str(word) for word in command]
-    done = subprocess.run(arguments, env=environment, capture_output=True, text=True)
+    done = subprocess.run(arguments, env=_ENVIRONMENT, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(arguments)}: exit status {done.returncode}: {done.stderr.strip()}")
     return done.stdout

@@ -89,7 +89,7 @@ def parse() -> argparse.Namespace:
         type=float,
         default=20.0,
         metavar="SECONDS",
-        help="a peer whose first search takes longer gets one key and one round",
+        help="a peer that takes longer for the first key is timed on that alone, once",
     )
     options = parser.parse_args()
     options.graphs, options.peers = options.graphs.split(","), options.peers.split(",")
@@ -236,7 +236,7 @@ def make_edges(name: str) -> hb.EdgeList | hb.CSRGraph:
 
 
 def check(case: Case, contestants: Sequence[Contestant], budget: float) -> set[Contestant]:
-    """Compare what all find from every key; return those whose first search is over the budget."""
+    """Compare what all find from every key; return the peers over the budget at the first key."""
     slow: set[Contestant] = set()
     for i, key in enumerate(case.keys):
         say(f"{case.name}: checking key {i + 1} of {len(case.keys)}")
@@ -245,8 +245,11 @@ def check(case: Case, contestants: Sequence[Contestant], budget: float) -> set[C
             if contestant in slow:
                 continue
             seconds = contestant.check(case, key, ours.level)
-            if i == 0 and seconds > budget:
-                say(f"{case.name}: {contestant.title} takes {seconds:.0f} s: one key, one round")
+            if i > 0 or seconds <= budget or isinstance(contestant, OurCall):
+                continue
+            seconds, _ = contestant.search(key)  # once more: the first may have loaded or logged
+            if seconds > budget:
+                say(f"{case.name}: {contestant.title} takes {seconds:.3g} s: one key, one search")
                 slow.add(contestant)
     return slow
 
@@ -304,7 +307,7 @@ def describe(
         [
             "# The CPU search and its peers",
             "",
-            f"- machine: {machine['cpu']}, {machine['cores']} cores, "
+            f"- machine: {machine['cpu']}, cores used: {machine['cores']}, "
             f"{machine['memory_bytes'] / 2**30:.0f} GiB; load average before the run {load:.2f}",
             f"- versions: Python {machine['python']}, NumPy {machine['numpy']}, Numba "
             f"{machine['numba']}, {releases}",
@@ -322,7 +325,7 @@ def describe(
             *legend,
             "- construction (all threads): edges in memory to lists ready to search; GAP's Build "
             "Time, on its own edges of the same kind and number. No peer but GAP is timed for it",
-            f"- *: one key and one search, since the first took over {options.budget:g} s",
+            f"- *: one search from the first key alone, since it took over {options.budget:g} s",
             "",
         ]
     )

@@ -157,13 +157,19 @@ def test_only_a_long_search_is_timed_without_one_before(seconds, searches):
     assert contestant.searched == [3] * searches
 
 
-def test_who_is_over_the_budget_searches_once(case):
+def test_a_peer_over_the_budget_is_timed_once(case):
     quick, slow = Scripted(3.0), Scripted(5.0)
     over = peers.check(case, [quick, slow], budget=4.0)
     assert over == {slow}
     times = peers.compare(case, [quick, slow], over, rounds=3)
     assert {c: len(seconds) for c, seconds in times.items()} == {quick: 6, slow: 1}
-    assert slow.searched == case.keys[:1] * 2
+    assert set(slow.searched) == set(case.keys[:1])
+
+
+def test_we_have_no_budget(case):
+    ours = contestants.OurCall()
+    ours.prepare(case)
+    assert peers.check(case, [ours], budget=0.0) == set()
 
 
 def test_ratios_are_to_ours_of_the_same_graph_and_kind():
