@@ -162,7 +162,7 @@ class GAP(Contestant):
         return gap_seconds(text, "Trial Time"), text
 
     def version(self) -> str:
-        within = os.environ | {"GIT_CEILING_DIRECTORIES": str(self.folder.resolve().parent)}
+        within = os.environ | {"GIT_CEILING_DIRECTORIES": str(self.folder.parent)}
         command = ["git", "-C", str(self.folder), "describe", "--always", "--dirty"]
         done = subprocess.run(command, env=within, capture_output=True, text=True)
         return f"GAP {done.stdout.strip() or 'of unknown commit'}"

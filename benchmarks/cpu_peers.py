@@ -99,6 +99,7 @@ def parse() -> argparse.Namespace:
     for graph in options.graphs:
         if not generated(graph) and not Path(graph).is_file():
             parser.error(f"--graphs {graph!r}: neither kron18, uniform18, grid256 nor a file")
+    options.gap = options.gap and options.gap.resolve()  # "." would search the PATH for bfs
     for program in ("bfs", "converter"):
         if options.gap and not (options.gap / program).is_file():
             parser.error(f"--gap {options.gap}: there is no {program} in it; run make there")
