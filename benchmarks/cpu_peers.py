@@ -1,0 +1,357 @@
+"""Compare this package's CPU search with what people use today, side by side in one run.
+
+    python benchmarks/cpu_peers.py --gap DIR --out benchmarks/results/NAME --graphs kron18,grid2048
+
+writes cpu_peers.csv (a row for each graph and contestant, in seconds) and cpu_peers.md (the same as
+one table, with machine, versions, command, commit and date), anew after every graph.
+
+Every contestant reads the same undirected graph and searches from the same keys on the same cores;
+what they find is compared before anything is timed. Then they take turns, in an order that rotates
+from round to round. A turn is a pause in which the last one's threads fall asleep, an untimed
+search (unless it was long), and the timed one. Graphs: kron18 (edgefactor 16) and uniform18 (16
+random edges a vertex), from GAP's converter if there is one; grid2048 (its side); and files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from cpu_contestants import (
+    PEERS,
+    Case,
+    Contestant,
+    OurCall,
+    OurSearch,
+    gap_seconds,
+    run_gap,
+    timed,
+)
+
+import hetero_bfs as hb
+from hetero_bfs import io
+from hetero_bfs.build import build_search_graph
+from hetero_bfs.files import replacing
+from hetero_bfs.kronecker import search_keys
+from hetero_bfs.machine import describe_machine, usable_cores
+
+_EDGEFACTOR = 16
+_PAUSE_SECONDS = 0.02
+_UNTIMED_BELOW_SECONDS = 1.0  # what a longer search finds in the caches makes no difference
+_CONSTRUCTIONS = 3
+_CONVERTER_OPTION = {"kron": "-g", "uniform": "-u"}
+
+Row = dict[str, Any]
+
+
+def main() -> None:
+    options = parse()
+    start_over_with(options.threads)
+    # Peers first: as they load, hetero_bfs has not yet set how long OpenMP's threads spin.
+    contestants = [OurSearch(), OurCall(), *open_peers(options.peers, options.gap)]
+    load = os.getloadavg()[0]
+    options.out.mkdir(parents=True, exist_ok=True)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        work = options.work or Path(temporary)
+        work.mkdir(parents=True, exist_ok=True)
+        for name in options.graphs:
+            rows += measure(name, contestants, work, options)
+            table = with_ratios(pd.DataFrame(rows))
+            with replacing(options.out / "cpu_peers.csv") as stream:
+                table.to_csv(stream, index=False, float_format="%.9g")
+            with replacing(options.out / "cpu_peers.md") as stream:
+                stream.write(describe(table, contestants, options, load))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gap", type=Path, metavar="DIR", help="folder of GAP's bfs and converter")
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
+    parser.add_argument("--work", type=Path, metavar="DIR", help="for graphs; else a temporary one")
+    parser.add_argument("--graphs", default="kron18,kron20,kron22,uniform20,grid2048")
+    parser.add_argument("--keys", type=int, default=8, help="search keys of each graph")
+    parser.add_argument("--rounds", type=int, default=5, help="times each key is searched")
+    parser.add_argument("--threads", type=int, default=usable_cores())
+    parser.add_argument("--peers", default=",".join(PEERS), help="default: %(default)s")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=20.0,
+        metavar="SECONDS",
+        help="a peer that takes longer for the first key is timed on that alone, once",
+    )
+    options = parser.parse_args()
+    options.graphs, options.peers = options.graphs.split(","), options.peers.split(",")
+    for peer in options.peers:
+        if peer not in PEERS:
+            parser.error(f"--peers {peer!r}: known are {', '.join(PEERS)}")
+    for graph in options.graphs:
+        if not generated(graph) and not Path(graph).is_file():
+            parser.error(f"--graphs {graph!r}: neither kron18, uniform18, grid256 nor a file")
+    options.gap = options.gap and options.gap.resolve()  # "." would search the PATH for bfs
+    for program in ("bfs", "converter"):
+        if options.gap and not (options.gap / program).is_file():
+            parser.error(f"--gap {options.gap}: there is no {program} in it; run make there")
+    if len({stem_of(name) for name in options.graphs}) < len(options.graphs):
+        parser.error("--graphs: two of them have the same name; rename a file")
+    if not 1 <= options.threads <= usable_cores():
+        parser.error(f"--threads {options.threads} is not within 1 to {usable_cores()}, the cores")
+    if min(options.keys, options.rounds) < 1:
+        parser.error("--keys and --rounds are at least 1")
+    return options
+
+
+def start_over_with(threads: int) -> None:
+    """Give all contestants the same cores and as many threads.
+
+    Libraries read their number of threads once, when they load, so the program starts anew.
+    """
+    wanted = {name: str(threads) for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")}
+    if wanted.items() <= os.environ.items() and usable_cores() == threads:
+        return
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    elif wanted.items() <= os.environ.items():
+        return
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | wanted)
+
+
+def open_peers(names: Sequence[str], gap: Path | None) -> list[Contestant]:
+    """Load the peers that are there and say how to get the others."""
+    peers = []
+    for name in names:
+        try:
+            peers.append(PEERS[name](gap))
+        except ImportError as error:
+            package = PEERS[name].package
+            remedy = f"pip install {package}" if package else str(error)
+            say(f"{name} is left out: {remedy}")
+    return peers
+
+
+def measure(
+    name: str, contestants: Sequence[Contestant], work: Path, options: argparse.Namespace
+) -> list[Row]:
+    """Make a graph, check every contestant on it, time them; return rows of the table."""
+    say(f"{name}: construction")
+    case, construction = make_case(name, work, options.gap, options.keys)
+    for contestant in contestants:
+        say(f"{case.name}: {contestant.title} gets ready")
+        contestant.prepare(case)
+    for note in case.engine.notes:
+        say(note)
+    slow = check(case, contestants, options.budget)
+    times = compare(case, contestants, slow, options.rounds)
+
+    def row(contestant: str, what: str, threads: int, keys: int, seconds: list[float]) -> Row:
+        return {
+            "graph": case.name,
+            "vertices": case.graph.num_vertices,
+            "edges": case.graph.num_stored_edges // 2,
+            "contestant": contestant,
+            "what": what,
+            "threads": threads,
+            "keys": keys,
+            "measurements": len(seconds),
+            "median_seconds": np.median(seconds),
+            "min_seconds": min(seconds),
+        }
+
+    rows = []
+    for contestant, seconds in times.items():
+        threads = options.threads if contestant.parallel else 1
+        keys = 1 if contestant in slow else len(case.keys)
+        rows.append(row(contestant.name, contestant.what, threads, keys, seconds))
+    for builder, seconds in construction.items():
+        rows.append(row(builder, "construction", options.threads, 0, seconds))
+    return rows
+
+
+def make_case(
+    name: str, work: Path, gap: Path | None, num_keys: int
+) -> tuple[Case, dict[str, list[float]]]:
+    """Make or read a graph, write it for all, and time construction from edges in memory.
+
+    GAP's converter makes its own edges, as many as ours of the same kind; its Build Time ends
+    with neighbour lists, ours with relabelled ones.
+    """
+    kind, size = generated(name) or ("file", 0)
+    path = work / f"{stem_of(name)}.sg"
+    by_gap = gap is not None and kind in _CONVERTER_OPTION
+    edges = make_edges(name)
+    build_search_graph(hb.KroneckerEdges(8).materialise())  # compile
+    seconds: dict[str, list[float]] = {"hetero_bfs": []} | ({"GAP": []} if by_gap else {})
+    for _ in range(_CONSTRUCTIONS):
+        seconds["hetero_bfs"].append(timed(build_search_graph, edges)[0])
+        if gap is not None and by_gap:
+            drawn = (_CONVERTER_OPTION[kind], size, "-k", _EDGEFACTOR)
+            text = run_gap(gap / "converter", *drawn, "-b", path)
+            seconds["GAP"].append(gap_seconds(text, "Build Time"))
+    if not by_gap:
+        io.write(edges, path)
+    del edges
+    graph = io.load(path)
+    keys = search_keys(graph.num_vertices, lambda v: graph.neighbours(v).size == 0, num_keys)
+    if not keys:
+        sys.exit(f"{name}: no vertex has an edge, so there is no key to search from")
+    return Case(stem_of(name), path, graph, keys), seconds
+
+
+def generated(name: str) -> tuple[str, int] | None:
+    """Split the name of a graph to generate into kind and size; None for a file."""
+    match = re.fullmatch(r"(kron|uniform|grid)([1-9]\d*)", name)
+    return (match[1], int(match[2])) if match else None
+
+
+def stem_of(name: str) -> str:
+    """Return the name of a graph in the tables: that of a file without folder and endings."""
+    return name if generated(name) else Path(name).name.split(".")[0]
+
+
+def make_edges(name: str) -> hb.EdgeList | hb.CSRGraph:
+    """Make or read the edges of a graph, as a user of ours would have them."""
+    kind, size = generated(name) or ("file", 0)
+    if kind == "kron":
+        return hb.KroneckerEdges(size, _EDGEFACTOR).materialise()
+    if kind == "uniform":
+        random = np.random.default_rng(1)
+        src, dst = random.integers(1 << size, size=(2, _EDGEFACTOR << size), dtype=np.uint32)
+        return hb.EdgeList(src, dst, 1 << size)
+    if kind == "grid":
+        at = np.arange(size * size, dtype=np.uint32).reshape(size, size)
+        src = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+        dst = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+        return hb.EdgeList(src, dst, size * size)
+    return io.read(name)
+
+
+def check(case: Case, contestants: Sequence[Contestant], budget: float) -> set[Contestant]:
+    """Compare what all find from every key; return the peers over the budget at the first key."""
+    slow: set[Contestant] = set()
+    for i, key in enumerate(case.keys):
+        say(f"{case.name}: checking key {i + 1} of {len(case.keys)}")
+        ours = case.engine.bfs(key)
+        for contestant in contestants:
+            if contestant in slow:
+                continue
+            seconds = contestant.check(case, key, ours.level)
+            if i > 0 or seconds <= budget or isinstance(contestant, OurCall):
+                continue
+            seconds, _ = contestant.search(key)  # once more: the first may have loaded or logged
+            if seconds > budget:
+                say(f"{case.name}: {contestant.title} takes {seconds:.3g} s: one key, one search")
+                slow.add(contestant)
+    return slow
+
+
+def compare(
+    case: Case, contestants: Sequence[Contestant], slow: set[Contestant], rounds: int
+) -> dict[Contestant, list[float]]:
+    """Time all in turn, so that drift hits all alike; return seconds of every search."""
+    times: dict[Contestant, list[float]] = {contestant: [] for contestant in contestants}
+    for number in range(rounds):
+        say(f"{case.name}: round {number + 1} of {rounds}")
+        for key in case.keys:
+            for contestant in rotated(contestants, number):
+                if contestant not in slow or (number == 0 and key == case.keys[0]):
+                    times[contestant].append(take_turn(contestant, key))
+    return times
+
+
+def rotated(contestants: Sequence[Contestant], number: int) -> list[Contestant]:
+    """Begin one further in every round."""
+    start = number % len(contestants)
+    return [*contestants[start:], *contestants[:start]]
+
+
+def take_turn(contestant: Contestant, key: int) -> float:
+    """Return the seconds of a search with warm caches."""
+    time.sleep(_PAUSE_SECONDS)
+    seconds, _ = contestant.search(key)
+    if seconds < _UNTIMED_BELOW_SECONDS and not contestant.warms_itself:
+        seconds, _ = contestant.search(key)
+    return seconds
+
+
+def with_ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """Add every median over ours of the same graph and kind (search, call or construction)."""
+    ours = table[table.contestant == "hetero_bfs"].set_index(["graph", "what"]).median_seconds
+    like = ours.loc[list(zip(table.graph, table.what, strict=True))].to_numpy()
+    return table.assign(ratio_to_ours=table.median_seconds / like)
+
+
+def describe(
+    table: pd.DataFrame, contestants: Sequence[Contestant], options: argparse.Namespace, load: float
+) -> str:
+    """Format the results as Markdown: a row for each graph, a column for each contestant."""
+    from strategies import markdown  # here, since it loads our kernels; see main
+
+    machine = describe_machine(None)
+    releases = ", ".join(dict.fromkeys(c.version() for c in contestants))
+    graphs = ",".join(name if generated(name) else Path(name).name for name in options.graphs)
+    legend = [
+        f"- {c.title} (threads: {options.threads if c.parallel else 1}): {c.gives}"
+        for c in contestants
+    ]
+    return "\n".join(
+        [
+            "# The CPU search and its peers",
+            "",
+            f"- machine: {machine['cpu']}, cores used: {machine['cores']}, "
+            f"{machine['memory_bytes'] / 2**30:.0f} GiB; load average before the run {load:.2f}",
+            f"- versions: Python {machine['python']}, NumPy {machine['numpy']}, Numba "
+            f"{machine['numba']}, {releases}",
+            f"- commit {machine['commit']}, {datetime.date.today().isoformat()}",
+            f"- command: `python benchmarks/cpu_peers.py {'--gap DIR ' if options.gap else ''}"
+            f"--graphs {graphs} --keys {options.keys} --rounds {options.rounds} "
+            f"--threads {options.threads} --peers {','.join(options.peers)} "
+            f"--budget {options.budget:g} --out ...`",
+            "",
+            "Medians over keys and rounds, all in turn. In brackets the median over ours: a search "
+            "over our search, a call over our call, a construction over our construction.",
+            "",
+            markdown(as_matrix(table)),
+            "",
+            *legend,
+            "- construction (all threads): edges in memory to lists ready to search; GAP's Build "
+            "Time, on its own edges of the same kind and number. No peer but GAP is timed for it",
+            f"- *: one search from the first key alone, since it took over {options.budget:g} s",
+            "",
+        ]
+    )
+
+
+def as_matrix(table: pd.DataFrame) -> pd.DataFrame:
+    """Lay the rows out as text, one row for each graph and one column for each contestant."""
+    lines: dict[str, dict[str, str]] = {}
+    most = table[table.what != "construction"].groupby("graph").measurements.max()
+    for row in table.itertuples():
+        first = {"graph": row.graph, "vertices": f"{row.vertices}", "edges": f"{row.edges}"}
+        line = lines.setdefault(row.graph, first)
+        built = row.what == "construction"
+        cell = f"{row.median_seconds:.3f} s" if built else f"{1e3 * row.median_seconds:.3f} ms"
+        if row.contestant != "hetero_bfs":
+            cell += f" ({row.ratio_to_ours:.2f}x)"
+        if not built and row.measurements < most[row.graph]:
+            cell += " *"
+        line[f"{row.contestant} {row.what}"] = cell
+    return pd.DataFrame(list(lines.values())).fillna("-")
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
