@@ -207,7 +207,7 @@ class _Buckets:
         old_of_new = relabelling.old_of_new
         n = old_of_new.size
         num_keys = int(counts[0].sum(dtype=np.int64))
-        neighbour_bits = max(n - 1, 0).bit_length()
+        neighbour_bits = _neighbour_bits(n)
         first_vertex, first_key = np.empty((2, _most_buckets(n, num_keys) + 1), np.int64)
         most_edges = _bucket_edges(num_keys)
         most_vertices = 1 << (32 - neighbour_bits)
@@ -231,14 +231,18 @@ class _Buckets:
         return cls(first_vertex[ends], first_key[ends], num_single, bucket_of, run, neighbour_bits)
 
 
+def _neighbour_bits(num_vertices: int) -> int:
+    return max(num_vertices - 1, 0).bit_length()
+
+
 def _bucket_edges(num_keys: int) -> int:
     return max(_BUCKET_EDGES, -(-num_keys // _MAX_BUCKETS))
 
 
 def _most_buckets(num_vertices: int, num_keys: int) -> int:
     """Bound the number of buckets: two neighbours exceed `_bucket_edges`, or a key has no room."""
-    neighbour_bits = max(num_vertices - 1, 0).bit_length()
-    return 2 * num_keys // _bucket_edges(num_keys) + (num_vertices >> (32 - neighbour_bits)) + 2
+    for_room = num_vertices >> (32 - _neighbour_bits(num_vertices))
+    return 2 * num_keys // _bucket_edges(num_keys) + for_room + 2
 
 
 def _line_keys(num_lines: int, num_keys: int) -> int:
@@ -250,8 +254,8 @@ def _line_keys(num_lines: int, num_keys: int) -> int:
 
 
 def _scratch_keys(num_vertices: int, num_keys: int) -> int:
-    """Return room for a bucket of several vertices, or for one bit for each neighbour."""
-    return max(_bucket_edges(num_keys), -(-num_vertices // 64) * 2)
+    """Return room for a bucket of several vertices, or for a uint64 bitmap of all neighbours."""
+    return 2 * max(-(-_bucket_edges(num_keys) // 2), -(-num_vertices // 64))
 
 
 def _build(
