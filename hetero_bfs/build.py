@@ -262,7 +262,7 @@ def _build(
     edges: EdgeSource, relabelling: Relabelling, buckets: _Buckets, transposed: bool
 ) -> tuple[OffsetArray, VertexArray, VertexArray]:
     """Return indptr, indices and the lengths of the lists."""
-    from hetero_bfs.kernels.build import close_up
+    from hetero_bfs.kernels.sorting import close_up
 
     keys = _place(edges, relabelling, buckets, transposed)
     degree, unique = _sort(buckets, keys)
@@ -305,7 +305,7 @@ def _sort(buckets: _Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArra
     """Turn keys into lists, bucket by bucket; return the length of each list and each bucket."""
     import numba
 
-    from hetero_bfs.kernels.build import sort_buckets
+    from hetero_bfs.kernels.sorting import sort_buckets
 
     num_vertices, num_buckets = int(buckets.first_vertex[-1]), buckets.first_key.size - 1
     scratch_keys = _scratch_keys(num_vertices, keys.size)
@@ -335,7 +335,7 @@ def _chunks(edges: EdgeSource, description: str) -> Iterator[tuple[VertexArray, 
 
 
 def _first_neighbours(graph: CSRGraph) -> VertexArray:
-    from hetero_bfs.kernels.build import first_neighbours
+    from hetero_bfs.kernels.sorting import first_neighbours
 
     first = aligned_empty(graph.num_vertices, np.uint32)
     first_neighbours(graph.indptr, graph.indices, NO_VERTEX, first)
