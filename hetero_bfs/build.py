@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetero_bfs.graph import CHUNK_EDGES, NO_VERTEX, CSRGraph, EdgeSource, OffsetArray, VertexArray
+from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource, OffsetArray, VertexArray
 from hetero_bfs.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.progress import progress
 from hetero_bfs.relabel import Order, Relabelling, relabel
@@ -35,8 +35,8 @@ class SearchGraph:
     degree : uint32 array, shape (num_searched,)
         Length of every list of `graph`.
     first : uint32 array, shape (num_searched,)
-        First neighbour in the transpose's lists, `NO_VERTEX` where there is none: one contiguous
-        read that settles most vertices of a big bottom-up level.
+        First neighbour in the transpose's lists, the vertex itself where there is none: one
+        contiguous read that settles most vertices of a big bottom-up level.
     """
 
     graph: CSRGraph
@@ -338,5 +338,5 @@ def _first_neighbours(graph: CSRGraph) -> VertexArray:
     from hetero_bfs.kernels.sorting import first_neighbours
 
     first = aligned_empty(graph.num_vertices, np.uint32)
-    first_neighbours(graph.indptr, graph.indices, NO_VERTEX, first)
+    first_neighbours(graph.indptr, graph.indices, first)
     return first

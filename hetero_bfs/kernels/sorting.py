@@ -137,10 +137,10 @@ def close_up(first_key, unique, indices):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def first_neighbours(indptr, indices, absent, first):
-    """Set first[v] to the first of each list, to `absent` where a list is empty."""
+def first_neighbours(indptr, indices, first):
+    """Set first[v] to the first of each list, to v itself where a list is empty."""
     for v in prange(first.size):
         if indptr[v] < indptr[v + 1]:
             first[v] = indices[indptr[v]]
         else:
-            first[v] = absent
+            first[v] = v

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +21,7 @@ from hetero_bfs import CSRGraph, EdgeList
 from hetero_bfs import build as build_module
 from hetero_bfs.build import build_bytes, build_csr, build_search_graph
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph import MAX_VERTICES, NO_VERTEX, check_num_vertices
+from hetero_bfs.graph import MAX_VERTICES, check_num_vertices
 from hetero_bfs.kronecker import KroneckerEdges
 
 
@@ -100,8 +101,8 @@ def check_search_graph(edges: EdgeList, order: str) -> None:
     np.testing.assert_array_equal(graph.degree, np.diff(permuted.indptr))
     assert graph.degree.dtype == graph.first.dtype == np.uint32
     firsts = [
-        int(backward.indices[a]) if a < b else NO_VERTEX
-        for a, b in zip(backward.indptr[:-1], backward.indptr[1:], strict=True)
+        int(backward.indices[a]) if a < b else v
+        for v, (a, b) in enumerate(pairwise(backward.indptr))
     ]
     assert graph.first.tolist() == firsts
     np.testing.assert_array_equal(graph.input_degree, true_input_degree(edges))
