@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource, VertexArray
-from hetero_bfs.memory import aligned_copy, aligned_empty
+from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource, OffsetArray, VertexArray
+from hetero_bfs.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.progress import progress
 from hetero_bfs.relabel import Order, Relabelling, relabel
 
-_BUCKET_EDGES = 1 << 15
-_MAX_BUCKETS = 2048
+_BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cache
+_MAX_BUCKETS = 2048  # as far as the edges decide; a key's 32 bits may ask for more
+_LINE_KEYS = 16  # keys in a 64-byte cache line
 _SORT_BATCHES = 32
+_KEY_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,8 @@ class SearchGraph:
     Parameters
     ----------
     graph : CSRGraph
-        In new ids; top-down reads its lists, bottom-up those of its transpose.
+        In new ids; top-down reads its lists, bottom-up those of its transpose. Duplicates are
+        forgotten: its `input_degree` is the length of the lists.
     relabelling : Relabelling
     num_input_edges : int
     input_degree : uint32 array, shape (num_vertices,)
@@ -64,11 +66,20 @@ class SearchGraph:
 
 
 def build_csr(edges: EdgeSource) -> CSRGraph:
-    """Build neighbour lists with the caller's vertex ids."""
-    out_degree, _ = _count(edges)
-    identity = relabel(out_degree, "given")
-    input_degree = _input_degree(edges, out_degree)
-    return _build(edges, identity, out_degree, input_degree, transposed=False)
+    """Build neighbour lists with the caller's vertex ids.
+
+    Raises
+    ------
+    GraphError
+        Less memory is free than `build_bytes` says.
+    """
+    _check_memory(edges)
+    counts = _count(edges, transpose=False)[0]
+    identity = relabel(counts[0], "given")
+    buckets = _Buckets.cut(counts, identity)
+    input_degree = _input_degree(edges, shrink(counts, edges.num_vertices))
+    indptr, indices, _ = _build(edges, identity, buckets, transposed=False)
+    return CSRGraph(indptr, indices, edges.directed, edges.num_input_edges, input_degree)
 
 
 def build_search_graph(edges: EdgeSource, order: Order = "degree") -> SearchGraph:
@@ -76,38 +87,86 @@ def build_search_graph(edges: EdgeSource, order: Order = "degree") -> SearchGrap
 
     The order counts duplicate edges, so that one pass over the edges suffices; where edges repeat
     it may differ a little from the order of the final degrees.
+
+    Raises
+    ------
+    GraphError
+        Less memory is free than `build_bytes` says.
     """
-    out_degree, in_degree = _count(edges)
-    total = out_degree + in_degree if edges.directed else out_degree
+    _check_memory(edges)
+    counts = _count(edges, transpose=edges.directed)
+    total = counts[0][0] + counts[1][0] if edges.directed else counts[0][0]
     relabelling = relabel(total, order)
-    kept = relabelling.old_of_new
-    graph = _build(edges, relabelling, out_degree[kept], out_degree[kept], transposed=False)
+    buckets = [_Buckets.cut(rows, relabelling) for rows in counts]
+    raw_degree, *_ = [shrink(rows, edges.num_vertices) for rows in counts]
+    del counts, total
+    graphs = []
+    for i, way in enumerate(buckets):
+        indptr, indices, degree = _build(edges, relabelling, way, transposed=i == 1)
+        graphs.append(CSRGraph(indptr, indices, edges.directed, edges.num_input_edges, degree))
     if edges.directed:
-        backward = _build(edges, relabelling, in_degree[kept], in_degree[kept], transposed=True)
-        graph.__dict__["transpose"] = backward
+        graphs[0].__dict__["transpose"] = graphs[1]
     return SearchGraph(
-        graph,
+        graphs[0],
         relabelling,
         edges.num_input_edges,
-        _input_degree(edges, out_degree),
-        aligned_copy(graph.degree()),
-        _first_neighbours(graph.transpose),
+        _input_degree(edges, raw_degree),
+        graphs[0].input_degree,
+        _first_neighbours(graphs[-1]),
     )
 
 
-def _count(edges: EdgeSource) -> tuple[VertexArray, VertexArray]:
-    """Count edges at each vertex; of an undirected graph both arrays are the same one."""
+def build_bytes(edges: EdgeSource) -> int:
+    """Estimate from above the most memory that construction holds at once beside its source."""
     import numba
 
-    from hetero_bfs.kernels.build import count_degrees
+    n = edges.num_vertices
+    threads: int = numba.get_num_threads()
+    keys = 2 * edges.num_input_edges  # both directions, or the graph and its transpose
+    graphs = 2 if edges.directed else 1
+    # In the caller's ids raw degrees and new_of_old; old_of_new, first; of each graph the length
+    # of the lists and indptr.
+    of_a_vertex = 4 * graphs + 4 + 4 + 4 + (4 + 8) * graphs
+    buckets = graphs * _most_buckets(n, keys)
+    lines = _KEY_BYTES * _line_keys(threads * buckets, keys)
+    scratch = _KEY_BYTES * _scratch_keys(n, keys)
+    of_a_thread = (lines + 16) * buckets + scratch
+    return _KEY_BYTES * keys + of_a_vertex * n + 24 * buckets + threads * of_a_thread
 
-    out_degree = np.zeros(edges.num_vertices, np.uint32)
-    in_degree = np.zeros(edges.num_vertices, np.uint32) if edges.directed else out_degree
-    if edges.both_directions:
-        in_degree = np.zeros(edges.num_vertices, np.uint32)  # the same counts, once more
+
+def _check_memory(edges: EdgeSource) -> None:
+    check_free_memory(
+        build_bytes(edges),
+        f"building a graph of {edges.num_vertices} vertices and {edges.num_input_edges} edges",
+        "take a smaller graph or a machine with more memory",
+    )
+
+
+def _count(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
+    """Count edges at each vertex, those of the transpose in a second array.
+
+    Return uint32 arrays, shape (workers, num_vertices), added up (see `add_up`).
+    """
+    import numba
+
+    from hetero_bfs.kernels.build import add_up, count_edges
+
+    n = edges.num_vertices
+    num_arrays = 1 + transpose
+    # Private counters must not take more memory than keys and lists will.
+    workers = min(numba.get_num_threads(), 2 * edges.num_input_edges // max(num_arrays * n, 1) + 4)
+    shape = (workers, n)
+    counts = [aligned_empty(workers * n, np.uint32).reshape(shape) for _ in range(num_arrays)]
+    both_ends = transpose or _stored_twice(edges)
     for src, dst in _chunks(edges, "counting edges"):
-        count_degrees(src, dst, out_degree, in_degree, numba.get_num_threads())
-    return out_degree, in_degree
+        count_edges(src, dst, counts[0], counts[-1], both_ends)
+    for rows in counts:
+        add_up(rows)
+    return counts
+
+
+def _stored_twice(edges: EdgeSource) -> bool:
+    return not edges.directed and not edges.both_directions
 
 
 def _input_degree(edges: EdgeSource, counted: VertexArray) -> VertexArray:
@@ -116,81 +175,168 @@ def _input_degree(edges: EdgeSource, counted: VertexArray) -> VertexArray:
     return counted if remembered is None else remembered
 
 
+@dataclass(frozen=True)
+class _Buckets:
+    """Ranges of vertices, and how a key is put together; see kernels/build.py.
+
+    Parameters
+    ----------
+    first_vertex, first_key : int64 arrays, shape (buckets + 1,)
+        Bucket b holds vertices first_vertex[b] to first_vertex[b + 1] (new ids), and before
+        duplicates are dropped the keys first_key[b] to first_key[b + 1].
+    num_single : int
+    bucket_of : uint32 array
+        The bucket of each of the first `num_single` vertices, then of each block of 64.
+    run : int64 array, shape (workers, buckets)
+        Where each worker's own keys of a bucket begin.
+    neighbour_bits : int
+    """
+
+    first_vertex: OffsetArray
+    first_key: OffsetArray
+    num_single: int
+    bucket_of: VertexArray
+    run: OffsetArray
+    neighbour_bits: int
+
+    @classmethod
+    def cut(cls, counts: VertexArray, relabelling: Relabelling) -> _Buckets:
+        """Cut the searched range by what `_count` returned."""
+        from hetero_bfs.kernels.build import BLOCK_VERTICES, count_single, cut_buckets, find_runs
+
+        old_of_new = relabelling.old_of_new
+        n = old_of_new.size
+        num_keys = int(counts[0].sum(dtype=np.int64))
+        neighbour_bits = _neighbour_bits(n)
+        first_vertex, first_key = np.empty((2, _most_buckets(n, num_keys) + 1), np.int64)
+        most_edges = _bucket_edges(num_keys)
+        most_vertices = 1 << (32 - neighbour_bits)
+        num_single = n
+        if most_vertices >= BLOCK_VERTICES:
+            num_single = count_single(counts[0], old_of_new, most_edges)
+        bucket_of = np.empty(num_single + -(-(n - num_single) // BLOCK_VERTICES), np.uint32)
+        num_buckets = cut_buckets(
+            counts[0],
+            old_of_new,
+            num_single,
+            most_edges,
+            most_vertices,
+            first_vertex,
+            first_key,
+            bucket_of,
+        )
+        ends = slice(0, num_buckets + 1)
+        run = np.empty((counts.shape[0], num_buckets), np.int64)
+        find_runs(counts, old_of_new, num_single, bucket_of, first_key, run)
+        return cls(first_vertex[ends], first_key[ends], num_single, bucket_of, run, neighbour_bits)
+
+
+def _neighbour_bits(num_vertices: int) -> int:
+    return max(num_vertices - 1, 0).bit_length()
+
+
+def _bucket_edges(num_keys: int) -> int:
+    return max(_BUCKET_EDGES, -(-num_keys // _MAX_BUCKETS))
+
+
+def _most_buckets(num_vertices: int, num_keys: int) -> int:
+    """Bound the number of buckets: two neighbours exceed `_bucket_edges`, or a key has no room."""
+    for_room = num_vertices >> (32 - _neighbour_bits(num_vertices))
+    return 2 * num_keys // _bucket_edges(num_keys) + for_room + 2
+
+
+def _line_keys(num_lines: int, num_keys: int) -> int:
+    """Return how many keys to collect before they are written: shorter lines if they are many."""
+    line_keys = _LINE_KEYS
+    while line_keys > 1 and 8 * num_lines * line_keys > num_keys:
+        line_keys //= 2
+    return line_keys
+
+
+def _scratch_keys(num_vertices: int, num_keys: int) -> int:
+    """Return room for a bucket of several vertices, or for a uint64 bitmap of all neighbours."""
+    return 2 * max(-(-_bucket_edges(num_keys) // 2), -(-num_vertices // 64))
+
+
 def _build(
-    edges: EdgeSource,
-    relabelling: Relabelling,
-    raw_degree: VertexArray,
-    input_degree: VertexArray,
-    transposed: bool,
-) -> CSRGraph:
-    import numba
+    edges: EdgeSource, relabelling: Relabelling, buckets: _Buckets, transposed: bool
+) -> tuple[OffsetArray, VertexArray, VertexArray]:
+    """Return indptr, indices and the lengths of the lists."""
+    from hetero_bfs.kernels.sorting import close_up
 
-    from hetero_bfs.kernels.build import LINE, flush_lines, gather_lists, partition_edges
-    from hetero_bfs.kernels.build import sort_buckets as sort
+    keys = _place(edges, relabelling, buckets, transposed)
+    degree, unique = _sort(buckets, keys)
+    indices = shrink(keys, close_up(buckets.first_key, unique, keys))
+    indptr = aligned_empty(degree.size + 1, np.int64)
+    np.cumsum(degree, out=indptr[1:])
+    return indptr, indices, degree
 
-    raw_indptr = _prefix_sum(raw_degree)
-    bucket_of, bucket_vertices = _buckets(raw_indptr)
-    num_buckets = bucket_vertices.size - 1
-    threads = numba.get_num_threads()
-    pairs = np.empty(int(raw_indptr[-1]), np.uint64)
-    cursor = raw_indptr[bucket_vertices[:-1]]
-    lines = np.empty((threads, num_buckets, LINE), np.uint64)
-    fill = np.zeros((threads, num_buckets), np.int64)
-    twice = not edges.directed and not edges.both_directions
+
+def _place(
+    edges: EdgeSource, relabelling: Relabelling, buckets: _Buckets, transposed: bool
+) -> VertexArray:
+    """Return the keys of all edges that are no loops, in their buckets."""
+    from hetero_bfs.kernels.build import flush_lines, partition_edges
+
+    keys = aligned_empty(int(buckets.first_key[-1]), np.uint32)
+    line_keys = _line_keys(buckets.run.size, keys.size)
+    lines = np.empty((*buckets.run.shape, line_keys), np.uint32)
+    cursor = buckets.run.copy()
     for src, dst in _chunks(edges, "placing edges"):
         partition_edges(
             src,
             dst,
             relabelling.new_of_old,
-            bucket_of,
-            twice or not transposed,
-            twice or transposed,
+            buckets.num_single,
+            buckets.bucket_of,
+            buckets.neighbour_bits,
+            not transposed,
+            transposed or _stored_twice(edges),
+            buckets.run,
             cursor,
-            pairs,
             lines,
-            fill,
+            keys,
         )
-    flush_lines(cursor, pairs, lines, fill)
-
-    compact = pairs.view(np.uint32)
-    degree = np.zeros(raw_degree.size, np.uint32)
-    bounds = np.unique(np.linspace(0, num_buckets, _SORT_BATCHES + 1).astype(np.int64))
-    steps = list(pairwise(bounds))
-    for low, high in progress(steps, "sorting neighbour lists"):
-        sort(low, high, bucket_vertices, raw_indptr, pairs, compact, degree)
-    indptr = _prefix_sum(degree)
-    indices = aligned_empty(int(indptr[-1]), np.uint32)
-    gather_lists(bucket_vertices, raw_indptr, indptr, compact, indices)
-    return CSRGraph(indptr, indices, edges.directed, edges.num_input_edges, input_degree)
+    flush_lines(buckets.run, cursor, lines, keys)
+    return keys
 
 
-def _buckets(
-    raw_indptr: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:
-    """Cut the vertices into ranges of about equally many edges."""
-    num_edges = int(raw_indptr[-1])
-    num_buckets = min(max(num_edges // _BUCKET_EDGES, 1), _MAX_BUCKETS)
-    edges_per_bucket = max(-(-num_edges // num_buckets), 1)
-    bucket = np.minimum(raw_indptr[:-1] // edges_per_bucket, num_buckets - 1)
-    vertices = np.searchsorted(bucket, np.arange(num_buckets + 1)).astype(np.int64)
-    return bucket.astype(np.uint16), vertices
+def _sort(buckets: _Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArray]:
+    """Turn keys into lists, bucket by bucket; return the length of each list and each bucket."""
+    import numba
+
+    from hetero_bfs.kernels.sorting import sort_buckets
+
+    num_vertices, num_buckets = int(buckets.first_vertex[-1]), buckets.first_key.size - 1
+    scratch_keys = _scratch_keys(num_vertices, keys.size)
+    scratch = np.empty((numba.get_num_threads(), scratch_keys), np.uint32)
+    degree = aligned_empty(num_vertices, np.uint32)
+    unique = np.zeros(num_buckets, np.int64)
+    next_bucket = np.zeros(1, np.int64)
+    stops = np.unique(np.linspace(0, num_buckets, _SORT_BATCHES + 1).astype(np.int64))[1:]
+    for stop in progress(stops, "sorting neighbour lists"):
+        sort_buckets(
+            next_bucket,
+            stop,
+            buckets.first_vertex,
+            buckets.first_key,
+            buckets.neighbour_bits,
+            keys,
+            scratch,
+            degree,
+            unique,
+        )
+    return degree, unique
 
 
-def _chunks(edges: EdgeSource, description: str):  # type: ignore[no-untyped-def]
+def _chunks(edges: EdgeSource, description: str) -> Iterator[tuple[VertexArray, VertexArray]]:
     stored = edges.num_input_edges * (2 if edges.both_directions else 1)
     return progress(edges.chunks(), description, total=-(-stored // CHUNK_EDGES))
 
 
-def _prefix_sum(counts: VertexArray) -> npt.NDArray[np.int64]:
-    result = aligned_empty(counts.size + 1, np.int64)
-    result[0] = 0
-    np.cumsum(counts, out=result[1:])
-    return result
-
-
 def _first_neighbours(graph: CSRGraph) -> VertexArray:
+    from hetero_bfs.kernels.sorting import first_neighbours
+
     first = aligned_empty(graph.num_vertices, np.uint32)
-    first[:] = np.arange(graph.num_vertices, dtype=np.uint32)
-    has_neighbours = graph.indptr[:-1] < graph.indptr[1:]
-    first[has_neighbours] = graph.indices[graph.indptr[:-1][has_neighbours]]
+    first_neighbours(graph.indptr, graph.indices, first)
     return first

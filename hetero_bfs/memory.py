@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,36 @@ from hetero_bfs.errors import GraphError
 PAGE_BYTES = 4096
 GIB = 2**30
 
+_HUGE_PAGES_FROM_BYTES = 1 << 22  # twice the size of a huge page on x86
+_PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+
 
 def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return an uninitialised one-dimensional array that starts on a page and owns whole pages."""
+    """Return a one-dimensional array that starts on a page and owns whole pages.
+
+    It is mapped from the system, so that `shrink` can give a part back, and holds zeros.
+    """
     dtype = np.dtype(dtype)
-    num_bytes = size * dtype.itemsize
-    padded = -(-max(num_bytes, 1) // PAGE_BYTES) * PAGE_BYTES
-    raw = np.empty(padded + PAGE_BYTES, np.uint8)
-    start = -raw.ctypes.data % PAGE_BYTES
-    return raw[start : start + num_bytes].view(dtype)
+    num_bytes = -(-max(size * dtype.itemsize, 1) // PAGE_BYTES) * PAGE_BYTES
+    pages = mmap.mmap(-1, num_bytes, flags=_PRIVATE) if _PRIVATE else mmap.mmap(-1, num_bytes)
+    if num_bytes >= _HUGE_PAGES_FROM_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, dtype, size)
+
+
+def shrink(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """Return the first entries of an `aligned_empty` array; the pages behind go to the system.
+
+    What lay there is lost. Where the system has no such call (Windows) the pages stay.
+    """
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    pages = owner.obj  # NumPy keeps the mapping through a memoryview
+    kept = -(-size * array.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
+    if hasattr(mmap, "MADV_DONTNEED") and kept < len(pages):
+        pages.madvise(mmap.MADV_DONTNEED, kept, len(pages) - kept)
+    return array.reshape(-1)[:size]
 
 
 def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

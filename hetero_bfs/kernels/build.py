@@ -1,10 +1,13 @@
-"""Compiled loops that turn edges into sorted neighbour lists: count, partition, sort.
+"""Compiled loops that bring edges into buckets of consecutive vertices: count, cut, partition.
 
 A random scatter of 2 m edges into n lists misses the cache once per edge. Instead the edges are
 first partitioned into buckets of consecutive vertices, each small enough to stay in the cache,
-through write-combining buffers of one cache line per thread and bucket; a bucket is then sorted
-by radix (stable, first by neighbour, then by vertex). A pair is one uint64:
-vertex << 32 | neighbour.
+through write-combining lines, one for each thread and bucket; sorting.py then sorts a bucket.
+
+A key is one uint32: (vertex << neighbour_bits | neighbour) modulo 2**32, where neighbour_bits are
+enough for every vertex. What the shift cuts off is equal for all vertices of a bucket, because
+none crosses a multiple of 2**(32 - neighbour_bits); sorted keys are thus sorted lists, and they
+turn into the final neighbour array where they lie.
 """
 
 from __future__ import annotations
@@ -12,22 +15,36 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from hetero_bfs.kernels.intrinsics import atomic_add
-
-LINE = 8  # pairs in a 64-byte cache line
-_RADIX_BITS = 11
-_LOW_WORD = np.uint64(0xFFFFFFFF)
-_WORD_BITS = np.uint64(32)
+BLOCK_VERTICES = 64
+_BLOCK_BITS = np.uint64(6)
+_AHEAD = 512
+_ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def count_degrees(src, dst, out_degree, in_degree, threads):
-    """Add every edge that is no loop to out_degree[src] and in_degree[dst] (may be one array)."""
-    for t in prange(threads):
-        for i in range(src.size * t // threads, src.size * (t + 1) // threads):
+def count_edges(src, dst, out_degree, in_degree, count_dst):
+    """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
+
+    Both are uint32, shape (workers, vertices), and may be one array; the second stays as it is
+    without `count_dst`. Private counters need no atomics, which would bare every cache miss.
+    """
+    workers = out_degree.shape[0]
+    for w in prange(workers):
+        out = out_degree[w]
+        into = in_degree[w]
+        for i in range(src.size * w // workers, src.size * (w + 1) // workers):
             if src[i] != dst[i]:
-                atomic_add(out_degree, src[i], 1)
-                atomic_add(in_degree, dst[i], 1)
+                out[src[i]] += np.uint32(1)
+                if count_dst:
+                    into[dst[i]] += np.uint32(1)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def add_up(counts):
+    """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 is the sum."""
+    for v in prange(counts.shape[1]):
+        for w in range(counts.shape[0] - 1, 0, -1):
+            counts[w - 1, v] += counts[w, v]
 
 
 @njit(cache=True, nogil=True)
@@ -55,122 +72,163 @@ def order_by_falling_degree(degree, new_of_old, old_of_new):
 
 
 @njit(inline="always")
-def _push(pair, bucket, lines, fill, cursor, pairs):
-    count = fill[bucket]
-    lines[bucket, count] = pair
-    count += 1
-    if count == LINE:
-        position = atomic_add(cursor, bucket, LINE)
-        for k in range(LINE):
-            pairs[position + k] = lines[bucket, k]
-        count = 0
-    fill[bucket] = count
+def _entry(vertex, num_single):
+    """Return where bucket_of speaks of a vertex: alone if below num_single, else of 64."""
+    block = (vertex >> _BLOCK_BITS) + num_single - (num_single >> _BLOCK_BITS)
+    return vertex if vertex < num_single else block
+
+
+@njit(cache=True, nogil=True)
+def count_single(degree, old_of_new, most_edges):
+    """Return how many vertices come before only such blocks of 64 as fit into a bucket whole."""
+    num_single = np.int64(0)
+    edges = np.int64(0)
+    for v in range(old_of_new.size):
+        if v % BLOCK_VERTICES == 0:
+            edges = np.int64(0)
+        edges += np.int64(degree[old_of_new[v]])
+        if edges > most_edges:
+            num_single = np.int64(v // BLOCK_VERTICES + 1) * BLOCK_VERTICES
+    return num_single
+
+
+@njit(cache=True, nogil=True)
+def cut_buckets(
+    degree, old_of_new, num_single, most_edges, most_vertices, first_vertex, first_key, bucket_of
+):
+    """Cut the vertices into buckets; return how many, with the ends behind the last one.
+
+    `degree` is by old id. A bucket has at most `most_edges` edges unless one vertex has more, and
+    crosses no multiple of `most_vertices`. For the use of `bucket_of` see `_entry`.
+    """
+    buckets = np.int64(0)
+    edges = np.int64(0)
+    total = np.int64(0)
+    v = np.int64(0)
+    while v < old_of_new.size:
+        stop = v + 1 if v < num_single else min(v + BLOCK_VERTICES, old_of_new.size)
+        more = np.int64(0)
+        for u in range(v, stop):
+            more += np.int64(degree[old_of_new[u]])
+        if v % most_vertices == 0 or edges + more > most_edges:
+            first_vertex[buckets] = v
+            first_key[buckets] = total
+            buckets += 1
+            edges = np.int64(0)
+        bucket_of[_entry(np.uint64(v), np.uint64(num_single))] = buckets - 1
+        edges += more
+        total += more
+        v = stop
+    first_vertex[buckets] = old_of_new.size
+    first_key[buckets] = total
+    return buckets
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def partition_edges(src, dst, new_of_old, bucket_of, forward, backward, cursor, pairs, lines, fill):
+def find_runs(counts, old_of_new, num_single, bucket_of, first_key, run):
+    """Set run[worker, bucket] to where the worker's own keys begin; `counts` as added up."""
+    workers, buckets = run.shape
+    for w in prange(workers):
+        for b in range(buckets):
+            run[w, b] = first_key[b]
+        if w + 1 < workers:
+            for v in range(old_of_new.size):
+                bucket = bucket_of[_entry(np.uint64(v), np.uint64(num_single))]
+                run[w, bucket] += counts[w + 1, old_of_new[v]]
+
+
+@njit(cache=True, nogil=True)
+def _collect(vertices, neighbours, num_single, bucket_of, neighbour_bits, run, cursor, lines, keys):
+    """Put keys into one worker's lines, and into `keys` where a line is full."""
+    # All unsigned: of a signed index Numba asks each time whether it counts from the end.
+    shift = np.uint64(neighbour_bits)
+    last = np.uint64(lines.shape[1] - 1)
+    for i in range(vertices.size):
+        u = np.uint64(vertices[i])
+        v = np.uint64(neighbours[i])
+        if u == v:
+            continue
+        key = np.uint32((u << shift) | v)
+        bucket = bucket_of[_entry(u, np.uint64(num_single))]
+        position = np.uint64(cursor[bucket])
+        cursor[bucket] = position + _ONE
+        if position & last != last:
+            lines[bucket, position & last] = key
+            continue
+        # The last key is not read back: a wide load right behind its store would wait for it.
+        begin = max(position - last, np.uint64(run[bucket]))
+        offset = begin & last
+        for k in range(position - begin):
+            keys[begin + k] = lines[bucket, offset + k]
+        keys[position] = key
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def partition_edges(
+    src,
+    dst,
+    new_of_old,
+    num_single,
+    bucket_of,
+    neighbour_bits,
+    forward,
+    backward,
+    run,
+    cursor,
+    lines,
+    keys,
+):
     """Move edges into their buckets: (src, dst) if `forward`, (dst, src) if `backward`.
 
-    `bucket_of` is uint16 per new id; `cursor` int64 per bucket, the next free position in `pairs`;
-    `lines` uint64 (threads, buckets, LINE) and `fill` int64 (threads, buckets) keep what is not yet
-    written between calls.
+    Every worker takes the part of the edges that it took in `count_edges`, and has a run of its own
+    in each bucket: `run` int64 (workers, buckets) is where it begins, `cursor` the next position.
+    `lines` uint32 (workers, buckets, keys of a line, a power of two) keeps what is not yet written
+    between calls.
     """
-    threads = lines.shape[0]
-    for t in prange(threads):
-        for i in range(src.size * t // threads, src.size * (t + 1) // threads):
-            if src[i] == dst[i]:
-                continue
-            u = np.uint64(new_of_old[src[i]])
-            v = np.uint64(new_of_old[dst[i]])
+    workers = run.shape[0]
+    for w in prange(workers):
+        # Looked up ahead, so that many cache misses run at once.
+        u = np.empty(_AHEAD, np.uint32)
+        v = np.empty(_AHEAD, np.uint32)
+        stop = src.size * (w + 1) // workers
+        for start in range(src.size * w // workers, stop, _AHEAD):
+            n = min(_AHEAD, stop - start)
+            for i in range(n):
+                u[i] = new_of_old[src[start + i]]
+                v[i] = new_of_old[dst[start + i]]
+            # No inlined function takes arrays here: each edge would count references to them.
             if forward:
-                _push((u << _WORD_BITS) | v, bucket_of[u], lines[t], fill[t], cursor, pairs)
+                _collect(
+                    u[:n],
+                    v[:n],
+                    num_single,
+                    bucket_of,
+                    neighbour_bits,
+                    run[w],
+                    cursor[w],
+                    lines[w],
+                    keys,
+                )
             if backward:
-                _push((v << _WORD_BITS) | u, bucket_of[v], lines[t], fill[t], cursor, pairs)
+                _collect(
+                    v[:n],
+                    u[:n],
+                    num_single,
+                    bucket_of,
+                    neighbour_bits,
+                    run[w],
+                    cursor[w],
+                    lines[w],
+                    keys,
+                )
 
 
 @njit(cache=True, nogil=True)
-def flush_lines(cursor, pairs, lines, fill):
-    """Write what the threads' buffers still hold."""
-    for t in range(lines.shape[0]):
-        for bucket in range(lines.shape[1]):
-            for k in range(fill[t, bucket]):
-                pairs[cursor[bucket]] = lines[t, bucket, k]
-                cursor[bucket] += 1
-            fill[t, bucket] = 0
-
-
-@njit(inline="always")
-def _radix_pass(keys, result, shift, mask):
-    slot = np.zeros(np.int64(mask) + 2, np.int64)
-    for i in range(keys.size):
-        slot[((keys[i] >> shift) & mask) + np.uint64(1)] += 1
-    for d in range(1, slot.size):
-        slot[d] += slot[d - 1]
-    for i in range(keys.size):
-        digit = (keys[i] >> shift) & mask
-        result[slot[digit]] = keys[i]
-        slot[digit] += 1
-
-
-@njit(cache=True, nogil=True)
-def _sort_bucket(keys, first_vertex, starts, compact, degree):
-    """Sort one bucket's pairs and drop duplicates.
-
-    `starts` int64 (vertices + 1,): where each vertex's list begins, relative to the bucket;
-    the lists go to `compact` (uint32, a view of the same memory), their lengths to `degree`.
-    """
-    vertices = degree.size
-    largest = np.uint64(0)
-    for i in range(keys.size):
-        largest |= keys[i] & _LOW_WORD
-    source = keys
-    target = np.empty(keys.size, np.uint64)
-    shift = np.uint64(0)
-    while largest >> shift:
-        _radix_pass(source, target, shift, np.uint64((1 << _RADIX_BITS) - 1))
-        source, target = target, source
-        shift += np.uint64(_RADIX_BITS)
-    sorted_lists = np.empty(keys.size, np.uint32)
-    slot = starts[:vertices].copy()
-    for i in range(keys.size):
-        v = np.int64(source[i] >> _WORD_BITS) - first_vertex
-        sorted_lists[slot[v]] = source[i] & _LOW_WORD
-        slot[v] += 1
-    written = 0
-    for v in range(vertices):
-        begin = written
-        for i in range(starts[v], starts[v + 1]):
-            if i == starts[v] or sorted_lists[i] != sorted_lists[i - 1]:
-                compact[written] = sorted_lists[i]
-                written += 1
-        degree[v] = written - begin
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def sort_buckets(low, high, bucket_vertices, raw_indptr, pairs, compact, degree):
-    """Sort buckets [low, high); bucket b holds vertices bucket_vertices[b] to [b + 1].
-
-    The unique neighbours of bucket b end up contiguous in `compact` (uint32 view of `pairs`)
-    from 2 * raw_indptr[bucket_vertices[b]] on, their counts in `degree`.
-    """
-    for b in prange(low, high):
-        first, last = bucket_vertices[b], bucket_vertices[b + 1]
-        if first < last:
-            begin, end = raw_indptr[first], raw_indptr[last]
-            _sort_bucket(
-                pairs[begin:end],
-                first,
-                raw_indptr[first : last + 1] - begin,
-                compact[2 * begin : 2 * end],
-                degree[first:last],
-            )
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def gather_lists(bucket_vertices, raw_indptr, indptr, compact, indices):
-    """Copy the buckets' unique neighbours to their final place."""
-    for b in prange(bucket_vertices.size - 1):
-        first, last = bucket_vertices[b], bucket_vertices[b + 1]
-        begin = 2 * raw_indptr[first]
-        length = indptr[last] - indptr[first]
-        indices[indptr[first] : indptr[last]] = compact[begin : begin + length]
+def flush_lines(run, cursor, lines, keys):
+    """Write what the workers' lines still hold."""
+    line = lines.shape[2]
+    for w in range(run.shape[0]):
+        for b in range(run.shape[1]):
+            position = cursor[w, b]
+            for p in range(max(position & -line, run[w, b]), position):
+                keys[p] = lines[w, b, p & (line - 1)]

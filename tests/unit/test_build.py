@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -15,9 +19,10 @@ from oracle import matrix_of
 
 from hetero_bfs import CSRGraph, EdgeList
 from hetero_bfs import build as build_module
-from hetero_bfs.build import build_csr, build_search_graph
+from hetero_bfs.build import build_bytes, build_csr, build_search_graph
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph import MAX_VERTICES, NO_VERTEX, check_num_vertices
+from hetero_bfs.graph import MAX_VERTICES, check_num_vertices
+from hetero_bfs.kronecker import KroneckerEdges
 
 
 class Twice(EdgeList):
@@ -96,8 +101,8 @@ def check_search_graph(edges: EdgeList, order: str) -> None:
     np.testing.assert_array_equal(graph.degree, np.diff(permuted.indptr))
     assert graph.degree.dtype == graph.first.dtype == np.uint32
     firsts = [
-        int(backward.indices[a]) if a < b else NO_VERTEX
-        for a, b in zip(backward.indptr[:-1], backward.indptr[1:], strict=True)
+        int(backward.indices[a]) if a < b else v
+        for v, (a, b) in enumerate(pairwise(backward.indptr))
     ]
     assert graph.first.tolist() == firsts
     np.testing.assert_array_equal(graph.input_degree, true_input_degree(edges))
@@ -120,24 +125,65 @@ def test_any_graph(one_thread, edges, order):
     check_search_graph(edges, order)
 
 
-@settings(max_examples=60)
+@st.composite
+def skewed_edge_lists(draw):
+    """Few vertices among many, a hub's edges among them: empty blocks, buckets of one list."""
+    n = draw(st.integers(1, 500))
+    vertex = st.integers(0, n - 1)
+    pairs = draw(st.lists(st.tuples(vertex, vertex), max_size=60))
+    hub = draw(vertex)
+    pairs += [(hub, v) for v in range(0, n, draw(st.integers(1, 40)))]
+    return edge_list(pairs * draw(st.integers(1, 3)), n, draw(st.booleans()))
+
+
+@settings(max_examples=150)
 @given(
-    edges=edge_lists(min_vertices=0),
+    edges=st.one_of(edge_lists(min_vertices=0), skewed_edge_lists()),
     order=st.sampled_from(["degree", "given"]),
-    bucket_edges=st.integers(1, 9),
+    bucket_edges=st.integers(1, 70),
     most=st.integers(1, 300),
+    spare_bits=st.integers(0, 32),
+    line_keys=st.sampled_from([1, 2, 16]),
+    threads=st.integers(1, 5),
 )
-def test_any_buckets_and_chunks(monkeypatch, edges, order, bucket_edges, most):
-    """The same lists from tiny buckets and from edges that come seven at a time."""
-    monkeypatch.setattr(build_module, "_BUCKET_EDGES", bucket_edges)
-    monkeypatch.setattr(build_module, "_MAX_BUCKETS", most)
-    chunked = SmallChunks(edges.src, edges.dst, edges.num_vertices, edges.directed)
-    check_csr(chunked)
-    check_search_graph(chunked, order)
+def test_any_buckets_and_chunks(
+    monkeypatch, edges, order, bucket_edges, most, spare_bits, line_keys, threads
+):
+    """The same lists from tiny buckets, keys without room, and edges that come seven at a time."""
+    true_bits = build_module._neighbour_bits
+    with monkeypatch.context() as patch:
+        patch.setattr(build_module, "_BUCKET_EDGES", bucket_edges)
+        patch.setattr(build_module, "_MAX_BUCKETS", most)
+        patch.setattr(build_module, "_neighbour_bits", lambda n: max(true_bits(n), spare_bits))
+        patch.setattr(build_module, "_line_keys", lambda num_lines, num_keys: line_keys)
+        patch.setattr("numba.get_num_threads", lambda: threads)
+        chunked = SmallChunks(edges.src, edges.dst, edges.num_vertices, edges.directed)
+        check_csr(chunked)
+        check_search_graph(chunked, order)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("num_vertices", [1, 65, 70_000, 3_000_000])
+@pytest.mark.parametrize("kind", ["none", "loops", "one edge again and again", "sparse"])
+def test_few_edges_among_many_vertices(num_vertices, kind, directed):
+    """More vertices than a key has room for: buckets end without many edges in them."""
+    rng = np.random.default_rng(8)
+    src, dst = rng.integers(0, num_vertices, (2, 400)).astype(np.uint32)
+    src[0], dst[0] = 0, num_vertices - 1
+    if kind == "none":
+        src, dst = src[:0], dst[:0]
+    elif kind == "loops":
+        dst = src
+    elif kind == "one edge again and again":
+        src[:], dst[:] = 0, num_vertices - 1
+    edges = EdgeList(src, dst, num_vertices, directed)
+    check_csr(edges)
+    for order in ("degree", "given"):
+        check_search_graph(edges, order)
 
 
 def test_many_buckets_of_skewed_lists():
-    """More than 2048 buckets' worth of edges at one vertex, and lists of several buckets."""
+    """A list longer than a bucket (one bit for each neighbour is less), and lists of several."""
     rng = np.random.default_rng(2)
     hub = np.zeros(300_000, np.uint32)
     others = rng.integers(0, 70_000, 300_000).astype(np.uint32)
@@ -146,6 +192,43 @@ def test_many_buckets_of_skewed_lists():
     for directed in (False, True):
         check_csr(EdgeList(src, dst, 70_000, directed))
         check_search_graph(EdgeList(src, dst, 70_000, directed), "degree")
+
+
+def test_too_little_memory_is_an_error(monkeypatch):
+    edges = random_graph(50, 150, 12)
+    needed = build_bytes(edges)
+    for build in (build_csr, build_search_graph):
+        free = SimpleNamespace(available=needed - 1)
+        monkeypatch.setattr("psutil.virtual_memory", lambda free=free: free)
+        with pytest.raises(GraphError) as caught:
+            build(edges)
+        for word in ("50 vertices and 150 edges", "needs about", "are free", "smaller graph"):
+            assert word in str(caught.value)
+        free.available = needed
+        build(edges)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="measures as Linux does")
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_estimate_of_memory(directed):
+    """`build_bytes` is what the process's resident memory grows by, and not much more."""
+    edges = replace(KroneckerEdges(18, 32).materialise(), directed=directed)
+    build_search_graph(replace(edges, src=edges.src[:999], dst=edges.dst[:999]))  # compiles
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is the present again
+    before = _status_bytes("VmHWM")
+    graph = build_search_graph(edges)
+    grown = _status_bytes("VmHWM") - before
+    assert graph.num_searched > 100_000
+    estimate = build_bytes(edges)
+    assert 0.8 * estimate <= grown <= 1.02 * estimate
+
+
+def _status_bytes(name: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return 1024 * int(line.split()[1])
+    raise AssertionError(f"no {name}")
 
 
 def test_degrees_fall_along_new_ids_without_duplicates():
