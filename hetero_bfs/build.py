@@ -95,6 +95,11 @@ def build_search_graph(edges: EdgeSource, order: Order = "degree") -> SearchGrap
     )
 
 
+def build_bytes(edges: EdgeSource) -> int:
+    """Estimate the memory that `build_search_graph` needs at its peak, beyond a list of edges."""
+    return 24 * edges.num_input_edges + 64 * edges.num_vertices
+
+
 def _count(edges: EdgeSource) -> tuple[VertexArray, VertexArray]:
     """Count edges at each vertex; of an undirected graph both arrays are the same one."""
     import numba

@@ -285,13 +285,14 @@ def raise_if_invalid(validation: Validation) -> None:
         raise ValidationError(validation.message)
 
 
-def group_bytes(num_vertices: int, capacity: int) -> int:
-    """Estimate the memory of a `Validator` at its peak, with searches of moderate depth.
+def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
+    """Estimate the memory of a `Validator` at its peak, with searches up to `deepest` levels.
 
     How many different tree edges a group has is not known before; see `Validator.bytes_to_add`.
     """
+    depths = capacity * _depth_dtype(deepest).itemsize
     tree_edges = _START_BYTES + _TREE_EDGE_BYTES * min(capacity, _TREE_EDGES_PER_VERTEX)
-    return num_vertices * (capacity + _PACKED_BYTES + 2 * tree_edges)
+    return num_vertices * (depths + _PACKED_BYTES + 2 * tree_edges)
 
 
 def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArray[Any]:
