@@ -28,7 +28,9 @@ UNREACHED = -1
 _LOW = 0xFFFFFFFF
 _UNKNOWN_DEPTH = -(1 << 32)
 _BATCH = 64  # edges whose cache lines are asked for together
-_NO, _ONE, _TWO = np.uint8(0), np.uint8(1), np.uint8(2)
+_NO = np.uint8(0)
+_LOOPS_ONLY = {"numpy": False, "reduction": False}
+"""Runs `prange` in parallel and nothing else: every zeros() and sum() would cost a barrier too."""
 
 
 @njit(cache=True, nogil=True)
@@ -46,7 +48,7 @@ def _bounds(block, size):
 # One search: its parents and levels
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
 def pack(parent, root, packed):
     """Fill `packed`; return how many vertices are reached, and the first suspect.
 
@@ -69,7 +71,7 @@ def pack(parent, root, packed):
     return reached.sum(), suspect.min()
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
 def compute_depths(packed, reached):
     """Replace every unknown depth; return the greatest, or -1 if there is a cycle.
 
@@ -128,7 +130,7 @@ def find_cycle(packed, root):
     return root
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
 def first_wrong_level(level, packed):
     """Return the first vertex whose level is not its depth, num_vertices if none."""
     first = np.full(BLOCKS, level.size, np.int64)
@@ -144,7 +146,7 @@ def first_wrong_level(level, packed):
 # One search joins its group
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
 def store_depths(packed, depth, column):
     """Copy the depths of a search into its column, which is all unreached before."""
     for block in prange(BLOCKS):
@@ -160,7 +162,7 @@ def _tree_edge(packed, v, root):
     return MET if packed[v] == UNREACHED or v == root else np.uint32(packed[v] & _LOW)
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
 def count_new_edges(packed, root, starts, parents):
     """Return how many tree edges of a search are not yet kept, int64, shape (BLOCKS,)."""
     new = np.zeros(BLOCKS, np.int64)
@@ -177,7 +179,7 @@ def count_new_edges(packed, root, starts, parents):
     return new
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
 def merge_edges(packed, root, bit, old, shift, new):
     """Copy the tree edges of a group and those of one more search.
 
@@ -207,7 +209,7 @@ def merge_edges(packed, root, bit, old, shift, new):
 # A group of searches against the input edges
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
 def scan(src, dst, depth, starts, parents, directed):
     """Compare a chunk of input edges with all searches, and mark the tree edges among them.
 
@@ -325,7 +327,7 @@ def _meet(parents, start, stop, parent):
                 parents[place] = MET
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
 def first_unmet(starts, parents, searches, num_searches):
     """Return the first vertex whose tree edge was not met, for each block and search.
 
