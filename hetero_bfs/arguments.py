@@ -42,6 +42,12 @@ def _add_graph500(commands: Any, run: Run) -> None:
     add("--seed1", type=_seed, default=2, help="generator's first seed (default %(default)s)")
     add("--seed2", type=_seed, default=3, help="generator's second seed (default %(default)s)")
     add("--graph", type=Path, metavar="FILE", help="search this graph instead of generating one")
+    add(
+        "--regenerate",
+        action="store_true",
+        help="generate the edges anew for each pass instead of holding them (done unasked where "
+        "memory is short)",
+    )
     add("--trace", type=Path, metavar="FILE", help="write one CSV record per level")
     add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
     _add_engine_arguments(command)

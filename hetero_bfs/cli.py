@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--device names an OpenCL device, --devices cpu wants none")
     if options.command == "graph500" and options.directed and options.graph is None:
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
+    if options.command == "graph500" and options.regenerate and options.graph is not None:
+        parser.error("--regenerate goes with generated graphs, not with --graph FILE")
     try:
         _prepare(options)
         status: int = options.run(options)
@@ -86,7 +88,8 @@ def _prepare(options: argparse.Namespace) -> None:
 
 
 def _graph500(options: argparse.Namespace) -> int:
-    from hetero_bfs.graph500 import Graph500Options, format_report, run_graph500
+    from hetero_bfs.graph500 import Graph500Options, run_graph500
+    from hetero_bfs.report import format_report
     from hetero_bfs.trace import write_csv
 
     _say_when_compiling()
@@ -99,6 +102,7 @@ def _graph500(options: argparse.Namespace) -> int:
             seed2=options.seed2,
             graph=options.graph,
             directed=options.directed,
+            regenerate=options.regenerate,
             validate=options.validate,
             power_log=options.power_log,
             **_engine_options(options),

@@ -1,37 +1,37 @@
-"""The Graph500 protocol: generate, construct, 64 keys searched and validated, and the report."""
+"""The Graph500 protocol: generate, construct, 64 keys searched and validated, and the report.
+
+Edges of a generated graph are held in memory if they fit there beside all else; if not, they are
+generated anew for every pass over them: counting, placing, and validating a group of searches.
+"""
 
 from __future__ import annotations
 
-import datetime
 import math
-import sys
 import time
-from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hetero_bfs import energy
-from hetero_bfs.bfs import BFSResult
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs import energy, memory
+from hetero_bfs.build import SearchGraph, build_bytes, build_search_graph
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph import CSRGraph, EdgeList
+from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.io import read
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
-from hetero_bfs.machine import describe_machine
-from hetero_bfs.memory import check_free_memory
 from hetero_bfs.progress import progress
 from hetero_bfs.relabel import Order
-from hetero_bfs.statistics import graph500_lines, statistics, teps_statistics
-from hetero_bfs.trace import format_levels
-from hetero_bfs.validate import Validation, validate
+from hetero_bfs.report import Graph500Report, RootRecord
+from hetero_bfs.validate import MAX_SEARCHES, Validator, group_bytes, validate
 
-_BUILD_BYTES_PER_EDGE = 32  # edge list 8, partitioned pairs 16, neighbour lists 8
-_BUILD_BYTES_PER_VERTEX = 64
+_LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
+_GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
+_GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
+_SEARCH_BYTES_PER_VERTEX = 30  # parents 4, bitmaps 1, queues and their offsets 24
+_RESULT_BYTES_PER_VERTEX = 20  # parents 8, levels 4, the path that levels are found along 8
+_USABLE_SHARE = 0.9  # of the memory that is free, for a group of searches
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Graph500Options:
     seed2: int = 3
     graph: Path | None = None
     directed: bool = False
+    regenerate: bool = False
     selector: str = "auto"
     device: str | None = None
     devices: str = "all"
@@ -57,125 +58,30 @@ class Graph500Options:
 
 
 @dataclass(frozen=True)
-class RootRecord:
-    """One timed search and what validation said of it; `levels` is the largest distance."""
+class TimedEdges(KroneckerEdges):
+    """Edges generated whenever they are read, and the seconds that each pass spent on that."""
 
-    result: BFSResult
-    levels: int
-    reached: int
-    validation: Validation | None
-    validate_seconds: float
+    pass_seconds: list[float] = field(default_factory=list, compare=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the search as JSON has it."""
-        return {
-            "root": self.result.root,
-            "time_seconds": self.result.seconds,
-            "gather_seconds": self.result.gather_seconds,
-            "nedge": self.result.nedge,
-            "teps": self.result.teps,
-            "levels": self.levels,
-            "reached": self.reached,
-            "strategies": [trace.strategy for trace in self.result.traces],
-            "valid": None if self.validation is None else self.validation.valid,
-        }
-
-
-@dataclass
-class Graph500Report:
-    """Everything a run produced."""
-
-    scale: float
-    edgefactor: float
-    selector: str
-    device: DeviceInfo | None
-    parts: int
-    order: Order
-    searched_vertices: int
-    num_vertices: int
-    generation_seconds: float
-    construction_seconds: float
-    upload_seconds: float
-    compile_seconds: float
-    notes: list[str]
-    roots: list[RootRecord] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    energy: energy.EnergyReport | None = None
-
-    @property
-    def valid(self) -> bool:
-        """True unless a validation failed."""
-        return not self.failures
-
-    def lines(self) -> list[str]:
-        """Return the reference's lines; none for an invalid run or one without searches."""
-        if self.failures or not self.roots:
-            return []
-        return graph500_lines(
-            self.scale,
-            self.edgefactor,
-            self.generation_seconds,
-            self.construction_seconds,
-            [r.result.seconds for r in self.roots],
-            [r.result.nedge for r in self.roots],
-            None if self.roots[0].validation is None else [r.validate_seconds for r in self.roots],
-        )
-
-    def typical(self) -> RootRecord:
-        """Return the search of median time."""
-        return sorted(self.roots, key=lambda r: r.result.seconds)[len(self.roots) // 2]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
-        from hetero_bfs import __version__
-
-        seconds = [r.result.seconds for r in self.roots]
-        nedges = [r.result.nedge for r in self.roots]
-        bfs: dict[str, float | None] = {}
-        if self.roots:
-            values = {f"{k}_time_seconds": v for k, v in statistics(seconds).items()}
-            values |= {k.lower(): v for k, v in teps_statistics(seconds, nedges).items()}
-            bfs = {k: v if math.isfinite(v) else None for k, v in values.items()}
-            bfs["mean_gather_seconds"] = float(
-                np.mean([r.result.gather_seconds for r in self.roots])
-            )
-        return {
-            "scale": self.scale,
-            "edgefactor": self.edgefactor,
-            "nbfs": len(self.roots),
-            "valid": self.valid,
-            "failures": self.failures,
-            "generation_time_seconds": self.generation_seconds,
-            "construction_time_seconds": self.construction_seconds,
-            "upload_time_seconds": self.upload_seconds,
-            "compile_time_seconds": self.compile_seconds,
-            "selector": self.selector,
-            "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
-            "parts": self.parts,
-            "order": self.order,
-            "num_vertices": self.num_vertices,
-            "searched_vertices": self.searched_vertices,
-            "bfs": bfs,
-            "roots": [r.to_dict() for r in self.roots],
-            "energy": None if self.energy is None else self.energy.to_dict(),
-            "notes": self.notes,
-            "machine": describe_machine(self.device),
-            "version": __version__,
-            "command": " ".join(["hetero-bfs", *(_without_folder(a) for a in sys.argv[1:])]),
-            "date": datetime.date.today().isoformat(),
-        }
-
-    def trace_rows(self) -> list[dict[str, Any]]:
-        """Return one record per level of every search."""
-        return [
-            {"root": record.result.root, **trace.row()}
-            for record in self.roots
-            for trace in record.result.traces
-        ]
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield the edges in index order; see `EdgeSource.chunks`."""
+        number = len(self.pass_seconds)
+        self.pass_seconds.append(0.0)
+        chunks = super().chunks(size)
+        while True:
+            started = time.perf_counter()
+            chunk = next(chunks, None)
+            self.pass_seconds[number] += time.perf_counter() - started
+            if chunk is None:
+                return
+            yield chunk
 
 
 def run_graph500(options: Graph500Options) -> Graph500Report:
     """Run the benchmark; see `Graph500Options`.
+
+    If the edges are not held, `generation_seconds` are those of one pass, and construction leaves
+    out what its passes spent on generating.
 
     Raises
     ------
@@ -185,24 +91,26 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
     """
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a run
-    build_search_graph(KroneckerEdges(1).materialise(), options.order)  # compiles, untimed
-    edges, generation_seconds = _edges(options)
+    _compile(options.order)
+    notes: list[str] = []
+    edges, generation_seconds = _edges(options, notes)
     started = time.perf_counter()
     graph = build_search_graph(edges, options.order)
     build_seconds = time.perf_counter() - started
+    if isinstance(edges, TimedEdges):
+        generation_seconds = edges.pass_seconds[0]
+        build_seconds -= sum(edges.pass_seconds)
     keys = search_keys(
         edges.num_vertices, graph.is_isolated, options.roots, options.seed1, options.seed2
     )
     if not keys:
         raise GraphError("the graph has no edge between two vertices, so there is no search key")
-    with Engine(
-        graph,
-        selector=options.selector,
-        device=options.device,
-        devices=options.devices,
-        max_alloc_bytes=options.max_alloc_bytes,
-        decision_interval=options.decision_interval,
-    ) as engine:
+    if len(keys) < options.roots:
+        notes.append(
+            f"{len(keys)} search keys instead of {options.roots}: "
+            "the graph has no more vertices with edges that the reference would draw"
+        )
+    with _engine(graph, options) as engine:
         report = Graph500Report(
             scale=float(options.scale) if options.graph is None else _log2(edges.num_vertices),
             edgefactor=edges.num_input_edges / edges.num_vertices,
@@ -216,63 +124,137 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             construction_seconds=build_seconds + engine.upload_seconds,
             upload_seconds=engine.upload_seconds,
             compile_seconds=engine.compile_seconds,
-            notes=list(engine.notes),
+            edge_passes=None,
+            notes=[*engine.notes, *notes],
         )
-        if len(keys) < options.roots:
-            report.notes.append(
-                f"{len(keys)} search keys instead of {options.roots}: "
-                "the graph has no more vertices with edges that the reference would draw"
-            )
         _search_all(engine, edges, keys, options.validate, report)
+        if isinstance(edges, TimedEdges):
+            report.edge_passes = len(edges.pass_seconds)
         if report.valid:
             report.energy = _measure_energy(engine, keys, options, report)
     return report
 
 
-def _edges(options: Graph500Options) -> tuple[EdgeList | CSRGraph, float]:
-    """Generate or read the edges, timed."""
+def _compile(order: Order) -> None:
+    """Generate, build and validate the smallest graph, so that nothing timed has to compile."""
+    edges = KroneckerEdges(1).materialise()
+    build_search_graph(edges, order)
+    validate(edges, 0, np.zeros(2, np.int64), np.arange(2, dtype=np.int32))
+
+
+def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:
+    return Engine(
+        graph,
+        selector=options.selector,
+        device=options.device,
+        devices=options.devices,
+        max_alloc_bytes=options.max_alloc_bytes,
+        decision_interval=options.decision_interval,
+    )
+
+
+def _edges(options: Graph500Options, notes: list[str]) -> tuple[EdgeSource, float]:
+    """Read or generate the edges, timed; or return their generator if they shall not be held."""
     started = time.perf_counter()
     if options.graph is not None:
-        edges: EdgeList | CSRGraph = read(options.graph, options.directed)
-    else:
-        generator = KroneckerEdges(options.scale, options.edgefactor, options.seed1, options.seed2)
-        check_free_memory(
-            _BUILD_BYTES_PER_EDGE * generator.num_input_edges
-            + _BUILD_BYTES_PER_VERTEX * generator.num_vertices,
-            f"a graph of scale {options.scale}",
-            "choose a smaller --scale or --edgefactor",
-        )
-        edges = generator.materialise()
+        return read(options.graph, options.directed), time.perf_counter() - started
+    arguments = options.scale, options.edgefactor, options.seed1, options.seed2
+    generator = KroneckerEdges(*arguments)
+    need = _bytes_without_list(generator)
+    memory.check_free_memory(
+        need, f"a graph of scale {options.scale}", "choose a smaller --scale or --edgefactor"
+    )
+    held = need + _LIST_BYTES_PER_EDGE * generator.num_input_edges
+    free = memory.free_bytes()
+    if options.regenerate or held > free:
+        if not options.regenerate:
+            notes.append(
+                f"edges are generated anew for each pass: with a list of them the run needs about "
+                f"{held / memory.GIB:.1f} GiB of memory, {free / memory.GIB:.1f} GiB are free"
+            )
+        return TimedEdges(*arguments), 0.0
+    edges = generator.materialise()
     return edges, time.perf_counter() - started
+
+
+def _bytes_without_list(edges: EdgeSource) -> int:
+    """Estimate the memory of a run at its peak, with groups of one search, without a list."""
+    n, m = edges.num_vertices, edges.num_input_edges
+    graph = _GRAPH_BYTES_PER_EDGE * m + _GRAPH_BYTES_PER_VERTEX * n
+    search = (_SEARCH_BYTES_PER_VERTEX + _RESULT_BYTES_PER_VERTEX) * n
+    return max(build_bytes(edges), graph + search + group_bytes(n, 1, 0))
 
 
 def _search_all(
     engine: Engine,
-    edges: EdgeList | CSRGraph,
+    edges: EdgeSource,
     keys: list[int],
     validated: bool,
     report: Graph500Report,
 ) -> None:
-    """One warm-up search, then every key timed by itself and validated."""
-    warm_up = engine.bfs(keys[0])
-    if validated:
-        validate(edges, keys[0], warm_up.parent, warm_up.level)
+    """One warm-up search, then every key timed by itself, and validated in groups."""
+    deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
+    size = _group_size(edges.num_vertices, len(keys), deepest)
+    validator = Validator(edges, size) if validated else None
+    group: list[RootRecord] = []
     for key in progress(keys, "searching"):
-        result = engine.bfs(key)
+        if validator is not None and _is_full(validator):
+            report.roots += _validate_group(validator, group, report.failures)
+            group = []
+        group.append(_search_key(engine, key, validator))
+    if validator is not None:
+        group = _validate_group(validator, group, report.failures)
+    report.roots += group
+
+
+def _search_key(engine: Engine, key: int, validator: Validator | None) -> RootRecord:
+    """Search from a key, and give the result to the validator instead of keeping it."""
+    result = engine.bfs(key)
+    levels, reached, seconds = int(result.level.max()), result.reached, -1.0
+    if validator is not None:
         started = time.perf_counter()
-        outcome = validate(edges, key, result.parent, result.level) if validated else None
-        elapsed = time.perf_counter() - started if validated else -1.0
-        levels = int(result.level.max())
-        if outcome is not None:
-            if not outcome.valid:
-                report.failures.append(outcome.message)
-            elif outcome.nedge != result.nedge:
-                report.failures.append(
-                    f"root {key}: {result.nedge} traversed edges were counted, "
-                    f"validation counts {outcome.nedge}"
-                )
-        report.roots.append(RootRecord(result, levels, result.reached, outcome, elapsed))
-        result.forget_parents()
+        validator.add(key, result.parent, result.level)
+        seconds = time.perf_counter() - started
+    result.forget_parents()
+    return RootRecord(result, levels, reached, None, seconds)
+
+
+def _validate_group(
+    validator: Validator, group: list[RootRecord], failures: list[str]
+) -> list[RootRecord]:
+    """Return the group with its outcomes; what is wrong goes to `failures`."""
+    started = time.perf_counter()
+    outcomes = validator.finish()
+    share = (time.perf_counter() - started) / len(group)
+    validated = []
+    for record, outcome in zip(group, outcomes, strict=True):
+        root, nedge = record.result.root, record.result.nedge
+        if not outcome.valid:
+            failures.append(outcome.message)
+        elif outcome.nedge != nedge:
+            failures.append(
+                f"root {root}: {nedge} traversed edges were counted, "
+                f"validation counts {outcome.nedge}"
+            )
+        seconds = record.validate_seconds + share
+        validated.append(replace(record, validation=outcome, validate_seconds=seconds))
+    return validated
+
+
+def _group_size(num_vertices: int, num_keys: int, deepest: int) -> int:
+    """Return how many searches to validate in a pass: few passes, of equally many searches."""
+    usable = _USABLE_SHARE * memory.free_bytes() - _RESULT_BYTES_PER_VERTEX * num_vertices
+    sizes = range(min(num_keys, MAX_SEARCHES), 1, -1)
+    most = next((s for s in sizes if group_bytes(num_vertices, s, deepest) <= usable), 1)
+    num_groups = -(-num_keys // most)
+    return -(-num_keys // num_groups)
+
+
+def _is_full(validator: Validator) -> bool:
+    """Tell whether no other search shall join: the searches differ more than was estimated."""
+    need = validator.bytes_to_add() + _RESULT_BYTES_PER_VERTEX * validator.edges.num_vertices
+    short = len(validator) > 0 and need > memory.free_bytes()
+    return len(validator) == validator.capacity or short
 
 
 def _measure_energy(
@@ -296,79 +278,6 @@ def _measure_energy(
         return len(keys), nedge
 
     return energy.measure(run_searches, meters, unmeasured, options.energy_seconds)
-
-
-def format_report(report: Graph500Report, every_root: bool = False) -> str:
-    """Return the report for the terminal: the reference's lines first, then our own blocks."""
-    if report.failures:
-        shown = report.failures[:20]
-        return "\n".join(
-            [
-                f"INVALID: {len(report.failures)} of {len(report.roots)} searches failed",
-                *shown,
-                "No results printed for invalid run.",
-            ]
-        )
-    blocks = ["\n".join(report.lines()), _machine_block(report), _schedule_block(report)]
-    for record in report.roots if every_root else [report.typical()]:
-        title = "levels of root" if every_root else "levels of the search of median time, root"
-        result = record.result
-        blocks.append(
-            f"{title} {result.root}: {1e3 * result.seconds:.3f} ms, "
-            f"{result.teps / 1e9:.3f} GTEPS, gather and restore "
-            f"{1e3 * result.gather_seconds:.3f} ms\n{format_levels(result.traces)}"
-        )
-    if report.energy is not None:
-        blocks.append("energy\n" + energy.format_report(report.energy))
-    return "\n\n".join(blocks)
-
-
-def _machine_block(report: Graph500Report) -> str:
-    machine = describe_machine(report.device)
-    device = report.device
-    removed = report.num_vertices - report.searched_vertices
-    checked = report.roots[0].validation is not None
-    lines = [
-        f"validation: {'all five checks passed for every key' if checked else 'not done'}",
-        f"host: {machine['cpu']}, {machine['threads']} threads",
-        "device: none" if device is None else f"device: {device.name} ({device.platform})",
-        f"selector: {report.selector}",
-        f"edge array: {report.parts} part{'s' if report.parts > 1 else ''}",
-        "relabelling: off"
-        if report.order == "given"
-        else f"relabelling: {removed} of {report.num_vertices} vertices have no edges and left "
-        "the searched range",
-        f"construction: {report.construction_seconds:.3f} s, "
-        f"{report.upload_seconds:.3f} s of it upload; kernels compiled and warmed up in "
-        f"{report.compile_seconds:.3f} s (not counted)",
-    ]
-    return "\n".join(lines)
-
-
-def _schedule_block(report: Graph500Report) -> str:
-    """Count which strategies ran at each level over all searches."""
-    by_level: list[Counter[str]] = []
-    seconds: list[float] = []
-    for record in report.roots:
-        for level, trace in enumerate(record.result.traces):
-            if level == len(by_level):
-                by_level.append(Counter())
-                seconds.append(0.0)
-            by_level[level][trace.strategy] += 1
-            seconds[level] += trace.seconds + trace.transfer_seconds
-    lines = ["level  mean ms  strategies over all searches"]
-    for level, counts in enumerate(by_level[:32]):
-        named = ", ".join(f"{name} {count}" for name, count in counts.most_common())
-        mean = 1e3 * seconds[level] / counts.total()
-        lines.append(f"{level:>5} {mean:>8.3f}  {named}")
-    if len(by_level) > 32:
-        lines.append(f"... and {len(by_level) - 32} more levels (--trace has them all)")
-    return "\n".join(lines)
-
-
-def _without_folder(argument: str) -> str:
-    """Leave out the folders of an absolute path: they say nothing elsewhere."""
-    return Path(argument).name if argument.startswith("/") else argument
 
 
 def _log2(number: int) -> float:

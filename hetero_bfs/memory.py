@@ -54,11 +54,16 @@ def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return copy
 
 
-def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
-    """Raise `GraphError` if the host has less free memory than an estimate."""
+def free_bytes() -> int:
+    """Return how much memory of the host is free."""
     import psutil
 
-    free = psutil.virtual_memory().available
+    return int(psutil.virtual_memory().available)
+
+
+def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
+    """Raise `GraphError` if the host has less free memory than an estimate."""
+    free = free_bytes()
     if num_bytes > free:
         raise GraphError(
             f"{what} needs about {num_bytes / GIB:.1f} GiB of memory, {free / GIB:.1f} GiB are "

@@ -1,27 +1,24 @@
-"""The five checks of the Graph500 specification on one search result.
+"""The five checks of the Graph500 specification on search results, many in one pass.
 
 Independent of the search: nothing is taken from it but the parents and, if it gives them, the
-levels. Depths are computed anew from the parents.
-
-Encoding. `packed` holds depth and parent of every vertex in one int64, so that looking up an edge
-end costs one cache miss: bits 63..32 are the depth, bits 31..0 the parent, both as unsigned
-numbers. All 64 bits set means unreached; only the upper 32 set, depth not known yet. `marked` is
-true where no tree edge is left to be found: at the root, at unreached vertices, and at `v` once
-(parent[v], v) was met among the input edges.
+levels. Depths are computed anew from the parents. What must be held of every search while the
+edges go by, and how, is described in validate_loops.py.
 """
 
 from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
 
+from hetero_bfs import validate_loops as loops
 from hetero_bfs.errors import GraphError, ValidationError
-from hetero_bfs.graph import EdgeSource, VertexArray
+from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray
+from hetero_bfs.memory import aligned_empty
+from hetero_bfs.progress import progress
 
 CHECK_NAMES = {
     1: "parents form a tree",
@@ -32,14 +29,15 @@ CHECK_NAMES = {
 }
 """The numbers of the specification and what each check asks for."""
 
-_BLOCKS = 256  # steps of a parallel loop; many more than threads, so that they balance
-_LOW = 0xFFFFFFFF
-_UNREACHED = -1
-_UNKNOWN_DEPTH = -(1 << 32)
+MAX_SEARCHES = 64
+"""Most searches that one pass validates: a tree edge has one bit for each."""
+
+_TREE_EDGES_PER_VERTEX = 4  # different ones in 64 searches of a Kronecker graph, at most
+_TREE_EDGE_BYTES = 12
+_PACKED_BYTES = 8
+_START_BYTES = 8
 
 _Int64Array = npt.NDArray[np.int64]
-_BoolArray = npt.NDArray[np.bool_]
-_Failure = tuple[int, int, str]  # number of the check, vertex, what is wrong there
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,199 @@ class Validation:
     nedge: int
     reached: int
     depth: int
+
+
+class _Failure(NamedTuple):
+    check: int
+    vertex: int
+    detail: str
+
+
+@dataclass
+class _Search:
+    """What is known of a search; one that fails check 1 or 2 has no `column` in the group."""
+
+    root: int
+    reached: int
+    depth: int
+    failure: _Failure | None
+    column: int | None = None
+    nedge: int = 0
+
+    def outcome(self) -> Validation:
+        counts = self.nedge, self.reached, self.depth
+        if self.failure is None:
+            message = f"root {self.root}: valid; {self.reached} vertices reached, "
+            return Validation(True, None, None, None, f"{message}depth {self.depth}", *counts)
+        check, vertex, detail = self.failure
+        name = CHECK_NAMES[check]
+        message = f"root {self.root}: check {check} ({name}) fails at vertex {vertex}: {detail}"
+        return Validation(False, check, name, vertex, message, *counts)
+
+
+class Validator:
+    """Checks a group of searches of one graph in a single pass over its edges.
+
+    Parameters
+    ----------
+    edges : EdgeSource
+        What the searched graph was made from.
+    capacity : int
+        Most searches in a group, 1 to `MAX_SEARCHES`.
+    """
+
+    def __init__(self, edges: EdgeSource, capacity: int = MAX_SEARCHES) -> None:
+        if not 1 <= capacity <= MAX_SEARCHES:
+            raise ValueError(f"capacity is {capacity}; it must be 1 to {MAX_SEARCHES}")
+        self.edges = edges
+        self.capacity = capacity
+        self._empty()
+
+    def _empty(self) -> None:
+        self._searches: list[_Search] = []
+        self._columns: list[_Search] = []
+        self._depth: npt.NDArray[Any] | None = None
+        self._tree_edges = _TreeEdges(self.edges.num_vertices)
+
+    def __len__(self) -> int:
+        """Return how many searches were added since the last pass."""
+        return len(self._searches)
+
+    def add(
+        self, root: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None = None
+    ) -> None:
+        """Make the checks that need no edges, 1 and 2, and keep what the others need.
+
+        `parent` and `level` are as for `validate`; they are not needed afterwards.
+
+        Raises
+        ------
+        GraphError
+            An array of another shape or dtype; a root that is no vertex.
+        ValueError
+            The group is full.
+        """
+        if len(self) == self.capacity:
+            raise ValueError(f"the group has its {self.capacity} searches; finish it first")
+        num_vertices = self.edges.num_vertices
+        root = operator.index(root)
+        if not 0 <= root < num_vertices:
+            raise GraphError(f"root {root} is no vertex of a graph of {num_vertices} vertices")
+        parent = _signed(parent, "parent", num_vertices)
+        level = None if level is None else _signed(level, "level", num_vertices)
+        packed = np.empty(num_vertices, np.int64)
+        search = _check_tree(root, parent, level, packed)
+        self._searches.append(search)
+        if search.failure is None:
+            search.column = len(self._columns)
+            self._columns.append(search)
+            loops.store_depths(packed, self._depth_matrix(search.depth), search.column)
+            self._tree_edges.add(packed, root, search.column)
+
+    def finish(self) -> list[Validation]:
+        """Make the other checks in one pass; returns the outcomes in the order of `add`.
+
+        The group is empty afterwards and its memory free. No pass is made if no search got past
+        check 2.
+
+        Raises
+        ------
+        GraphError
+            An end of an edge that is no vertex.
+        """
+        if self._columns:
+            self._check_edges()
+        outcomes = [search.outcome() for search in self._searches]
+        self._empty()
+        return outcomes
+
+    def bytes_to_add(self) -> int:
+        """Return how much memory one more search may take, at its peak, beyond its arrays."""
+        matrix = 0 if self._depth is not None else self.capacity
+        per_vertex = _PACKED_BYTES + _START_BYTES + _TREE_EDGE_BYTES + matrix
+        return per_vertex * self.edges.num_vertices + self._tree_edges.size * _TREE_EDGE_BYTES
+
+    def _depth_matrix(self, deepest: int) -> npt.NDArray[Any]:
+        """Return the depths of the group, in a dtype that holds one more search."""
+        old = self._depth
+        dtype = _depth_dtype(deepest)
+        if old is not None and old.dtype.itemsize >= dtype.itemsize:
+            return old
+        size = self.edges.num_vertices * self.capacity
+        new = aligned_empty(size, dtype).reshape(-1, self.capacity)  # 64 bytes: one cache line
+        new.fill(_unreached(dtype))
+        if old is not None:
+            np.copyto(new, old, where=old != _unreached(old.dtype))
+        self._depth = new
+        return new
+
+    def _check_edges(self) -> None:
+        """Make checks 3, 4 and 5 and count the edges of every search."""
+        edges, depth, tree_edges = self.edges, self._depth, self._tree_edges
+        assert depth is not None
+        first: dict[tuple[int, int], tuple[int, int]] = {}  # (check, column) -> edge that fails
+        nedge = np.zeros(self.capacity, np.int64)
+        stored = edges.num_input_edges * (2 if edges.both_directions else 1)
+        for src, dst in progress(edges.chunks(), "validating", -(-stored // CHUNK_EDGES)):
+            src, dst = np.ascontiguousarray(src, np.uint32), np.ascontiguousarray(dst, np.uint32)
+            _check_ends(src, dst, edges.num_vertices)
+            fails, counts, _ = loops.scan(
+                src, dst, depth, tree_edges.starts, tree_edges.parents, edges.directed
+            )
+            fails = fails.min(axis=0)
+            nedge += counts.sum(axis=0)
+            for row, column in zip(*np.nonzero(fails < src.size), strict=True):
+                edge = int(src[fails[row, column]]), int(dst[fails[row, column]])
+                first.setdefault((row + 3, int(column)), edge)
+        if edges.both_directions and not edges.directed:
+            nedge //= 2
+        unmet = tree_edges.first_unmet(len(self._columns))
+        for column, search in enumerate(self._columns):
+            search.nedge = int(nedge[column])
+            if (3, column) in first:
+                search.failure = _check_3_failure(*first[3, column], depth[:, column])
+            elif (4, column) in first:
+                search.failure = _check_4_failure(*first[4, column], depth[:, column])
+            elif unmet[column] < edges.num_vertices:
+                search.failure = tree_edges.failure(int(unmet[column]), column)
+
+
+class _TreeEdges:
+    """The tree edges of a group, each one once; see validate_loops.py."""
+
+    def __init__(self, num_vertices: int) -> None:
+        self.size = 0
+        self.starts = np.zeros(num_vertices + 1, np.int64)
+        self.parents = np.full(loops.TILE, loops.MET, np.uint32)
+        self.searches = np.empty(0, np.uint64)
+
+    def add(self, packed: _Int64Array, root: int, column: int) -> None:
+        new = loops.count_new_edges(packed, root, self.starts, self.parents)
+        size = self.size + int(new.sum())
+        merged = (
+            np.empty(self.starts.size, np.int64),
+            np.empty(size + loops.TILE, np.uint32),
+            np.empty(size, np.uint64),
+        )
+        old = self.starts, self.parents, self.searches
+        bit = np.uint64(1 << column)
+        loops.merge_edges(packed, root, bit, old, np.cumsum(new) - new, merged)
+        self.size = size
+        self.starts, self.parents, self.searches = merged
+        self.starts[-1] = size
+        self.parents[size:] = loops.MET
+
+    def first_unmet(self, num_searches: int) -> _Int64Array:
+        first = loops.first_unmet(self.starts, self.parents, self.searches, num_searches)
+        return np.asarray(first.min(axis=0))
+
+    def failure(self, vertex: int, column: int) -> _Failure:
+        """Describe the tree edge of one search that leads to `vertex` and was not met."""
+        here = slice(self.starts[vertex], self.starts[vertex + 1])
+        unmet = self.parents[here] != loops.MET
+        mine = self.searches[here] & np.uint64(1 << column) != 0
+        parent = self.parents[here][unmet & mine][0]
+        return _Failure(5, vertex, f"its tree edge ({parent}, {vertex}) is not an input edge")
 
 
 def validate(
@@ -83,26 +274,9 @@ def validate(
     GraphError
         An array of another shape or dtype; a root or an end of an edge that is no vertex.
     """
-    num_vertices = edges.num_vertices
-    root = operator.index(root)
-    if not 0 <= root < num_vertices:
-        raise GraphError(f"root {root} is no vertex of a graph of {num_vertices} vertices")
-    parent = _signed(parent, "parent", num_vertices)
-    level = None if level is None else _signed(level, "level", num_vertices)
-    packed = np.empty(num_vertices, dtype=np.int64)
-    marked = np.empty(num_vertices, dtype=np.bool_)
-    reached, suspect = _pack(parent, root, packed, marked)
-    failure = _check_parents(parent, root, suspect)
-    depth = 0 if failure else _compute_depths(packed, reached)
-    if depth < 0:
-        cycle = _find_cycle(packed, root)
-        failure = 1, cycle, f"following the parents from vertex {cycle} leads back to it"
-    if failure is None and level is not None:
-        failure = _check_levels(level, packed)
-    nedge = 0
-    if failure is None:
-        failure, nedge = _check_edges(edges, packed, marked)
-    return _outcome(root, failure, nedge, reached, max(depth, 0))
+    validator = Validator(edges, 1)
+    validator.add(root, parent, level)
+    return validator.finish()[0]
 
 
 def raise_if_invalid(validation: Validation) -> None:
@@ -111,16 +285,14 @@ def raise_if_invalid(validation: Validation) -> None:
         raise ValidationError(validation.message)
 
 
-def _outcome(
-    root: int, failure: _Failure | None, nedge: int, reached: int, depth: int
-) -> Validation:
-    if failure is None:
-        message = f"root {root}: valid; {reached} vertices reached, depth {depth}"
-        return Validation(True, None, None, None, message, nedge, reached, depth)
-    check, vertex, detail = failure
-    name = CHECK_NAMES[check]
-    message = f"root {root}: check {check} ({name}) fails at vertex {vertex}: {detail}"
-    return Validation(False, check, name, vertex, message, nedge, reached, depth)
+def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
+    """Estimate the memory of a `Validator` at its peak, with searches up to `deepest` levels.
+
+    How many different tree edges a group has is not known before; see `Validator.bytes_to_add`.
+    """
+    depths = capacity * _depth_dtype(deepest).itemsize
+    tree_edges = _START_BYTES + _TREE_EDGE_BYTES * min(capacity, _TREE_EDGES_PER_VERTEX)
+    return num_vertices * (depths + _PACKED_BYTES + 2 * tree_edges)
 
 
 def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArray[Any]:
@@ -133,203 +305,68 @@ def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArra
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
 
 
+def _depth_dtype(deepest: int) -> np.dtype[Any]:
+    """Return the smallest dtype for depths up to `deepest`; see validate_loops.py."""
+    return np.min_scalar_type(deepest + 3)
+
+
+def _unreached(dtype: np.dtype[Any]) -> int:
+    return int(np.iinfo(dtype).max) - 1
+
+
+def _check_tree(
+    root: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
+) -> _Search:
+    """Make checks 1 and 2 and fill `packed`."""
+    reached, suspect = loops.pack(parent, root, packed)
+    failure = _check_parents(parent, root, suspect)
+    depth = 0 if failure else int(loops.compute_depths(packed, reached))
+    if depth < 0:
+        cycle = int(loops.find_cycle(packed, root))
+        failure = _Failure(1, cycle, f"following the parents from vertex {cycle} leads back to it")
+    if failure is None and level is not None:
+        failure = _check_levels(level, packed)
+    return _Search(root, int(reached), max(depth, 0), failure)
+
+
 def _check_parents(parent: npt.NDArray[Any], root: int, suspect: int) -> _Failure | None:
-    """Check 1 but for cycles; `suspect` is what `_pack` found."""
+    """Check 1 but for cycles; `suspect` is what `pack` found."""
     if parent[root] != root:
-        return 1, root, f"the root has parent {parent[root]} instead of itself"
+        return _Failure(1, root, f"the root has parent {parent[root]} instead of itself")
     if suspect == parent.size:
         return None
     wrong = int(parent[suspect])
     if 0 <= wrong < parent.size:
-        return 1, suspect, f"its parent {wrong} is unreached"
-    return 1, suspect, f"its parent {wrong} is not -1 and not in 0..{parent.size - 1}"
+        return _Failure(1, suspect, f"its parent {wrong} is unreached")
+    return _Failure(1, suspect, f"its parent {wrong} is not -1 and not in 0..{parent.size - 1}")
 
 
 def _check_levels(level: npt.NDArray[Any], packed: _Int64Array) -> _Failure | None:
     """Check 2. In a tree, right levels across all tree edges mean level = depth everywhere."""
-    vertex = _first_wrong_level(level, packed)
+    vertex = int(loops.first_wrong_level(level, packed))
     if vertex == level.size:
         return None
-    if packed[vertex] == _UNREACHED:
-        return 2, vertex, f"it has level {level[vertex]} but no parent"
-    depth, parent = _depth(packed[vertex]), packed[vertex] & _LOW
+    if packed[vertex] == loops.UNREACHED:
+        return _Failure(2, vertex, f"it has level {level[vertex]} but no parent")
+    depth, parent = int(packed[vertex]) >> 32, int(packed[vertex]) & 0xFFFFFFFF
     detail = f"it has level {level[vertex]}, but depth {depth} along the parents"
     if depth > 0:
         detail += f"; its parent {parent} has level {level[parent]}"
-    return 2, vertex, detail
+    return _Failure(2, vertex, detail)
 
 
-def _check_edges(
-    edges: EdgeSource, packed: _Int64Array, marked: _BoolArray
-) -> tuple[_Failure | None, int]:
-    """Make checks 3, 4 and 5 and count the edges of the search, in one pass."""
-    nedge = 0
-    first: dict[int, tuple[int, int]] = {}  # check -> the first edge that fails it
-    for src, dst in edges.chunks():
-        src, dst = np.ascontiguousarray(src, np.uint32), np.ascontiguousarray(dst, np.uint32)
-        fails_3, fails_4, outside, count = _scan(src, dst, packed, marked, edges.directed)
-        if outside < src.size:
-            ends = f"({src[outside]}, {dst[outside]})"
-            raise GraphError(f"edge {ends} in a graph of only {packed.size} vertices")
-        for check, position in ((3, fails_3), (4, fails_4)):
-            if position < src.size:
-                first.setdefault(check, (int(src[position]), int(dst[position])))
-        nedge += count
-    if edges.both_directions and not edges.directed:
-        nedge //= 2
-    if 3 in first:
-        u, v = first[3]
-        levels = f"{_depth(packed[u])} and {_depth(packed[v])}"
-        return (3, u, f"edge ({u}, {v}) joins levels {levels}"), nedge
-    if 4 in first:
-        u, v = first[4]
-        reached, vertex = (v, u) if packed[u] == _UNREACHED else (u, v)
-        return (4, vertex, f"edge ({u}, {v}) joins it, unreached, to {reached}, reached"), nedge
-    vertex = int(marked.argmin())
-    if not marked[vertex]:
-        parent = packed[vertex] & _LOW
-        return (5, vertex, f"its tree edge ({parent}, {vertex}) is not an input edge"), nedge
-    return None, nedge
+def _check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
+    """Raise `GraphError` if a chunk of edges has an end that is no vertex."""
+    if src.size and max(src.max(), dst.max()) >= num_vertices:
+        i = int(np.flatnonzero(np.maximum(src, dst) >= num_vertices)[0])
+        raise GraphError(f"edge ({src[i]}, {dst[i]}) in a graph of only {num_vertices} vertices")
 
 
-@njit(cache=True, nogil=True)
-def _depth(entry: int) -> int:
-    """Return the depth in an entry of `packed`, 2**32 - 1 if unreached or not known."""
-    return (entry >> 32) & _LOW
+def _check_3_failure(u: int, v: int, depth: npt.NDArray[Any]) -> _Failure:
+    return _Failure(3, u, f"edge ({u}, {v}) joins levels {depth[u]} and {depth[v]}")
 
 
-@njit(cache=True, nogil=True)
-def _bounds(block: int, size: int) -> tuple[int, int]:
-    index = np.int64(block)  # prange may count in uint64, and uint64 with int64 makes float64
-    return int(size * index // _BLOCKS), int(size * (index + 1) // _BLOCKS)
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def _pack(
-    parent: npt.NDArray[Any], root: int, packed: _Int64Array, marked: _BoolArray
-) -> tuple[int, int]:
-    """Fill `packed` and `marked`; return how many vertices are reached, and the first suspect.
-
-    Suspect is a vertex whose parent is no vertex or unreached; num_vertices if there is none.
-    """
-    size = parent.size
-    reached = np.zeros(_BLOCKS, np.int64)
-    suspect = np.full(_BLOCKS, size, np.int64)
-    for block in prange(_BLOCKS):
-        start, stop = _bounds(block, size)
-        count = 0
-        for v in range(start, stop):
-            p = np.int64(parent[v])
-            packed[v] = _UNREACHED if p == -1 else _UNKNOWN_DEPTH | (p & _LOW)
-            marked[v] = p == -1 or v == root
-            count += p != -1
-            if p != -1 and (p < 0 or p >= size or parent[p] == -1):
-                suspect[block] = min(suspect[block], v)
-        reached[block] = count
-    packed[root] = root  # depth 0
-    return int(reached.sum()), int(suspect.min())
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def _compute_depths(packed: _Int64Array, reached: int) -> int:
-    """Replace every unknown depth; return the greatest, or -1 if there is a cycle.
-
-    Threads meet on common ancestors without a lock: whoever writes a depth writes the same one,
-    in one aligned store, so a thread walks at most twice over a vertex.
-    """
-    deepest = np.zeros(_BLOCKS, np.int64)
-    cycle = np.zeros(1, np.bool_)
-    for block in prange(_BLOCKS):
-        start, stop = _bounds(block, packed.size)
-        greatest = 0
-        for v in range(start, stop):
-            if cycle[0]:
-                break
-            if packed[v] != _UNREACHED:
-                depth = _settle(v, packed, reached)
-                greatest = max(greatest, depth)
-                if depth < 0:
-                    cycle[0] = True
-        deepest[block] = greatest
-    return -1 if cycle[0] else int(deepest.max())
-
-
-@njit(cache=True, nogil=True)
-def _settle(vertex: int, packed: _Int64Array, reached: int) -> int:
-    """Give depths to `vertex` and its ancestors; return its depth, or -1 if they are a cycle."""
-    top, steps = vertex, 0
-    while packed[top] >> 32 == -1:
-        top = packed[top] & _LOW
-        steps += 1
-        if steps > reached:
-            return -1
-    depth: int = _depth(packed[top]) + steps
-    deepest = depth
-    v = vertex
-    while v != top:
-        parent = packed[v] & _LOW
-        packed[v] = depth << 32 | parent
-        depth -= 1
-        v = parent
-    return deepest
-
-
-@njit(cache=True, nogil=True)
-def _find_cycle(packed: _Int64Array, root: int) -> int:
-    """Return a vertex of a cycle, always the same; only called if there is a cycle."""
-    visit = np.full(packed.size, -1, np.int64)  # the vertex from which a walk came by first
-    visit[root] = packed.size
-    for start in range(packed.size):
-        v = start
-        while packed[v] != _UNREACHED and visit[v] == -1:
-            visit[v] = start
-            v = packed[v] & _LOW
-        if visit[v] == start:
-            return v
-    return root
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def _first_wrong_level(level: npt.NDArray[Any], packed: _Int64Array) -> int:
-    """Return the first vertex whose level is not its depth, num_vertices if none."""
-    first = np.full(_BLOCKS, level.size, np.int64)
-    for block in prange(_BLOCKS):
-        start, stop = _bounds(block, level.size)
-        for v in range(start, stop):
-            if level[v] != (-1 if packed[v] == _UNREACHED else _depth(packed[v])):
-                first[block] = v
-                break
-    return int(first.min())
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def _scan(
-    src: VertexArray, dst: VertexArray, packed: _Int64Array, marked: _BoolArray, directed: bool
-) -> tuple[int, int, int, int]:
-    """Mark the tree edges in a chunk of input edges.
-
-    Return the positions of the first edges that fail check 3, fail check 4, and have an end that
-    is no vertex (chunk size if none), and how many edges belong to the search.
-    """
-    first = np.full((3, _BLOCKS), src.size, np.int64)
-    nedge = np.zeros(_BLOCKS, np.int64)
-    for block in prange(_BLOCKS):
-        start, stop = _bounds(block, src.size)
-        count = 0
-        for i in range(start, stop):
-            u, v = np.int64(src[i]), np.int64(dst[i])
-            if u >= packed.size or v >= packed.size:
-                first[2, block] = min(first[2, block], i)
-                continue
-            at_u, at_v = packed[u], packed[v]
-            rise = _depth(at_v) - _depth(at_u)  # an unreached vertex lies below all others
-            if rise > 1 or (rise < -1 and not directed):
-                row = 1 if at_u == _UNREACHED or at_v == _UNREACHED else 0
-                first[row, block] = min(first[row, block], i)
-            count += u != v and at_u != _UNREACHED and (directed or at_v != _UNREACHED)
-            if at_v & _LOW == u:
-                marked[v] = True
-            if not directed and at_u & _LOW == v:
-                marked[u] = True
-        nedge[block] = count
-    return int(first[0].min()), int(first[1].min()), int(first[2].min()), int(nedge.sum())
+def _check_4_failure(u: int, v: int, depth: npt.NDArray[Any]) -> _Failure:
+    reached, vertex = (v, u) if depth[u] == _unreached(depth.dtype) else (u, v)
+    detail = f"edge ({u}, {v}) joins it, unreached, to {reached}, reached"
+    return _Failure(4, vertex, detail)

@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from oracle import true_levels, true_nedge
 
-from hetero_bfs import cli
+from hetero_bfs import cli, graph500, memory
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph500 import Graph500Options, Graph500Report, format_report, run_graph500
+from hetero_bfs.graph500 import Graph500Options, run_graph500
 from hetero_bfs.kronecker import KroneckerEdges
+from hetero_bfs.report import Graph500Report, format_report
+from hetero_bfs.validate import Validator, group_bytes
 
 QUICK = Graph500Options(scale=10, energy_seconds=0.01, selector="fixed:TC", devices="cpu")
 FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")
@@ -228,8 +230,117 @@ def test_a_graph_without_keys(tmp_path, text):
 
 
 def test_a_scale_that_does_not_fit_in_memory():
-    with pytest.raises(GraphError, match=r"a graph of scale 31 needs about .* GiB"):
+    words = r"a graph of scale 31 needs about .* GiB of memory, .* GiB are free; choose a smaller"
+    with (
+        mock.patch.object(KroneckerEdges, "range", side_effect=AssertionError("generated")),
+        mock.patch("hetero_bfs.graph500._compile"),
+        pytest.raises(GraphError, match=words),
+    ):
         run(None, scale=31, edgefactor=64)
+
+
+# Edges that are not held, and validation in groups.
+
+
+def without_times(report: Graph500Report) -> list[tuple]:
+    return [(r.result.root, r.result.nedge, r.levels, r.validation) for r in report.roots]
+
+
+def test_edges_generated_anew_give_the_same_results(place):
+    selector = full(place).selector
+    report = run(place, selector=selector, regenerate=True)
+    assert without_times(report) == without_times(full(place))
+    assert report.edge_passes == 3  # counting, placing, validating all keys
+    assert report.to_dict()["edge_passes"] == 3
+    assert report.generation_seconds > 0
+    assert report.construction_seconds > 0
+    assert "generated anew for each of 3 passes" in format_report(report)
+    assert not any("generated anew" in note for note in report.notes)
+    assert full(place).edge_passes is None
+    assert "edges: held in memory" in format_report(full(place))
+
+
+def test_a_wrong_search_is_found_without_a_list_of_edges():
+    breaking = Breaking("no_edge")
+    with breaking.patch():
+        report = run(None, roots=6, regenerate=True)
+    (message,) = report.failures
+    assert message.startswith("root 220: check 5 (")
+    assert f"fails at vertex {breaking.expected[1]}" in message
+
+
+def test_generating_is_apart_from_building(monkeypatch):
+    """A generator that takes a second per pass makes neither construction nor a search slow."""
+    ticks = [0.0]
+    generate = KroneckerEdges.range
+
+    def slow(generator, start, stop):
+        ticks[0] += 1000
+        return generate(generator, start, stop)
+
+    clock = graph500.time.perf_counter
+    monkeypatch.setattr(KroneckerEdges, "range", slow)
+    monkeypatch.setattr(graph500.time, "perf_counter", lambda: clock() + ticks[0])
+    report = run(None, roots=4, regenerate=True)
+    assert 1000 <= report.generation_seconds < 1500
+    assert 0 < report.construction_seconds < 500
+    assert all(record.result.seconds < 500 for record in report.roots)
+    assert all(250 <= record.validate_seconds < 500 for record in report.roots)
+
+
+def test_edges_are_not_held_where_memory_is_short(monkeypatch):
+    need = graph500._bytes_without_list(KroneckerEdges(10))
+    held = need + 8 * 16 * 1024
+    for free, passes in ((held, None), (held - 1, 3), (need, 3)):
+        monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
+        report = run(None, roots=4)
+        assert report.valid
+        assert report.edge_passes == passes
+        said = [note for note in report.notes if "edges are generated anew for each pass" in note]
+        assert len(said) == (passes is not None)
+    monkeypatch.setattr(memory, "free_bytes", lambda: need - 1)
+    for regenerate in (False, True):
+        with pytest.raises(GraphError, match="a graph of scale 10 needs about"):
+            run(None, roots=4, regenerate=regenerate)
+
+
+@pytest.mark.parametrize(("size", "passes"), [(1, 64), (10, 7), (63, 2), (64, 1)])
+def test_groups_of_any_size(monkeypatch, size, passes):
+    monkeypatch.setattr(graph500, "_group_size", lambda *_: size)
+    report = run(None, regenerate=True)
+    assert without_times(report) == without_times(full(None))
+    assert report.edge_passes == 2 + passes
+
+
+def test_a_group_ends_where_memory_does(monkeypatch):
+    validator = Validator(edges(), 3)
+    free = [0]
+    monkeypatch.setattr(memory, "free_bytes", lambda: free[0])
+    parent = np.full(1024, -1)
+    parent[5] = 5
+    assert not graph500._is_full(validator)  # one search there must be
+    validator.add(5, parent)
+    assert graph500._is_full(validator)
+    free[0] = validator.bytes_to_add() + 20 * 1024
+    assert not graph500._is_full(validator)
+    validator.add(5, parent)
+    validator.add(5, parent)
+    free[0] = 2**40
+    assert graph500._is_full(validator)
+
+
+@pytest.mark.parametrize("deepest", [10, 1000])
+def test_the_size_of_groups(monkeypatch, deepest):
+    """As few groups as fit, and those of equal size."""
+    n = 1 << 20
+    for fits, keys, expected in ((64, 64, 64), (63, 64, 32), (20, 64, 16), (1, 64, 1), (64, 5, 5)):
+        usable = group_bytes(n, fits, deepest) + 20 * n
+        monkeypatch.setattr(memory, "free_bytes", lambda usable=usable: usable / 0.9 + 1)
+        assert graph500._group_size(n, keys, deepest) == expected
+    monkeypatch.setattr(memory, "free_bytes", lambda: 2**50)
+    assert graph500._group_size(n, 200, deepest) == 50
+    monkeypatch.setattr(memory, "free_bytes", lambda: 0)
+    assert graph500._group_size(n, 64, deepest) == 1
 
 
 # What an invalid search does. Breaking the result of one root, 220, in the ways of the five
@@ -355,7 +466,7 @@ SCRIPT = """
 import sys
 sys.path[:0] = {path!r}
 from test_graph500 import Breaking
-from hetero_bfs import cli
+from hetero_bfs import cli, graph500, memory
 breaking = Breaking({how!r})
 with breaking.patch():
     status = cli.main("graph500 --scale 10 --roots 6 --selector fixed:TC --devices cpu".split())

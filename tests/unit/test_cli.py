@@ -110,6 +110,7 @@ def test_nothing_is_wrong_usage(capsys):
         ["graph500", "--devices", "gpu"],
         ["graph500", "--threads", "0"],
         ["graph500", "--decision-interval", "0"],
+        ["graph500", "--regenerate", "--graph", "g.txt"],
         ["graph500", "--frobnicate"],
         ["bfs"],
         ["bfs", "g.txt"],
@@ -348,6 +349,11 @@ def test_graph500(tmp_path, capsys):
         root["root"] for root in data["roots"]
     ]
     assert {row["strategy"] for row in rows} == {"TC"}
+
+
+def test_graph500_without_a_list_of_edges(capsys):
+    assert run(*SMALL, "--regenerate") == 0
+    assert "edges: not held; generated anew for each of 3 passes" in capsys.readouterr().out
 
 
 def test_graph500_of_a_file(graph, capsys):
