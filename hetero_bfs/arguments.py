@@ -116,7 +116,20 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
     _add_device_arguments(command)
     add("--max-alloc", type=_size, metavar="BYTES", help="largest part of the edge array (256M)")
     add("--directed", action="store_true", help="keep the edges' direction (graph files)")
-    add("--no-relabel", dest="relabel", action="store_false", help="keep the given vertex order")
+    add(
+        "--order",
+        choices=("auto", "degree", "locality", "compact", "given"),
+        default="auto",
+        help="numbering of the vertices: degree (falling), locality (breadth first), compact (as "
+        "given without isolated ones), given; default %(default)s: by the graph",
+    )
+    add(
+        "--no-relabel",
+        dest="order",
+        action="store_const",
+        const="given",
+        help="the same as --order given",
+    )
     add(
         "--decision-interval",
         type=_positive,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource, OffsetArray, VertexArray
-from hetero_bfs.memory import aligned_empty, check_free_memory, shrink
+from hetero_bfs.memory import aligned_empty, check_free_memory, free_bytes, shrink
 from hetero_bfs.progress import progress
-from hetero_bfs.relabel import Order, Relabelling, relabel
+from hetero_bfs.relabel import Relabelling, by_locality, permute, relabel
 
 _BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cache
 _MAX_BUCKETS = 2048  # as far as the edges decide; a key's 32 bits may ask for more
@@ -82,11 +82,11 @@ def build_csr(edges: EdgeSource) -> CSRGraph:
     return CSRGraph(indptr, indices, edges.directed, edges.num_input_edges, input_degree)
 
 
-def build_search_graph(edges: EdgeSource, order: Order = "degree") -> SearchGraph:
+def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
     """Relabel and build in one go: Graph500's kernel 1, from edges to ready-to-search.
 
-    The order counts duplicate edges, so that one pass over the edges suffices; where edges repeat
-    it may differ a little from the order of the final degrees.
+    `order` is one of `relabel.ORDERS`. Degree order counts duplicate edges, so that one pass over
+    the edges suffices; where edges repeat it may differ a little from that of the final degrees.
 
     Raises
     ------
@@ -104,8 +104,10 @@ def build_search_graph(edges: EdgeSource, order: Order = "degree") -> SearchGrap
     for i, way in enumerate(buckets):
         indptr, indices, degree = _build(edges, relabelling, way, transposed=i == 1)
         graphs.append(CSRGraph(indptr, indices, edges.directed, edges.num_input_edges, degree))
+    if order in ("auto", "locality") and relabelling.order == "compact":
+        relabelling, graphs = _move_together(graphs, relabelling, order == "locality")
     if edges.directed:
-        graphs[0].__dict__["transpose"] = graphs[1]
+        graphs[0].__dict__["_turned_round"] = graphs[1]
     return SearchGraph(
         graphs[0],
         relabelling,
@@ -114,6 +116,18 @@ def build_search_graph(edges: EdgeSource, order: Order = "degree") -> SearchGrap
         graphs[0].input_degree,
         _first_neighbours(graphs[-1]),
     )
+
+
+def _move_together(
+    graphs: list[CSRGraph], relabelling: Relabelling, always: bool
+) -> tuple[Relabelling, list[CSRGraph]]:
+    """Renumber by locality where searches are deep, or `always`; needs the lists once more."""
+    if not always and free_bytes() < 8 * graphs[0].num_stored_edges * len(graphs):
+        return relabelling, graphs
+    moved = by_locality(graphs[0], relabelling, always)
+    if moved is None:
+        return relabelling, graphs
+    return moved[0], [permute(graph, moved[1]) for graph in graphs]
 
 
 def build_bytes(edges: EdgeSource) -> int:

@@ -226,7 +226,7 @@ def _engine_options(options: argparse.Namespace) -> dict[str, Any]:
         "device": options.device,
         "devices": options.devices,
         "max_alloc_bytes": options.max_alloc,
-        "order": "degree" if options.relabel else "given",
+        "order": options.order,
         "decision_interval": options.decision_interval,
     }
 

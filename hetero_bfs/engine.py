@@ -16,7 +16,6 @@ from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.errors import DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
-from hetero_bfs.relabel import Order
 from hetero_bfs.search import Platform, Search
 from hetero_bfs.selector import FixedSelector, Selector, make_selector
 from hetero_bfs.strategy import STRATEGIES, available
@@ -46,8 +45,8 @@ class Engine:
         "cpu" searches without an OpenCL device.
     max_alloc_bytes : int, optional
         Limit for one part of the edge array; by default the device's own.
-    order : {"degree", "given"}
-        Relabelling; ignored for a SearchGraph, which has it done.
+    order : {"auto", "degree", "locality", "compact", "given"}
+        Relabelling (relabel.py); ignored for a SearchGraph, which has it done.
     decision_interval : int
         Levels between two choices of the selector.
 
@@ -65,7 +64,7 @@ class Engine:
         device: str | None = None,
         devices: str = "all",
         max_alloc_bytes: int | None = None,
-        order: Order = "degree",
+        order: str = "auto",
         decision_interval: int = 1,
     ) -> None:
         if decision_interval < 1:

@@ -220,11 +220,13 @@ class CSRGraph:
         """True for an undirected graph, whose lists hold every edge twice."""
         return not self.directed
 
-    @cached_property
+    @property
     def transpose(self) -> CSRGraph:
         """The graph with every edge turned round; an undirected graph itself."""
-        if not self.directed:
-            return self
+        return self._turned_round if self.directed else self
+
+    @cached_property
+    def _turned_round(self) -> CSRGraph:
         from hetero_bfs.build import build_csr
 
         return build_csr(_Reversed(self))

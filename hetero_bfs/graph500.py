@@ -22,14 +22,13 @@ from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.io import read
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.progress import progress
-from hetero_bfs.relabel import Order
 from hetero_bfs.report import Graph500Report, RootRecord
 from hetero_bfs.validate import MAX_SEARCHES, Validator, group_bytes, validate
 
 _LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
 _GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
 _GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
-_SEARCH_BYTES_PER_VERTEX = 30  # parents 4, bitmaps 1, queues and their offsets 24
+_SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, narrow offsets 4
 _RESULT_BYTES_PER_VERTEX = 20  # parents 8, levels 4, the path that levels are found along 8
 _USABLE_SHARE = 0.9  # of the memory that is free, for a group of searches
 
@@ -50,7 +49,7 @@ class Graph500Options:
     device: str | None = None
     devices: str = "all"
     max_alloc_bytes: int | None = None
-    order: Order = "degree"
+    order: str = "auto"
     decision_interval: int = 1
     validate: bool = True
     power_log: Path | None = None
@@ -117,7 +116,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             selector=engine.selector.name,
             device=engine.device_info,
             parts=engine.num_parts,
-            order=options.order,
+            order=graph.relabelling.order,
             searched_vertices=graph.num_searched,
             num_vertices=graph.num_vertices,
             generation_seconds=generation_seconds,
@@ -135,7 +134,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
     return report
 
 
-def _compile(order: Order) -> None:
+def _compile(order: str) -> None:
     """Generate, build and validate the smallest graph, so that nothing timed has to compile."""
     edges = KroneckerEdges(1).materialise()
     build_search_graph(edges, order)

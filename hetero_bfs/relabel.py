@@ -93,7 +93,7 @@ def is_skewed(degree: VertexArray) -> bool:
         return True
     total = float(degree.sum(dtype=np.float64))
     squares = float(np.dot(degree.astype(np.float64), degree))
-    return squares * count >= SKEWED * total * total
+    return bool(squares * count >= SKEWED * total * total)
 
 
 def by_locality(
@@ -116,17 +116,21 @@ def by_locality(
     return Relabelling(new_of_old, old_of_new, "locality"), position
 
 
-def permute(graph: CSRGraph, position: VertexArray, input_degree: VertexArray) -> CSRGraph:
-    """Renumber a graph's vertices: v becomes position[v] (uint32)."""
+def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
+    """Renumber a graph's vertices: v becomes position[v] (uint32).
+
+    Of the new graph `input_degree` is the length of the lists.
+    """
     from hetero_bfs.kernels.locality import permute_lists
 
     order = _inverse(position, position.size)
+    degree = aligned_empty(graph.num_vertices, np.uint32)
+    np.take(graph.degree(), order, out=degree)
     indptr = aligned_empty(graph.num_vertices + 1, np.int64)
-    indptr[0] = 0
-    np.cumsum(graph.degree()[order], out=indptr[1:])
+    np.cumsum(degree, out=indptr[1:])
     indices = aligned_empty(graph.num_stored_edges, np.uint32)
     permute_lists(graph.indptr, graph.indices, order, position, indptr, indices)
-    return CSRGraph(indptr, indices, graph.directed, graph.num_input_edges, input_degree)
+    return CSRGraph(indptr, indices, graph.directed, graph.num_input_edges, degree)
 
 
 def _inverse(old_of_new: VertexArray, size: int) -> VertexArray:

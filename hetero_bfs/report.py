@@ -173,6 +173,14 @@ def format_report(report: Graph500Report, every_root: bool = False) -> str:
     return "\n\n".join(blocks)
 
 
+_ORDERS: dict[Order, str] = {
+    "degree": "by falling degree",
+    "locality": "by locality",
+    "compact": "the given order",
+    "given": "off",
+}
+
+
 def _machine_block(report: Graph500Report) -> str:
     machine = describe_machine(report.device)
     device = report.device
@@ -184,10 +192,8 @@ def _machine_block(report: Graph500Report) -> str:
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
         f"selector: {report.selector}",
         f"edge array: {report.parts} part{'s' if report.parts > 1 else ''}",
-        "relabelling: off"
-        if report.order == "given"
-        else f"relabelling: {removed} of {report.num_vertices} vertices have no edges and left "
-        "the searched range",
+        f"relabelling: {_ORDERS[report.order]}; {removed} of {report.num_vertices} vertices have "
+        "no edges and left the searched range",
         "edges: held in memory"
         if report.edge_passes is None
         else f"edges: not held; generated anew for each of {report.edge_passes} passes, "

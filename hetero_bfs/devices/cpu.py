@@ -155,6 +155,7 @@ class CPUSearcher:
             tuple(np.zeros((4, self.threads + 1), np.int64) for _ in range(2)),
             np.zeros(1, np.uint64),
             np.zeros(scratch, np.uint32),
+            np.zeros(scratch, np.uint32),
             np.zeros((self.threads, 8), np.int64),
             self.edge_bits,
         )

@@ -77,7 +77,7 @@ def _first_entry(offsets, count, edge):
     return low
 
 
-@kernel
+@kernel(counted=False)
 def top_down_alone(
     queue, segments, indptr, indices, visited, parent, next_queue, next_offsets, next_segments
 ):
@@ -106,7 +106,7 @@ def top_down_alone(
     return kept, edges
 
 
-@kernel
+@kernel(counted=False)
 def _add_offsets(begin, found, indptr, queue, offsets):
     """Fill the offsets of `found` queue entries from `begin` on; drop those without edges."""
     kept, edges = begin, np.int64(0)
@@ -120,7 +120,7 @@ def _add_offsets(begin, found, indptr, queue, offsets):
     return kept - begin, edges
 
 
-@kernel
+@kernel(counted=False)
 def set_one_segment(segments, vertices, edges):
     """Note that a queue lies in one piece, from its start on."""
     segments[SEGMENT_COUNT, 0] = 1
@@ -130,11 +130,14 @@ def set_one_segment(segments, vertices, edges):
     segments[SEGMENT_EDGES, 1] = edges
 
 
-@kernel
+@kernel(counted=False)
 def _claim_in_segment(
-    begin, end, queue, offsets, count, indptr, indices, visited, parent, found, taken
+    begin, end, queue, offsets, count, indptr, indices, near, visited, parent, found, source, taken
 ):
-    """Claim the unvisited ends of edges [begin, end) of one segment; list them in `found`."""
+    """Claim the unvisited ends of edges [begin, end) of one segment; list them in `found`.
+
+    Their parents go to `source`: stores that miss the cache would hold up the next atomic.
+    """
     entry = _first_entry(offsets, count, begin)
     edge = begin
     while edge < end:
@@ -150,18 +153,24 @@ def _claim_in_segment(
                 continue
             if atomic_or(visited, v >> _WORD_SHIFT, bit) & bit:
                 continue
-            parent[v] = u
             found[taken] = v
+            source[taken] = u
             taken += 1
-            prefetch(indptr, v)
+            prefetch(parent, v)
+            prefetch(near, v)
         edge += stop - start
         entry += 1
     return taken
 
 
-@kernel
-def _claim(begin, end, queue, offsets, segments, indptr, indices, visited, parent, found):
-    """Claim the unvisited ends of the frontier's edges [begin, end); list them in `found`."""
+@kernel(counted=False)
+def _claim(
+    begin, end, queue, offsets, segments, indptr, indices, near, visited, parent, found, source
+):
+    """Claim the unvisited ends of the frontier's edges [begin, end); list them in `found`.
+
+    Their items of `near` are prefetched.
+    """
     taken = 0
     for s in range(segments[SEGMENT_COUNT, 0]):
         before = segments[SEGMENT_EDGES, s]
@@ -178,15 +187,19 @@ def _claim(begin, end, queue, offsets, segments, indptr, indices, visited, paren
                 count,
                 indptr,
                 indices,
+                near,
                 visited,
                 parent,
                 found,
+                source,
                 taken,
             )
+    for i in range(taken):
+        parent[found[i]] = source[i]
     return taken
 
 
-@kernel
+@kernel(counted=False)
 def top_down_part(
     part,
     begin,
@@ -201,20 +214,34 @@ def top_down_part(
     slot,
     next_queue,
     next_offsets,
+    source,
     sizes,
 ):
     """Expand edges [begin, end) of the frontier, beside other threads, into a segment of its own.
 
-    The segment begins at `slot` of the next queue; its vertices and edges go to sizes[part],
-    int64 (parts, 8).
+    `source` is this thread's scratch, uint32 (CHUNK_EDGES + 1,). The segment begins at `slot` of
+    the next queue; its vertices and edges go to sizes[part], int64 (parts, 8).
     """
     found = next_queue[slot : slot + (end - begin)]
-    taken = _claim(begin, end, queue, offsets, segments, indptr, indices, visited, parent, found)
+    taken = _claim(
+        begin,
+        end,
+        queue,
+        offsets,
+        segments,
+        indptr,
+        indices,
+        indptr,
+        visited,
+        parent,
+        found,
+        source,
+    )
     kept, edges = _add_offsets(slot, taken, indptr, next_queue, next_offsets)
     sizes[part, 0], sizes[part, 1], sizes[part, 2] = slot, kept, edges
 
 
-@kernel
+@kernel(counted=False)
 def join_parts(parts, sizes, segments):
     """Make segments of what `parts` calls of `top_down_part` left; return vertices and edges."""
     vertices, edges = np.int64(0), np.int64(0)
@@ -228,7 +255,7 @@ def join_parts(parts, sizes, segments):
     return vertices, edges
 
 
-@kernel
+@kernel(counted=False)
 def join_segments(segments, queue, offsets):
     """Move the segments of a queue together, as other devices want it."""
     for s in range(1, segments[SEGMENT_COUNT, 0]):
@@ -241,7 +268,7 @@ def join_segments(segments, queue, offsets):
     set_one_segment(segments, segments[SEGMENT_VERTICES, count], segments[SEGMENT_EDGES, count])
 
 
-@kernel
+@kernel(counted=False)
 def top_down_chunk(
     begin,
     end,
@@ -258,13 +285,27 @@ def top_down_chunk(
     edge_bits,
     counter,
     found,
+    source,
 ):
     """Expand edges [begin, end) of the frontier, beside other threads.
 
-    `found` is this thread's scratch, uint32 (CHUNK_EDGES + 1,). What was found is queued, and
-    counted in `counter`.
+    `found` and `source` are this thread's scratch, uint32 (CHUNK_EDGES + 1,). What was found is
+    queued, and counted in `counter`.
     """
-    taken = _claim(begin, end, queue, offsets, segments, indptr, indices, visited, parent, found)
+    taken = _claim(
+        begin,
+        end,
+        queue,
+        offsets,
+        segments,
+        indptr,
+        indices,
+        degree,
+        visited,
+        parent,
+        found,
+        source,
+    )
     kept, edges = 0, np.uint64(0)
     for i in range(taken):
         v = found[i]
@@ -300,7 +341,7 @@ def _settle_sparse(word, pending, first, degree, visited, parent):
     return fresh, edges
 
 
-@kernel
+@kernel(counted=False)
 def _settle_by_first(low, high, n, first, degree, visited, next_visited, parent, late):
     """Settle words [low, high) by first neighbours; list whom that does not settle in `late`."""
     count, edges, looked, left = 0, np.int64(0), 0, 0
@@ -343,7 +384,7 @@ def _find_in_list(begin, end, indices, visited):
     return k
 
 
-@kernel
+@kernel(counted=False)
 def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited, parent):
     """Look through the whole lists of the vertices in `late`, their first neighbours excepted."""
     count, edges, looked = 0, np.int64(0), np.uint64(0)
@@ -365,7 +406,7 @@ def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited,
     return count, edges, np.int64(looked)
 
 
-@kernel
+@kernel(counted=False)
 def bottom_up_words(
     low, high, n, first, indptr, indices, degree, visited, next_visited, parent, late
 ):

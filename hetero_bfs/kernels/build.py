@@ -15,13 +15,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from hetero_bfs.kernels.compile import kernel
+
 BLOCK_VERTICES = 64
 _BLOCK_BITS = np.uint64(6)
 _AHEAD = 512
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def count_edges(src, dst, out_degree, in_degree, count_dst):
     """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
 
@@ -39,7 +41,7 @@ def count_edges(src, dst, out_degree, in_degree, count_dst):
                     into[dst[i]] += np.uint32(1)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def add_up(counts):
     """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 is the sum."""
     for v in prange(counts.shape[1]):
@@ -47,7 +49,7 @@ def add_up(counts):
             counts[w - 1, v] += counts[w, v]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def order_by_falling_degree(degree, new_of_old, old_of_new):
     """Counting sort, stable by id; vertices of degree 0 get no new id."""
     largest = np.int64(0)
@@ -78,7 +80,7 @@ def _entry(vertex, num_single):
     return vertex if vertex < num_single else block
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_single(degree, old_of_new, most_edges):
     """Return how many vertices come before only such blocks of 64 as fit into a bucket whole."""
     num_single = np.int64(0)
@@ -92,7 +94,7 @@ def count_single(degree, old_of_new, most_edges):
     return num_single
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cut_buckets(
     degree, old_of_new, num_single, most_edges, most_vertices, first_vertex, first_key, bucket_of
 ):
@@ -124,7 +126,7 @@ def cut_buckets(
     return buckets
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def find_runs(counts, old_of_new, num_single, bucket_of, first_key, run):
     """Set run[worker, bucket] to where the worker's own keys begin; `counts` as added up."""
     workers, buckets = run.shape
@@ -137,7 +139,7 @@ def find_runs(counts, old_of_new, num_single, bucket_of, first_key, run):
                 run[w, bucket] += counts[w + 1, old_of_new[v]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _collect(vertices, neighbours, num_single, bucket_of, neighbour_bits, run, cursor, lines, keys):
     """Put keys into one worker's lines, and into `keys` where a line is full."""
     # All unsigned: of a signed index Numba asks each time whether it counts from the end.
@@ -163,7 +165,7 @@ def _collect(vertices, neighbours, num_single, bucket_of, neighbour_bits, run, c
         keys[position] = key
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def partition_edges(
     src,
     dst,
@@ -223,7 +225,7 @@ def partition_edges(
                 )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def flush_lines(run, cursor, lines, keys):
     """Write what the workers' lines still hold."""
     line = lines.shape[2]

@@ -16,17 +16,22 @@ from typing import Any
 from numba import njit
 
 
-def kernel(function: Callable[..., Any] | None = None, *, parallel: bool = False) -> Any:
+def kernel(
+    function: Callable[..., Any] | None = None, *, parallel: bool = False, counted: bool = True
+) -> Any:
     """Compile a function when it is first called; it runs without holding Python's lock.
 
-    Used as `@kernel` or `@kernel(parallel=True)`.
+    Used as `@kernel` or with options. `counted=False` is for functions that make no arrays, called
+    many times by several threads: Numba then leaves out its counting of references to arrays,
+    atomic updates of words that all threads share.
     """
     if function is None:
-        return lambda f: kernel(f, parallel=parallel)
-    dispatcher = njit(nogil=True, parallel=parallel, cache=True)(function)
-    cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+        return lambda f: kernel(f, parallel=parallel, counted=counted)
+    options = {"nogil": True, "parallel": parallel, "_nrt": counted}
+    dispatcher = njit(cache=True, **options)(function)
+    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if not hasattr(cache_file, "_source_stamp"):  # a Numba that keeps it elsewhere: no cache
-        return njit(nogil=True, parallel=parallel)(function)
+        return njit(**options)(function)
     cache_file._source_stamp = (cache_file._source_stamp, sources_digest())
     return dispatcher
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from hetero_bfs.kernels.compile import kernel
+
 _LANES = 256
 _BLOCKS_PER_RUN = 16  # blocks a thread makes in a row with the same scratch arrays
 _P = np.uint64(2**31 - 1)
@@ -181,7 +183,7 @@ def _scramble(vertices, scale, value0, value1, result):
         result[i] = np.uint32(_reverse_bits(vertex) >> shift)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def kronecker_range(start, scale, seed_values, scramble, tables, src, dst):
     """Fill src and dst (uint32) with edges start, start + 1, ... of the Graph500 graph.
 
@@ -231,7 +233,7 @@ def _rmat_block(first, scale, seed, thresholds, states, ends):
             ends[1, lane] = np.uint32(ends[1, lane] << 1) | np.uint32(dst_bit)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def rmat_range(start, scale, seed, thresholds, src, dst):
     """Fill src and dst (uint32) with R-MAT edges start, start + 1, ...
 

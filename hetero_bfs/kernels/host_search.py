@@ -88,8 +88,8 @@ class HostArrays(NamedTuple):
     `backward_indptr`, `backward_indices` and `first` belong to the transposed graph; `visited`,
     `queue`, `offsets` and `segments` are pairs. `written` is a bitmap of the vertices whose parent
     an earlier search may have left; `listed` takes the vertices that the host found, while they
-    are few, for another device; `found`, uint32 (threads, CHUNK_EDGES + 1), and `sizes`, int64
-    (threads, 8), are scratch.
+    are few, for another device; `found` and `source`, uint32 (threads, CHUNK_EDGES + 1), and
+    `sizes`, int64 (threads, 8), are scratch.
     """
 
     indptr: Any
@@ -107,11 +107,12 @@ class HostArrays(NamedTuple):
     segments: Any
     counter: Any
     found: Any
+    source: Any
     sizes: Any
     edge_bits: Any
 
 
-@kernel
+@kernel(counted=False)
 def _run_chunk(control, arrays, chunk, me):
     """Do one chunk of the published job; return what it adds to the job's sums."""
     task, chunks = control[_TASK], control[JOB]
@@ -136,6 +137,7 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.edge_bits,
             arrays.counter,
             arrays.found[me],
+            arrays.source[me],
         )
     elif task == _TOP_DOWN_PARTS:
         begin = chunk * control[_SIZE]
@@ -153,6 +155,7 @@ def _run_chunk(control, arrays, chunk, me):
             begin,
             arrays.queue[1 - control[_QUEUE]],
             arrays.offsets[1 - control[_QUEUE]],
+            arrays.source[me],
             arrays.sizes,
         )
     elif task == _BOTTOM_UP:
@@ -191,7 +194,7 @@ def _run_chunk(control, arrays, chunk, me):
     return 0, 0, 0
 
 
-@kernel
+@kernel(counted=False)
 def _take_part(control, arrays, me):
     """Take chunks of the open job until none is left."""
     found, edges, looked = 0, 0, 0
@@ -209,7 +212,7 @@ def _take_part(control, arrays, me):
         atomic_add(control, _LOOKED, looked)
 
 
-@kernel
+@kernel(counted=False)
 def help_search(control, arrays, me):
     """Run by helper number `me` (1 and up) until the team is shut down."""
     last = np.int64(-2)
@@ -221,7 +224,7 @@ def help_search(control, arrays, me):
         leave_job(control)
 
 
-@kernel
+@kernel(counted=False)
 def _share(control, arrays, state, task, size, chunks):
     """Do a job together with the team."""
     control[_TASK] = task
@@ -243,7 +246,7 @@ def _counted(arrays):
     return np.int64(packed >> bits), np.int64(packed & ((np.uint64(1) << bits) - np.uint64(1)))
 
 
-@kernel
+@kernel(counted=False)
 def _top_down(control, arrays, state):
     """Run a top-down level; return the vertices and edges it found."""
     edges = np.int64(state[FRONTIER_EDGES])
@@ -274,7 +277,7 @@ def _top_down(control, arrays, state):
     return vertices, edges
 
 
-@kernel
+@kernel(counted=False)
 def _bottom_up(control, arrays, state):
     """Run a bottom-up level; return vertices and edges found, and neighbours examined."""
     words = arrays.visited[0].size
@@ -284,7 +287,7 @@ def _bottom_up(control, arrays, state):
     return control[_FOUND], control[_FOUND_EDGES], control[_LOOKED]
 
 
-@kernel
+@kernel(counted=False)
 def convert(control, arrays, state):
     """Turn the frontier that bottom-up left as a bitmap into a queue; return seconds."""
     began = clock_seconds()
@@ -298,7 +301,7 @@ def convert(control, arrays, state):
     return clock_seconds() - began
 
 
-@kernel
+@kernel(counted=False)
 def forget(control, arrays, state):
     """Leave NO_VERTEX as parent wherever this search wrote none."""
     words = arrays.visited[0].size
@@ -306,12 +309,13 @@ def forget(control, arrays, state):
     _share(control, arrays, state, _FORGET, _SCAN_WORDS, chunks)
 
 
-@kernel
+@kernel(counted=False)
 def start(arrays, root, state):
     """Make `root` the only visited vertex and the frontier."""
     visited = arrays.visited[np.int64(state[VISITED_INDEX])]
     this = np.int64(state[QUEUE_INDEX])
-    visited[:] = 0
+    for word in range(visited.size):
+        visited[word] = 0
     visited[root >> 5] = np.uint32(1) << np.uint32(root & 31)
     arrays.parent[root] = root
     arrays.written[root >> 5] |= np.uint32(1) << np.uint32(root & 31)
@@ -324,7 +328,7 @@ def start(arrays, root, state):
         state[LISTED] = 1
 
 
-@kernel
+@kernel(counted=False)
 def join(arrays, state):
     """Make the frontier's queue one piece, as others than this loop want it."""
     this = np.int64(state[QUEUE_INDEX])
@@ -332,7 +336,7 @@ def join(arrays, state):
         join_segments(arrays.segments[this], arrays.queue[this], arrays.offsets[this])
 
 
-@kernel
+@kernel(counted=False)
 def _list_found(arrays, state, top_down, found):
     """Add what a level found to the host's list, or give the list up."""
     if found == 0 or state[LISTED] < 0:
@@ -341,13 +345,14 @@ def _list_found(arrays, state, top_down, found):
     if top_down and count + found <= arrays.listed.size:
         join(arrays, state)
         queue = arrays.queue[np.int64(state[QUEUE_INDEX])]
-        arrays.listed[count : count + found] = queue[:found]
+        for i in range(found):
+            arrays.listed[count + i] = queue[i]
         state[LISTED] = count + found
     else:
         state[LISTED] = -1
 
 
-@kernel
+@kernel(counted=False)
 def _run_level(control, arrays, state, top_down, record):
     """Run the chosen level and move the state on to the next."""
     looked = -1
@@ -371,7 +376,7 @@ def _run_level(control, arrays, state, top_down, record):
     state[CHOSEN] = -1
 
 
-@kernel
+@kernel(counted=False)
 def run_levels(control, arrays, policy, interval, root, alone, state, records, limit):
     """Run a search on the host as long as the policy keeps it there.
 
@@ -408,8 +413,10 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         record = records[level]
         if state[CHOSEN] < 0:
             began = now
-            record[:RECORD_STATE] = state[:RECORD_STATE]
-            record[PREDICTED:] = np.nan
+            for column in range(RECORD_STATE):
+                record[column] = state[column]
+            for column in range(PREDICTED, record.size):
+                record[column] = np.nan
             if level % interval == 0:
                 chosen = choose(
                     policy,

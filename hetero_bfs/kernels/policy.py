@@ -105,7 +105,7 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
     return make_policy(FIXED, candidates, schedule=schedule)
 
 
-@kernel
+@kernel(counted=False)
 def expected_examined(unvisited_vertices, unvisited_edges, num_edges):
     """Neighbours that bottom-up is expected to look at; see `LevelFeatures.expected_examined`."""
     if unvisited_vertices == 0 or unvisited_edges == 0:
@@ -117,7 +117,7 @@ def expected_examined(unvisited_vertices, unvisited_edges, num_edges):
     return unvisited_vertices * (1.0 - (1.0 - share) ** mean_degree) / share
 
 
-@kernel
+@kernel(counted=False)
 def expected_found(frontier_edges, unvisited_vertices, unvisited_edges, num_edges):
     """Vertices that the level is expected to reach; see `LevelFeatures.expected_found`."""
     if unvisited_vertices == 0 or num_edges == 0:
@@ -134,7 +134,7 @@ def _dot(weights, columns):
     return total
 
 
-@kernel
+@kernel(counted=False)
 def _fill(columns, num_vertices, num_edges, state):
     columns[0] = 1.0
     columns[1] = num_vertices
@@ -146,7 +146,7 @@ def _fill(columns, num_vertices, num_edges, state):
     columns[7] = expected_found(columns[3], columns[4], columns[5], num_edges)
 
 
-@kernel
+@kernel(counted=False)
 def _levels_left(frontier_edges, growth, unvisited_edges):
     """Guess how many levels the search still takes from how fast the frontier grows."""
     rate = math.log(max(growth, 1.0 / max(growth, 1e-9), _SLOWEST_GROWTH))
@@ -157,7 +157,7 @@ def _levels_left(frontier_edges, growth, unvisited_edges):
     return min(max(distance / rate, 1.0), _MOST_LEVELS)
 
 
-@kernel
+@kernel(counted=False)
 def _rest(policy, growth, rest):
     """Predict what follows this level, for a search that stands on either device after it.
 
@@ -167,10 +167,11 @@ def _rest(policy, growth, rest):
     weights, moves, kinds = policy.weights, policy.moves, policy.kinds
     columns, last = policy.work[0], policy.work[1]
     small, settle, stay = policy.work[2], policy.work[3], policy.work[4]
-    small[:2] = np.inf
-    settle[:2] = np.inf
+    for kind in range(2):
+        small[kind] = settle[kind] = np.inf
     left = max(columns[4] - columns[7], 0.0)
-    last[:] = columns
+    for i in range(NUM_COLUMNS):
+        last[i] = columns[i]
     edges = columns[5] * left / max(columns[4], 1.0)
     last[2], last[3], last[4], last[5] = left, edges, left, edges
     last[6], last[7] = min(_SETTLE_EXAMINED * left, edges), left
@@ -185,13 +186,13 @@ def _rest(policy, growth, rest):
         rest[kind] = min(stay[kind], _dot(moves[SWITCH, 1 - kind], columns) + stay[1 - kind])
 
 
-@kernel
+@kernel(counted=False)
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work[0]
     _fill(columns, num_vertices, num_edges, state)
     kind = int(state[KIND])
     rest = policy.work[5]
-    rest[:] = 0.0
+    rest[HOST] = rest[DEVICE] = 0.0
     if policy.looks_ahead:
         _rest(policy, state[FRONTIER_EDGES] / state[PREVIOUS_EDGES], rest)
     best = 0
@@ -211,7 +212,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     return best
 
 
-@kernel
+@kernel(counted=False)
 def _choose_direction(policy, num_vertices, state):
     """Return 0 for top-down, 1 for bottom-up; a bitmap is what bottom-up left."""
     if state[FORM] == BITMAP:
@@ -219,7 +220,7 @@ def _choose_direction(policy, num_vertices, state):
     return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
 
 
-@kernel
+@kernel(counted=False)
 def choose(policy, num_vertices, num_edges, state, predicted, total):
     """Return the number of the candidate for the level that `state` describes (level.py).
 

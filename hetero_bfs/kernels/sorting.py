@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import atomic_add, trailing_zeros
 
 _KEY_BITS = 32
@@ -30,7 +31,7 @@ def _radix_pass(keys, result, shift, mask, slot):
         slot[digit] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort(keys, scratch, slot):
     """Sort by radix, passing over digits that no two keys differ in; return where the keys are."""
     differing = np.uint32(0)
@@ -47,7 +48,7 @@ def _sort(keys, scratch, slot):
     return source
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
     """Write the unique neighbours to `lists` (may be the keys), their counts to `degree`."""
     shift = np.uint64(neighbour_bits)
@@ -71,7 +72,7 @@ def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
     return written
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_long_list(keys, neighbour_bits, bitmap):
     """Sort one vertex's list in place by a bitmap (uint64) of all neighbours."""
     mask = np.uint64((_ONE << np.uint64(neighbour_bits)) - _ONE)
@@ -89,7 +90,7 @@ def _write_long_list(keys, neighbour_bits, bitmap):
     return written
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def sort_buckets(
     next_bucket, stop, first_vertex, first_key, neighbour_bits, keys, scratch, degree, unique
 ):
@@ -121,7 +122,7 @@ def sort_buckets(
     next_bucket[0] = stop
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def close_up(first_key, unique, indices):
     """Move the buckets' lists down so that no gaps are left; return the length."""
     written = np.int64(0)
@@ -136,7 +137,7 @@ def close_up(first_key, unique, indices):
     return written
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def first_neighbours(indptr, indices, first):
     """Set first[v] to the first of each list, to v itself where a list is empty."""
     for v in prange(first.size):

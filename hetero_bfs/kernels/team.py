@@ -59,14 +59,14 @@ def control_words(threads: int) -> int:
     return TAKEN + LINE * threads
 
 
-@kernel
+@kernel(counted=False)
 def initialise(control):
     """Prepare a control block of zeros."""
     mutex_init(control, MUTEX)
     condition_init(control, CONDITION)
 
 
-@kernel
+@kernel(counted=False)
 def open_job(control, chunks, threads):
     """Offer a job, whose other words are already written, in `chunks` >= 1 chunks."""
     control[CHUNKS] = chunks
@@ -80,7 +80,7 @@ def open_job(control, chunks, threads):
         mutex_unlock(control, MUTEX)
 
 
-@kernel
+@kernel(counted=False)
 def close_job(control):
     """Let nobody in any more, and wait until all helpers have left: the job is done."""
     fetch_add(control, DOOR, -_OPEN)
@@ -93,7 +93,7 @@ def close_job(control):
             yield_processor()
 
 
-@kernel
+@kernel(counted=False)
 def take_chunk(control, me, threads):
     """Return the number of a chunk that is now the caller's, -1 if none is left."""
     chunks = control[CHUNKS]
@@ -110,7 +110,7 @@ def take_chunk(control, me, threads):
     return -1
 
 
-@kernel
+@kernel(counted=False)
 def enter_job(control, me, last):
     """Wait, spinning, yielding, then asleep, for a job with work for helper `me`.
 
@@ -136,13 +136,13 @@ def enter_job(control, me, last):
             yield_processor()
 
 
-@kernel
+@kernel(counted=False)
 def leave_job(control):
     """Leave a job; what was written for it can then be read by the leader."""
     fetch_add(control, DOOR, -1)
 
 
-@kernel
+@kernel(counted=False)
 def _sleep(control, last):
     mutex_lock(control, MUTEX)
     fetch_add(control, SLEEPERS, 1)
@@ -153,7 +153,7 @@ def _sleep(control, last):
     mutex_unlock(control, MUTEX)
 
 
-@kernel
+@kernel(counted=False)
 def shut_down(control):
     """Make all helpers return."""
     store(control, SHUTDOWN, 1)

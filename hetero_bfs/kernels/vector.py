@@ -100,9 +100,7 @@ def settle_word(
             vertices = builder.load(_address(builder, firsts, index), align=_ITEM_BYTES)
             wanted = ir.Constant(_VECTOR, ir.Undefined)
             wanted = builder.insert_element(wanted, pending_word, _WORD(0))
-            wanted = builder.shuffle_vector(
-                wanted, ir.Constant(_VECTOR, ir.Undefined), _splat(0)
-            )
+            wanted = builder.shuffle_vector(wanted, ir.Constant(_VECTOR, ir.Undefined), _splat(0))
             shifts = ir.Constant(_VECTOR, list(range(start, start + _LANES)))
             bits = builder.and_(
                 builder.lshr(wanted, shifts), _visited_bits(builder, bitmap, vertices)
