@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_search_graph
-from hetero_bfs.devices.cpu import CPUSearcher
+from hetero_bfs.devices.cpu import MAX_THREADS, CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.errors import DeviceError, GraphError, ModelError, SplitError
@@ -49,6 +49,8 @@ class Engine:
         Relabelling (relabel.py); ignored for a SearchGraph, which has it done.
     decision_interval : int
         Levels between two choices of the selector.
+    threads : int, optional
+        Threads that search on the host, the caller's included; by default one per core.
 
     Raises
     ------
@@ -66,14 +68,18 @@ class Engine:
         max_alloc_bytes: int | None = None,
         order: str = "auto",
         decision_interval: int = 1,
+        threads: int | None = None,
     ) -> None:
         if decision_interval < 1:
             raise ValueError(f"decision_interval is {decision_interval}; it must be at least 1")
+        if threads is not None and not 1 <= threads <= MAX_THREADS:
+            raise ValueError(f"threads is {threads}; it must be within 1 to {MAX_THREADS}")
         if devices not in ("all", "cpu"):
             raise ValueError(f'devices is {devices!r}; it must be "all" or "cpu"')
         self.graph = graph if isinstance(graph, SearchGraph) else build_search_graph(graph, order)
         self.notes: list[str] = []
         self.decision_interval = decision_interval
+        self.threads = threads
         started = time.perf_counter()
         host, accelerator = self._open(device, devices, max_alloc_bytes)
         self.platform = Platform(self.graph, host, accelerator)
@@ -84,7 +90,7 @@ class Engine:
             if accelerator is None or device is not None:
                 raise
             self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
-            self.platform = Platform(self.graph, CPUSearcher(self.graph), None)
+            self.platform = Platform(self.graph, CPUSearcher(self.graph, self.threads), None)
             try:
                 self._get_ready(selector)
             except ModelError:  # the selector wants the device: say what is wrong with that
@@ -169,23 +175,23 @@ class Engine:
         self, device: str | None, devices: str, max_alloc_bytes: int | None
     ) -> tuple[CPUSearcher, OpenCLSearcher | None]:
         if devices == "cpu":
-            return CPUSearcher(self.graph), None
+            return CPUSearcher(self.graph, self.threads), None
         try:
             info = choose_device(device)
         except DeviceError as error:
             if device is not None:
                 raise
             self.notes.append(f"searching on the CPU only: {error}")
-            return CPUSearcher(self.graph), None
+            return CPUSearcher(self.graph, self.threads), None
         opened = OpenCLDevice(info)
         try:
-            host = CPUSearcher(self.graph, opened.host_array)
+            host = CPUSearcher(self.graph, self.threads, opened.host_array)
             return host, OpenCLSearcher(opened, self.graph, host, max_alloc_bytes)
         except DeviceError as error:
             if max_alloc_bytes is not None and isinstance(error, SplitError):
                 raise
             self.notes.append(f"{info.name} is left out: {error}")
-            return CPUSearcher(self.graph), None
+            return CPUSearcher(self.graph, self.threads), None
 
     def _get_ready(self, selector: str | Selector) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""

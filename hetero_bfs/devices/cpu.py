@@ -20,6 +20,9 @@ from hetero_bfs.strategy import DeviceKind, Strategy
 _TEAM_EDGES = 1 << 15
 """Graphs with fewer stored edges have no level that is worth waking another thread for."""
 
+MAX_THREADS = 1024
+"""More than any host has; each takes some memory."""
+
 _LISTED_SHARE = 16
 """What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
 
@@ -41,13 +44,15 @@ class CPUSearcher:
 
     kind: DeviceKind = "cpu"
 
-    def __init__(self, graph: SearchGraph, allocate: Allocator = aligned_empty) -> None:
+    def __init__(
+        self, graph: SearchGraph, threads: int | None = None, allocate: Allocator = aligned_empty
+    ) -> None:
         import numba
 
         n = graph.num_searched
         words = -(-n // 32)
         self.graph = graph
-        self.threads = numba.get_num_threads()
+        self.threads = threads or numba.get_num_threads()
         self.edge_bits = counter_edge_bits(graph)
         self.parent = allocate(n, np.uint32)
         self.visited = [allocate(words, np.uint32) for _ in range(2)]

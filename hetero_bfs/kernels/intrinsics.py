@@ -2,8 +2,8 @@
 
 Atomics on array items, bit counts, prefetching, a clock, and waiting without using the processor.
 The atomic updates return the value before the update. Ordering: `atomic_or` and `atomic_add` make
-single updates indivisible and order nothing else ("monotonic"); `load` acquires what a `store`,
-`fetch_add` or `compare_and_swap` of another thread released.
+single updates indivisible and order nothing else ("monotonic"); `load` and `fetch_add` acquire
+what a `store` or `fetch_add` of another thread released.
 """
 
 from __future__ import annotations
@@ -83,20 +83,6 @@ def store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp, array.dtype), codegen
-
-
-@intrinsic
-def compare_and_swap(typing_context: Any, array: Any, index: Any, expected: Any, new: Any) -> Any:
-    """compare_and_swap(array, index, expected, new): replace `expected`; true if it was there."""
-    if not _is_integer_array(array):
-        return None
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
-        outcome = builder.cmpxchg(pointer, arguments[2], arguments[3], "acq_rel", "monotonic")
-        return builder.extract_value(outcome, 1)
-
-    return types.boolean(array, types.intp, array.dtype, array.dtype), codegen
 
 
 @intrinsic

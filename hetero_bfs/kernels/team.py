@@ -12,8 +12,9 @@ meets the same part of the graph in search after search, and has it in its own c
 The control block is an int64 array; what different threads write often is on different cache lines
 (8 words):
 
-    DOOR        generation << 32 | open << 31 | helpers at work on the job. A helper enters by
-                compare-and-swap, so only while the job it has seen is open
+    DOOR        generation << 32 | open << 31 | helpers inside. A helper adds itself, and is in if
+                the door was open before that; else it takes itself off again. All updates are
+                additions, so that none is lost and none has to be repeated
     JOB         what to do, its number of chunks first; written before the door opens
     SHUTDOWN    not 0: helpers return
     SLEEPERS    helpers that sleep on CONDITION
@@ -23,11 +24,11 @@ The control block is an int64 array; what different threads write often is on di
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import (
     clock_seconds,
-    compare_and_swap,
     condition_init,
     condition_wait,
     fetch_add,
@@ -48,6 +49,7 @@ CHUNKS = JOB
 
 _OPEN = np.int64(1) << 31
 _INSIDE = _OPEN - 1
+_NEXT_GENERATION = np.int64(1) << 32
 _SPINS_PER_LOOK = 64
 _SPINS_BEFORE_YIELD = 4096
 _SPIN_SECONDS = 100e-6
@@ -72,8 +74,7 @@ def open_job(control, chunks, threads):
     control[CHUNKS] = chunks
     for thread in range(threads):
         control[TAKEN + LINE * thread] = 0
-    generation = (load(control, DOOR) >> 32) + 1
-    store(control, DOOR, ((generation & 0x7FFFFFFF) << 32) | _OPEN)
+    fetch_add(control, DOOR, _NEXT_GENERATION + _OPEN)
     if chunks > 1 and load(control, SLEEPERS) > 0:
         mutex_lock(control, MUTEX)
         wake_all(control, CONDITION)
@@ -110,6 +111,17 @@ def take_chunk(control, me, threads):
     return -1
 
 
+@njit(inline="always")
+def _generation(door):
+    return (door >> 32) & 0x7FFFFFFF
+
+
+@njit(inline="always")
+def _is_news(door, last):
+    """Tell whether an open door leads to another job than the generation `last`."""
+    return (door & _OPEN) != 0 and _generation(door) != last
+
+
 @kernel(counted=False)
 def enter_job(control, me, last):
     """Wait, spinning, yielding, then asleep, for a job with work for helper `me`.
@@ -120,12 +132,12 @@ def enter_job(control, me, last):
     began = clock_seconds()
     while True:
         for _ in range(_SPINS_PER_LOOK):
-            door = load(control, DOOR)
-            if door & _OPEN and door >> 32 != last and control[CHUNKS] > me:
-                if compare_and_swap(control, DOOR, door, door + 1):
-                    return door >> 32
-            else:
-                relax()
+            if _is_news(load(control, DOOR), last) and control[CHUNKS] > me:
+                door = fetch_add(control, DOOR, 1)
+                if _is_news(door, last) and control[CHUNKS] > me:
+                    return _generation(door)
+                fetch_add(control, DOOR, -1)
+            relax()
         if load(control, SHUTDOWN):
             return np.int64(-1)
         waited = clock_seconds() - began
@@ -146,8 +158,7 @@ def leave_job(control):
 def _sleep(control, last):
     mutex_lock(control, MUTEX)
     fetch_add(control, SLEEPERS, 1)
-    door = load(control, DOOR)
-    if not (door & _OPEN and door >> 32 != last) and not load(control, SHUTDOWN):
+    if not _is_news(load(control, DOOR), last) and not load(control, SHUTDOWN):
         condition_wait(control, CONDITION, MUTEX)
     fetch_add(control, SLEEPERS, -1)
     mutex_unlock(control, MUTEX)

@@ -233,7 +233,7 @@ def _status_bytes(name: str) -> int:
 
 def test_degrees_fall_along_new_ids_without_duplicates():
     pairs = np.unique(np.sort(np.random.default_rng(4).integers(0, 900, (4000, 2))), axis=0)
-    graph = build_search_graph(edge_list(pairs, 900))
+    graph = build_search_graph(edge_list(pairs, 900), "degree")
     assert (np.diff(graph.degree.astype(np.int64)) <= 0).all()
     assert graph.degree[-1] > 0
     assert graph.num_searched < 900 or np.unique(pairs).size == 900

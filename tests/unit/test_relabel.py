@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_bfs.graph import NO_VERTEX
-from hetero_bfs.relabel import ORDERS, relabel
+from hetero_bfs.build import build_search_graph
+from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeList
+from hetero_bfs.kronecker import KroneckerEdges
+from hetero_bfs.relabel import relabel
 
 DEGREES = st.lists(st.one_of(st.integers(0, 4), st.integers(0, 5000)), max_size=60)
 
@@ -31,7 +33,7 @@ def test_as_given(degrees):
     assert relabelling.new_of_old.tolist() == list(range(len(degrees)))
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ["auto", "degree", "compact", "given"])
 @given(degrees=DEGREES.filter(len), data=st.data())
 def test_restored_parents(order, degrees, data):
     relabelling = relabel(np.array(degrees, np.uint32), order)
@@ -50,3 +52,57 @@ def test_restored_parents(order, degrees, data):
 def test_the_largest_degree_a_vertex_can_have():
     relabelling = relabel(np.array([0, 3, 1_000_000, 3], np.uint32), "degree")
     assert relabelling.old_of_new.tolist() == [2, 1, 3]
+
+
+def grid(side: int) -> EdgeList:
+    v = np.arange(side * side).reshape(side, side)
+    src = np.concatenate([v[:, :-1].ravel(), v[:-1].ravel()])
+    dst = np.concatenate([v[:, 1:].ravel(), v[1:].ravel()])
+    return EdgeList.from_arrays(src, dst)
+
+
+def random_graph(n: int, m: int, directed: bool = False) -> EdgeList:
+    ends = np.random.default_rng(7).integers(0, n, (2, m))
+    return EdgeList.from_arrays(ends[0], ends[1], n, directed)
+
+
+@pytest.mark.parametrize(
+    ("edges", "order"),
+    [
+        (KroneckerEdges(10).materialise(), "degree"),
+        (grid(50), "locality"),
+        (random_graph(2000, 16000), "compact"),
+        (EdgeList.from_arrays([], [], 5), "degree"),
+    ],
+    ids=["Kronecker", "grid", "random", "no edges"],
+)
+def test_auto_decides_by_the_graph(edges, order):
+    assert build_search_graph(edges).relabelling.order == order
+
+
+@pytest.mark.parametrize("order", ["degree", "locality", "compact"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_every_order_keeps_the_graph(order, directed):
+    edges = random_graph(300, 400, directed)  # several components, isolated vertices
+    plain = CSRGraph.from_edge_source(edges)
+    made = build_search_graph(edges, order)
+    assert made.relabelling.order == order
+    old = made.relabelling.old_of_new
+    touched = np.union1d(edges.src, edges.dst)
+    loops_only = [v for v in touched if (plain.degree() + plain.transpose.degree())[v] == 0]
+    assert np.array_equal(np.sort(old), np.setdiff1d(touched, loops_only))
+    for found, wanted in ((made.graph, plain), (made.graph.transpose, plain.transpose)):
+        for new, vertex in enumerate(old):
+            neighbours = found.neighbours(new)
+            assert (np.diff(neighbours.astype(np.int64)) > 0).all()
+            assert np.array_equal(np.sort(old[neighbours]), wanted.neighbours(vertex))
+    assert np.array_equal(made.degree, made.graph.degree())
+
+
+def test_locality_brings_neighbours_together():
+    shuffled = np.random.default_rng(3).permutation(40 * 40)
+    edges = grid(40)
+    edges = EdgeList.from_arrays(shuffled[edges.src], shuffled[edges.dst])
+    new = build_search_graph(edges, "locality").relabelling.new_of_old.astype(np.int64)
+    # Breadth first from a corner, an edge leads from one diagonal to the next: at most 80 apart.
+    assert np.abs(new[edges.src] - new[edges.dst]).max() <= 80

@@ -1,0 +1,116 @@
+"""The team of threads and the compiled level loop, also with more threads than cores."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from oracle import check_search
+
+import hetero_bfs as hb
+from hetero_bfs.kernels import team
+from hetero_bfs.kernels.compile import kernel
+from hetero_bfs.kernels.intrinsics import atomic_add
+from hetero_bfs.kronecker import KroneckerEdges, RMATEdges
+from hetero_bfs.memory import aligned_empty
+
+
+@kernel(counted=False)
+def _count_chunks(control, me, threads, counts):
+    while True:
+        chunk = team.take_chunk(control, me, threads)
+        if chunk < 0:
+            return
+        atomic_add(counts, chunk, 1)
+
+
+@kernel(counted=False)
+def _help(control, me, threads, counts):
+    last = np.int64(-2)
+    while True:
+        last = team.enter_job(control, me, last)
+        if last < 0:
+            return
+        _count_chunks(control, me, threads, counts)
+        team.leave_job(control)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_every_chunk_is_done_once(threads):
+    control = aligned_empty(team.control_words(threads), np.int64)
+    team.initialise(control)
+    counts = np.zeros(100, np.int64)
+    helpers = [
+        threading.Thread(target=_help, args=(control, i, threads, counts), daemon=True)
+        for i in range(1, threads)
+    ]
+    for helper in helpers:
+        helper.start()
+    for round_number in range(300):
+        chunks = 1 + round_number % 100
+        counts[:] = 0
+        team.open_job(control, chunks, threads)
+        _count_chunks(control, 0, threads, counts)
+        team.close_job(control)
+        assert counts[:chunks].tolist() == [1] * chunks
+        assert not counts[chunks:].any()
+        if round_number % 100 == 0:
+            time.sleep(0.01)  # helpers fall asleep, and are woken by the next job
+    team.shut_down(control)
+    for helper in helpers:
+        helper.join(timeout=10)
+        assert not helper.is_alive()
+
+
+def grid(side: int) -> hb.EdgeList:
+    v = np.arange(side * side).reshape(side, side)
+    src = np.concatenate([v[:, :-1].ravel(), v[:-1].ravel()])
+    dst = np.concatenate([v[:, 1:].ravel(), v[1:].ravel()])
+    return hb.EdgeList.from_arrays(src, dst)
+
+
+GRAPHS = {
+    "Kronecker": KroneckerEdges(13).materialise(),
+    "uniform": RMATEdges(14, 0.25, 0.25, 0.25, 0.25, edgefactor=8).materialise(),
+    "grid": grid(160),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_searches_by_a_team(name, threads):
+    """Queues in segments, stealing, conversions: with parts that any thread may get."""
+    edges = GRAPHS[name]
+    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=threads) as engine:
+        for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,TC", "alpha-beta"):
+            engine.set_selector(selector)
+            for root in edges.src[:: edges.src.size // 3]:
+                check_search(engine, edges, int(root))
+
+
+def test_parents_of_earlier_searches_are_forgotten():
+    """A small component after a large one: nothing is cleared, so nothing may shine through."""
+    big = grid(40)
+    src = np.concatenate([big.src, [1600, 1601]])
+    dst = np.concatenate([big.dst, [1601, 1602]])
+    edges = hb.EdgeList.from_arrays(src, dst)
+    with hb.Engine(edges, devices="cpu", selector="alpha-beta") as engine:
+        assert engine.bfs(0).reached == 1600
+        assert engine.bfs(1600).reached == 3
+        assert engine.bfs(5).reached == 1600
+        check_search(engine, edges, 1602)
+
+
+def test_threads_out_of_range():
+    with pytest.raises(ValueError, match="threads is 0"):
+        hb.Engine(grid(3), devices="cpu", threads=0)
+
+
+def test_a_long_search_has_a_record_of_every_level():
+    edges = hb.EdgeList.from_arrays(np.arange(3000), np.arange(1, 3001))
+    with hb.Engine(edges, devices="cpu", selector="learned") as engine:
+        traces = engine.bfs(0).traces
+    assert [t.features.level for t in traces] == list(range(3000))
+    assert all(t.seconds > 0 and t.found_vertices == 1 for t in traces)
