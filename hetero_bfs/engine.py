@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 import time
 from types import TracebackType
 
@@ -80,6 +81,7 @@ class Engine:
         self.notes: list[str] = []
         self.decision_interval = decision_interval
         self.threads = threads
+        self._one_at_a_time = threading.Lock()
         started = time.perf_counter()
         host, accelerator = self._open(device, devices, max_alloc_bytes)
         self.platform = Platform(self.graph, host, accelerator)
@@ -136,10 +138,15 @@ class Engine:
             self.notes += [note for note in notes if note not in self.notes]
             self.selector: Selector = made
         else:
+            missing = [s.name for s in selector.candidates if s not in self.candidates]
+            if missing:
+                raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
             self.selector = selector
 
     def bfs(self, source: int) -> BFSResult:
         """Search from one vertex (the caller's id) and bring the result home.
+
+        Searches from several Python threads wait for each other.
 
         Raises
         ------
@@ -149,10 +156,11 @@ class Engine:
         search = Search(
             self.platform, self._searched_id(source), self.selector, self.decision_interval
         )
-        seconds = search.run()
-        started = time.perf_counter()
-        parent = self._restore(source, search)
-        gather_seconds = time.perf_counter() - started
+        with self._one_at_a_time:
+            seconds = search.run()
+            started = time.perf_counter()
+            parent = self._restore(source, search)
+            gather_seconds = time.perf_counter() - started
         return BFSResult(
             source,
             parent,
@@ -168,7 +176,8 @@ class Engine:
         search = Search(
             self.platform, self._searched_id(source), self.selector, self.decision_interval
         )
-        search.run()
+        with self._one_at_a_time:
+            search.run()
         return search
 
     def _open(

@@ -43,6 +43,15 @@ class Platform:
         assert self.accelerator is not None, "no strategy for it is a candidate"
         return self.accelerator
 
+    @property
+    def lists_host_finds(self) -> bool:
+        """Whether the host lists what it found, for a device with memory of its own.
+
+        Of a directed graph it could not: the queue lacks vertices without edges.
+        """
+        accelerator = self.accelerator
+        return not (accelerator is None or accelerator.unified or self.graph.graph.directed)
+
     def records_of(self, candidates: int, rows: int) -> npt.NDArray[np.float64]:
         """Return records for at least so many levels, with what the first ones held before."""
         width = layout.record_width(candidates)
@@ -138,8 +147,8 @@ class Search:
         frontier = Frontier(
             int(graph.degree[self.root]), graph.num_searched, graph.graph.num_stored_edges
         )
-        if accelerator is None or accelerator.unified or graph.graph.directed:
-            frontier.keep_no_list()  # needless, or not complete: the queue lacks sinks
+        if not platform.lists_host_finds:
+            frontier.keep_no_list()
         rows = _FIRST_RECORDS
         try:
             while True:
@@ -241,6 +250,8 @@ class Search:
         if len(self._used) == 1:
             if self._complete_on == "cpu":
                 host.forget_stale_parents(frontier)
+            elif accelerator.unified:
+                host.note_foreign_parents()  # the device wrote to the host's array
         elif accelerator.unified:
             accelerator.release()
             host.forget_stale_parents(frontier)

@@ -158,6 +158,8 @@ def measure_search(
     graph, host = engine.graph, engine.platform.host
     num_edges = graph.graph.num_stored_edges
     frontier = Frontier(int(graph.degree[root]), graph.num_searched, num_edges)
+    if not engine.platform.lists_host_finds:
+        frontier.keep_no_list()
     starts = _measure_starts(engine, root, frontier)
     while not frontier.is_over:
         features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)

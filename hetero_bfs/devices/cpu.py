@@ -53,6 +53,8 @@ class CPUSearcher:
         words = -(-n // 32)
         self.graph = graph
         self.threads = threads or numba.get_num_threads()
+        if graph.graph.num_stored_edges < _TEAM_EDGES:
+            self.threads = 1
         self.edge_bits = counter_edge_bits(graph)
         self.parent = allocate(n, np.uint32)
         self.visited = [allocate(words, np.uint32) for _ in range(2)]
@@ -100,7 +102,13 @@ class CPUSearcher:
         return bool(outcome == ENDED)
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and move `frontier` on to the next; returns its seconds too."""
+        """Run one level and move `frontier` on to the next; returns its seconds too.
+
+        For measurements: the frontier must be here, and have a level left to run.
+        """
+        assert frontier.kind == "cpu", "the frontier is elsewhere"
+        assert not frontier.is_over, "the search is over"
+        self.note_foreign_parents()  # nobody will forget them at the end of a search
         record = np.zeros((1, layout.record_width(1)))
         state = frontier.state
         level = float(state[layout.LEVEL])
@@ -168,23 +176,27 @@ class CPUSearcher:
     def _start_team(self) -> npt.NDArray[np.int64]:
         """Start the helpers; they end with this object, or with the program."""
         from hetero_bfs.kernels.host_search import help_search
-        from hetero_bfs.kernels.team import SHUTDOWN, control_words, initialise
+        from hetero_bfs.kernels.team import SHUTDOWN, control_words, initialise, shut_down
 
         control = aligned_empty(control_words(self.threads), np.int64)
         control[:] = 0
         initialise(control)
-        if self.graph.graph.num_stored_edges < _TEAM_EDGES:
+        if self.threads == 1:
             return control
-        control[SHUTDOWN] = 1
-        help_search(control, self._arrays, 1)  # compiled once, here, and not in every thread
+        shut_down(control)  # what helpers run is compiled once, here, and not in every thread
+        help_search(control, self._arrays, 1)
         control[SHUTDOWN] = 0
-        helpers = [
-            threading.Thread(target=help_search, args=(control, self._arrays, i), daemon=True)
-            for i in range(1, self.threads)
-        ]
-        for helper in helpers:
-            helper.start()
+        helpers: list[threading.Thread] = []
         weakref.finalize(self, _stop_team, control, helpers)
+        for number in range(1, self.threads):
+            helper = threading.Thread(
+                target=help_search,
+                args=(control, self._arrays, number),
+                name=f"hetero_bfs helper {number}",
+                daemon=True,
+            )
+            helper.start()
+            helpers.append(helper)
         return control
 
 

@@ -55,6 +55,7 @@ from hetero_bfs.kernels.level import (
 )
 from hetero_bfs.kernels.policy import choose
 from hetero_bfs.kernels.team import (
+    CHUNKS,
     JOB,
     SUMS,
     close_job,
@@ -88,7 +89,7 @@ class HostArrays(NamedTuple):
     `backward_indptr`, `backward_indices` and `first` belong to the transposed graph; `visited`,
     `queue`, `offsets` and `segments` are pairs. `written` is a bitmap of the vertices whose parent
     an earlier search may have left; `listed` takes the vertices that the host found, while they
-    are few, for another device; `found` and `source`, uint32 (threads, CHUNK_EDGES + 1), and
+    are few, for another device; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), and
     `sizes`, int64 (threads, 8), are scratch.
     """
 
@@ -115,7 +116,7 @@ class HostArrays(NamedTuple):
 @kernel(counted=False)
 def _run_chunk(control, arrays, chunk, me):
     """Do one chunk of the published job; return what it adds to the job's sums."""
-    task, chunks = control[_TASK], control[JOB]
+    task, chunks = control[_TASK], control[CHUNKS]
     visited = arrays.visited[control[_VISITED]]
     other = arrays.visited[1 - control[_VISITED]]
     words = visited.size
@@ -318,7 +319,6 @@ def start(arrays, root, state):
         visited[word] = 0
     visited[root >> 5] = np.uint32(1) << np.uint32(root & 31)
     arrays.parent[root] = root
-    arrays.written[root >> 5] |= np.uint32(1) << np.uint32(root & 31)
     arrays.queue[this][0] = root
     arrays.offsets[this][0] = 0
     set_one_segment(arrays.segments[this], 1, np.int64(state[FRONTIER_EDGES]))

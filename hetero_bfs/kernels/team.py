@@ -2,9 +2,9 @@
 
 The leader runs the search. For each piece of work worth sharing it writes down a job, cut into
 chunks, and opens it; it and whichever helpers are awake work on it, and when no chunk is left the
-leader closes the job and waits for those who still work. A helper that sleeps, or that the system
-has taken off its processor, holds nobody up: its chunks go to the others. Helpers spin for a short
-while after the last job, then let others run, then sleep.
+leader closes the job and waits for those who still work. A helper that sleeps holds nobody up: the
+chunks that it has not taken go to the others. Helpers spin for a short while after the last job,
+then let others run, then sleep.
 
 Chunk number c belongs to thread c % threads, who takes its own first and then others': so a thread
 meets the same part of the graph in search after search, and has it in its own cache.
@@ -18,6 +18,8 @@ The control block is an int64 array; what different threads write often is on di
     JOB         what to do, its number of chunks first; written before the door opens
     SHUTDOWN    not 0: helpers return
     SLEEPERS    helpers that sleep on CONDITION
+    SUMS        what the chunks of a job add up to, for the job's own use
+    MUTEX, CONDITION    of pthreads, for sleeping
     TAKEN       one line per thread: how many of its chunks are taken
 """
 
@@ -71,7 +73,7 @@ def initialise(control):
 @kernel(counted=False)
 def open_job(control, chunks, threads):
     """Offer a job, whose other words are already written, in `chunks` >= 1 chunks."""
-    control[CHUNKS] = chunks
+    store(control, CHUNKS, chunks)
     for thread in range(threads):
         control[TAKEN + LINE * thread] = 0
     fetch_add(control, DOOR, _NEXT_GENERATION + _OPEN)
@@ -98,10 +100,11 @@ def close_job(control):
 def take_chunk(control, me, threads):
     """Return the number of a chunk that is now the caller's, -1 if none is left."""
     chunks = control[CHUNKS]
-    for k in range(min(threads, chunks)):
+    owners = min(threads, chunks)  # whoever is inside has a number below this
+    for k in range(owners):
         owner = me + k
-        if owner >= threads:
-            owner -= threads
+        if owner >= owners:
+            owner -= owners
         share = (chunks - owner + threads - 1) // threads
         word = TAKEN + LINE * owner
         if load(control, word) < share:
@@ -132,9 +135,9 @@ def enter_job(control, me, last):
     began = clock_seconds()
     while True:
         for _ in range(_SPINS_PER_LOOK):
-            if _is_news(load(control, DOOR), last) and control[CHUNKS] > me:
+            if _is_news(load(control, DOOR), last) and load(control, CHUNKS) > me:
                 door = fetch_add(control, DOOR, 1)
-                if _is_news(door, last) and control[CHUNKS] > me:
+                if _is_news(door, last) and load(control, CHUNKS) > me:
                     return _generation(door)
                 fetch_add(control, DOOR, -1)
             relax()

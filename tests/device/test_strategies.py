@@ -389,6 +389,17 @@ def test_decision_interval_below_one(place):
         engine_on(place, nasty("grid"), selector="fixed:TC", decision_interval=0)
 
 
+def test_a_search_left_on_the_device_does_not_shine_through(opencl_device):
+    """Parents that the device wrote, and nobody gathered, are forgotten by the next search."""
+    edges = nasty("two components")
+    with engine_on(opencl_device, edges, selector="fixed:TG", order="given") as engine:
+        reached = check_search(engine, edges, int(edges.src[0])).parent >= 0
+        other = next(int(v) for v in edges.src if not reached[v])
+        engine.search(int(edges.src[0]))
+        engine.set_selector("fixed:TC")
+        check_search(engine, edges, other)
+
+
 # Selectors.
 
 

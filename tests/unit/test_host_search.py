@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,3 +117,31 @@ def test_a_long_search_has_a_record_of_every_level():
         traces = engine.bfs(0).traces
     assert [t.features.level for t in traces] == list(range(3000))
     assert all(t.seconds > 0 and t.found_vertices == 1 for t in traces)
+
+
+def test_helpers_end_with_their_engine():
+    before = threading.active_count()
+    engine = hb.Engine(GRAPHS["Kronecker"], devices="cpu", threads=4)
+    assert threading.active_count() == before + 3
+    del engine
+    gc.collect()
+    assert threading.active_count() == before
+
+
+def test_several_python_threads_search_one_engine():
+    edges = GRAPHS["Kronecker"]
+    roots = [int(v) for v in edges.src[::9000]]
+    with hb.Engine(edges, devices="cpu", selector="alpha-beta", threads=3) as engine:
+        alone = [engine.bfs(root).level for root in roots]
+        with ThreadPoolExecutor(4) as pool:
+            together = [result.level for result in pool.map(engine.bfs, roots)]
+    for one, other in zip(alone, together, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_directed_graph_searched_by_a_team():
+    edges = replace(GRAPHS["Kronecker"], directed=True)
+    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=5) as engine:
+        for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC"):
+            engine.set_selector(selector)
+            check_search(engine, edges, int(edges.src[1]))
