@@ -206,6 +206,7 @@ class Engine:
         """Compile for the devices in use, choose a selector, and warm up."""
         self.candidates = available(self.accelerator is not None)
         self.set_selector(selector)
+        self.platform.host.start_team()
         if self.accelerator is not None:
             self.accelerator.build_kernels()
         self._warm_up()

@@ -64,7 +64,7 @@ class CPUSearcher:
         self._written = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
         self._arrays = self._gather_arrays()
-        self._control = self._start_team()
+        self._control = self._make_control()
 
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
@@ -173,31 +173,34 @@ class CPUSearcher:
             self.edge_bits,
         )
 
-    def _start_team(self) -> npt.NDArray[np.int64]:
-        """Start the helpers; they end with this object, or with the program."""
-        from hetero_bfs.kernels.host_search import help_search
-        from hetero_bfs.kernels.team import SHUTDOWN, control_words, initialise, shut_down
+    def _make_control(self) -> npt.NDArray[np.int64]:
+        from hetero_bfs.kernels.team import control_words, initialise
 
         control = aligned_empty(control_words(self.threads), np.int64)
-        control[:] = 0
         initialise(control)
+        return control
+
+    def start_team(self) -> None:
+        """Start the helpers; they end with this object, or with the program."""
+        from hetero_bfs.kernels.host_search import help_search
+        from hetero_bfs.kernels.team import SHUTDOWN, shut_down
+
         if self.threads == 1:
-            return control
-        shut_down(control)  # what helpers run is compiled once, here, and not in every thread
-        help_search(control, self._arrays, 1)
-        control[SHUTDOWN] = 0
+            return
+        shut_down(self._control)  # what helpers run is compiled once, not in every thread
+        help_search(self._control, self._arrays, 1)
+        self._control[SHUTDOWN] = 0
         helpers: list[threading.Thread] = []
-        weakref.finalize(self, _stop_team, control, helpers)
+        weakref.finalize(self, _stop_team, self._control, helpers)
         for number in range(1, self.threads):
             helper = threading.Thread(
                 target=help_search,
-                args=(control, self._arrays, number),
+                args=(self._control, self._arrays, number),
                 name=f"hetero_bfs helper {number}",
                 daemon=True,
             )
             helper.start()
             helpers.append(helper)
-        return control
 
 
 def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:
