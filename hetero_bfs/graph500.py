@@ -21,6 +21,7 @@ from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.io import read
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
+from hetero_bfs.machine import source_commit
 from hetero_bfs.progress import progress
 from hetero_bfs.report import Graph500Report, RootRecord
 from hetero_bfs.validate import MAX_SEARCHES, Validator, group_bytes, validate
@@ -88,6 +89,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
         The graph, a device or a model cannot be used. A failed validation is no exception: it is
         in the report's `failures`.
     """
+    source_commit()  # remembered: files may change while this runs
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a run
     _compile(options.order)

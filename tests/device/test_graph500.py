@@ -15,6 +15,7 @@ import pytest
 from oracle import true_levels, true_nedge
 
 from hetero_bfs import cli, graph500, memory
+from hetero_bfs.bfs import BFSResult
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph500 import Graph500Options, run_graph500
@@ -490,12 +491,9 @@ def test_parents_that_are_no_tree_are_reported_not_followed(how):
 
 
 def test_a_miscounted_search_is_a_failure():
-    count = Engine._count_edges
-
-    def wrong(engine, parent):
-        return count(engine, parent) + 1
-
-    with mock.patch.object(Engine, "_count_edges", wrong):
+    count = BFSResult.nedge.func
+    wrong = property(lambda result: count(result) + 1)
+    with mock.patch.object(BFSResult, "nedge", wrong):
         report = run(None, roots=3)
     assert len(report.failures) == 3
     assert "root 458" in report.failures[0]
