@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from unittest import mock
 
 import numpy as np
@@ -492,7 +492,8 @@ def test_parents_that_are_no_tree_are_reported_not_followed(how):
 
 def test_a_miscounted_search_is_a_failure():
     count = BFSResult.nedge.func
-    wrong = property(lambda result: count(result) + 1)
+    wrong = cached_property(lambda result: count(result) + 1)
+    wrong.__set_name__(BFSResult, "nedge")
     with mock.patch.object(BFSResult, "nedge", wrong):
         report = run(None, roots=3)
     assert len(report.failures) == 3
