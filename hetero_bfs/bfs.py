@@ -101,24 +101,11 @@ class Frontier:
     @property
     def is_over(self) -> bool:
         """True if no level is left that could find anything."""
-        return self.edges == 0 or self.state[layout.UNVISITED_VERTICES] <= 0
+        return bool(layout.is_over(self.state))
 
     def advance(self, direction: Direction, found: Found) -> None:
-        """Move on a level: top-down filled the other queue, bottom-up the other bitmap."""
-        state = self.state
-        if direction == "top-down":
-            state[layout.QUEUE_INDEX] = 1 - state[layout.QUEUE_INDEX]
-            state[layout.FORM] = layout.QUEUE
-        else:
-            state[layout.VISITED_INDEX] = 1 - state[layout.VISITED_INDEX]
-            state[layout.FORM] = layout.BITMAP
-        state[layout.PREVIOUS_EDGES] = state[layout.FRONTIER_EDGES]
-        state[layout.FRONTIER_VERTICES] = found.vertices
-        state[layout.FRONTIER_EDGES] = found.edges
-        state[layout.UNVISITED_VERTICES] -= found.vertices
-        state[layout.UNVISITED_EDGES] -= found.edges
-        state[layout.LEVEL] += 1
-        state[layout.CHOSEN] = -1
+        """Move on a level after what it found."""
+        layout.advance(self.state, direction == "bottom-up", found.vertices, found.edges)
 
     def became_queue(self, found: Found) -> None:
         """Note that the bitmap was turned into a queue of these vertices and edges."""

@@ -150,7 +150,7 @@ class CPUSearcher:
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
         indptr = _narrow(forward.indptr)
-        # An item more than a chunk, and whole cache lines, so that threads do not share one.
+        # A cache line more than a chunk, so that threads do not share one.
         scratch = (self.threads, CHUNK_EDGES + 64)
         return HostArrays(
             indptr,

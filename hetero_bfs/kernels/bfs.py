@@ -41,7 +41,7 @@ from hetero_bfs.kernels.intrinsics import (
 from hetero_bfs.kernels.vector import settle_word, visited_among_eight
 
 CHUNK_EDGES = 4096
-"""Most edges in a chunk of top-down; a thread's scratch arrays hold one more item."""
+"""Most edges in a chunk of top-down, which a thread's scratch arrays hold."""
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_EDGES, SEGMENT_COUNT = range(4)
 """Rows of `segments`: where each segment begins in the queue; vertices and edges of the frontier
@@ -211,7 +211,6 @@ def top_down_part(
     indices,
     visited,
     parent,
-    slot,
     next_queue,
     next_offsets,
     source,
@@ -219,10 +218,11 @@ def top_down_part(
 ):
     """Expand edges [begin, end) of the frontier, beside other threads, into a segment of its own.
 
-    `source` is this thread's scratch, uint32 (CHUNK_EDGES + 1,). The segment begins at `slot` of
-    the next queue; its vertices and edges go to sizes[part], int64 (parts, 8).
+    `source` is this thread's scratch, uint32 (CHUNK_EDGES or more). The segment begins where its
+    edges do, since it has no more vertices; its start, vertices and edges go to sizes[part], int64
+    (parts, 8).
     """
-    found = next_queue[slot : slot + (end - begin)]
+    found = next_queue[begin:end]
     taken = _claim(
         begin,
         end,
@@ -237,8 +237,8 @@ def top_down_part(
         found,
         source,
     )
-    kept, edges = _add_offsets(slot, taken, indptr, next_queue, next_offsets)
-    sizes[part, 0], sizes[part, 1], sizes[part, 2] = slot, kept, edges
+    kept, edges = _add_offsets(begin, taken, indptr, next_queue, next_offsets)
+    sizes[part, 0], sizes[part, 1], sizes[part, 2] = begin, kept, edges
 
 
 @kernel(counted=False)
@@ -289,7 +289,7 @@ def top_down_chunk(
 ):
     """Expand edges [begin, end) of the frontier, beside other threads.
 
-    `found` and `source` are this thread's scratch, uint32 (CHUNK_EDGES + 1,). What was found is
+    `found` and `source` are this thread's scratch, uint32 (CHUNK_EDGES or more). What was found is
     queued, and counted in `counter`.
     """
     taken = _claim(

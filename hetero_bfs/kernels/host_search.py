@@ -41,7 +41,6 @@ from hetero_bfs.kernels.level import (
     LISTED,
     NOWHERE,
     PREDICTED,
-    PREVIOUS_EDGES,
     QUEUE,
     QUEUE_INDEX,
     RECORD_STATE,
@@ -49,9 +48,9 @@ from hetero_bfs.kernels.level import (
     SELECT_SECONDS,
     STRATEGY,
     TRANSFER_SECONDS,
-    UNVISITED_EDGES,
-    UNVISITED_VERTICES,
     VISITED_INDEX,
+    advance,
+    is_over,
 )
 from hetero_bfs.kernels.policy import choose
 from hetero_bfs.kernels.team import (
@@ -78,6 +77,9 @@ _TOP_DOWN, _TOP_DOWN_PARTS, _BOTTOM_UP, _CONVERT, _FORGET = range(5)
 
 # What a job's chunks add up to.
 _FOUND, _FOUND_EDGES, _LOOKED = range(SUMS, SUMS + 3)
+
+_advance = kernel(advance, counted=False)
+_is_over = kernel(is_over, counted=False)
 
 ENDED, LEAVES = 0, 1
 """What `run_levels` returns: the search ended (or the limit), or Python has the next move."""
@@ -120,11 +122,12 @@ def _run_chunk(control, arrays, chunk, me):
     visited = arrays.visited[control[_VISITED]]
     other = arrays.visited[1 - control[_VISITED]]
     words = visited.size
+    begin = chunk * control[_SIZE]
+    end = begin + control[_SIZE]
     if task == _TOP_DOWN:
-        begin = chunk * control[_SIZE]
         top_down_chunk(
             begin,
-            min(control[_EDGES], begin + control[_SIZE]),
+            min(control[_EDGES], end),
             arrays.queue[control[_QUEUE]],
             arrays.offsets[control[_QUEUE]],
             arrays.segments[control[_QUEUE]],
@@ -141,11 +144,10 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.source[me],
         )
     elif task == _TOP_DOWN_PARTS:
-        begin = chunk * control[_SIZE]
         top_down_part(
             chunk,
             begin,
-            min(control[_EDGES], begin + control[_SIZE]),
+            min(control[_EDGES], end),
             arrays.queue[control[_QUEUE]],
             arrays.offsets[control[_QUEUE]],
             arrays.segments[control[_QUEUE]],
@@ -153,7 +155,6 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.indices,
             visited,
             arrays.parent,
-            begin,
             arrays.queue[1 - control[_QUEUE]],
             arrays.offsets[1 - control[_QUEUE]],
             arrays.source[me],
@@ -176,10 +177,9 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.found[me],
         )
     elif task == _CONVERT:
-        begin = chunk * control[_SIZE]
         queue_words(
             begin,
-            min(words, begin + control[_SIZE]),
+            min(words, end),
             visited,
             other,
             arrays.degree,
@@ -189,9 +189,7 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.offsets[control[_QUEUE]],
         )
     else:
-        begin = chunk * control[_SIZE]
-        end = min(words, begin + control[_SIZE])
-        forget_stale_parents(begin, end, visited, arrays.written, arrays.parent)
+        forget_stale_parents(begin, min(words, end), visited, arrays.written, arrays.parent)
     return 0, 0, 0
 
 
@@ -358,22 +356,12 @@ def _run_level(control, arrays, state, top_down, record):
     looked = -1
     if top_down:
         found, edges = _top_down(control, arrays, state)
-        state[QUEUE_INDEX] = 1 - state[QUEUE_INDEX]
-        state[FORM] = QUEUE
     else:
         found, edges, looked = _bottom_up(control, arrays, state)
-        state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
-        state[FORM] = BITMAP
+    _advance(state, not top_down, found, edges)
     _list_found(arrays, state, top_down, found)
     record[FOUND_VERTICES] = found
     record[EXAMINED] = looked
-    state[PREVIOUS_EDGES] = state[FRONTIER_EDGES]
-    state[FRONTIER_VERTICES] = found
-    state[FRONTIER_EDGES] = edges
-    state[UNVISITED_VERTICES] -= found
-    state[UNVISITED_EDGES] -= edges
-    state[LEVEL] += 1
-    state[CHOSEN] = -1
 
 
 @kernel(counted=False)
@@ -382,7 +370,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
 
     Parameters
     ----------
-    control : int64 (SEARCH_CONTROL_WORDS,)
+    control : int64 (team.control_words(threads),)
     arrays : HostArrays
     policy : Policy
     interval : int
@@ -408,7 +396,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
     candidates = policy.kinds.size
     now = clock_seconds()
-    while state[FRONTIER_EDGES] > 0 and state[UNVISITED_VERTICES] > 0 and state[LEVEL] < limit:
+    while state[LEVEL] < limit and not _is_over(state):
         level = int(state[LEVEL])
         record = records[level]
         if state[CHOSEN] < 0:

@@ -11,6 +11,13 @@ predicted seconds of each candidate, then the seconds that decided (the rest of 
 included).
 """
 
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+StateArray = npt.NDArray[np.float64]
+
 (
     FRONTIER_VERTICES,
     FRONTIER_EDGES,
@@ -43,6 +50,31 @@ RECORD_STATE = LEVEL + 1
 ) = range(RECORD_STATE, RECORD_STATE + 6)
 PREDICTED = EXAMINED + 1
 """First column of the predictions; the totals follow them."""
+
+
+def advance(state: StateArray, bottom_up: bool, found: int, edges: int) -> None:
+    """Move a search on a level: top-down filled the other queue, bottom-up the other bitmap.
+
+    Plain Python; the host's compiled loop compiles it too.
+    """
+    if bottom_up:
+        state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
+        state[FORM] = BITMAP
+    else:
+        state[QUEUE_INDEX] = 1 - state[QUEUE_INDEX]
+        state[FORM] = QUEUE
+    state[PREVIOUS_EDGES] = state[FRONTIER_EDGES]
+    state[FRONTIER_VERTICES] = found
+    state[FRONTIER_EDGES] = edges
+    state[UNVISITED_VERTICES] -= found
+    state[UNVISITED_EDGES] -= edges
+    state[LEVEL] += 1
+    state[CHOSEN] = -1
+
+
+def is_over(state: StateArray) -> bool:
+    """Tell whether no level is left that could find anything."""
+    return bool(state[FRONTIER_EDGES] <= 0 or state[UNVISITED_VERTICES] <= 0)
 
 
 def record_width(candidates: int) -> int:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from graphs import grid, path
 from oracle import check_search
 
 import hetero_bfs as hb
@@ -67,17 +68,10 @@ def test_every_chunk_is_done_once(threads):
         assert not helper.is_alive()
 
 
-def grid(side: int) -> hb.EdgeList:
-    v = np.arange(side * side).reshape(side, side)
-    src = np.concatenate([v[:, :-1].ravel(), v[:-1].ravel()])
-    dst = np.concatenate([v[:, 1:].ravel(), v[1:].ravel()])
-    return hb.EdgeList.from_arrays(src, dst)
-
-
 GRAPHS = {
     "Kronecker": KroneckerEdges(13).materialise(),
     "uniform": RMATEdges(14, 0.25, 0.25, 0.25, 0.25, edgefactor=8).materialise(),
-    "grid": grid(160),
+    "grid": grid(160, 160),
 }
 
 
@@ -95,7 +89,7 @@ def test_searches_by_a_team(name, threads):
 
 def test_parents_of_earlier_searches_are_forgotten():
     """A small component after a large one: nothing is cleared, so nothing may shine through."""
-    big = grid(40)
+    big = grid(40, 40)
     src = np.concatenate([big.src, [1600, 1601]])
     dst = np.concatenate([big.dst, [1601, 1602]])
     edges = hb.EdgeList.from_arrays(src, dst)
@@ -108,11 +102,11 @@ def test_parents_of_earlier_searches_are_forgotten():
 
 def test_threads_out_of_range():
     with pytest.raises(ValueError, match="threads is 0"):
-        hb.Engine(grid(3), devices="cpu", threads=0)
+        hb.Engine(grid(3, 3), devices="cpu", threads=0)
 
 
 def test_a_long_search_has_a_record_of_every_level():
-    edges = hb.EdgeList.from_arrays(np.arange(3000), np.arange(1, 3001))
+    edges = path(3001)
     with hb.Engine(edges, devices="cpu", selector="learned") as engine:
         traces = engine.bfs(0).traces
     assert [t.features.level for t in traces] == list(range(3000))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from graphs import grid, random_graph
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,24 +57,12 @@ def test_the_largest_degree_a_vertex_can_have():
     assert relabelling.old_of_new.tolist() == [2, 1, 3]
 
 
-def grid(side: int) -> EdgeList:
-    v = np.arange(side * side).reshape(side, side)
-    src = np.concatenate([v[:, :-1].ravel(), v[:-1].ravel()])
-    dst = np.concatenate([v[:, 1:].ravel(), v[1:].ravel()])
-    return EdgeList.from_arrays(src, dst)
-
-
-def random_graph(n: int, m: int, directed: bool = False) -> EdgeList:
-    ends = np.random.default_rng(7).integers(0, n, (2, m))
-    return EdgeList.from_arrays(ends[0], ends[1], n, directed)
-
-
 @pytest.mark.parametrize(
     ("edges", "order"),
     [
         (KroneckerEdges(10).materialise(), "degree"),
-        (grid(50), "locality"),
-        (random_graph(2000, 16000), "compact"),
+        (grid(50, 50), "locality"),
+        (random_graph(2000, 16000, 7), "compact"),
         (EdgeList.from_arrays([], [], 5), "degree"),
     ],
     ids=["Kronecker", "grid", "random", "no edges"],
@@ -83,7 +74,9 @@ def test_auto_decides_by_the_graph(edges, order):
 @pytest.mark.parametrize("order", ["degree", "locality", "compact"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_every_order_keeps_the_graph(order, directed):
-    edges = random_graph(300, 400, directed)  # several components, isolated vertices
+    edges = replace(
+        random_graph(300, 400, 7), directed=directed
+    )  # several components, isolated vertices
     plain = CSRGraph.from_edge_source(edges)
     made = build_search_graph(edges, order)
     assert made.relabelling.order == order
@@ -101,7 +94,7 @@ def test_every_order_keeps_the_graph(order, directed):
 
 def test_locality_brings_neighbours_together():
     shuffled = np.random.default_rng(3).permutation(40 * 40)
-    edges = grid(40)
+    edges = grid(40, 40)
     edges = EdgeList.from_arrays(shuffled[edges.src], shuffled[edges.dst])
     new = build_search_graph(edges, "locality").relabelling.new_of_old.astype(np.int64)
     # Breadth first from a corner, an edge leads from one diagonal to the next: at most 80 apart.
