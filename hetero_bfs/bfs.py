@@ -24,15 +24,13 @@ class Frontier:
 
     def __init__(self, degree: int = 0, num_vertices: int = 0, num_edges: int = 0) -> None:
         """Start at a root of this degree in a graph of these searched vertices, stored edges."""
-        self.state = np.zeros(layout.STATE_SIZE)
-        self.state[layout.FRONTIER_VERTICES] = 1
-        self.state[layout.FRONTIER_EDGES] = degree
-        self.state[layout.UNVISITED_VERTICES] = num_vertices - 1
-        self.state[layout.UNVISITED_EDGES] = num_edges - degree
         mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
-        self.state[layout.PREVIOUS_EDGES] = max(degree, 1) / mean_degree
-        self.state[layout.KIND] = layout.NOWHERE
-        self.state[layout.CHOSEN] = -1
+        previous_edges = max(degree, 1) / mean_degree
+        self.state = np.array(
+            (1, degree, num_vertices - 1, num_edges - degree, previous_edges, layout.NOWHERE)
+            + (layout.QUEUE, 0, 0, 0, -1, 0),
+            np.float64,
+        )
 
     def copy(self) -> Frontier:
         """Return another one that stands where this one does."""

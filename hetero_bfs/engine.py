@@ -14,7 +14,7 @@ from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.cpu import MAX_THREADS, CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
-from hetero_bfs.devices.opencl_search import OpenCLSearcher
+from hetero_bfs.devices.opencl_search import OpenCLSearcher, Tuning
 from hetero_bfs.errors import DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.search import Platform, Search
@@ -52,6 +52,8 @@ class Engine:
         Levels between two choices of the selector.
     threads : int, optional
         Threads that search on the host, the caller's included; by default one per core.
+    tuning : Tuning, optional
+        How the kernels are compiled and launched on the OpenCL device.
 
     Raises
     ------
@@ -70,6 +72,7 @@ class Engine:
         order: str = "auto",
         decision_interval: int = 1,
         threads: int | None = None,
+        tuning: Tuning | None = None,
     ) -> None:
         if decision_interval < 1:
             raise ValueError(f"decision_interval is {decision_interval}; it must be at least 1")
@@ -81,6 +84,7 @@ class Engine:
         self.notes: list[str] = []
         self.decision_interval = decision_interval
         self.threads = threads
+        self.tuning = tuning
         self._one_at_a_time = threading.Lock()
         started = time.perf_counter()
         host, accelerator = self._open(device, devices, max_alloc_bytes)
@@ -129,7 +133,7 @@ class Engine:
     @property
     def num_parts(self) -> int:
         """Parts of the edge array on the device; 1 without a device."""
-        return 1 if self.accelerator is None else len(self.accelerator.partition.parts)
+        return 1 if self.accelerator is None else self.accelerator.num_parts
 
     def set_selector(self, selector: str | Selector) -> None:
         """Choose strategies by another selector from now on."""
@@ -195,7 +199,7 @@ class Engine:
         opened = OpenCLDevice(info)
         try:
             host = CPUSearcher(self.graph, self.threads, opened.host_array)
-            return host, OpenCLSearcher(opened, self.graph, host, max_alloc_bytes)
+            return host, OpenCLSearcher(opened, self.graph, host, max_alloc_bytes, self.tuning)
         except DeviceError as error:
             if max_alloc_bytes is not None and isinstance(error, SplitError):
                 raise

@@ -17,6 +17,10 @@ class DeviceError(HeteroBFSError, RuntimeError):
     """A device that is absent, too small, or failed."""
 
 
+class GridStalledError(DeviceError):
+    """A device that did not run all work-groups of a launch together, as it did in the probe."""
+
+
 class SplitError(DeviceError):
     """A limit per buffer that the edge array cannot be cut to."""
 

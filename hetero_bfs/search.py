@@ -17,6 +17,7 @@ from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
+from hetero_bfs.errors import GridStalledError
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.selector import Selector
 from hetero_bfs.strategy import DeviceKind, Strategy
@@ -24,6 +25,7 @@ from hetero_bfs.trace import LevelFeatures, LevelTrace
 
 _FIRST_RECORDS = 64
 _NO_LIMIT = 2**62
+_MOST_FIRST_RECORDS = 4096
 
 
 @dataclass
@@ -34,6 +36,9 @@ class Platform:
     host: CPUSearcher
     accelerator: OpenCLSearcher | None
     records: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    _first_records: dict[tuple[Selector, int], npt.NDArray[np.float64]] = field(
+        default_factory=dict
+    )
     _scratch: npt.NDArray[np.uint32] | None = None
 
     def searcher(self, kind: DeviceKind) -> CPUSearcher | OpenCLSearcher:
@@ -60,6 +65,30 @@ class Platform:
         while self.records.shape[0] < rows:
             self.records = np.concatenate((self.records, np.empty_like(self.records)))
         return self.records
+
+    def choose(
+        self,
+        selector: Selector,
+        interval: int,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+    ) -> None:
+        """Choose a level's strategy while the search is not on the host.
+
+        The first choice depends on the root's degree alone, and is kept: choosing takes as long
+        as a small level on the device.
+        """
+        from hetero_bfs.kernels.policy import choose_level
+
+        key = (selector, frontier.edges)
+        if frontier.level == 0 and key in self._first_records:
+            records[0] = self._first_records[key]
+            frontier.state[layout.CHOSEN] = records[0, layout.STRATEGY]
+            return
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+        choose_level(selector.policy, interval, n, m, frontier.state, records)
+        if frontier.level == 0 and len(self._first_records) < _MOST_FIRST_RECORDS:
+            self._first_records[key] = records[0].copy()
 
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
         """Return host memory for the parents that the device found."""
@@ -138,42 +167,53 @@ class Search:
         """Run all levels; returns seconds from the key to the complete parent array."""
         if self.root is None:
             return 0.0
+        started = time.perf_counter()
+        try:
+            self._run(max_levels)
+        except GridStalledError:  # the device runs step by step from now on
+            self._used = set()
+            self._run(max_levels)
+        self.seconds = time.perf_counter() - started
+        return self.seconds
+
+    def _run(self, max_levels: int | None) -> None:
+        assert self.root is not None
         graph, platform = self.platform.graph, self.platform
-        accelerator = platform.accelerator
-        alone = accelerator is None
         limit = _NO_LIMIT if max_levels is None else max_levels
         candidates = len(self.selector.candidates)
-        started = time.perf_counter()
         frontier = Frontier(
             int(graph.degree[self.root]), graph.num_searched, graph.graph.num_stored_edges
         )
         if not platform.lists_host_finds:
             frontier.keep_no_list()
-        rows = _FIRST_RECORDS
+        records = platform.records_of(candidates, _FIRST_RECORDS)
         try:
-            while True:
-                records = platform.records_of(candidates, rows)
-                ended = platform.host.run_levels(
-                    self.selector.policy,
-                    self.decision_interval,
-                    self.root,
-                    alone,
-                    frontier,
-                    records,
-                    min(limit, records.shape[0]),
-                )
-                if not ended:
-                    self._move(frontier, records[frontier.level])
-                elif frontier.is_over or frontier.level == limit:
-                    break
-                rows = frontier.level + 1
+            while self._run_here(frontier, records, limit):
+                records = platform.records_of(candidates, frontier.level + 1)
             self._complete(frontier)
         except BaseException:
             platform.host.note_foreign_parents()  # they are anywhere
             raise
-        self.seconds = time.perf_counter() - started
         self._records = records[: frontier.level].copy()
-        return self.seconds
+
+    def _run_here(
+        self, frontier: Frontier, records: npt.NDArray[np.float64], limit: int
+    ) -> bool:
+        """Run levels where the search is, and move it if the policy says so; False at its end."""
+        platform, selector = self.platform, self.selector
+        alone, kind = platform.accelerator is None, frontier.kind
+        if alone or kind == "cpu":
+            rows = min(limit, records.shape[0])
+            ended = platform.host.run_levels(
+                selector.policy, self.decision_interval, self.root, alone, frontier, records, rows
+            )
+            if ended:
+                return not frontier.is_over and frontier.level < limit
+        elif frontier.is_over or frontier.level >= limit:
+            return False
+        else:
+            platform.choose(selector, self.decision_interval, frontier, records)
+        return not self._move(kind, frontier, records, limit)
 
     def gather(self) -> npt.NDArray[np.uint32]:
         """Return the parents in new ids, uint32, in host memory; valid until the next search."""
@@ -188,38 +228,52 @@ class Search:
                 accelerator.read_parents(host.parent)
         return host.parent
 
-    def _move(self, frontier: Frontier, record: npt.NDArray[np.float64]) -> None:
-        """Bring the search where the chosen strategy runs; if that is the device, run the level."""
+    def _move(
+        self,
+        kind: DeviceKind | None,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+        limit: int,
+    ) -> bool:
+        """Bring the search from `kind` to where the chosen strategy runs; on the device, run it.
+
+        Returns true if the search is known to be over.
+        """
         strategy = self.selector.candidates[frontier.chosen]
-        before = time.perf_counter()
-        self._bring(strategy, frontier)
-        ready = time.perf_counter()
-        record[layout.TRANSFER_SECONDS] += ready - before
+        if kind != strategy.device_kind:
+            record = records[frontier.level]
+            before = time.perf_counter()
+            self._bring(strategy, frontier)
+            record[layout.TRANSFER_SECONDS] += time.perf_counter() - before
         accelerator = self.platform.accelerator
-        assert accelerator is not None
-        if strategy.device_kind == "device":
-            found, record[layout.SECONDS] = accelerator.run(strategy, frontier)
-            record[layout.FOUND_VERTICES] = found.vertices
-            record[layout.EXAMINED] = -1
+        if strategy.device_kind == "cpu" or accelerator is None:
+            return False
+        root = self.root if kind is None else None
+        policy, interval = self.selector.policy, self.decision_interval
+        return accelerator.run_levels(policy, interval, root, frontier, records, limit)
 
     def _bring(self, strategy: Strategy, frontier: Frontier) -> None:
-        """Bring the frontier to the strategy's device, in the form that it reads."""
+        """Bring the frontier to the strategy's device, in the form that it reads.
+
+        A search that begins on the device begins in the first launch, and bitmaps there become
+        queues in the launch that needs them.
+        """
         kind = strategy.device_kind
+        with_queue = strategy.direction == "top-down"
         if frontier.kind is None:
             self._enter(kind, frontier)
             return
-        with_queue = strategy.direction == "top-down"
         if with_queue and frontier.form == "bitmap":
             self.platform.searcher(frontier.kind).to_queue(frontier)
-        if kind != frontier.kind:
-            self._cross(kind, with_queue, frontier)
+        self._cross(kind, with_queue, frontier)
 
     def _enter(self, kind: DeviceKind, frontier: Frontier) -> None:
         """Start on one device."""
         assert self.root is not None
-        if kind == "cpu" and self.platform.accelerator is not None:
-            self.platform.accelerator.release()
-        self.platform.searcher(kind).begin(self.root, frontier)
+        if kind == "cpu":
+            if self.platform.accelerator is not None:
+                self.platform.accelerator.release()
+            self.platform.host.begin(self.root, frontier)
         frontier.kind = kind
         self._used.add(kind)
 
@@ -245,8 +299,6 @@ class Search:
         if frontier.kind is None:
             self._enter("cpu", frontier)
         self._complete_on = frontier.kind or "cpu"
-        if self._complete_on == "device":
-            accelerator.device.finish()
         if len(self._used) == 1:
             if self._complete_on == "cpu":
                 host.forget_stale_parents(frontier)

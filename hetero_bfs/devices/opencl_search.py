@@ -1,8 +1,14 @@
-"""One search's state on an OpenCL device, and its levels (kernels/bfs.cl)."""
+"""Searches on an OpenCL device: their state, and the loop over levels that runs there (search.cl).
+
+Where the device is known to run a grid's work-groups together, one launch runs all levels that
+the policy keeps there; elsewhere each launch runs one step, several launches are queued at once,
+and one small read-back says where the search stands.
+"""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,20 +16,58 @@ import numpy.typing as npt
 
 from hetero_bfs.bfs import Found, Frontier
 from hetero_bfs.build import SearchGraph
-from hetero_bfs.devices.cpu import CPUSearcher, unpack_counter
+from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.errors import DeviceError, SplitError
-from hetero_bfs.graph import NO_VERTEX, CSRGraph
-from hetero_bfs.memory import GIB, aligned_copy
-from hetero_bfs.partition import partition_edges
-from hetero_bfs.strategy import DeviceKind, Strategy
+from hetero_bfs.devices.opencl_graph import DeviceGraph
+from hetero_bfs.errors import GridStalledError
+from hetero_bfs.graph import NO_VERTEX
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.kernels.policy import Policy, fixed_policy, pack_policy
+from hetero_bfs.strategy import STRATEGIES, DeviceKind, Strategy
 
-GROUP = 256
-EDGES_PER_ITEM = 4  # ITEMS in bfs.cl
-VERTICES_PER_ITEM = 8  # bottom_up's tile over GROUP
-GROUPS_PER_COMPUTE_UNIT = 8
-CACHED_WORDS = 4096  # 16 KiB of local memory: the 131,072 vertices of highest degree
-NUM_COUNTERS = 1024
+_LOG_ROWS = 4096
+_FIRST_ROWS = 64  # read back with the state; more only if there are more
+_SYNC_WORDS = 192  # SYNC_SIZE in search.cl
+_GAVE_UP = 128
+_NUM_COUNTERS = 3
+_PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
+_PROBE_PATIENCE = 1 << 15
+_POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
+_ROUNDS = 8  # of the three kernels of steps, queued at once
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How the kernels are compiled and launched on one device.
+
+    Parameters
+    ----------
+    group_size : int
+        Work-items in a work-group, a power of two.
+    edges_per_item : int
+        Top-down: edges of a work-group's tile over its work-items.
+    vertices_per_item : int
+        Bottom-up: vertices of a work-group's tile over its work-items.
+    groups_per_unit : int
+        Work-groups for each compute unit; fewer where the device does not hold so many.
+    cached_words : int
+        Words of the bitmap that BGC keeps in local memory.
+    alone_edges : int
+        Edges of a frontier up to which one work-group runs a top-down level alone.
+    registers : int
+        Most registers for a work-item, 0 for the compiler's choice; NVIDIA only.
+    one_launch : bool
+        Whether one launch may run a whole search, where the device turns out to be able to.
+    """
+
+    group_size: int = 256
+    edges_per_item: int = 4
+    vertices_per_item: int = 8
+    groups_per_unit: int = 8
+    cached_words: int = 4096
+    alone_edges: int = 1024
+    registers: int = 0
+    one_launch: bool = True
 
 
 class OpenCLSearcher:
@@ -41,85 +85,29 @@ class OpenCLSearcher:
         graph: SearchGraph,
         host: CPUSearcher,
         max_alloc_bytes: int | None = None,
+        tuning: Tuning | None = None,
     ) -> None:
         self.device = device
         self.graph = graph
         self.host = host
+        self.tuning = tuning or Tuning()
         self.unified = device.info.unified_memory
         self.edge_bits = host.edge_bits
-        wide = self.unified or graph.graph.num_stored_edges >= 2**32
-        self._offset_type: npt.DTypeLike = np.uint64 if wide else np.uint32
-        self._check_memory()
-        self._upload_graph(max_alloc_bytes or device.info.max_alloc_bytes)
+        self.on_device = DeviceGraph(device, graph, max_alloc_bytes)
         self._make_state()
-        self._next_counter = 0
         self._mappings: list[Any] = []
+        self._packed: tuple[Policy, int] | None = None
+        self._alone: dict[Strategy, Policy] = {}
 
     # Setting up.
 
-    def _check_memory(self) -> None:
-        info, graph = self.device.info, self.graph
-        needed = self._bytes_needed()
-        if needed > info.memory_bytes:
-            raise DeviceError(
-                f"the graph needs {needed / GIB:.2f} GiB on {info.name}, which has "
-                f"{info.memory_bytes / GIB:.2f} GiB; a graph of about "
-                f"{int(graph.graph.num_stored_edges // 2 * info.memory_bytes / needed):,} "
-                "edges of this kind would fit"
-            )
-
-    def _bytes_needed(self) -> int:
-        graphs = 2 if self.graph.graph.directed else 1
-        offset_bytes = np.dtype(self._offset_type).itemsize
-        n = self.graph.num_searched
-        structure = graphs * (4 * self.graph.graph.num_stored_edges + offset_bytes * n)
-        state = 2 * 4 * n if self.unified else 3 * 4 * n + 2 * offset_bytes * n + n // 4
-        return int(structure + state + 2 * 4 * n)
-
-    def _upload_graph(self, max_alloc_bytes: int) -> None:
-        forward, backward = self.graph.graph, self.graph.graph.transpose
-        self._upload_edges(forward, backward, max_alloc_bytes)
-        arrays = [
-            aligned_copy(array.astype(self._offset_type, copy=False))
-            for array in (forward.indptr.view(np.uint64), backward.indptr.view(np.uint64))
-        ]
-        arrays += [aligned_copy(self.graph.degree), aligned_copy(self.graph.first)]
-        self._indptr, self._backward_indptr, self._degree, self._first = (
-            self.device.upload(array) for array in arrays
-        )
-
-    def _upload_edges(self, forward: CSRGraph, backward: CSRGraph, limit_bytes: int) -> None:
-        """Upload in parts of at most this size; smaller ones where the driver gives less."""
-        num_edges = max(forward.num_stored_edges, backward.num_stored_edges)
-        refused: DeviceError | None = None
-        while True:
-            try:
-                self.partition = partition_edges(num_edges, limit_bytes)
-            except SplitError as error:
-                raise refused or error from error
-            try:
-                self._forward_parts = self._upload_parts(forward.indices)
-                self._backward_parts = self._forward_parts
-                if backward is not forward:
-                    self._backward_parts = self._upload_parts(backward.indices)
-                return
-            except DeviceError as error:
-                self._forward_parts = self._backward_parts = []
-                refused = refused or error
-                limit_bytes //= 2
-
-    def _upload_parts(self, indices: npt.NDArray[np.uint32]) -> list[Any]:
-        """Upload the parts; the list is filled up to a power of two, for fewer programs."""
-        whole = aligned_copy(indices)
-        parts = [
-            self.device.upload(whole[part.start : part.start + part.count])
-            for part in self.partition.parts
-        ]
-        return parts + parts[:1] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
+    @property
+    def num_parts(self) -> int:
+        """Parts of the edge array."""
+        return len(self.on_device.partition.parts)
 
     def _make_state(self) -> None:
         n = self.graph.num_searched
-        words = -(-n // 32)
         if self.unified:
             share = self.device.share
             self._parent = share(self.host.parent)
@@ -129,129 +117,239 @@ class OpenCLSearcher:
         else:
             make = self.device.buffer
             self._parent = make(n, np.uint32)
-            self._visited = [make(words, np.uint32) for _ in range(2)]
+            self._visited = [make(-(-n // 32), np.uint32) for _ in range(2)]
             self._queue = [make(n, np.uint32) for _ in range(2)]
-            self._offsets = [make(n, self._offset_type) for _ in range(2)]
-        self._counters = self.device.buffer(NUM_COUNTERS, np.uint64)
-        self.device.write(self._counters, np.zeros(NUM_COUNTERS, np.uint64))
-        self._counter = np.zeros(1, np.uint64)
-        self._words = words
+            self._offsets = [make(n, self.on_device.offset_type) for _ in range(2)]
 
     def build_kernels(self) -> None:
         """Compile the kernels for this graph's offsets and parts; drivers keep them on disk."""
-        options = [
-            f"-DGROUP={GROUP}",
-            f"-DOFFSET={'ulong' if self._offset_type == np.uint64 else 'uint'}",
-            f"-DEDGE_BITS={self.edge_bits}",
-            f"-DNUM_PARTS={len(self._forward_parts)}",
-            # One part needs no shift: leave it out, and graphs share a compiled program.
-            f"-DPART_SHIFT={self.partition.shift if len(self.partition.parts) > 1 else 0}",
-        ]
-        if self.graph.graph.directed:
-            options.append("-DDIRECTED")
-        self._bind_kernels(
-            self.device.build([*options, "-DCACHED_WORDS=0"]),
-            self.device.build([*options, f"-DCACHED_WORDS={CACHED_WORDS}"]),
-        )
+        from hetero_bfs.kernels import report
 
-    def _bind_kernels(self, plain: Any, cached: Any) -> None:
-        """Set the arguments once for every pair of visited bitmap and queue in use."""
-        bind = self.device.bind
-        n, words = np.uint32(self.graph.num_searched), np.uint32(self._words)
-        counters = (self._counters, VARIES)
-        self._start: dict[tuple[int, int], BoundKernel] = {}
-        self._convert: dict[tuple[int, int], BoundKernel] = {}
-        self._push: dict[tuple[int, int], BoundKernel] = {}
-        self._pull: dict[tuple[str, int], BoundKernel] = {}
-        for v in range(2):
-            visited, other = self._visited[v], self._visited[1 - v]
-            for q in range(2):
-                queue = (self._queue[q], self._offsets[q])
-                following = (self._queue[1 - q], self._offsets[1 - q])
-                self._start[v, q] = bind(
-                    plain, "start", n, words, VARIES, self._parent, visited, *queue,
-                    self._counters, np.uint32(NUM_COUNTERS),
-                )  # fmt: skip
-                self._convert[v, q] = bind(
-                    plain, "bitmap_to_queue", words, visited, other, self._degree, *counters,
-                    *queue,
-                )  # fmt: skip
-                self._push[v, q] = bind(
-                    plain, "top_down", VARIES, VARIES, *queue, self._indptr, self._degree,
-                    visited, self._parent, *counters, *following, *self._forward_parts,
-                )  # fmt: skip
-            for variant, program in (("plain", plain), ("cached", cached)):
-                self._pull[variant, v] = bind(
-                    program, "bottom_up", n, words, self._first, self._backward_indptr,
-                    self._degree, visited, other, self._parent, *counters,
-                    *self._backward_parts,
-                )  # fmt: skip
-        self._scatter = bind(
-            plain, "scatter_parents", VARIES, self._queue[0], self._queue[1], self._parent
+        self._report_module = report
+        self._program = self._build(one_launch=False)
+        make = self.device.buffer
+        self._counters = make(_NUM_COUNTERS, np.uint64)
+        self._sync = make(_SYNC_WORDS, np.uint32)
+        self._report = make(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
+        self._read = np.zeros(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
+        self._words = np.zeros(report.STATE_WORDS, np.uint64)
+        self._clear_sync()
+        self._scatter = self.device.bind(
+            self._program, "scatter_parents", VARIES, self._queue[0], self._queue[1], self._parent
         )
+        self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
+        self._policy = make(_POLICY_ITEMS, self._real)
+        self.one_launch = self._find_grid()
+        self._bind_search()
+
+    def _build(self, one_launch: bool) -> Any:
+        tuning = self.tuning
+        options = [
+            f"-DGROUP={tuning.group_size}",
+            f"-DITEMS={tuning.edges_per_item}",
+            f"-DVERTICES_PER_ITEM={tuning.vertices_per_item}",
+            f"-DCACHED_WORDS={tuning.cached_words}",
+            f"-DALONE_EDGES={tuning.alone_edges}",
+            f"-DEDGE_BITS={self.edge_bits}",
+            f"-DLOG_ROWS={_LOG_ROWS}",
+            *self.on_device.options(),
+        ]
+        if one_launch:
+            options.append("-DONE_LAUNCH")
+        if tuning.registers and self.device.is_nvidia:
+            options.append(f"-cl-nv-maxrregcount={tuning.registers}")
+        return self.device.build(options)
+
+    def _clear_sync(self) -> None:
+        self.device.write(self._sync, np.zeros(_SYNC_WORDS, np.uint32))
+        self.device.write(self._counters, np.zeros(_NUM_COUNTERS, np.uint64))
+
+    def _find_grid(self) -> bool:
+        """Find the largest grid that makes progress together; False if there is none.
+
+        It is probed with the kernel that needs it, since that decides how many work-groups fit.
+        """
+        if not self.tuning.one_launch or self.device.info.type != "GPU":
+            return False  # a processor runs work-groups one after another
+        self._program = self._build(one_launch=True)
+        units = self.device.info.compute_units
+        self._cells = self.device.buffer(self.tuning.groups_per_unit * units, np.uint32)
+        self.one_launch = True
+        self._bind_search(_PROBE_PATIENCE)
+        for per_unit in range(self.tuning.groups_per_unit, 0, -1):
+            self.groups = per_unit * units
+            if self._probe():
+                return True
+        self.groups = self.tuning.groups_per_unit * units
+        return False
+
+    def _probe(self) -> bool:
+        """Tell whether a grid's work-groups wait for each other and see each other's writes."""
+        report = self._report_module
+        self._words[:] = 0
+        self._words[report.FLAGS] = report.PROBES
+        self._enqueue(self._kernels[0], 0)
+        passed = self._read_state(1)[report.STATUS] == report.ENDED
+        sync = np.zeros(_SYNC_WORDS, np.uint32)
+        self.device.read(sync, self._sync)
+        self._clear_sync()
+        self._words[:] = 0
+        return bool(passed and not sync[_GAVE_UP])
+
+    def _set_policy(self, policy: Policy, interval: int) -> None:
+        """Hand the device another policy, if it is another one."""
+        if self._packed is not None and self._packed[0] is policy and self._packed[1] == interval:
+            return
+        graph = self.graph
+        packed = pack_policy(
+            policy, graph.num_searched, graph.graph.num_stored_edges, interval, self._real
+        )
+        if packed.nbytes > self._policy.size:
+            self._policy = self.device.buffer(2 * packed.size, packed.dtype)
+            self._bind_search()
+        self.device.write(self._policy, packed)
+        self._packed = (policy, interval)
+
+    @property
+    def _real(self) -> npt.DTypeLike:
+        return np.float64 if self.device.info.has_double else np.float32
+
+    def _bind_search(self, patience: int = _PATIENCE) -> None:
+        arguments = [
+            *self.on_device.arguments, self._parent, *self._visited, *self._queue, *self._offsets,
+            self._policy, self._counters, self._report, VARIES, VARIES, VARIES,
+        ]  # fmt: skip
+        bind = self.device.bind
+        if self.one_launch:
+            arguments += [self._sync, self._cells, np.uint32(patience)]
+            self._kernels = [bind(self._program, "search", *arguments)]
+        else:
+            names = ("other_step", "push_step", "pull_step")
+            self._kernels = [bind(self._program, name, *arguments) for name in names]
 
     # One search.
 
     def begin(self, root: int, frontier: Frontier) -> None:
-        """Forget the last search and make `root` (a new id) the frontier."""
+        """Make `root` (a new id) the only visited vertex and the frontier."""
         self.acquire()
-        self._next_counter = 0
-        groups = min(-(-self.graph.num_searched // GROUP), 4 * self._resident_groups())
-        kernel = self._start[frontier.visited_index, frontier.queue_index]
-        kernel.launch(groups * GROUP, GROUP, np.uint32(root))
+        policy = fixed_policy([0], [STRATEGIES["TG"]])
+        self._launch(policy, 1, root, 0, 0, frontier)
 
     def clear(self, frontier: Frontier) -> None:
-        """Forget the last search."""
-        self.begin(NO_VERTEX, frontier)
+        """Forget the last search: no vertex is visited, none has a parent."""
+        self.acquire()
+        self.device.fill(self._parent, 0xFF)
+        self.device.fill(self._visited[frontier.visited_index], 0)
 
     def to_queue(self, frontier: Frontier) -> float:
         """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds."""
+        layout_ = self._report_module
         started = time.perf_counter()
-        slot = self._counter_slot()
-        kernel = self._convert[frontier.visited_index, frontier.queue_index]
-        kernel.launch(-(-self._words // GROUP) * GROUP, GROUP, slot)
-        found = self._read_counter(slot)
-        frontier.became_queue(found)
+        frontier.state[layout.CHOSEN] = 0
+        policy = fixed_policy([0], [STRATEGIES["TG"]])
+        state = self._launch(
+            policy, 1, NO_VERTEX, frontier.level + 1, layout_.CONVERTS, frontier
+        )
+        frontier.state[layout.CHOSEN] = -1
+        frontier.became_queue(
+            Found(int(state[layout.FRONTIER_VERTICES]), int(state[layout.FRONTIER_EDGES]))
+        )
         return time.perf_counter() - started
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and move `frontier` on to the next; returns its seconds too."""
+        """Run one level and move `frontier` on to the next; returns its seconds too.
+
+        For measurements; stale parents stay.
+        """
+        record = np.zeros((1, layout.record_width(1)))
+        policy = self._alone.setdefault(strategy, fixed_policy([0], [strategy]))
+        level = float(frontier.level)
+        frontier.state[layout.LEVEL] = frontier.state[layout.CHOSEN] = 0
+        self.run_levels(policy, 1, None, frontier, record, 1, forget=False)
+        frontier.state[layout.LEVEL] += level
+        return Found(frontier.vertices, frontier.edges), float(record[0, layout.SECONDS])
+
+    def run_levels(
+        self,
+        policy: Policy,
+        interval: int,
+        root: int | None,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+        limit: int,
+        forget: bool = True,
+    ) -> bool:
+        """Run levels as long as the policy keeps the search here; true if it is over.
+
+        The first level's strategy is chosen already; `root` (a new id) is where to start if the
+        search has not. With `forget`, no stale parent is left once this returns.
+        """
+        report = self._report_module
+        self.acquire()
         started = time.perf_counter()
-        if strategy.direction == "top-down":
-            found = self._top_down(frontier)
-        else:
-            found = self._bottom_up(strategy.variant, frontier)
-        frontier.advance(strategy.direction, found)
-        return found, time.perf_counter() - started
+        first = frontier.level
+        limit = min(limit, records.shape[0], first + _LOG_ROWS)
+        start = NO_VERTEX if root is None else root
+        flags = report.FORGETS if forget else 0
+        state = self._launch(policy, interval, start, limit, flags, frontier)
+        levels = int(state[layout.LEVEL]) - first
+        seconds = time.perf_counter() - started
+        rows = self._rows(first, levels)
+        report.read_rows(rows, self.edge_bits, policy.top_down, seconds, frontier.state, records)
+        return bool(state[report.STATUS] == report.ENDED and first + levels < limit)
 
-    def _top_down(self, frontier: Frontier) -> Found:
-        slot = self._counter_slot()
-        groups = -(-frontier.edges // (GROUP * EDGES_PER_ITEM))
-        edges = np.dtype(self._offset_type).type(frontier.edges)
-        kernel = self._push[frontier.visited_index, frontier.queue_index]
-        kernel.launch(groups * GROUP, GROUP, np.uint32(frontier.vertices), edges, slot)
-        return self._read_counter(slot)
+    def _rows(self, first: int, levels: int) -> npt.NDArray[np.uint64]:
+        """Return the rows of these levels of the report; most are read already."""
+        report = self._report_module
+        rows = self._read[report.ROWS :].reshape(_LOG_ROWS, report.ROW_WORDS)
+        begin = first % _LOG_ROWS
+        end = begin + levels
+        if end > _LOG_ROWS:
+            self.device.read(self._read, self._report)
+            return np.concatenate((rows[begin:], rows[: end - _LOG_ROWS]))
+        if end > _FIRST_ROWS:
+            row_bytes = 8 * report.ROW_WORDS
+            self.device.read(rows[begin:end], self._report, 8 * report.ROWS + begin * row_bytes)
+        return rows[begin:end]
 
-    def _bottom_up(self, variant: str, frontier: Frontier) -> Found:
-        slot = self._counter_slot()
-        tiles = -(-self.graph.num_searched // (GROUP * VERTICES_PER_ITEM))
-        kernel = self._pull[variant, frontier.visited_index]
-        kernel.launch(min(tiles, self._resident_groups()) * GROUP, GROUP, slot)
-        return self._read_counter(slot)
+    def _launch(
+        self, policy: Policy, interval: int, root: int, limit: int, flags: int, frontier: Frontier
+    ) -> npt.NDArray[np.uint64]:
+        """Run until the device has no more to do; return its state."""
+        report = self._report_module
+        self._set_policy(policy, interval)
+        report.write_state(frontier.state, root, limit, flags, self._words)
+        launches = 0
+        while True:
+            for kernel in self._kernels if self.one_launch else self._kernels * _ROUNDS:
+                self._enqueue(kernel, launches)
+                launches += 1
+            state = self._read_state(launches)
+            if state[report.STATUS] == report.FAILED:
+                self._give_up_one_launch()
+            if state[report.STATUS] != report.RUNNING and not state[report.PENDING]:
+                self._words[report.DONE] = state[report.DONE]
+                return state
 
-    def _resident_groups(self) -> int:
-        return GROUPS_PER_COMPUTE_UNIT * self.device.info.compute_units
+    def _enqueue(self, kernel: BoundKernel, number: int) -> None:
+        """Queue launch `number` since the host last spoke; the first one takes the state along."""
+        size = self.tuning.group_size
+        kernel.launch(self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number))
 
-    def _counter_slot(self) -> np.uint32:
-        if self._next_counter == NUM_COUNTERS:
-            self.device.write(self._counters, np.zeros(NUM_COUNTERS, np.uint64))
-            self._next_counter = 0
-        self._next_counter += 1
-        return np.uint32(self._next_counter - 1)
+    def _read_state(self, launches: int) -> npt.NDArray[np.uint64]:
+        """Read the state back, and the first rows, after so many launches."""
+        report = self._report_module
+        head = self._read[: report.ROWS + _FIRST_ROWS * report.ROW_WORDS]
+        self.device.read(head, self._report)
+        slot = launches % 2 * report.STATE_WORDS
+        return head[slot : slot + report.STATE_WORDS]
 
-    def _read_counter(self, slot: np.uint32) -> Found:
-        self.device.read(self._counter, self._counters, 8 * int(slot))
-        return unpack_counter(int(self._counter[0]), self.edge_bits)
+    def _give_up_one_launch(self) -> None:
+        """Run steps one by one from now on; the search that did not end must begin again."""
+        self._clear_sync()
+        self.one_launch = False
+        self._bind_search()
+        raise GridStalledError(f"{self.device.info.name} did not run its work-groups together")
 
     # Crossing to and from the host.
 
@@ -281,7 +379,7 @@ class OpenCLSearcher:
             self._visited[frontier.visited_index], self.host.visited[frontier.visited_index]
         )
         if with_queue:
-            offsets = self.host.offsets[index][:count].astype(self._offset_type)
+            offsets = self.host.offsets[index][:count].astype(self.on_device.offset_type)
             self.device.write(self._queue[index], self.host.queue[index][:count])
             self.device.write(self._offsets[index], offsets)
 
@@ -295,7 +393,7 @@ class OpenCLSearcher:
             self.host.visited[frontier.visited_index], self._visited[frontier.visited_index]
         )
         if with_queue:
-            offsets = np.empty(count, self._offset_type)
+            offsets = np.empty(count, self.on_device.offset_type)
             self.device.read(self.host.queue[index][:count], self._queue[index])
             self.device.read(offsets, self._offsets[index])
             self.host.offsets[index][:count] = offsets
@@ -308,8 +406,9 @@ class OpenCLSearcher:
             return
         self.device.write(self._queue[0], vertices)
         self.device.write(self._queue[1], parents)
-        groups = min(-(-vertices.size // GROUP), self._resident_groups())
-        self._scatter.launch(groups * GROUP, GROUP, np.uint32(vertices.size))
+        size = self.tuning.group_size
+        groups = min(-(-vertices.size // size), self.groups)
+        self._scatter.launch(groups * size, size, np.uint32(vertices.size))
         self.device.finish()
 
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:

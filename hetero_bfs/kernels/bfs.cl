@@ -4,15 +4,23 @@
  * Top-down balances by edges: a work-group takes TILE edges of the frontier wherever they lie,
  * finds their queue entries by binary search, and its work-items take the edges in turn, so that
  * a hub is spread over many work-groups. Bottom-up gives a work-group whole bitmap words, so that
- * nobody else writes them: first neighbours of the tile, then the survivors packed, then those
- * with long lists by the whole work-group.
+ * nobody else writes them. While most vertices are unvisited a tile is TILE_VERTICES: their first
+ * neighbours, read side by side, settle most; the survivors are packed and their lists read. Once
+ * few are unvisited (sparse) a tile is SPARSE_WORDS, and all of its vertices are survivors. Lists
+ * longer than LONG_LIST are finished by the whole work-group.
+ *
+ * Both are shared by `groups` work-groups, of which this one is number `group` (search.cl).
  */
 
-#define ITEMS 4
-#define TILE (GROUP * ITEMS)
-#define TILE_VERTICES (GROUP * 8)
+#define TILE (GROUP * ITEMS) /* edges, below PAST_TILE */
+#define PAST_TILE 0xFFFF
+#define TILE_VERTICES (GROUP * VERTICES_PER_ITEM)
 #define TILE_WORDS (TILE_VERTICES / 32)
+#define SPARSE_WORDS (2 * TILE_WORDS)
 #define LONG_LIST 512
+#define FRESH 1u /* outcomes of pull_first */
+#define LEFT 2u
+#define SPARSE_SHARE 256 /* sparse: at most one unvisited vertex in so many */
 
 /* Look before claiming: a plain read, which may be stale; the atomic that follows decides. Race
  * checkers object to it, and OpenCL C 1.2 has no atomic read: for them -DATOMIC_PEEK. */
@@ -22,233 +30,367 @@
 #define PEEK(address) (*(address))
 #endif
 
-/* Push edges [tile, tile + TILE) of the frontier. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void top_down(const uint count, const OFFSET edges,
-              __global const uint *restrict queue, __global const OFFSET *restrict offsets,
-              __global const OFFSET *restrict indptr, __global const uint *restrict degree,
-              __global uint *visited, __global uint *restrict parent,
-              __global ulong *restrict counters, const uint slot,
-              __global uint *restrict next_queue, __global OFFSET *restrict next_offsets,
-              EDGE_PARAMS)
+/* A graph on the device; see SearchGraph and kernels/bfs.py. `word_degree` has, for each bitmap
+ * word, the degree that all of its 32 vertices have, or MIXED_DEGREES. */
+typedef struct {
+    uint n, words;
+    __global const OFFSET *indptr, *backward_indptr;
+    __global const uint *degree, *word_degree, *first;
+    Edges forward, backward;
+} Graph;
+
+typedef struct {
+    uint bounds[2];
+    ushort begin[TILE]; /* first edge of each queue entry, within the tile */
+    OFFSET shift[TILE]; /* edge in the tile + shift = edge in the graph */
+} TopDown;
+
+typedef struct {
+    uint seen[SPARSE_WORDS];
+    uint fresh[SPARSE_WORDS];
+    uint degrees[SPARSE_WORDS];         /* what all vertices of a word have, or MIXED_DEGREES */
+    OFFSET lists[SPARSE_WORDS];         /* where a word's first list begins */
+    uint left[TILE_WORDS];              /* vertices to be made survivors */
+    uint place[TILE_WORDS];             /* where a word's survivors begin */
+    union {
+        uchar bytes[TILE_VERTICES];
+        uint fours[TILE_VERTICES / 4];
+    } outcome;
+    ushort survivors[SPARSE_WORDS * 32];
+    uint num_survivors, num_long;
+    volatile uint long_parent;
+    uint cache[CACHED_WORDS];
+} BottomUp;
+
+/* Find the queue entry of an edge of the frontier: the last one that begins at or before it. */
+static uint entry_of(OFFSET edge, uint count, __global const OFFSET *offsets)
 {
-    __local uint bounds[2];
-    __local uint vertex[TILE];
-    __local uint begin[TILE];   /* first edge of each entry, within the tile */
-    __local OFFSET shift[TILE]; /* edge in the tile + shift = edge in the graph */
-    __local uint found[TILE];
-    __local uint num_found;
-    __local ulong scratch[GROUP];
-    __local ulong base;
+    uint low = 0, high = count;
+    while (high - low > 1) {
+        const uint middle = low + (high - low) / 2;
+        if (offsets[middle] <= edge)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Push the `edges` edges of the `count` vertices in the queue. What is found adds to `counter`;
+ * a work-group that is alone adds to `alone` instead. */
+static void top_down(uint group, uint groups, const Graph *graph, uint count, OFFSET edges,
+                     __global const uint *queue, __global const OFFSET *offsets,
+                     __global uint *visited, __global uint *parent,
+                     volatile __global ulong *counter, __local ulong *alone,
+                     __global uint *next_queue, __global OFFSET *next_offsets,
+                     __local TopDown *mine, __local ulong *scratch, __local ulong *base)
+{
     const uint lid = get_local_id(0);
-    const OFFSET tile = (OFFSET)get_group_id(0) * TILE;
-    const uint size = (uint)min((OFFSET)TILE, edges - tile);
-
-    if (lid < 2) {
-        const OFFSET target = lid == 0 ? tile : tile + size - 1;
-        uint low = 0, high = count;
-        while (high - low > 1) {
-            const uint middle = low + (high - low) / 2;
-            if (offsets[middle] <= target)
-                low = middle;
-            else
-                high = middle;
+    for (OFFSET tile = (OFFSET)group * TILE; tile < edges; tile += (OFFSET)groups * TILE) {
+        const uint size = (uint)min((OFFSET)TILE, edges - tile);
+        const bool fits = count <= TILE; /* then entries of other tiles do no harm */
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid < 2)
+            mine->bounds[lid] = fits ? lid * (count - 1)
+                                     : entry_of(tile + lid * (size - 1), count, offsets);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const uint first = mine->bounds[0];
+        const uint entries = mine->bounds[1] - first + 1;
+        for (uint i = lid; i < entries; i += GROUP) {
+            const OFFSET offset = offsets[first + i];
+            mine->begin[i] = offset <= tile ? 0 : (ushort)min(offset - tile, (OFFSET)PAST_TILE);
+            mine->shift[i] = graph->indptr[queue[first + i]] - offset + tile;
         }
-        bounds[lid] = low;
-    }
-    if (lid == 0)
-        num_found = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
+        uint top_step = 1;
+        while (top_step < entries)
+            top_step <<= 1;
+        barrier(CLK_LOCAL_MEM_FENCE);
 
-    const uint first = bounds[0];
-    const uint entries = bounds[1] - first + 1; /* every entry has an edge: at most TILE */
-    for (uint i = lid; i < entries; i += GROUP) {
-        const uint u = queue[first + i];
-        const OFFSET offset = offsets[first + i];
-        vertex[i] = u;
-        begin[i] = i == 0 ? 0 : (uint)(offset - tile); /* only the first began before the tile */
-        shift[i] = indptr[u] - offset + tile;
-    }
-    uint top_step = 1;
-    while (top_step < entries)
-        top_step <<= 1;
-    barrier(CLK_LOCAL_MEM_FENCE);
-
-    uint source[ITEMS], target[ITEMS];
-    for (uint k = 0; k < ITEMS; k++) {
-        const uint edge = k * GROUP + lid;
-        target[k] = NO_VERTEX;
-        if (edge < size) {
-            uint entry = 0;
-            for (uint step = top_step >> 1; step; step >>= 1)
-                if (entry + step < entries && begin[entry + step] <= edge)
-                    entry += step;
-            source[k] = vertex[entry];
-            LOAD_EDGE(target[k], shift[entry] + edge);
+        uint target[ITEMS], entry[ITEMS], before[ITEMS];
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            const uint edge = k * GROUP + lid;
+            target[k] = NO_VERTEX;
+            entry[k] = 0;
+            if (edge < size) {
+                for (uint step = top_step >> 1; step; step >>= 1)
+                    if (entry[k] + step < entries && mine->begin[entry[k] + step] <= edge)
+                        entry[k] += step;
+                target[k] = load_edge(&graph->forward, mine->shift[entry[k]] + edge);
+            }
         }
-    }
-    for (uint k = 0; k < ITEMS; k++) {
-        const uint v = target[k];
-        if (v == NO_VERTEX)
-            continue;
-        const uint bit = 1u << (v & 31);
-        if (!(PEEK(&visited[v >> 5]) & bit) && !(atomic_or(&visited[v >> 5], bit) & bit)) {
-            parent[v] = source[k];
-            if (QUEUEABLE(degree[v]))
-                found[atomic_inc(&num_found)] = v;
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++)
+            before[k] = target[k] == NO_VERTEX ? NO_VERTEX : PEEK(&visited[target[k] >> 5]);
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) { /* all claims at once: nothing waits for the first */
+            const uint bit = 1u << (target[k] & 31);
+            if (!(before[k] & bit))
+                before[k] = atomic_or(&visited[target[k] >> 5], bit);
         }
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (num_found == 0)
-        return;
-
-    const uint from = min(lid * ITEMS, num_found);
-    const uint to = min(from + ITEMS, num_found);
-    ulong packed = 0;
-    for (uint i = from; i < to; i++)
-        packed += PACK(1, degree[found[i]]);
-    const ulong position = group_reserve(packed, scratch, &base, counters + slot);
-    size_t place = COUNT_OF(position);
-    OFFSET offset = (OFFSET)EDGES_OF(position);
-    for (uint i = from; i < to; i++) {
-        next_queue[place] = found[i];
-        next_offsets[place] = offset;
-        place++;
-        offset += degree[found[i]];
+        uint length[ITEMS];
+        ulong packed = 0, total;
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            length[k] = 0;
+            if (before[k] >> (target[k] & 31) & 1)
+                target[k] = NO_VERTEX;
+            if (target[k] != NO_VERTEX) {
+                parent[target[k]] = queue[first + entry[k]];
+                length[k] = graph->degree[target[k]];
+                packed += QUEUEABLE(length[k]) ? PACK(1, length[k]) : 0;
+            }
+        }
+        const ulong others = group_scan(packed, scratch, &total);
+        if (lid == 0) {
+            if (alone) {
+                *base = *alone;
+                *alone += total;
+            } else {
+                *base = total ? atom_add(counter, total) : 0;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        size_t place = COUNT_OF(*base + others);
+        OFFSET offset = (OFFSET)EDGES_OF(*base + others);
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++)
+            if (target[k] != NO_VERTEX && QUEUEABLE(length[k])) {
+                next_queue[place] = target[k];
+                next_offsets[place] = offset;
+                place++;
+                offset += length[k];
+            }
     }
 }
 
-/* A bit of the bitmap. With CACHED_WORDS (strategy BGC) the first words, the hubs' after relabelling,
- * come from local memory; the file is built once without and once with. */
-#define BIT_IN(words, v) ((words[(v) >> 5] >> ((v) & 31)) & 1)
-#if CACHED_WORDS > 0
-#define VISITED(v) ((v) < CACHED_WORDS * 32 ? BIT_IN(cache, v) : BIT_IN(visited, v))
-#else
-#define VISITED(v) BIT_IN(visited, v)
-#endif
-
-/* Look for a visited neighbour of every unvisited vertex. `first`, `indptr` and the edges belong
- * to the transposed graph. Work-groups take tiles of TILE_VERTICES in turn. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void bottom_up(const uint n, const uint words, __global const uint *restrict first,
-               __global const OFFSET *restrict indptr, __global const uint *restrict degree,
-               __global const uint *restrict visited, __global uint *restrict next_visited,
-               __global uint *restrict parent, __global ulong *restrict counters,
-               const uint slot, EDGE_PARAMS)
+/* A bit of the bitmap. The first `cached` words (strategy BGC; after relabelling the hubs') come
+ * from local memory. */
+static bool is_visited(uint v, __global const uint *visited, __local const uint *cache, uint cached)
 {
-    __local uint seen[TILE_WORDS];
-    __local uint fresh[TILE_WORDS];
-    __local uint survivors[TILE_VERTICES];
-    __local uint num_survivors, num_long;
-    __local uint long_parent;
-    __local ulong scratch[GROUP];
-    const uint lid = get_local_id(0);
-    ulong packed = 0;
+    const uint word = v >> 5 < cached ? cache[v >> 5] : visited[v >> 5];
+    return word >> (v & 31) & 1;
+}
 
-#if CACHED_WORDS > 0
-    __local uint cache[CACHED_WORDS];
-    for (uint word = lid; word < CACHED_WORDS; word += GROUP)
-        cache[word] = word < words ? visited[word] : 0;
-#endif
-
-    for (uint tile = get_group_id(0) * TILE_WORDS; tile < words;
-         tile += get_num_groups(0) * TILE_WORDS) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid < TILE_WORDS) {
-            seen[lid] = tile + lid < words ? visited[tile + lid] : NO_VERTEX;
-            fresh[lid] = 0;
-        }
-        if (lid == 0) {
-            num_survivors = 0;
-            num_long = 0;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-
-        /* First neighbours: contiguous reads that settle most vertices of a big level. */
-        for (uint i = lid; i < TILE_VERTICES; i += GROUP) {
-            const uint v = tile * 32 + i;
-            const uint bit = 1u << (i & 31);
-            if (v >= n || (seen[i >> 5] & bit))
-                continue;
-            const uint u = first[v];
-            if (u == v) /* no neighbours */
-                continue;
-            if (VISITED(u)) {
-                parent[v] = u;
-                atomic_or(&fresh[i >> 5], bit);
-                packed += PACK(1, degree[v]);
-            } else {
-                survivors[atomic_inc(&num_survivors)] = i;
-            }
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-
-        /* The others, packed, so that no work-item idles beside a long list. */
-        const uint todo = num_survivors;
-        for (uint round = 0; round < todo; round += GROUP) {
-            const uint i = round + lid < todo ? survivors[round + lid] : NO_VERTEX;
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (i != NO_VERTEX) {
-                const uint v = tile * 32 + i;
-                const OFFSET end = indptr[v + 1];
-                const OFFSET begin = indptr[v] + 1;
-                const OFFSET stop = end - begin > LONG_LIST ? begin + LONG_LIST : end;
-                uint match = NO_VERTEX;
-                for (OFFSET edge = begin; edge < stop && match == NO_VERTEX; edge += 4) {
-                    uint u[4];
-                    for (uint k = 0; k < 4; k++) {
-                        const OFFSET nth = edge + k < stop ? edge + k : stop - 1;
-                        LOAD_EDGE(u[k], nth);
-                    }
-                    for (uint k = 0; k < 4; k++)
-                        if (match == NO_VERTEX && VISITED(u[k]))
-                            match = u[k];
-                }
-                if (match != NO_VERTEX) {
-                    parent[v] = match;
-                    atomic_or(&fresh[i >> 5], 1u << (i & 31));
-                    packed += PACK(1, degree[v]);
-                } else if (stop < end) {
-                    survivors[atomic_inc(&num_long)] = i; /* slots below `round` are free */
-                }
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-
-        /* What is left of long lists, one after another, by the whole work-group. */
-        const uint todo_long = num_long;
-        for (uint j = 0; j < todo_long; j++) {
-            const uint i = survivors[j];
-            const uint v = tile * 32 + i;
-            const OFFSET end = indptr[v + 1];
-            OFFSET edge = indptr[v] + 1 + LONG_LIST;
-            if (lid == 0)
-                long_parent = NO_VERTEX;
-            barrier(CLK_LOCAL_MEM_FENCE);
-            for (uint match = NO_VERTEX; edge < end && match == NO_VERTEX; edge += GROUP) {
-                if (edge + lid < end) {
-                    uint u;
-                    LOAD_EDGE(u, edge + lid);
-                    if (VISITED(u))
-                        atomic_min(&long_parent, u);
-                }
-                barrier(CLK_LOCAL_MEM_FENCE);
-                match = long_parent;
-                barrier(CLK_LOCAL_MEM_FENCE);
-            }
-            if (lid == 0 && long_parent != NO_VERTEX) {
-                parent[v] = long_parent;
-                fresh[i >> 5] |= 1u << (i & 31);
-                packed += PACK(1, degree[v]);
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-        if (lid < TILE_WORDS && tile + lid < words)
-            next_visited[tile + lid] = seen[lid] | fresh[lid];
+/* The first visited neighbour among edges [edge, stop), or NO_VERTEX. */
+static uint pull_list(const Graph *graph, OFFSET edge, OFFSET stop, __global const uint *visited,
+                      uint cached, __local const uint *cache)
+{
+    uint match = NO_VERTEX;
+    for (; edge < stop && match == NO_VERTEX; edge += 4) {
+        uint u[4];
+        bool hit[4];
+#pragma unroll
+        for (uint k = 0; k < 4; k++)
+            u[k] = load_edge(&graph->backward, edge + k < stop ? edge + k : stop - 1);
+#pragma unroll
+        for (uint k = 0; k < 4; k++)
+            hit[k] = is_visited(u[k], visited, cache, cached);
+#pragma unroll
+        for (uint k = 4; k--;)
+            match = hit[k] ? u[k] : match;
     }
+    return match;
+}
 
-    ulong total;
+/* Note that vertex number `i` of a tile was found. */
+static void found(uint i, uint tile, uint u, __global uint *parent, __local BottomUp *mine)
+{
+    parent[tile * 32 + i] = u;
+    atomic_or(&mine->fresh[i >> 5], 1u << (i & 31));
+}
+
+/* Find the list of vertex number `i` of a tile. */
+static void find_list(uint i, uint tile, const Graph *graph, __local const BottomUp *mine,
+                      OFFSET *begin, OFFSET *end)
+{
+    const uint degree = mine->degrees[i >> 5];
+    if (degree != MIXED_DEGREES) {
+        *begin = mine->lists[i >> 5] + (OFFSET)degree * (i & 31);
+        *end = *begin + degree;
+    } else {
+        *begin = graph->backward_indptr[tile * 32 + i];
+        *end = graph->backward_indptr[tile * 32 + i + 1];
+    }
+}
+
+/* Look for a visited neighbour of each survivor, from edge number `skip` of its list on. */
+static void pull_survivors(const Graph *graph, uint todo, uint tile, uint skip,
+                           __global const uint *visited, __global uint *parent, uint cached,
+                           __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0);
+    for (uint round = 0; round < todo; round += GROUP) {
+        const uint i = round + lid < todo ? mine->survivors[round + lid] : NO_VERTEX;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (i != NO_VERTEX) {
+            OFFSET begin, end;
+            find_list(i, tile, graph, mine, &begin, &end);
+            begin += skip;
+            const OFFSET stop = end - begin > LONG_LIST ? begin + LONG_LIST : end;
+            const uint match = pull_list(graph, begin, stop, visited, cached, mine->cache);
+            if (match != NO_VERTEX)
+                found(i, tile, match, parent, mine);
+            else if (stop < end)
+                mine->survivors[atomic_inc(&mine->num_long)] = i; /* slots below `round` are free */
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+
+    /* What is left of long lists, one after another, by the whole work-group. */
+    const uint todo_long = mine->num_long;
+    for (uint j = 0; j < todo_long; j++) {
+        const uint i = mine->survivors[j];
+        OFFSET edge, end;
+        find_list(i, tile, graph, mine, &edge, &end);
+        edge += skip + LONG_LIST + lid;
+        if (lid == 0)
+            mine->long_parent = NO_VERTEX;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (; edge < end && PEEK(&mine->long_parent) == NO_VERTEX; edge += GROUP) {
+            const uint u = load_edge(&graph->backward, edge);
+            if (is_visited(u, visited, mine->cache, cached))
+                atomic_min(&mine->long_parent, u);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid == 0 && mine->long_parent != NO_VERTEX)
+            found(i, tile, mine->long_parent, parent, mine);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* Vertices and edges that a word gained; unlike a queue, it may gain vertices without edges. */
+static ulong count_fresh(const Graph *graph, uint word, uint fresh)
+{
+    const uint common = fresh ? graph->word_degree[word] : 0;
+    if (common == 0)
+        return PACK(popcount(fresh), 0);
+    return PACK(popcount(fresh), EDGES_OF(count_word(word, fresh, common, graph->degree)));
+}
+
+/* The bits of a bitmap's word that stand for no vertex. */
+static uint past_bits(const Graph *graph, uint word)
+{
+    if (word >= graph->words)
+        return NO_VERTEX;
+    return word == graph->words - 1 && graph->n & 31 ? NO_VERTEX << (graph->n & 31) : 0;
+}
+
+/* Look at the first neighbours of a tile's unvisited vertices; leaves what comes of it, one byte a
+ * vertex: FRESH, LEFT if it has more neighbours, or 0. */
+static void pull_first(const Graph *graph, uint tile, __global const uint *visited,
+                       __global uint *parent, uint cached, __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0);
+    uint u[VERTICES_PER_ITEM];
+    bool hit[VERTICES_PER_ITEM];
+#pragma unroll
+    for (uint k = 0; k < VERTICES_PER_ITEM; k++) {
+        const uint i = k * GROUP + lid;
+        const uint v = tile * 32 + i;
+        u[k] = mine->seen[i >> 5] >> (i & 31) & 1 ? v : graph->first[v];
+        u[k] = u[k] == v ? NO_VERTEX : u[k]; /* visited, or without neighbours */
+    }
+#pragma unroll
+    for (uint k = 0; k < VERTICES_PER_ITEM; k++)
+        hit[k] = u[k] != NO_VERTEX && is_visited(u[k], visited, mine->cache, cached);
+#pragma unroll
+    for (uint k = 0; k < VERTICES_PER_ITEM; k++) {
+        const uint i = k * GROUP + lid;
+        const bool left = u[k] != NO_VERTEX && mine->degrees[i >> 5] != 1;
+        if (hit[k])
+            parent[tile * 32 + i] = u[k];
+        mine->outcome.bytes[i] = hit[k] ? FRESH : left ? LEFT : 0;
+    }
+}
+
+/* Gather the outcomes of a word, one work-item each; four bytes make four bits at a time. */
+#define FOUR_BITS(bytes) (((bytes) & 0x01010101u) * 0x01020408u >> 24 & 15)
+
+static void gather_word(__local BottomUp *mine)
+{
+    const uint word = get_local_id(0);
+    uint fresh = 0, left = 0;
+    for (uint i = 0; i < 8; i++) {
+        const uint four = (i + word) & 7; /* by turns, for the banks of local memory */
+        const uint bytes = mine->outcome.fours[word * 8 + four];
+        fresh |= FOUR_BITS(bytes / FRESH) << 4 * four;
+        left |= FOUR_BITS(bytes / LEFT) << 4 * four;
+    }
+    mine->fresh[word] = fresh;
+    mine->left[word] = left;
+    mine->place[word] = atomic_add(&mine->num_survivors, popcount(left));
+}
+
+/* Make the vertices that are left survivors; each work-item has VERTICES_PER_ITEM of them. */
+static void pull_left(__local BottomUp *mine)
+{
+    const uint begin = get_local_id(0) * VERTICES_PER_ITEM;
+    const uint left = mine->left[begin >> 5], shift = begin & 31;
+    uint slot = mine->place[begin >> 5] + popcount(left & ((1u << shift) - 1));
+    for (uint rest = left >> shift & ((1u << VERTICES_PER_ITEM) - 1); rest; rest &= rest - 1)
+        mine->survivors[slot++] = begin + LOWEST(rest);
+}
+
+/* Make all unvisited vertices of a tile survivors; work-item `lid` has word `lid`. */
+static void pull_all(__local BottomUp *mine)
+{
+    const uint lid = get_local_id(0);
+    if (lid < SPARSE_WORDS && ~mine->seen[lid]) {
+        uint slot = atomic_add(&mine->num_survivors, popcount(~mine->seen[lid]));
+        for (uint rest = ~mine->seen[lid]; rest; rest &= rest - 1)
+            mine->survivors[slot++] = lid * 32 + LOWEST(rest);
+    }
+}
+
+/* Look for a visited neighbour of every unvisited vertex, in `visited` as the level found it; the
+ * next level's bitmap is written whole. `unvisited` decides how. */
+static void bottom_up(uint group, uint groups, const Graph *graph, ulong unvisited,
+                      __global const uint *visited, __global uint *next_visited,
+                      __global uint *parent, uint cached, volatile __global ulong *counter,
+                      __local BottomUp *mine, __local ulong *scratch)
+{
+    const uint lid = get_local_id(0);
+    const bool sparse = unvisited * SPARSE_SHARE < graph->n;
+    const uint tile_words = sparse ? SPARSE_WORDS : TILE_WORDS;
+    ulong packed = 0, total;
+    cached = min(cached, graph->words);
+    for (uint word = lid; word < cached; word += GROUP)
+        mine->cache[word] = visited[word];
+    for (uint tile = group * tile_words; tile < graph->words; tile += groups * tile_words) {
+        const uint word = tile + lid, past = past_bits(graph, word);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid < tile_words) {
+            mine->seen[lid] = ~past ? visited[word] | past : past;
+            mine->fresh[lid] = 0;
+#ifdef DIRECTED /* `word_degree` has out-degrees */
+            mine->degrees[lid] = MIXED_DEGREES;
+#else
+            mine->degrees[lid] = ~past ? graph->word_degree[word] : 0;
+            mine->lists[lid] = ~past ? graph->backward_indptr[word * 32] : 0;
+#endif
+        }
+        if (lid == 0)
+            mine->num_survivors = mine->num_long = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (sparse)
+            pull_all(mine);
+        else
+            pull_first(graph, tile, visited, parent, cached, mine);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (!sparse && lid < TILE_WORDS)
+            gather_word(mine);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (!sparse)
+            pull_left(mine);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        pull_survivors(graph, mine->num_survivors, tile, !sparse, visited, parent, cached, mine);
+        if (lid < tile_words && ~past) {
+            next_visited[word] = (mine->seen[lid] | mine->fresh[lid]) & ~past;
+            packed += count_fresh(graph, word, mine->fresh[lid]);
+        }
+    }
     group_scan(packed, scratch, &total);
     if (lid == 0 && total)
-        atom_add(counters + slot, total);
+        atom_add(counter, total);
 }

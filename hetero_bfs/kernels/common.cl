@@ -1,13 +1,22 @@
-/* What every kernel file needs: types, work-group scan, the packed counter.
+/* What every kernel file needs: types, the packed counter, sums over a work-group.
  *
  * Build options: OFFSET (uint or ulong: an offset into the edge array), GROUP (work-items per
  * work-group, a power of two), EDGE_BITS (low bits of the counter that hold edges), NUM_PARTS and
- * PART_SHIFT (parts.cl), CACHED_WORDS (bfs.cl), DIRECTED if a vertex may lack out-edges.
+ * PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bfs.cl), DIRECTED if a vertex may lack out-edges,
+ * NVIDIA if the compiler is NVIDIA's.
  */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
+/* NVIDIA's compiler limits registers as it is told to only where this is not said. */
+#ifdef NVIDIA
+#define GROUP_SIZE
+#else
+#define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+#endif
+
 #define NO_VERTEX 0xFFFFFFFFu
+#define MIXED_DEGREES 0xFFFFFFFFu
 #define EDGES_OF(packed) ((packed) & (((ulong)1 << EDGE_BITS) - 1))
 #define COUNT_OF(packed) ((packed) >> EDGE_BITS)
 #define PACK(count, edges) (((ulong)(count) << EDGE_BITS) | (ulong)(edges))
@@ -18,31 +27,37 @@
 #define QUEUEABLE(degree) 1
 #endif
 
-/* Exclusive sum over the work-group; scratch holds GROUP values, total returns the sum. */
+/* Vertex of the lowest bit of a word that is not zero. */
+#define LOWEST(word) (31 - clz((word) & -(word)))
+
+/* Exclusive sum over the work-group, in rows of SCAN_ROW values; scratch holds GROUP values and
+ * one per row. `total` returns the sum. */
+#define SCAN_ROW 16
+#define SCAN_ROWS (GROUP / SCAN_ROW)
+#define SCAN_SIZE (GROUP + SCAN_ROWS)
+
 static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
 {
     const uint lid = get_local_id(0);
+    const uint row = lid / SCAN_ROW;
+    barrier(CLK_LOCAL_MEM_FENCE);
     scratch[lid] = value;
-    for (uint step = 1; step < GROUP; step <<= 1) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const ulong left = lid >= step ? scratch[lid - step] : 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        scratch[lid] += left;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid < SCAN_ROWS) {
+        ulong sum = 0;
+        for (uint i = 0; i < SCAN_ROW; i++)
+            sum += scratch[lid * SCAN_ROW + i];
+        scratch[GROUP + lid] = sum;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    *total = scratch[GROUP - 1];
-    return scratch[lid] - value;
-}
-
-/* Reserve queue slots and edge offsets for a whole work-group with one atomic addition.
- * Returns the packed position of this work-item's first entry. */
-static ulong group_reserve(ulong packed, __local ulong *scratch, __local ulong *base,
-                           volatile __global ulong *counter)
-{
-    ulong total;
-    const ulong before = group_scan(packed, scratch, &total);
-    if (get_local_id(0) == 0)
-        *base = total ? atom_add(counter, total) : 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return *base + before;
+    ulong before = 0, all = 0;
+    for (uint i = 0; i < SCAN_ROWS; i++) {
+        const ulong sum = scratch[GROUP + i];
+        before += i < row ? sum : 0;
+        all += sum;
+    }
+    for (uint i = row * SCAN_ROW; i < lid; i++)
+        before += scratch[i];
+    *total = all;
+    return before;
 }

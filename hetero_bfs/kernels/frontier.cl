@@ -1,54 +1,78 @@
-/* Starting a search, turning a frontier from bitmap to queue, and merging parents.
- * Twin of frontier.py; see bfs.py for the encoding of the state. */
+/* Starting and ending a search, turning a frontier from bitmap to queue, and merging parents.
+ * Twin of frontier.py; see bfs.py for the encoding of the state.
+ *
+ * Functions with `group` and `groups` are shared by so many work-groups of a grid (search.cl).
+ */
 
-/* Forget the last search; a root of NO_VERTEX leaves the frontier empty. */
-__kernel void start(const uint n, const uint words, const uint root,
-                    __global uint *restrict parent, __global uint *restrict visited,
-                    __global uint *restrict queue, __global OFFSET *restrict offsets,
-                    __global ulong *restrict counters, const uint num_counters)
+/* Make `root` the only visited vertex and the frontier. */
+static void start(uint group, uint groups, uint words, uint root, __global uint *visited,
+                  __global uint *parent, __global uint *queue, __global OFFSET *offsets)
 {
-    const size_t step = get_global_size(0);
-    for (size_t v = get_global_id(0); v < n; v += step)
-        parent[v] = v == root ? root : NO_VERTEX;
-    for (size_t word = get_global_id(0); word < words; word += step)
-        visited[word] = root != NO_VERTEX && word == root >> 5 ? 1u << (root & 31) : 0;
-    for (size_t i = get_global_id(0); i < num_counters; i += step)
-        counters[i] = 0;
-    if (get_global_id(0) == 0 && root != NO_VERTEX) {
+    for (uint word = group * GROUP + get_local_id(0); word < words; word += groups * GROUP)
+        visited[word] = word == root >> 5 ? 1u << (root & 31) : 0;
+    if (group == 0 && get_local_id(0) == 0) {
+        parent[root] = root;
         queue[0] = root;
         offsets[0] = 0;
     }
 }
 
-/* Queue the vertices that are in `visited` and not in `old`; one word per work-item. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void bitmap_to_queue(const uint words, __global const uint *restrict visited,
-                     __global const uint *restrict old, __global const uint *restrict degree,
-                     __global ulong *restrict counters, const uint slot,
-                     __global uint *restrict queue, __global OFFSET *restrict offsets)
+/* Vertices and edges of a word's bits, of those that have a place in a queue. `common` is the
+ * degree of all 32 vertices, or MIXED_DEGREES. */
+static ulong count_word(uint word, uint bits, uint common, __global const uint *degree)
 {
-    __local ulong scratch[GROUP];
-    __local ulong base;
-    const uint word = get_global_id(0);
-    const uint fresh = word < words ? visited[word] & ~old[word] : 0;
+    if (common != MIXED_DEGREES)
+        return QUEUEABLE(common) ? PACK(popcount(bits), (ulong)popcount(bits) * common) : 0;
     ulong packed = 0;
-    for (uint rest = fresh; rest; rest &= rest - 1) {
-        const uint d = degree[word * 32 + 31 - clz(rest & -rest)];
-        if (QUEUEABLE(d))
-            packed += PACK(1, d);
+    for (; bits; bits &= bits - 1) {
+        const uint d = degree[word * 32 + LOWEST(bits)];
+        packed += QUEUEABLE(d) ? PACK(1, d) : 0;
     }
-    const ulong position = group_reserve(packed, scratch, &base, counters + slot);
-    size_t place = COUNT_OF(position);
-    OFFSET offset = (OFFSET)EDGES_OF(position);
-    for (uint rest = fresh; rest; rest &= rest - 1) {
-        const uint v = word * 32 + 31 - clz(rest & -rest);
-        const uint d = degree[v];
-        if (QUEUEABLE(d)) {
-            queue[place] = v;
-            offsets[place] = offset;
-            place++;
-            offset += d;
+    return packed;
+}
+
+/* Queue the vertices that are in `visited` and not in `old`; one word per work-item. */
+static void bitmap_to_queue(uint group, uint groups, uint words, __global const uint *visited,
+                            __global const uint *old, __global const uint *degree,
+                            __global const uint *word_degree, volatile __global ulong *counter,
+                            __global uint *queue, __global OFFSET *offsets,
+                            __local ulong *scratch, __local ulong *base)
+{
+    for (uint chunk = group * GROUP; chunk < words; chunk += groups * GROUP) {
+        const uint word = chunk + get_local_id(0);
+        uint fresh = word < words ? visited[word] & ~old[word] : 0;
+        const uint common = fresh ? word_degree[word] : MIXED_DEGREES;
+        ulong total;
+        const ulong before =
+            group_scan(count_word(word, fresh, common, degree), scratch, &total);
+        if (get_local_id(0) == 0)
+            *base = total ? atom_add(counter, total) : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        size_t place = COUNT_OF(*base + before);
+        OFFSET offset = (OFFSET)EDGES_OF(*base + before);
+        for (; fresh; fresh &= fresh - 1) {
+            const uint v = word * 32 + LOWEST(fresh);
+            const uint d = common == MIXED_DEGREES ? degree[v] : common;
+            if (QUEUEABLE(d)) {
+                queue[place] = v;
+                offsets[place] = offset;
+                place++;
+                offset += d;
+            }
         }
+    }
+}
+
+/* Leave NO_VERTEX as parent of the vertices that are not visited. */
+static void forget_stale_parents(uint group, uint groups, uint n, uint words,
+                                 __global const uint *visited, __global uint *parent)
+{
+    for (uint word = group * GROUP + get_local_id(0); word < words; word += groups * GROUP) {
+        uint rest = ~visited[word];
+        if (word == words - 1 && n & 31)
+            rest &= (1u << (n & 31)) - 1;
+        for (; rest; rest &= rest - 1)
+            parent[word * 32 + LOWEST(rest)] = NO_VERTEX;
     }
 }
 

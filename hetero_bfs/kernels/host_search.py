@@ -40,19 +40,16 @@ from hetero_bfs.kernels.level import (
     LEVEL,
     LISTED,
     NOWHERE,
-    PREDICTED,
     QUEUE,
     QUEUE_INDEX,
-    RECORD_STATE,
     SECONDS,
     SELECT_SECONDS,
-    STRATEGY,
     TRANSFER_SECONDS,
     VISITED_INDEX,
     advance,
     is_over,
 )
-from hetero_bfs.kernels.policy import choose
+from hetero_bfs.kernels.policy import choose_level
 from hetero_bfs.kernels.team import (
     CHUNKS,
     JOB,
@@ -394,30 +391,13 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         the search must be brought here first.
     """
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
-    candidates = policy.kinds.size
     now = clock_seconds()
     while state[LEVEL] < limit and not _is_over(state):
         level = int(state[LEVEL])
         record = records[level]
         if state[CHOSEN] < 0:
             began = now
-            for column in range(RECORD_STATE):
-                record[column] = state[column]
-            for column in range(PREDICTED, record.size):
-                record[column] = np.nan
-            if level % interval == 0:
-                chosen = choose(
-                    policy,
-                    num_vertices,
-                    num_edges,
-                    state,
-                    record[PREDICTED : PREDICTED + candidates],
-                    record[PREDICTED + candidates :],
-                )
-            else:
-                chosen = int(records[level - 1, STRATEGY])
-            record[STRATEGY] = state[CHOSEN] = chosen
-            record[TRANSFER_SECONDS] = 0.0
+            choose_level(policy, interval, num_vertices, num_edges, state, records)
             now = clock_seconds()
             record[SELECT_SECONDS] = now - began
         chosen = int(state[CHOSEN])

@@ -1,46 +1,53 @@
 /* The edge array, cut into buffers of 2^PART_SHIFT edges (partition.py; Zhang et al. 2018, section
  * 4.3). NUM_PARTS is a power of two up to 32; buffers past the last part are never read.
  *
- * EDGE_PARAMS declares the parts as kernel parameters, LOAD_EDGE(target, edge) reads one edge
- * wherever it lies. With one part both cost nothing.
+ * PARAMS(name) declares the parts as kernel parameters, ARGS(name) lists them. With one part both
+ * cost nothing.
  */
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
-#define PART(i) __global const uint *restrict part##i
-#define PARAMS_1 PART(0)
-#define PARAMS_2 PARAMS_1, PART(1)
-#define PARAMS_4 PARAMS_2, PART(2), PART(3)
-#define PARAMS_8 PARAMS_4, PART(4), PART(5), PART(6), PART(7)
-#define PARAMS_16 PARAMS_8, PART(8), PART(9), PART(10), PART(11), PART(12), PART(13), PART(14), \
-    PART(15)
-#define PARAMS_32 PARAMS_16, PART(16), PART(17), PART(18), PART(19), PART(20), PART(21), \
-    PART(22), PART(23), PART(24), PART(25), PART(26), PART(27), PART(28), PART(29), PART(30), \
-    PART(31)
-#define EDGE_PARAMS JOIN(PARAMS_, NUM_PARTS)
+#define PART(name, i) __global const uint *restrict name##i
+#define PARAMS_1(name) PART(name, 0)
+#define PARAMS_2(name) PARAMS_1(name), PART(name, 1)
+#define PARAMS_4(name) PARAMS_2(name), PART(name, 2), PART(name, 3)
+#define PARAMS_8(name) PARAMS_4(name), PART(name, 4), PART(name, 5), PART(name, 6), PART(name, 7)
+#define PARAMS_16(name) PARAMS_8(name), PART(name, 8), PART(name, 9), PART(name, 10), \
+    PART(name, 11), PART(name, 12), PART(name, 13), PART(name, 14), PART(name, 15)
+#define PARAMS_32(name) PARAMS_16(name), PART(name, 16), PART(name, 17), PART(name, 18), \
+    PART(name, 19), PART(name, 20), PART(name, 21), PART(name, 22), PART(name, 23), \
+    PART(name, 24), PART(name, 25), PART(name, 26), PART(name, 27), PART(name, 28), \
+    PART(name, 29), PART(name, 30), PART(name, 31)
+#define PARAMS(name) JOIN(PARAMS_, NUM_PARTS)(name)
 
-#define SELECT(i) base_ = part_ == i ? part##i : base_;
-#define SELECTS_2 SELECT(1)
-#define SELECTS_4 SELECTS_2 SELECT(2) SELECT(3)
-#define SELECTS_8 SELECTS_4 SELECT(4) SELECT(5) SELECT(6) SELECT(7)
-#define SELECTS_16 SELECTS_8 SELECT(8) SELECT(9) SELECT(10) SELECT(11) SELECT(12) SELECT(13) \
-    SELECT(14) SELECT(15)
-#define SELECTS_32 SELECTS_16 SELECT(16) SELECT(17) SELECT(18) SELECT(19) SELECT(20) SELECT(21) \
-    SELECT(22) SELECT(23) SELECT(24) SELECT(25) SELECT(26) SELECT(27) SELECT(28) SELECT(29) \
-    SELECT(30) SELECT(31)
+#define ARGS_1(name) name##0
+#define ARGS_2(name) ARGS_1(name), name##1
+#define ARGS_4(name) ARGS_2(name), name##2, name##3
+#define ARGS_8(name) ARGS_4(name), name##4, name##5, name##6, name##7
+#define ARGS_16(name) ARGS_8(name), name##8, name##9, name##10, name##11, name##12, name##13, \
+    name##14, name##15
+#define ARGS_32(name) ARGS_16(name), name##16, name##17, name##18, name##19, name##20, name##21, \
+    name##22, name##23, name##24, name##25, name##26, name##27, name##28, name##29, name##30, \
+    name##31
+#define ARGS(name) JOIN(ARGS_, NUM_PARTS)(name)
 
-/* Selecting the part's address, rather than branching to one load per part, leaves one load
- * instruction for neighbouring work-items to share. */
+typedef struct {
+    __global const uint *part[NUM_PARTS];
+} Edges;
+
+/* The end of one edge, wherever it lies. Selecting the part's address, rather than branching to
+ * one load per part, leaves one load instruction for neighbouring work-items to share. */
+static uint load_edge(const Edges *edges, OFFSET edge)
+{
 #if NUM_PARTS == 1
-#define LOAD_EDGE(target, edge) target = part0[edge]
+    return edges->part[0][edge];
 #else
-#define LOAD_EDGE(target, edge)                                         \
-    do {                                                                \
-        const OFFSET edge_ = (edge);                                    \
-        const uint part_ = (uint)(edge_ >> PART_SHIFT);                 \
-        __global const uint *base_ = part0;                             \
-        JOIN(SELECTS_, NUM_PARTS)                                       \
-        target = base_[edge_ & (((OFFSET)1 << PART_SHIFT) - 1)];        \
-    } while (0)
+    const uint part = (uint)(edge >> PART_SHIFT);
+    __global const uint *base = edges->part[0];
+#pragma unroll
+    for (uint i = 1; i < NUM_PARTS; i++)
+        base = part == i ? edges->part[i] : base;
+    return base[edge & (((OFFSET)1 << PART_SHIFT) - 1)];
 #endif
+}

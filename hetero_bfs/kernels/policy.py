@@ -17,11 +17,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
     BITMAP,
+    CHOSEN,
     DEVICE,
     FORM,
     FRONTIER_EDGES,
@@ -29,13 +31,19 @@ from hetero_bfs.kernels.level import (
     HOST,
     KIND,
     LEVEL,
+    PREDICTED,
     PREVIOUS_EDGES,
+    RECORD_STATE,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
 )
 from hetero_bfs.strategy import Strategy
 
 NUM_COLUMNS = 8
+MOST_CANDIDATES = 8
 WORK_ROWS = 6
 FIXED, DIRECTION, MODEL = 0, 1, 2
 START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
@@ -63,8 +71,8 @@ class Policy(NamedTuple):
         MODEL: whether each candidate also bears what the rest of the search is expected to cost
         from its device; else a cheap first level on the host is chosen although the next one must
         leave it again.
-    kinds, top_down : int64, bool (candidates,)
-        Device and direction of each candidate.
+    kinds, top_down, cached : int64, bool, bool (candidates,)
+        Device, direction and variant of each candidate.
     work : float64 (WORK_ROWS, NUM_COLUMNS)
         Scratch.
     """
@@ -78,6 +86,7 @@ class Policy(NamedTuple):
     looks_ahead: Any
     kinds: Any
     top_down: Any
+    cached: Any
     work: Any
 
 
@@ -97,12 +106,26 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
     given["schedule"] = np.array(given["schedule"], np.int64)
     kinds = np.array([HOST if s.device_kind == "cpu" else DEVICE for s in candidates])
     top_down = np.array([s.direction == "top-down" for s in candidates])
-    return Policy(rule=rule, kinds=kinds, top_down=top_down, **given)
+    cached = np.array([s.variant == "cached" for s in candidates])
+    return Policy(rule=rule, kinds=kinds, top_down=top_down, cached=cached, **given)
 
 
 def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Policy:
     """Return the policy of a fixed schedule: numbers of candidates, level by level."""
     return make_policy(FIXED, candidates, schedule=schedule)
+
+
+def pack_policy(
+    policy: Policy, num_vertices: int, num_edges: int, interval: int, dtype: npt.DTypeLike
+) -> npt.NDArray[np.floating[Any]]:
+    """Lay a policy out for policy.cl: numbers, moves, candidates, schedule."""
+    numbers = [policy.rule, policy.kinds.size, policy.schedule.size, interval, policy.looks_ahead]
+    numbers += [policy.alpha, policy.beta, num_vertices, num_edges]
+    traits = (policy.kinds == DEVICE, policy.top_down, policy.cached)
+    candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
+    candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
+    parts = (numbers, policy.moves.ravel(), candidates.ravel(), policy.schedule)
+    return np.concatenate(parts).astype(dtype)
 
 
 @kernel(counted=False)
@@ -232,3 +255,38 @@ def choose(policy, num_vertices, num_edges, state, predicted, total):
     if policy.rule == DIRECTION:
         return policy.schedule[_choose_direction(policy, num_vertices, state)]
     return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)
+
+
+@kernel(counted=False)
+def choose_level(policy, interval, num_vertices, num_edges, state, records):
+    """Choose the coming level's candidate: begins the level's record, and sets `state[CHOSEN]`.
+
+    Parameters
+    ----------
+    policy : Policy
+    interval : int
+        Levels between two choices; the others take their predecessor's.
+    state : float64 (STATE_SIZE,)
+    records : float64 (rows, record_width)
+        The row of the coming level is written, that of the level before is read.
+    """
+    level = int(state[LEVEL])
+    record = records[level]
+    candidates = policy.kinds.size
+    for column in range(RECORD_STATE):
+        record[column] = state[column]
+    for column in range(PREDICTED, record.size):
+        record[column] = np.nan
+    if level % interval == 0:
+        chosen = choose(
+            policy,
+            num_vertices,
+            num_edges,
+            state,
+            record[PREDICTED : PREDICTED + candidates],
+            record[PREDICTED + candidates :],
+        )
+    else:
+        chosen = int(records[level - 1, STRATEGY])
+    record[STRATEGY] = state[CHOSEN] = chosen
+    record[TRANSFER_SECONDS] = record[SELECT_SECONDS] = 0.0

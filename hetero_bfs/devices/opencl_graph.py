@@ -1,0 +1,133 @@
+"""A graph in the memory of an OpenCL device: its edges in parts, and what is kept per vertex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.build import SearchGraph
+from hetero_bfs.devices.opencl import OpenCLDevice
+from hetero_bfs.errors import DeviceError, SplitError
+from hetero_bfs.graph import CSRGraph
+from hetero_bfs.memory import GIB, aligned_copy
+from hetero_bfs.partition import Partition, partition_edges
+
+_MIXED_DEGREES = 0xFFFFFFFF  # of bfs.cl
+
+
+class DeviceGraph:
+    """The arrays that a search on the device reads (Graph in bfs.cl).
+
+    `arguments` are the kernel's first ones; `offset_type` is uint32 where the edges allow it.
+
+    Raises
+    ------
+    DeviceError
+        The device has too little memory.
+    SplitError
+        `max_alloc_bytes` would cut the edges into too many parts.
+    """
+
+    def __init__(
+        self, device: OpenCLDevice, graph: SearchGraph, max_alloc_bytes: int | None
+    ) -> None:
+        self._device = device
+        self._graph = graph
+        wide = device.info.unified_memory or graph.graph.num_stored_edges >= 2**32
+        self.offset_type: npt.DTypeLike = np.uint64 if wide else np.uint32
+        self._check_memory()
+        forward, backward = graph.graph, graph.graph.transpose
+        parts = self._upload_edges(
+            forward, backward, max_alloc_bytes or device.info.max_alloc_bytes
+        )
+        self.arguments = [
+            np.uint32(graph.num_searched),
+            np.uint32(-(-graph.num_searched // 32)),
+            *(self._upload_offsets(forward, backward)),
+            device.upload(aligned_copy(graph.degree)),
+            device.upload(aligned_copy(common_degrees(graph.degree))),
+            device.upload(aligned_copy(graph.first)),
+            *parts,
+        ]
+
+    def _check_memory(self) -> None:
+        info, graph = self._device.info, self._graph
+        needed = self._bytes_needed()
+        if needed > info.memory_bytes:
+            raise DeviceError(
+                f"the graph needs {needed / GIB:.2f} GiB on {info.name}, which has "
+                f"{info.memory_bytes / GIB:.2f} GiB; a graph of about "
+                f"{int(graph.graph.num_stored_edges // 2 * info.memory_bytes / needed):,} "
+                "edges of this kind would fit"
+            )
+
+    def _bytes_needed(self) -> int:
+        unified = self._device.info.unified_memory
+        graphs = 2 if self._graph.graph.directed else 1
+        offset_bytes = np.dtype(self.offset_type).itemsize
+        n = self._graph.num_searched
+        structure = graphs * (4 * self._graph.graph.num_stored_edges + offset_bytes * n)
+        state = 2 * 4 * n if unified else 3 * 4 * n + 2 * offset_bytes * n + n // 4
+        return int(structure + state + 2 * 4 * n)
+
+    def _upload_offsets(self, forward: CSRGraph, backward: CSRGraph) -> list[Any]:
+        def upload(indptr: npt.NDArray[np.int64]) -> Any:
+            offsets = indptr.view(np.uint64).astype(self.offset_type, copy=False)
+            return self._device.upload(aligned_copy(offsets))
+
+        first = upload(forward.indptr)
+        return [first, first if backward is forward else upload(backward.indptr)]
+
+    def _upload_edges(self, forward: CSRGraph, backward: CSRGraph, limit_bytes: int) -> list[Any]:
+        """Upload in parts of at most this size; smaller ones where the driver gives less."""
+        num_edges = max(forward.num_stored_edges, backward.num_stored_edges)
+        refused: DeviceError | None = None
+        while True:
+            try:
+                self.partition: Partition = partition_edges(num_edges, limit_bytes)
+            except SplitError as error:
+                raise refused or error from error
+            try:
+                parts = self._upload_parts(forward.indices)
+                if backward is not forward:
+                    parts += self._upload_parts(backward.indices)
+                return parts
+            except DeviceError as error:
+                refused = refused or error
+                limit_bytes //= 2
+
+    def _upload_parts(self, indices: npt.NDArray[np.uint32]) -> list[Any]:
+        """Upload the parts; the list is filled up to `num_buffers`."""
+        whole = aligned_copy(indices)
+        parts = [
+            self._device.upload(whole[part.start : part.start + part.count])
+            for part in self.partition.parts
+        ]
+        return parts + parts[:1] * (self.num_buffers - len(parts))
+
+    @property
+    def num_buffers(self) -> int:
+        """Parts that the kernel takes: a power of two, for fewer programs."""
+        return 1 << (len(self.partition.parts) - 1).bit_length()
+
+    def options(self) -> list[str]:
+        """Return the build options that this graph asks for."""
+        split = len(self.partition.parts) > 1
+        options = [
+            f"-DOFFSET={'ulong' if self.offset_type == np.uint64 else 'uint'}",
+            f"-DNUM_PARTS={self.num_buffers}",
+            # One part needs no shift: leave it out, and graphs share a compiled program.
+            f"-DPART_SHIFT={self.partition.shift if split else 0}",
+        ]
+        return [*options, "-DDIRECTED"] if self._graph.graph.directed else options
+
+
+def common_degrees(degree: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Return for every 32 vertices the degree that all have, or `_MIXED_DEGREES`; uint32."""
+    begins = np.arange(0, degree.size, 32)
+    if degree.size == 0:
+        return np.empty(0, np.uint32)
+    least, most = np.minimum.reduceat(degree, begins), np.maximum.reduceat(degree, begins)
+    return np.where(least == most, least, np.uint32(_MIXED_DEGREES))

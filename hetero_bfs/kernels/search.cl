@@ -1,0 +1,480 @@
+/* A search on an OpenCL device, from the first level to the last, without the host.
+ *
+ * A search is a state machine: each step decides what comes next, from the state and what the last
+ * step counted, and does it with the whole grid. Every work-group decides for itself, from the
+ * same numbers. Between two steps all work-groups must be done, which happens in one of two ways.
+ * Where a grid is known to make progress together (`probe`), one launch of `search` runs all
+ * steps, with a barrier across the work-groups between them. Elsewhere each launch runs one step
+ * at most: the host queues `push_step`, `pull_step` and `other_step` by turns, of which each runs
+ * if it is the one decided for, until one says that the search is over or wants the host.
+ *
+ * The state is STATE_SIZE ulongs, named below; the first ones are level.py's. It comes as an
+ * argument for the first launch and lies in `report` after it, in one of two places by turns. Then
+ * `report` has one row of ROW_SIZE ulongs for each level since the host last looked: the packed
+ * counter of what it found, the candidate that ran, and the clock at its begin and end.
+ *
+ * In `search`, while the frontier is small, work-group 0 runs levels alone (ALONE), with barriers
+ * of its own; the others wait for the end of the step.
+ */
+
+#define FRONTIER_VERTICES 0
+#define FRONTIER_EDGES 1
+#define UNVISITED_VERTICES 2
+#define UNVISITED_EDGES 3
+#define PREVIOUS_EDGES 4
+#define ROOT 5
+#define FORM 6
+#define LEVEL 7
+#define VISITED_INDEX 8
+#define QUEUE_INDEX 9
+#define CHOSEN 10
+#define STEP 11
+#define STATUS 12
+#define LIMIT 13
+#define FLAGS 14
+#define BEGAN 15   /* the clock when the step was decided */
+#define DONE 16    /* number of the last step, which names its counter */
+#define PENDING 17 /* STEP is decided and not run yet */
+#define STATE_SIZE 18
+
+typedef struct {
+    ulong words[STATE_SIZE];
+} State;
+
+#define NO_CHOICE ((ulong)-1)
+#define BITMAP 1
+
+/* STEP: what the coming, or the last, step does. */
+#define DECIDE 0
+#define BEGIN 1
+#define TO_QUEUE 2
+#define PUSH 3
+#define ALONE 4
+#define PULL 5
+#define FORGET 6
+
+/* STATUS */
+#define RUNNING 0
+#define ENDED 1  /* nothing left to find, or LIMIT levels are done */
+#define LEAVES 2 /* the host's turn: CHOSEN runs there */
+#define FAILED 3 /* the grid did not make progress together */
+
+/* FLAGS */
+#define FORGETS 1  /* leave no stale parents at the end */
+#define CONVERTS 2 /* only turn the bitmap into a queue */
+#define PROBES 4   /* find out whether the grid makes progress together, and do nothing else */
+
+#define ROWS (2 * STATE_SIZE) /* in `report` */
+#define ROW_SIZE 4
+
+/* `sync`: words far enough apart to lie in cache lines of their own. */
+#define ARRIVED 0
+#define GENERATION 64
+#define GAVE_UP 128
+#define SYNC_SIZE 192
+
+#define NUM_COUNTERS 3
+#define PROBE_ROUNDS 8
+
+#ifdef NVIDIA
+/* A fence that also drops what the multiprocessor has cached, and a read that loops cannot lose. */
+#define FENCE() asm volatile("fence.acq_rel.gpu;" ::: "memory")
+static uint poll(volatile __global uint *address)
+{
+    uint value;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+}
+/* Nanoseconds. */
+static ulong read_clock(void)
+{
+    ulong value;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
+    return value;
+}
+#else
+#define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
+static uint poll(volatile __global uint *address)
+{
+    return atomic_or(address, 0);
+}
+static ulong read_clock(void)
+{
+    return 0;
+}
+#endif
+
+/* Wait for all work-groups of the grid; false if they did not come within `patience` polls. */
+static bool grid_barrier(volatile __global uint *sync, uint groups, uint patience,
+                         __local uint *alright)
+{
+    if (groups == 1) {
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        return true;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (get_local_id(0) == 0) {
+        const uint generation = poll(sync + GENERATION);
+        FENCE();
+        if (atomic_inc(sync + ARRIVED) == groups - 1) {
+            atomic_xchg(sync + ARRIVED, 0);
+            FENCE();
+            atomic_inc(sync + GENERATION);
+        } else {
+            while (patience && poll(sync + GENERATION) == generation)
+                patience--;
+            if (!patience)
+                atomic_xchg(sync + GAVE_UP, 1);
+        }
+        FENCE();
+        *alright = !poll(sync + GAVE_UP);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    return *alright;
+}
+
+/* What a search writes; see kernels/bfs.py. */
+typedef struct {
+    __global uint *parent, *visited0, *visited1, *queue0, *queue1;
+    __global OFFSET *offsets0, *offsets1;
+} Arrays;
+
+typedef struct {
+    ulong state[STATE_SIZE], saved[STATE_SIZE];
+    ulong scratch[SCAN_SIZE];
+    ulong base, found;
+    uint alright, rejoins, runs;
+    REAL policy[POLICY_SIZE];
+    union {
+        TopDown top_down;
+        BottomUp bottom_up;
+    } level;
+} Shared;
+
+/* Move the state on by what the last step counted; one work-item. See level.advance. */
+static void consume(__local ulong *state, ulong last, ulong found, __global ulong *rows)
+{
+    const ulong vertices = COUNT_OF(found), edges = EDGES_OF(found);
+    const bool pulled = last == PULL;
+    if (last == TO_QUEUE) {
+        state[FRONTIER_VERTICES] = vertices;
+        state[FRONTIER_EDGES] = edges;
+        state[FORM] = 0;
+        return;
+    }
+    if (last != PUSH && !pulled)
+        return;
+    if (rows) {
+        __global ulong *row = rows + state[LEVEL] % LOG_ROWS * ROW_SIZE;
+        row[0] = found;
+        row[1] = state[CHOSEN];
+        row[2] = state[BEGAN];
+        row[3] = read_clock();
+    }
+    if (pulled)
+        state[VISITED_INDEX] ^= 1;
+    else
+        state[QUEUE_INDEX] ^= 1;
+    state[FORM] = pulled ? BITMAP : 0;
+    state[PREVIOUS_EDGES] = state[FRONTIER_EDGES];
+    state[FRONTIER_VERTICES] = vertices;
+    state[FRONTIER_EDGES] = edges;
+    state[UNVISITED_VERTICES] -= vertices;
+    state[UNVISITED_EDGES] -= edges;
+    state[LEVEL]++;
+    state[CHOSEN] = NO_CHOICE;
+}
+
+/* Choose the coming level's strategy unless that is done; one work-item. */
+static void choose_level(__local ulong *state, ulong before, __local const REAL *policy,
+                         __global const REAL *schedule)
+{
+    if (state[CHOSEN] != NO_CHOICE)
+        return;
+    if (before != NO_CHOICE && state[LEVEL] % (ulong)policy[INTERVAL]) {
+        state[CHOSEN] = before;
+        return;
+    }
+    const REAL mean_degree = max(policy[NUM_EDGES] / max(policy[NUM_VERTICES], (REAL)1), (REAL)1);
+    const Level level = {(REAL)state[FRONTIER_VERTICES],
+                         (REAL)state[FRONTIER_EDGES],
+                         (REAL)state[UNVISITED_VERTICES],
+                         (REAL)state[UNVISITED_EDGES],
+                         state[LEVEL] ? (REAL)state[PREVIOUS_EDGES]
+                                      : max((REAL)state[FRONTIER_EDGES], (REAL)1) / mean_degree,
+                         (uint)state[FORM],
+                         (uint)state[LEVEL]};
+    state[CHOSEN] = choose(policy, schedule, &level);
+}
+
+/* Say what comes next; one work-item. `found` is what the last step counted. */
+static void decide(__local Shared *mine, ulong found, __global const REAL *schedule,
+                   __global ulong *rows, uint alone_edges)
+{
+    __local ulong *state = mine->state;
+    __local const REAL *policy = mine->policy;
+    const ulong last = state[STEP], before = state[CHOSEN];
+    state[STEP] = DECIDE;
+    if (last == BEGIN)
+        state[ROOT] = NO_VERTEX;
+    if (state[STATUS] != RUNNING)
+        return;
+    consume(state, last, found, rows);
+    const bool over = state[FRONTIER_EDGES] == 0 || state[UNVISITED_VERTICES] == 0;
+    if (state[ROOT] != NO_VERTEX) {
+        state[STEP] = BEGIN;
+    } else if (state[FLAGS] & CONVERTS) {
+        state[STEP] = last == TO_QUEUE ? DECIDE : TO_QUEUE;
+        state[STATUS] = last == TO_QUEUE ? ENDED : RUNNING;
+    } else if (over || state[LEVEL] >= state[LIMIT]) {
+        state[STATUS] = ENDED;
+        if (over && state[FLAGS] & FORGETS)
+            state[STEP] = FORGET;
+    } else {
+        choose_level(state, before, policy, schedule);
+        const uint chosen = (uint)state[CHOSEN];
+        if (policy[ON_DEVICE(chosen)] == 0) {
+            state[STATUS] = LEAVES;
+            if (state[FLAGS] & FORGETS)
+                state[STEP] = FORGET;
+        } else if (policy[IS_TOP_DOWN(chosen)] == 0) {
+            state[STEP] = PULL;
+        } else if (state[FORM] == BITMAP) {
+            state[STEP] = TO_QUEUE;
+        } else {
+            state[STEP] = state[FRONTIER_EDGES] <= alone_edges ? ALONE : PUSH;
+        }
+        if (state[STEP] != TO_QUEUE)
+            state[BEGAN] = read_clock();
+    }
+    state[DONE] += state[STEP] != DECIDE;
+}
+
+/* Begin a search, turn its bitmap into a queue, or end it: the share of work-group `group`. */
+static void run_other(uint group, uint groups, const Graph *graph, const Arrays *arrays,
+                      volatile __global ulong *counter, __local Shared *mine)
+{
+    __local const ulong *state = mine->state;
+    const uint v = (uint)state[VISITED_INDEX], q = (uint)state[QUEUE_INDEX];
+    __global uint *visited = v ? arrays->visited1 : arrays->visited0;
+    __global uint *queue = q ? arrays->queue1 : arrays->queue0;
+    __global OFFSET *offsets = q ? arrays->offsets1 : arrays->offsets0;
+    if (state[STEP] == BEGIN)
+        start(group, groups, graph->words, (uint)state[ROOT], visited, arrays->parent, queue,
+              offsets);
+    else if (state[STEP] == FORGET)
+        forget_stale_parents(group, groups, graph->n, graph->words, visited, arrays->parent);
+    bitmap_to_queue(group, groups, state[STEP] == TO_QUEUE ? graph->words : 0, visited,
+                    v ? arrays->visited0 : arrays->visited1, graph->degree, graph->word_degree,
+                    counter, queue, offsets, mine->scratch, &mine->base);
+}
+
+/* Run a top-down level: the share of work-group `group`. */
+static void run_push(uint group, uint groups, const Graph *graph, const Arrays *arrays,
+                     volatile __global ulong *counter, __local Shared *mine)
+{
+    __local const ulong *state = mine->state;
+    const uint v = (uint)state[VISITED_INDEX], q = (uint)state[QUEUE_INDEX];
+    top_down(group, groups, graph, (uint)state[FRONTIER_VERTICES], (OFFSET)state[FRONTIER_EDGES],
+             q ? arrays->queue1 : arrays->queue0, q ? arrays->offsets1 : arrays->offsets0,
+             v ? arrays->visited1 : arrays->visited0, arrays->parent, counter,
+             state[STEP] == ALONE ? &mine->found : 0, q ? arrays->queue0 : arrays->queue1,
+             q ? arrays->offsets0 : arrays->offsets1, &mine->level.top_down, mine->scratch,
+             &mine->base);
+}
+
+/* Run a bottom-up level: the share of work-group `group`. */
+static void run_pull(uint group, uint groups, const Graph *graph, const Arrays *arrays,
+                     volatile __global ulong *counter, __local Shared *mine)
+{
+    __local const ulong *state = mine->state;
+    const uint v = (uint)state[VISITED_INDEX];
+    bottom_up(group, groups, graph, state[UNVISITED_VERTICES],
+              v ? arrays->visited1 : arrays->visited0, v ? arrays->visited0 : arrays->visited1,
+              arrays->parent, mine->policy[IS_CACHED(state[CHOSEN])] != 0 ? CACHED_WORDS : 0,
+              counter,
+              &mine->level.bottom_up, mine->scratch);
+}
+
+#ifdef DIRECTED
+#define GRAPH_PARAMS PARAMS(forward), PARAMS(backward)
+#define BACKWARD_ARGS ARGS(backward)
+#else
+#define GRAPH_PARAMS PARAMS(forward)
+#define BACKWARD_ARGS ARGS(forward)
+#endif
+
+/* `first`: whether the state is `initial`. `begin`: the number of the first step. */
+#define SEARCH_PARAMS                                                                            \
+    const uint n, const uint words, __global const OFFSET *restrict indptr,                       \
+        __global const OFFSET *restrict backward_indptr, __global const uint *restrict degree,    \
+        __global const uint *restrict word_degree, __global const uint *restrict first_neighbour, \
+        GRAPH_PARAMS, __global uint *parent, __global uint *visited0, __global uint *visited1,    \
+        __global uint *queue0, __global uint *queue1, __global OFFSET *offsets0,                  \
+        __global OFFSET *offsets1, __global const REAL *restrict policy,                          \
+        volatile __global ulong *counters, __global ulong *report, const State initial,           \
+        const uint first, const uint begin
+
+#define DECLARE_SEARCH                                                                          \
+    __local Shared mine;                                                                        \
+    const Graph graph = {n, words, indptr, backward_indptr, degree, word_degree,                \
+                         first_neighbour, {{ARGS(forward)}}, {{BACKWARD_ARGS}}};                \
+    const Arrays arrays = {parent, visited0, visited1, queue0, queue1, offsets0, offsets1};     \
+    const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);      \
+    __global ulong *rows = group == 0 ? report + ROWS : 0;                                      \
+    __global const ulong *before = report + begin % 2 * STATE_SIZE;                             \
+    __global ulong *after = report + (begin + 1) % 2 * STATE_SIZE;                              \
+    load_policy(policy, mine.policy);                                                           \
+    if (lid < STATE_SIZE)                                                                       \
+        mine.state[lid] = first ? initial.words[lid] : before[lid];                             \
+    barrier(CLK_LOCAL_MEM_FENCE);
+
+static bool is_over(__local const ulong *state)
+{
+    return state[STATUS] != RUNNING && state[STEP] == DECIDE;
+}
+
+static void copy_state(__local const ulong *state, __global ulong *target)
+{
+    for (uint i = 0; i < STATE_SIZE; i++)
+        target[i] = state[i];
+}
+
+/* Decide, if that is to be done, and tell whether the step is of one of the `kinds`, as bits; one
+ * work-item. Work-group 0 brings the state on. */
+static bool take_step(uint kinds, __global const REAL *schedule, volatile __global ulong *counters,
+                      __global ulong *rows, __global ulong *after, __local Shared *mine)
+{
+    __local ulong *state = mine->state;
+    if (!is_over(state) && !state[PENDING]) {
+        decide(mine, counters[state[DONE] % NUM_COUNTERS], schedule, rows, 0);
+        state[PENDING] = state[STEP] != DECIDE;
+    }
+    const bool runs = state[PENDING] && kinds >> state[STEP] & 1;
+    if (runs)
+        state[PENDING] = 0;
+    if (rows)
+        copy_state(state, after);
+    if (rows && runs)
+        counters[(state[DONE] + 1) % NUM_COUNTERS] = 0;
+    return runs;
+}
+
+#define STEP_KERNEL(name, kinds, run)                                                           \
+    __kernel GROUP_SIZE void name(SEARCH_PARAMS)                                                \
+    {                                                                                           \
+        DECLARE_SEARCH                                                                          \
+        if (lid == 0)                                                                           \
+            mine.runs = take_step(kinds, policy + POLICY_SIZE, counters, rows, after, &mine);   \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                           \
+        if (!mine.runs)                                                                         \
+            return;                                                                             \
+        volatile __global ulong *counter = counters + mine.state[DONE] % NUM_COUNTERS;          \
+        run;                                                                                    \
+    }
+
+STEP_KERNEL(push_step, 1 << PUSH, run_push(group, groups, &graph, &arrays, counter, &mine))
+STEP_KERNEL(pull_step, 1 << PULL, run_pull(group, groups, &graph, &arrays, counter, &mine))
+STEP_KERNEL(other_step, 1 << BEGIN | 1 << TO_QUEUE | 1 << FORGET,
+            run_other(group, groups, &graph, &arrays, counter, &mine))
+
+#ifdef ONE_LAUNCH
+
+/* Decide for one work-group what comes next; one work-item. A work-group that ran a level alone
+ * either goes on alone, or `rejoins` the others with the state as it was before it decided and
+ * what its last level found in the step's counter, as if all had run that level. */
+static void prepare(bool alone, __global const REAL *schedule, volatile __global ulong *counters,
+                    __global ulong *rows, __local Shared *mine)
+{
+    __local ulong *state = mine->state;
+    const ulong found = alone ? mine->found : counters[state[DONE] % NUM_COUNTERS];
+    if (alone)
+        for (uint i = 0; i < STATE_SIZE; i++)
+            mine->saved[i] = state[i];
+    decide(mine, found, schedule, rows, ALONE_EDGES);
+    mine->found = 0;
+    mine->rejoins = alone && state[STEP] != ALONE;
+    if (alone)
+        state[DONE] = mine->saved[DONE]; /* it is the same step */
+    if (mine->rejoins) {
+        for (uint i = 0; i < STATE_SIZE; i++)
+            state[i] = mine->saved[i];
+        counters[state[DONE] % NUM_COUNTERS] = found;
+    }
+}
+
+/* Whether the grid makes progress together, and sees across a barrier what others wrote: `cells`,
+ * one for each work-group, count the rounds. */
+static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,
+                  uint patience, __local uint *alright)
+{
+    for (uint round = 1; round <= PROBE_ROUNDS; round++) {
+        if (get_local_id(0) == 0)
+            cells[group] = round;
+        if (!grid_barrier(sync, groups, patience, alright))
+            return false;
+        for (uint i = get_local_id(0); i < groups; i += GROUP)
+            if (cells[i] != round)
+                atomic_xchg(sync + GAVE_UP, 1);
+        if (!grid_barrier(sync, groups, patience, alright))
+            return false;
+    }
+    return true;
+}
+
+/* Run steps until the search is over or wants the host. `patience`: polls after which a barrier
+ * across the work-groups gives up. */
+__kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __global uint *cells, const uint patience)
+{
+    DECLARE_SEARCH
+    bool alone = false, reload = false;
+    if (mine.state[FLAGS] & PROBES) {
+        const bool passed = probe(cells, sync, group, groups, patience, &mine.alright);
+        if (group == 0 && lid == 0)
+            after[STATUS] = passed ? ENDED : FAILED;
+        return;
+    }
+    while (true) {
+        if (lid == 0) {
+            for (uint i = 0; reload && i < STATE_SIZE; i++)
+                mine.state[i] = after[i];
+            prepare(alone, policy + POLICY_SIZE, counters, rows, &mine);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const uint doing = (uint)mine.state[STEP];
+        const bool rejoins = mine.rejoins;
+        if (doing == DECIDE)
+            break;
+        volatile __global ulong *counter = counters + mine.state[DONE] % NUM_COUNTERS;
+        if (group == 0 && lid == 0 && !alone)
+            counters[(mine.state[DONE] + 1) % NUM_COUNTERS] = 0;
+        alone = doing == ALONE && group == 0;
+        if (rejoins || (doing == ALONE && group))
+            ;
+        else if (doing == PULL)
+            run_pull(group, groups, &graph, &arrays, counter, &mine);
+        else if (doing == PUSH || doing == ALONE)
+            run_push(group, alone ? 1 : groups, &graph, &arrays, counter, &mine);
+        else
+            run_other(group, groups, &graph, &arrays, counter, &mine);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (alone) {
+            if (lid == 0)
+                mine.state[STEP] = PUSH;
+            continue;
+        }
+        if (rejoins && lid == 0)
+            copy_state(mine.state, after);
+        reload = doing == ALONE || rejoins;
+        if (!grid_barrier(sync, groups, patience, &mine.alright)) {
+            if (lid == 0)
+                mine.state[STATUS] = FAILED;
+            break;
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (group == 0 && lid == 0)
+        copy_state(mine.state, after);
+}
+
+#endif
