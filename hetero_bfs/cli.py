@@ -92,7 +92,7 @@ def _graph500(options: argparse.Namespace) -> int:
     from hetero_bfs.report import format_report
     from hetero_bfs.trace import write_csv
 
-    _say_when_compiling()
+    _load_numba()
     report = run_graph500(
         Graph500Options(
             scale=options.scale,
@@ -125,7 +125,7 @@ def _bfs(options: argparse.Namespace) -> int:
     from hetero_bfs.trace import format_levels
     from hetero_bfs.validate import raise_if_invalid, validate
 
-    _say_when_compiling()
+    _load_numba()
     edges = read(options.graph, options.directed)
     with Engine(edges, **_engine_options(options)) as engine:
         result = engine.bfs(options.source)
@@ -174,6 +174,7 @@ def _bfs(options: argparse.Namespace) -> int:
 def _convert(options: argparse.Namespace) -> int:
     from hetero_bfs.io import read, write
 
+    _load_numba()
     graph = read(options.input, options.directed)
     write(graph, options.output)
     print(
@@ -216,7 +217,7 @@ def _devices(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     from hetero_bfs.training import run_training
 
-    _say_when_compiling()
+    _load_numba()
     return int(run_training(options.quick, options.device, options.devices, options.out))
 
 
@@ -241,8 +242,21 @@ def _print_notes(notes: Sequence[str]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def _say_when_compiling() -> None:
-    """Tell on stderr, once, when Numba compiles: code that it has on disk is only loaded."""
+def _load_numba() -> None:
+    """Load Numba as commands need it; have it tell on stderr, once, when it compiles.
+
+    Code that it has on disk is only loaded. As it loads, it looks for SciPy's linear algebra, which
+    takes longer than many a search and which no kernel uses.
+    """
+    unused = "scipy.linalg.cython_blas"
+    absent = unused not in sys.modules
+    if absent:
+        sys.modules[unused] = None  # type: ignore[assignment]  # not to be found
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        if absent:
+            del sys.modules[unused]
     from numba.core import event
 
     class Announcer(event.Listener):  # type: ignore[misc]

@@ -1,13 +1,12 @@
 """Graphs as text: SNAP-style edge lists and Matrix Market coordinate files, plain or gzipped.
 
-A file is parsed twice at worst: first by pandas, in chunks and fast; if anything at all is out of
-the ordinary, once more line by line, which finds the first bad line (or, for a rare but valid
-form such as comments of the other kind, simply reads on).
+A file is parsed twice at worst: first in blocks, by compiled code (kernels/text.py); if anything at
+all is out of the ordinary, once more line by line, which finds the first bad line (or, for a rare
+but valid form such as a sign before an id, simply reads on).
 """
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from array import array
@@ -21,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph import CHUNK_EDGES, MAX_VERTICES, CSRGraph, EdgeList, VertexArray
+from hetero_bfs.graph import MAX_VERTICES, CSRGraph, EdgeList, VertexArray
 
 _BYTES_PER_VERTEX = 40  # of all arrays a search keeps, roughly
+_BLOCK_BYTES = 1 << 24
 _LONGEST_LINE_BYTES = 1 << 16
 _INTEGER = re.compile(r"[+-]?[0-9]{1,99}")
 _MTX_HEADER = re.compile(
@@ -86,7 +86,7 @@ def read_edge_list(path: Path, directed: bool) -> EdgeList:
         ids = _ids_that_fit()
         if head.num_vertices:
             ids.check(head.num_vertices - 1, f"{path}:{head.vertices_line}")
-        pairs = _fast_pairs(handle, "#", ids)
+        pairs = _fast_pairs(handle, ids)
     if pairs is None:
         pairs = _slow_pairs(path, head.lines, ids)
     num_lines = pairs.src.size
@@ -124,7 +124,7 @@ def read_matrix_market(path: Path, directed: bool) -> EdgeList:
         num_vertices, num_entries, size_line = _read_mtx_size(handle, path)
         remedy = f"the size on line {size_line}; correct the index or the size"
         ids = _Ids(1, num_vertices, remedy)
-        pairs = _fast_pairs(handle, "%", ids)
+        pairs = _fast_pairs(handle, ids)
     if pairs is None:
         pairs = _slow_pairs(path, size_line, ids)
     src, dst = pairs
@@ -283,39 +283,30 @@ def _read_mtx_size(handle: io.BufferedIOBase, path: Path) -> tuple[int, int, int
     return rows, entries, size_line
 
 
-def _fast_pairs(handle: io.BufferedIOBase, comment: str, ids: _Ids) -> _Pairs | None:
-    """Parse with pandas; None as soon as a line is out of the ordinary."""
-    import pandas
+def _fast_pairs(handle: io.BufferedIOBase, ids: _Ids) -> _Pairs | None:
+    """Parse by compiled code; None as soon as a line is out of the ordinary."""
+    from hetero_bfs.kernels.text import SHORTEST_LINE, parse_pairs
 
     none = np.empty(0, np.uint32)
     parts = [_Pairs(none, none)]
-    try:
-        # Types are inferred: asked for int64, pandas would silently read 1.0, 1e3 and True as well.
-        with pandas.read_csv(
-            handle,
-            sep=r"\s+",
-            header=None,
-            usecols=[0, 1],
-            comment=comment,
-            quoting=csv.QUOTE_NONE,
-            na_filter=False,
-            low_memory=False,
-            encoding_errors="replace",
-            chunksize=CHUNK_EDGES,
-        ) as chunks:
-            for chunk in chunks:
-                columns = chunk.iloc[:, 0].to_numpy(), chunk.iloc[:, 1].to_numpy()
-                for column in columns:
-                    if column.dtype != np.int64:
-                        return None
-                    if column.min() < ids.lowest or column.max() > ids.highest:
-                        return None
-                parts.append(_Pairs(*((c - ids.lowest).astype(np.uint32) for c in columns)))
-    except pandas.errors.EmptyDataError:
-        pass  # no lines after the header
-    except (ValueError, OverflowError):  # pandas' ParserError among them
-        return None
+    for block in _blocks_of_lines(handle):
+        text = np.frombuffer(block, np.uint8)
+        src, dst = np.empty((2, text.size // SHORTEST_LINE), np.uint32)
+        count = parse_pairs(text, ids.lowest, ids.highest, src, dst)
+        if count < 0:
+            return None
+        parts.append(_Pairs(src[:count].copy(), dst[:count].copy()))
     return _Pairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _blocks_of_lines(handle: io.BufferedIOBase) -> Iterator[bytes]:
+    """Yield the rest of a file in blocks that end with a newline."""
+    rest = b""
+    while block := handle.read(_BLOCK_BYTES):
+        lines, newline, rest = (rest + block).rpartition(b"\n")
+        yield lines + newline
+    if rest:
+        yield rest + b"\n"
 
 
 def _slow_pairs(path: Path, skipped: int, ids: _Ids) -> _Pairs:

@@ -51,6 +51,8 @@ BLOCK_WORDS = CHUNK_EDGES // 32
 """Bitmap words that bottom-up works through at a time."""
 
 _AHEAD = 8  # queue entries between prefetching a list and reading it
+_LINE_ITEMS = 16  # of a list, in a cache line
+_MOST_ITEMS = 64  # prefetched of a list; of a longer one the processor fetches the rest by itself
 _DENSE = 5  # unvisited vertices of a word from which all 32 are tested at once
 _LANES = np.uint64(8)
 _ONE = np.uint32(1)
@@ -130,9 +132,34 @@ def set_one_segment(segments, vertices, edges):
     segments[SEGMENT_EDGES, 1] = edges
 
 
+@njit(inline="always")
+def _prefetch_ahead(queue, entry, count, indptr, indices):
+    """Prefetch what later queue entries will read: offsets first, then the lists, all lines."""
+    if entry + 2 * _AHEAD < count:
+        prefetch(indptr, queue[entry + 2 * _AHEAD])
+    if entry + _AHEAD < count:
+        u = queue[entry + _AHEAD]
+        low, high = np.int64(indptr[u]), np.int64(indptr[u + 1])
+        for k in range(low, min(high, low + _MOST_ITEMS), _LINE_ITEMS):
+            prefetch(indices, k)
+
+
 @kernel(counted=False)
 def _claim_in_segment(
-    begin, end, queue, offsets, count, indptr, indices, near, visited, parent, found, source, taken
+    begin,
+    end,
+    queue,
+    offsets,
+    count,
+    indptr,
+    indices,
+    near,
+    visited,
+    parent,
+    found,
+    source,
+    taken,
+    large,
 ):
     """Claim the unvisited ends of edges [begin, end) of one segment; list them in `found`.
 
@@ -141,7 +168,9 @@ def _claim_in_segment(
     entry = _first_entry(offsets, count, begin)
     edge = begin
     while edge < end:
-        if entry + _AHEAD < count:
+        if large:
+            _prefetch_ahead(queue, entry, count, indptr, indices)
+        elif entry + _AHEAD < count:
             prefetch(indices, np.uint64(indptr[queue[entry + _AHEAD]]))
         u = queue[entry]
         start = np.int64(indptr[u]) + (edge - offsets[entry])
@@ -165,11 +194,24 @@ def _claim_in_segment(
 
 @kernel(counted=False)
 def _claim(
-    begin, end, queue, offsets, segments, indptr, indices, near, visited, parent, found, source
+    begin,
+    end,
+    queue,
+    offsets,
+    segments,
+    indptr,
+    indices,
+    near,
+    visited,
+    parent,
+    found,
+    source,
+    large,
 ):
     """Claim the unvisited ends of the frontier's edges [begin, end); list them in `found`.
 
-    Their items of `near` are prefetched.
+    Their items of `near` are prefetched. Of a `large` level, whose queue and lists no cache still
+    has, more is prefetched.
     """
     taken = 0
     for s in range(segments[SEGMENT_COUNT, 0]):
@@ -193,6 +235,7 @@ def _claim(
                 found,
                 source,
                 taken,
+                large,
             )
     for i in range(taken):
         parent[found[i]] = source[i]
@@ -236,6 +279,7 @@ def top_down_part(
         parent,
         found,
         source,
+        False,
     )
     kept, edges = _add_offsets(begin, taken, indptr, next_queue, next_offsets)
     sizes[part, 0], sizes[part, 1], sizes[part, 2] = begin, kept, edges
@@ -305,6 +349,7 @@ def top_down_chunk(
         parent,
         found,
         source,
+        True,
     )
     kept, edges = 0, np.uint64(0)
     for i in range(taken):

@@ -9,7 +9,11 @@ from hetero_bfs.kernels.compile import kernel
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 _CHUNK = 1 << 16
-"""Vertices restored at a time; a graph of no more is not worth a parallel region."""
+"""Vertices restored at a time by one of several threads."""
+
+_BY_ONE_THREAD = 1 << 19
+"""Vertices up to which a parallel region costs more than it saves: its threads must first get the
+cores from the search's own, which still wait for work there."""
 
 
 @kernel
@@ -38,7 +42,7 @@ def restore_parents(parent, new_of_old, old_of_new, restored):
 
     A parent that is no vertex, which no sound search leaves, stays none, for validation to find.
     """
-    if restored.size <= _CHUNK:
+    if restored.size <= _BY_ONE_THREAD:
         _restore_range(0, restored.size, parent, new_of_old, old_of_new, restored)
     else:
         _restore_by_team(parent, new_of_old, old_of_new, restored)

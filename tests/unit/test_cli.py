@@ -8,11 +8,13 @@ import os
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 
 import hetero_bfs
 from hetero_bfs import arguments, cli
+from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
 
 COMMANDS = ["graph500", "bfs", "train", "devices", "convert"]
@@ -193,6 +195,33 @@ def test_an_unknown_device(graph, capsys):
 def test_a_selector_that_needs_a_device(graph, capsys, selector):
     assert run("bfs", graph, "--source", 0, "--devices", "cpu", "--selector", selector) == 1
     assert selector in one_line(capsys)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_are_those_of_the_search_too(monkeypatch, threads):
+    if threads > numba.config.NUMBA_NUM_THREADS:
+        pytest.skip("one core")
+    teams = []
+    monkeypatch.setattr(CPUSearcher, "start_team", lambda self: teams.append(self.threads))
+    usual = numba.get_num_threads()
+    try:
+        assert run("graph500", "--scale", 13, "--roots", 1, "--threads", threads, *CPU) == 0
+        assert numba.get_num_threads() == threads
+    finally:
+        numba.set_num_threads(usual)
+    assert teams == [threads]
+
+
+def test_a_search_loads_only_what_it_needs(graph):
+    code = f"""
+import sys
+from hetero_bfs.cli import main
+assert main(["bfs", {str(graph)!r}, "--source", "0", "--devices", "cpu"]) == 0
+print([name for name in ("pandas", "scipy.linalg", "sklearn") if name in sys.modules])
+import scipy.linalg.cython_blas
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_too_many_threads(graph, capsys):

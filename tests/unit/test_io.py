@@ -153,6 +153,22 @@ def test_comments_crlf_blank_lines_gaps_and_extra_columns(tmp_path: Path, name: 
     assert (edges.num_vertices, edges.directed, edges.src.dtype) == (10, False, np.uint32)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 1\n2 3",
+        "0 1\r\n\r\n2\t3\t\r\n",
+        " 0  1 x 7\n\t\n2 3 # 4\n",
+        "0 1#2\n  # 5 6\n2 3 %\n",
+        "0 1 ü\n2 3\n",
+        "0 1\r2 3\r",
+        "0\v1\n+2 3\n",
+    ],
+)
+def test_forms_of_lines(tmp_path: Path, text: str) -> None:
+    assert pairs(io.read(put(tmp_path / "g.txt", text.encode()))) == [(0, 1), (2, 3)]
+
+
 def test_percent_comment_between_edges_and_byte_order_mark(tmp_path: Path) -> None:
     edges = io.read(put(tmp_path / "g.txt", b"\xef\xbb\xbf# x\n0 1\n% y\n1 2 % z\n"), True)
     assert pairs(edges) == [(0, 1), (1, 2)]
@@ -173,8 +189,9 @@ def test_more_lines_than_the_header_says_are_read(tmp_path: Path) -> None:
     assert pairs(edges) == [(0, 1), (1, 0)]
 
 
-def test_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_formats, "CHUNK_EDGES", 3)
+@pytest.mark.parametrize("size", [1, 5, 17])
+def test_several_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(text_formats, "_BLOCK_BYTES", size)
     path = put(tmp_path / "g.txt", "".join(f"{i} {i + 1}\n" for i in range(10)))
     assert pairs(io.read(path)) == [(i, i + 1) for i in range(10)]
     error_of(put(path, path.read_bytes() + b"5 x\n"), ":11: 'x' is not a vertex id")

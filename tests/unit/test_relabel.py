@@ -52,6 +52,20 @@ def test_restored_parents(order, degrees, data):
     assert restored.dtype == np.int64
 
 
+@pytest.mark.parametrize("size", [1 << 19, (1 << 19) + 70_000])
+def test_restored_parents_of_large_graphs(size):
+    """By one thread, and by several."""
+    random = np.random.default_rng(1)
+    relabelling = relabel(random.integers(0, 3, size).astype(np.uint32), "compact")
+    old = relabelling.old_of_new
+    parent = random.integers(0, old.size, old.size).astype(np.uint32)
+    expected = np.full(size, -1)
+    expected[old] = old[parent]
+    parent[::7] = NO_VERTEX
+    expected[old[::7]] = -1
+    assert np.array_equal(relabelling.restore_parents(parent), expected)
+
+
 def test_the_largest_degree_a_vertex_can_have():
     relabelling = relabel(np.array([0, 3, 1_000_000, 3], np.uint32), "degree")
     assert relabelling.old_of_new.tolist() == [2, 1, 3]
