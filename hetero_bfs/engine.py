@@ -14,12 +14,13 @@ from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.cpu import MAX_THREADS, CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
-from hetero_bfs.devices.opencl_search import OpenCLSearcher, Tuning
+from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.errors import DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.search import Platform, Search
-from hetero_bfs.selector import FixedSelector, Selector, make_selector
+from hetero_bfs.selector import FixedSelector, Selector, make_selector, model_of
 from hetero_bfs.strategy import STRATEGIES, available
+from hetero_bfs.tuning import Tuning
 
 _WARM_UP = (
     ("TC", "BC", "TC"),
@@ -53,7 +54,8 @@ class Engine:
     threads : int, optional
         Threads that search on the host, the caller's included; by default one per core.
     tuning : Tuning, optional
-        How the kernels are compiled and launched on the OpenCL device.
+        How the kernels are compiled and launched on the OpenCL device; by default as its speed
+        model says.
 
     Raises
     ------
@@ -197,9 +199,11 @@ class Engine:
             self.notes.append(f"searching on the CPU only: {error}")
             return CPUSearcher(self.graph, self.threads), None
         opened = OpenCLDevice(info)
+        model = model_of(info)
+        tuning = self.tuning or (None if model is None else model.tuning)
         try:
             host = CPUSearcher(self.graph, self.threads, opened.host_array)
-            return host, OpenCLSearcher(opened, self.graph, host, max_alloc_bytes, self.tuning)
+            return host, OpenCLSearcher(opened, self.graph, host, max_alloc_bytes, tuning)
         except DeviceError as error:
             if max_alloc_bytes is not None and isinstance(error, SplitError):
                 raise
