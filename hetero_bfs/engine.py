@@ -14,13 +14,14 @@ from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.cpu import MAX_THREADS, CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
-from hetero_bfs.devices.opencl_search import OpenCLSearcher, Tuning
+from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.devices.opencl_stream import Streaming, StreamingSearcher, open_searcher
 from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.search import Platform, Search
-from hetero_bfs.selector import FixedSelector, Selector, make_selector
+from hetero_bfs.selector import FixedSelector, Selector, make_selector, model_of
 from hetero_bfs.strategy import STRATEGIES, available
+from hetero_bfs.tuning import Tuning
 
 _WARM_UP = (
     ("TC", "BC", "TC"),
@@ -54,7 +55,8 @@ class Engine:
     threads : int, optional
         Threads that search on the host, the caller's included; by default one per core.
     tuning : Tuning, optional
-        How the kernels are compiled and launched on the OpenCL device.
+        How the kernels are compiled and launched on the OpenCL device; by default as its speed
+        model says.
     device_memory_bytes : int, optional
         What may be used of the OpenCL device's memory; by default all. The edges of a graph that
         does not fit stay on the host and stream through the device in parts.
@@ -220,10 +222,12 @@ class Engine:
             self.notes.append(f"searching on the CPU only: {error}")
             return CPUSearcher(self.graph, self.threads), None
         opened = OpenCLDevice(info)
+        model = model_of(info)
+        tuning = self.tuning or (None if model is None else model.tuning)
         try:
             host = CPUSearcher(self.graph, self.threads, opened.host_array)
             searcher = open_searcher(
-                opened, self.graph, host, max_alloc_bytes, self.tuning, device_memory_bytes
+                opened, self.graph, host, max_alloc_bytes, tuning, device_memory_bytes
             )
             if isinstance(searcher, StreamingSearcher):
                 self.notes.append(f"edges are {searcher.streaming}")

@@ -163,6 +163,11 @@ class ModelSelector(Selector):
         return f"{margin:.0f} us before {self.candidates[second].name}"
 
 
+def model_of(device: DeviceInfo | None) -> SpeedModel | None:
+    """Return the speed model of this machine with this device, None if it has none."""
+    return find_model(cpu_slug(), device_slug(device))
+
+
 def make_selector(
     wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy]
 ) -> tuple[Selector, list[str]]:
@@ -210,7 +215,7 @@ def _model_selector(
     wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy]
 ) -> tuple[Selector, list[str]]:
     notes = []
-    model = find_model(cpu_slug(), device_slug(device))
+    model = model_of(device)
     kind = "average" if wanted == "average" else "learned"
     if model is None:
         model = default_model(None if device is None else device.type)

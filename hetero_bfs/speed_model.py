@@ -8,6 +8,7 @@ A model is one JSON file, named <cpu>__<device>.json, readable by eye:
               frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
     start     beginning a search on a device, `switch` moving it to the other device, `convert`
               turning a bitmap into a queue: linear too
+    tuning    how the device's kernels are compiled and launched (tuning.py)
 
 Models are looked up first where `hetero-bfs train` writes them, then among those shipped.
 """
@@ -27,6 +28,7 @@ from typing import Any
 from hetero_bfs.errors import ModelError
 from hetero_bfs.strategy import STRATEGIES, DeviceKind, Direction, Strategy
 from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.tuning import Tuning, read_tuning
 
 FORMAT = 1
 MODELS_VARIABLE = "HETERO_BFS_MODELS"
@@ -96,6 +98,7 @@ class SpeedModel:
     switch: Mapping[DeviceKind, Linear]
     convert: Mapping[DeviceKind, Linear]
     about: Mapping[str, Any]
+    tuning: Tuning | None = None
 
     def learned_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
         """Predict a level by the learned coefficients, moving excluded."""
@@ -118,6 +121,7 @@ class SpeedModel:
             "format": FORMAT,
             "name": self.name,
             "about": dict(self.about),
+            **({} if self.tuning is None else {"tuning": self.tuning.to_json()}),
             "learned": {name: _linear_to_json(m) for name, m in self.learned.items()},
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
             "start": {f"on_{kind}": _linear_to_json(m) for kind, m in self.start.items()},
@@ -150,6 +154,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
             switch={_kind(k): _linear_from_json(m) for k, m in data["switch"].items()},
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
             about=data["about"],
+            tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
         )
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         if isinstance(error, ModelError):

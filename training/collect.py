@@ -189,7 +189,6 @@ def _measure_starts(engine: Engine, root: int, frontier: Frontier) -> dict[str, 
             time.sleep(_PAUSE_SECONDS)
             started = time.perf_counter()
             accelerator.begin(root, frontier.copy())
-            accelerator.device.finish()
             times.setdefault("start_device", []).append(time.perf_counter() - started)
             accelerator.release()
         time.sleep(_PAUSE_SECONDS)
@@ -254,7 +253,7 @@ class _LevelMeasurement:
             queue = self.host.queue[state.queue_index][: state.vertices]
             accelerator.add_parents(queue, self.host.parent[queue])
         accelerator.receive(state, with_queue=True)
-        accelerator.device.finish()
+        accelerator.launch_nothing(state)
         self._note("to_device", time.perf_counter() - started, state.vertices)
 
     def _leave_device(self, state: Frontier) -> None:

@@ -15,9 +15,12 @@ from sklearn.linear_model import LinearRegression
 
 from hetero_bfs.speed_model import COLUMNS, MOVE_COLUMNS, Linear, SpeedModel
 from hetero_bfs.strategy import STRATEGIES, DeviceKind
+from hetero_bfs.tuning import Tuning
 
 
-def fit(samples: pd.DataFrame, name: str, about: Mapping[str, Any]) -> SpeedModel:
+def fit(
+    samples: pd.DataFrame, name: str, about: Mapping[str, Any], tuning: Tuning | None = None
+) -> SpeedModel:
     """Fit all parts of a model to a table of samples (see collect.py)."""
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
     strategies = [s for s in STRATEGIES.values() if s.name in by_measured]
@@ -33,6 +36,7 @@ def fit(samples: pd.DataFrame, name: str, about: Mapping[str, Any]) -> SpeedMode
         switch=_moves(by_measured, "to"),
         convert=_moves(by_measured, "convert"),
         about=about,
+        tuning=tuning,
     )
 
 

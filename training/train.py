@@ -29,6 +29,8 @@ from hetero_bfs.training.collect import (
 )
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
+from hetero_bfs.training.tune import plan_for, tune
+from hetero_bfs.tuning import Tuning
 
 
 def run_training(
@@ -56,7 +58,8 @@ def run_training(
     samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
     model_path = folder / f"{name}.json"
 
-    samples = _collect_all(plan, samples_path, info)
+    tuning = None if info is None else _tune(info, quick)
+    samples = _collect_all(plan, samples_path, info, tuning)
     scores = evaluate(samples)
     about: dict[str, Any] = {
         "machine": describe_machine(info),
@@ -68,7 +71,7 @@ def run_training(
         "repeats": REPEATS,
         "cross_validation": scores,
     }
-    model = fit(samples, name, about)
+    model = fit(samples, name, about, tuning)
     if model_path.exists():
         model_path.replace(folder / f"{name}.json.previous")
     with replacing(model_path) as stream:
@@ -89,7 +92,17 @@ def _device(device: str | None, devices: str) -> DeviceInfo | None:
         return None
 
 
-def _collect_all(plan: Plan, path: Path, info: DeviceInfo | None) -> pd.DataFrame:
+def _tune(info: DeviceInfo, quick: bool) -> Tuning:
+    """Measure how to compile and launch the device's kernels."""
+    plan = plan_for(info, quick)
+    total = 1 + sum(len(values) for _, values in plan.values)
+    *_, best = progress(tune(info, plan), "tuning the kernels", total, delay_seconds=0.0)
+    return best
+
+
+def _collect_all(
+    plan: Plan, path: Path, info: DeviceInfo | None, tuning: Tuning | None
+) -> pd.DataFrame:
     """Collect what is missing; a finished collection is kept aside and begun anew."""
     total = len(plan.graphs())
     done = finished_graphs(path)
@@ -102,7 +115,7 @@ def _collect_all(plan: Plan, path: Path, info: DeviceInfo | None) -> pd.DataFram
     def open_engine(graph: SearchGraph) -> Engine:
         wanted = None if info is None else str(info.index)
         kind = "cpu" if info is None else "all"
-        return Engine(graph, selector="fixed:TC", device=wanted, devices=kind)
+        return Engine(graph, selector="fixed:TC", device=wanted, devices=kind, tuning=tuning)
 
     steps = collect(plan, path, open_engine, done)
     for _ in progress(steps, "measuring graphs", total=total - done, delay_seconds=0.0):

@@ -8,7 +8,6 @@ and one small read-back says where the search stands.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from hetero_bfs.graph import NO_VERTEX
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import Policy, fixed_policy, pack_policy
 from hetero_bfs.strategy import STRATEGIES, DeviceKind, Strategy
+from hetero_bfs.tuning import Tuning, default_tuning
 
 _LOG_ROWS = 4096
 _FIRST_ROWS = 64  # read back with the state; more only if there are more
@@ -34,40 +34,6 @@ _PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels 
 _PROBE_PATIENCE = 1 << 15
 _POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
 _ROUNDS = 8  # of the three kernels of steps, queued at once
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """How the kernels are compiled and launched on one device.
-
-    Parameters
-    ----------
-    group_size : int
-        Work-items in a work-group, a power of two.
-    edges_per_item : int
-        Top-down: edges of a work-group's tile over its work-items.
-    vertices_per_item : int
-        Bottom-up: vertices of a work-group's tile over its work-items.
-    groups_per_unit : int
-        Work-groups for each compute unit; fewer where the device does not hold so many.
-    cached_words : int
-        Words of the bitmap that BGC keeps in local memory.
-    alone_edges : int
-        Edges of a frontier up to which one work-group runs a top-down level alone.
-    registers : int
-        Most registers for a work-item, 0 for the compiler's choice; NVIDIA only.
-    one_launch : bool
-        Whether one launch may run a whole search, where the device turns out to be able to.
-    """
-
-    group_size: int = 256
-    edges_per_item: int = 4
-    vertices_per_item: int = 8
-    groups_per_unit: int = 8
-    cached_words: int = 4096
-    alone_edges: int = 1024
-    registers: int = 0
-    one_launch: bool = True
 
 
 class OpenCLSearcher:
@@ -90,7 +56,7 @@ class OpenCLSearcher:
         self.device = device
         self.graph = graph
         self.host = host
-        self.tuning = tuning or Tuning()
+        self.tuning = tuning or default_tuning(device.info.type)
         self.unified = device.info.unified_memory
         self.edge_bits = host.edge_bits
         self.on_device = self._upload(max_alloc_bytes)
@@ -235,8 +201,7 @@ class OpenCLSearcher:
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
         self.acquire()
-        policy = fixed_policy([0], [STRATEGIES["TG"]])
-        self._launch(policy, 1, root, 0, 0, frontier)
+        self._launch(self._alone_policy(STRATEGIES["TG"]), 1, root, 0, 0, frontier)
 
     def clear(self, frontier: Frontier) -> None:
         """Forget the last search: no vertex is visited, none has a parent."""
@@ -245,19 +210,36 @@ class OpenCLSearcher:
         self.device.fill(self._visited[frontier.visited_index], 0)
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds."""
-        layout_ = self._report_module
+        """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds.
+
+        They are the device's, launch and read-back excluded, if it has a clock.
+        """
+        report = self._report_module
         started = time.perf_counter()
         frontier.state[layout.CHOSEN] = 0
-        policy = fixed_policy([0], [STRATEGIES["TG"]])
-        state = self._launch(
-            policy, 1, NO_VERTEX, frontier.level + 1, layout_.CONVERTS, frontier
-        )
+        policy = self._alone_policy(STRATEGIES["TG"])
+        limit = frontier.level + 1
+        state = self._launch(policy, 1, NO_VERTEX, limit, report.CONVERTS, frontier)
         frontier.state[layout.CHOSEN] = -1
         frontier.became_queue(
             Found(int(state[layout.FRONTIER_VERTICES]), int(state[layout.FRONTIER_EDGES]))
         )
+        if state[report.BEGAN]:
+            return 1e-9 * int(state[report.BEGAN] - state[report.DECIDED])
         return time.perf_counter() - started
+
+    def launch_nothing(self, frontier: Frontier) -> None:
+        """Launch and read back without a level: what every stay on the device costs."""
+        frontier.state[layout.CHOSEN] = 0
+        policy = self._alone_policy(STRATEGIES["TG"])
+        self._launch(policy, 1, NO_VERTEX, frontier.level, 0, frontier)
+        frontier.state[layout.CHOSEN] = -1
+
+    def _alone_policy(self, strategy: Strategy) -> Policy:
+        """Return the policy that runs one strategy."""
+        if strategy not in self._alone:
+            self._alone[strategy] = fixed_policy([0], [strategy])
+        return self._alone[strategy]
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
         """Run one level and move `frontier` on to the next; returns its seconds too.
@@ -265,7 +247,7 @@ class OpenCLSearcher:
         For measurements; stale parents stay.
         """
         record = np.zeros((1, layout.record_width(1)))
-        policy = self._alone.setdefault(strategy, fixed_policy([0], [strategy]))
+        policy = self._alone_policy(strategy)
         level = float(frontier.level)
         frontier.state[layout.LEVEL] = frontier.state[layout.CHOSEN] = 0
         self.run_levels(policy, 1, None, frontier, record, 1, forget=False)
@@ -323,8 +305,9 @@ class OpenCLSearcher:
         self._set_policy(policy, interval)
         report.write_state(frontier.state, root, limit, flags, self._words)
         launches = 0
+        kernels = self._first_kernels(policy, root, frontier)
         while True:
-            for kernel in self._kernels if self.one_launch else self._kernels * _ROUNDS:
+            for kernel in kernels:
                 self._enqueue(kernel, launches)
                 launches += 1
             state = self._read_state(launches)
@@ -333,6 +316,30 @@ class OpenCLSearcher:
             if state[report.STATUS] != report.RUNNING and not state[report.PENDING]:
                 self._words[report.DONE] = state[report.DONE]
                 return state
+            kernels = self._next_kernels(int(state[report.STEP]))
+
+    def _first_kernels(self, policy: Policy, root: int, frontier: Frontier) -> list[BoundKernel]:
+        """Return what to queue at first."""
+        report = self._report_module
+        top_down = policy.top_down[frontier.chosen]
+        if root != NO_VERTEX or (top_down and frontier.form == "bitmap"):
+            return self._next_kernels(report.TO_QUEUE)
+        return self._next_kernels(report.PUSH if top_down else report.PULL)
+
+    def _next_kernels(self, step: int) -> list[BoundKernel]:
+        """Return what to queue if this is the next step.
+
+        A GPU that cannot run all in one launch gets every kernel several times, and those whose
+        turn it is not end at once. Where launches cost more than reading back, as on a processor,
+        only the one that is wanted, and one that decides what comes then.
+        """
+        report = self._report_module
+        if self.one_launch:
+            return self._kernels
+        if self.device.info.type == "GPU":
+            return self._kernels * _ROUNDS
+        other, push, pull = self._kernels
+        return [{report.PUSH: push, report.PULL: pull}.get(step, other), other]
 
     def _enqueue(self, kernel: BoundKernel, number: int) -> None:
         """Queue launch `number` since the host last spoke; the first one takes the state along."""

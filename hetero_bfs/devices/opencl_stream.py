@@ -19,7 +19,7 @@ from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.cpu import CPUSearcher, unpack_counter
 from hetero_bfs.devices.opencl import STREAM_STEMS, VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl_graph import bytes_in_memory
-from hetero_bfs.devices.opencl_search import OpenCLSearcher, Tuning
+from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.devices.opencl_slots import Mask, PartSlots, Piece, Slot
 from hetero_bfs.devices.opencl_stream_graph import (
     SEGMENT_EDGES,
@@ -32,6 +32,7 @@ from hetero_bfs.errors import BudgetError
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import Policy
 from hetero_bfs.memory import format_bytes
+from hetero_bfs.tuning import Tuning
 
 _USABLE_SHARE = 0.9
 """Of the device's memory, where no budget is given: drivers and others need some too."""

@@ -108,16 +108,22 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
 
         uint target[ITEMS], entry[ITEMS], before[ITEMS];
 #pragma unroll
+        for (uint k = 0; k < ITEMS; k++)
+            entry[k] = 0;
+        for (uint step = top_step >> 1; step; step >>= 1) { /* all searches at once */
+#pragma unroll
+            for (uint k = 0; k < ITEMS; k++) {
+                const uint next = entry[k] + step;
+                if (next < entries && mine->begin[next] <= k * GROUP + lid)
+                    entry[k] = next;
+            }
+        }
+#pragma unroll
         for (uint k = 0; k < ITEMS; k++) {
             const uint edge = k * GROUP + lid;
             target[k] = NO_VERTEX;
-            entry[k] = 0;
-            if (edge < size) {
-                for (uint step = top_step >> 1; step; step >>= 1)
-                    if (entry[k] + step < entries && mine->begin[entry[k] + step] <= edge)
-                        entry[k] += step;
+            if (edge < size)
                 target[k] = load_edge(&graph->forward, mine->shift[entry[k]] + edge);
-            }
         }
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++)

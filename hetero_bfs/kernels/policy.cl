@@ -20,7 +20,8 @@ typedef float REAL;
 #define BETA 6
 #define NUM_VERTICES 7
 #define NUM_EDGES 8
-#define MOVES 9
+#define MEAN_DEGREE 9
+#define MOVES 10
 #define NUM_COLUMNS 8
 #define CANDIDATE(s) (MOVES + 6 * NUM_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)

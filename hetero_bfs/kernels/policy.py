@@ -120,7 +120,8 @@ def pack_policy(
 ) -> npt.NDArray[np.floating[Any]]:
     """Lay a policy out for policy.cl: numbers, moves, candidates, schedule."""
     numbers = [policy.rule, policy.kinds.size, policy.schedule.size, interval, policy.looks_ahead]
-    numbers += [policy.alpha, policy.beta, num_vertices, num_edges]
+    mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
+    numbers += [policy.alpha, policy.beta, num_vertices, num_edges, mean_degree]
     traits = (policy.kinds == DEVICE, policy.top_down, policy.cached)
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))

@@ -26,17 +26,18 @@ from hetero_bfs.kernels.level import (
 )
 
 # Names of search.cl; the state's items up to CHOSEN are level.py's, but for KIND's place.
-ROOT = 5
+ROOT, STEP = 5, 11
 STATUS, LIMIT, FLAGS = range(12, 15)
-DONE, PENDING = 16, 17
-STATE_WORDS = 18
+BEGAN, DONE, PENDING, DECIDED = range(15, 19)
+STATE_WORDS = 19
+TO_QUEUE, PUSH, PULL = 2, 3, 5  # of STEP
 RUNNING, ENDED, LEAVES, FAILED = range(4)
 FORGETS, CONVERTS, PROBES = 1, 2, 4
 ROWS = 2 * STATE_WORDS
-ROW_WORDS = 4
+ROW_WORDS = 5
 
 _NANOSECOND = 1e-9
-_FOUND, _CANDIDATE, _BEGAN, _ENDED = range(4)  # columns of a row
+_FOUND, _CANDIDATE, _DECIDED, _BEGAN, _ENDED = range(ROW_WORDS)
 _advance = kernel(advance, counted=False)
 
 
@@ -85,10 +86,10 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
             for column in range(PREDICTED, record.size):
                 record[column] = np.nan
             record[SELECT_SECONDS] = record[TRANSFER_SECONDS] = 0.0
-            if clocked:
-                between = np.int64(rows[i, _BEGAN] - rows[i - 1, _ENDED]) * _NANOSECOND
-                record[TRANSFER_SECONDS] = max(between, 0.0)
-                rest -= record[TRANSFER_SECONDS]
+        if clocked:
+            turning = np.int64(rows[i, _BEGAN] - rows[i, _DECIDED]) * _NANOSECOND
+            record[TRANSFER_SECONDS] += turning
+            rest -= turning
         chosen = np.int64(rows[i, _CANDIDATE])
         record[STRATEGY] = chosen
         record[SECONDS] = seconds / rows.shape[0]

@@ -11,7 +11,8 @@
  * The state is STATE_SIZE ulongs, named below; the first ones are level.py's. It comes as an
  * argument for the first launch and lies in `report` after it, in one of two places by turns. Then
  * `report` has one row of ROW_SIZE ulongs for each level since the host last looked: the packed
- * counter of what it found, the candidate that ran, and the clock at its begin and end.
+ * counter of what it found, the candidate that ran, and the clock when that was decided, when the
+ * level began, and at its end.
  *
  * In `search`, while the frontier is small, work-group 0 runs levels alone (ALONE), with barriers
  * of its own; the others wait for the end of the step.
@@ -32,10 +33,11 @@
 #define STATUS 12
 #define LIMIT 13
 #define FLAGS 14
-#define BEGAN 15   /* the clock when the step was decided */
+#define BEGAN 15   /* the clock when the level began */
 #define DONE 16    /* number of the last step, which names its counter */
 #define PENDING 17 /* STEP is decided and not run yet */
-#define STATE_SIZE 18
+#define DECIDED 18 /* the clock when the level was decided on; turning a bitmap follows */
+#define STATE_SIZE 19
 
 typedef struct {
     ulong words[STATE_SIZE];
@@ -65,7 +67,7 @@ typedef struct {
 #define PROBES 4   /* find out whether the grid makes progress together, and do nothing else */
 
 #define ROWS (2 * STATE_SIZE) /* in `report` */
-#define ROW_SIZE 4
+#define ROW_SIZE 5
 
 /* `sync`: words far enough apart to lie in cache lines of their own. */
 #define ARRIVED 0
@@ -151,31 +153,31 @@ typedef struct {
     } level;
 } Shared;
 
-/* Move the state on by what the last step counted; one work-item. See level.advance. */
-static void consume(__local ulong *state, ulong last, ulong found, __global ulong *rows)
+/* Move the state on by what the last step counted. See level.advance. */
+static void consume(ulong *state, ulong last, ulong found, ulong now, __global ulong *rows)
 {
     const ulong vertices = COUNT_OF(found), edges = EDGES_OF(found);
-    const bool pulled = last == PULL;
     if (last == TO_QUEUE) {
         state[FRONTIER_VERTICES] = vertices;
         state[FRONTIER_EDGES] = edges;
         state[FORM] = 0;
         return;
     }
-    if (last != PUSH && !pulled)
+    if (last != PUSH && last != PULL)
         return;
     if (rows) {
-        __global ulong *row = rows + state[LEVEL] % LOG_ROWS * ROW_SIZE;
+        __global ulong *row = rows + (uint)state[LEVEL] % LOG_ROWS * ROW_SIZE;
         row[0] = found;
         row[1] = state[CHOSEN];
-        row[2] = state[BEGAN];
-        row[3] = read_clock();
+        row[2] = state[DECIDED];
+        row[3] = state[BEGAN];
+        row[4] = now;
     }
-    if (pulled)
+    if (last == PULL)
         state[VISITED_INDEX] ^= 1;
     else
         state[QUEUE_INDEX] ^= 1;
-    state[FORM] = pulled ? BITMAP : 0;
+    state[FORM] = last == PULL ? BITMAP : 0;
     state[PREVIOUS_EDGES] = state[FRONTIER_EDGES];
     state[FRONTIER_VERTICES] = vertices;
     state[FRONTIER_EDGES] = edges;
@@ -185,69 +187,76 @@ static void consume(__local ulong *state, ulong last, ulong found, __global ulon
     state[CHOSEN] = NO_CHOICE;
 }
 
-/* Choose the coming level's strategy unless that is done; one work-item. */
-static void choose_level(__local ulong *state, ulong before, __local const REAL *policy,
+/* The candidate for the coming level; `before` is that of the level before, if it ran here. */
+static uint choose_level(const ulong *state, ulong before, __local const REAL *policy,
                          __global const REAL *schedule)
 {
-    if (state[CHOSEN] != NO_CHOICE)
-        return;
-    if (before != NO_CHOICE && state[LEVEL] % (ulong)policy[INTERVAL]) {
-        state[CHOSEN] = before;
-        return;
+    const uint level = (uint)state[LEVEL], interval = (uint)policy[INTERVAL];
+    if (before != NO_CHOICE && interval > 1 && level % interval)
+        return (uint)before;
+    const Level features = {(REAL)state[FRONTIER_VERTICES],
+                            (REAL)state[FRONTIER_EDGES],
+                            (REAL)state[UNVISITED_VERTICES],
+                            (REAL)state[UNVISITED_EDGES],
+                            level ? (REAL)state[PREVIOUS_EDGES]
+                                  : max((REAL)state[FRONTIER_EDGES], (REAL)1) / policy[MEAN_DEGREE],
+                            (uint)state[FORM],
+                            level};
+    return choose(policy, schedule, &features);
+}
+
+/* The step for the coming level, chosen if it is not yet. */
+static ulong next_step(ulong *state, ulong before, __local const REAL *policy,
+                       __global const REAL *schedule, uint alone_edges)
+{
+    if (state[CHOSEN] == NO_CHOICE)
+        state[CHOSEN] = choose_level(state, before, policy, schedule);
+    const uint chosen = (uint)state[CHOSEN];
+    if (policy[ON_DEVICE(chosen)] == 0) {
+        state[STATUS] = LEAVES;
+        return state[FLAGS] & FORGETS ? FORGET : DECIDE;
     }
-    const REAL mean_degree = max(policy[NUM_EDGES] / max(policy[NUM_VERTICES], (REAL)1), (REAL)1);
-    const Level level = {(REAL)state[FRONTIER_VERTICES],
-                         (REAL)state[FRONTIER_EDGES],
-                         (REAL)state[UNVISITED_VERTICES],
-                         (REAL)state[UNVISITED_EDGES],
-                         state[LEVEL] ? (REAL)state[PREVIOUS_EDGES]
-                                      : max((REAL)state[FRONTIER_EDGES], (REAL)1) / mean_degree,
-                         (uint)state[FORM],
-                         (uint)state[LEVEL]};
-    state[CHOSEN] = choose(policy, schedule, &level);
+    if (policy[IS_TOP_DOWN(chosen)] == 0)
+        return PULL;
+    if (state[FORM] == BITMAP)
+        return TO_QUEUE;
+    return state[FRONTIER_EDGES] <= alone_edges ? ALONE : PUSH;
 }
 
 /* Say what comes next; one work-item. `found` is what the last step counted. */
 static void decide(__local Shared *mine, ulong found, __global const REAL *schedule,
                    __global ulong *rows, uint alone_edges)
 {
-    __local ulong *state = mine->state;
-    __local const REAL *policy = mine->policy;
-    const ulong last = state[STEP], before = state[CHOSEN];
+    ulong state[STATE_SIZE]; /* in registers */
+    for (uint i = 0; i < STATE_SIZE; i++)
+        state[i] = mine->state[i];
+    const ulong last = state[STEP], before = state[CHOSEN], now = read_clock();
     state[STEP] = DECIDE;
     if (last == BEGIN)
         state[ROOT] = NO_VERTEX;
-    if (state[STATUS] != RUNNING)
-        return;
-    consume(state, last, found, rows);
-    const bool over = state[FRONTIER_EDGES] == 0 || state[UNVISITED_VERTICES] == 0;
-    if (state[ROOT] != NO_VERTEX) {
-        state[STEP] = BEGIN;
-    } else if (state[FLAGS] & CONVERTS) {
-        state[STEP] = last == TO_QUEUE ? DECIDE : TO_QUEUE;
-        state[STATUS] = last == TO_QUEUE ? ENDED : RUNNING;
-    } else if (over || state[LEVEL] >= state[LIMIT]) {
-        state[STATUS] = ENDED;
-        if (over && state[FLAGS] & FORGETS)
-            state[STEP] = FORGET;
-    } else {
-        choose_level(state, before, policy, schedule);
-        const uint chosen = (uint)state[CHOSEN];
-        if (policy[ON_DEVICE(chosen)] == 0) {
-            state[STATUS] = LEAVES;
-            if (state[FLAGS] & FORGETS)
+    if (state[STATUS] == RUNNING) {
+        consume(state, last, found, now, rows);
+        const bool over = state[FRONTIER_EDGES] == 0 || state[UNVISITED_VERTICES] == 0;
+        if (state[ROOT] != NO_VERTEX) {
+            state[STEP] = BEGIN;
+        } else if (state[FLAGS] & CONVERTS) {
+            state[STEP] = last == TO_QUEUE ? DECIDE : TO_QUEUE;
+            state[STATUS] = last == TO_QUEUE ? ENDED : RUNNING;
+            state[last == TO_QUEUE ? BEGAN : DECIDED] = now;
+        } else if (over || state[LEVEL] >= state[LIMIT]) {
+            state[STATUS] = ENDED;
+            if (over && state[FLAGS] & FORGETS)
                 state[STEP] = FORGET;
-        } else if (policy[IS_TOP_DOWN(chosen)] == 0) {
-            state[STEP] = PULL;
-        } else if (state[FORM] == BITMAP) {
-            state[STEP] = TO_QUEUE;
         } else {
-            state[STEP] = state[FRONTIER_EDGES] <= alone_edges ? ALONE : PUSH;
+            state[STEP] = next_step(state, before, mine->policy, schedule, alone_edges);
+            state[BEGAN] = now;
+            if (last != TO_QUEUE)
+                state[DECIDED] = now;
         }
-        if (state[STEP] != TO_QUEUE)
-            state[BEGAN] = read_clock();
     }
     state[DONE] += state[STEP] != DECIDE;
+    for (uint i = 0; i < STATE_SIZE; i++)
+        mine->state[i] = state[i];
 }
 
 /* Begin a search, turn its bitmap into a queue, or end it: the share of work-group `group`. */

@@ -1,0 +1,72 @@
+"""How the kernels of an OpenCL device are compiled and launched: measured, and kept with the model.
+
+`hetero-bfs train` measures it (training/tune.py); a device without a model gets what its type
+suggests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from hetero_bfs.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes of work-groups and tiles, and whether one launch may run a whole search.
+
+    Parameters
+    ----------
+    group_size : int
+        Work-items in a work-group, a power of two.
+    edges_per_item : int
+        Top-down: edges of a work-group's tile over its work-items.
+    vertices_per_item : int
+        Bottom-up: vertices of a work-group's tile over its work-items; 4 or 8.
+    groups_per_unit : int
+        Work-groups for each compute unit; fewer where one launch runs a whole search and the
+        device does not hold so many.
+    cached_words : int
+        Words of the bitmap that BGC keeps in local memory.
+    alone_edges : int
+        Edges of a frontier up to which one work-group runs a top-down level alone.
+    registers : int
+        Most registers for a work-item, 0 for the compiler's choice; NVIDIA only.
+    one_launch : bool
+        Whether one launch may run a whole search, where the device turns out to be able to.
+    """
+
+    group_size: int = 256
+    edges_per_item: int = 4
+    vertices_per_item: int = 8
+    groups_per_unit: int = 8
+    cached_words: int = 1024
+    alone_edges: int = 1024
+    registers: int = 0
+    one_launch: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields for a model file."""
+        return asdict(self)
+
+
+def read_tuning(data: Mapping[str, Any]) -> Tuning:
+    """Read what `to_json` gave.
+
+    Raises
+    ------
+    ModelError
+        A field that this program does not know, or a value that is not positive.
+    """
+    known = {field.name: field for field in fields(Tuning)}
+    for name, value in data.items():
+        if name not in known or int(value) != value or value < 0:
+            raise ModelError(f"tuning: {name} = {value!r} is no setting of this program")
+    return Tuning(**{name: type(known[name].default)(value) for name, value in data.items()})
+
+
+def default_tuning(device_type: str) -> Tuning:
+    """Return what suits devices of a type (GPU, CPU, ...) before anything is measured."""
+    return Tuning() if device_type == "GPU" else Tuning(groups_per_unit=2)
