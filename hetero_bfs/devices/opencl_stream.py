@@ -28,6 +28,7 @@ from hetero_bfs.devices.opencl_stream_graph import (
     num_blocks,
     plan_stream,
 )
+from hetero_bfs.devices.opencl_stream_kernels import LevelArrays, StreamKernels
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import Policy
@@ -146,68 +147,40 @@ class StreamingSearcher(OpenCLSearcher):
         self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
         self._blocks = num_blocks(self.graph.graph, self.plan.block_shift)
         self._needed_words = np.zeros(-(-self._blocks // 32), np.uint32)
-        self._needed = make(self._needed_words.size, np.uint32)
-        self._frontier = make(-(-self.graph.num_searched // 32), np.uint32)
-        self._counter = make(1, np.uint64)
+        words = -(-self.graph.num_searched // 32)
+        self._arrays = LevelArrays(
+            self._parent,
+            self._visited,
+            self._queue,
+            self._offsets,
+            frontier=make(words, np.uint32),
+            needed=make(self._needed_words.size, np.uint32),
+            counter=make(1, np.uint64),
+        )
         self._packed_found = np.zeros(1, np.uint64)
         options = [
             f"-DGROUP={self.tuning.group_size}",
             f"-DEDGE_BITS={self.edge_bits}",
             *graph.options(),
         ]
-        self._program = self.device.build(options, STREAM_STEMS)
-        self._part_kernels: dict[tuple[str, int, int, int], BoundKernel] = {}
-        self._bind_levels()
-
-    def _bind_levels(self) -> None:
-        """Bind the kernels that read no part, by the index of the bitmap, or queue, of a level."""
-        graph, visited, queue, offsets = self._resident, self._visited, self._queue, self._offsets
-        n, words = np.uint32(self.graph.num_searched), np.uint32(-(-self.graph.num_searched // 32))
-        shift = np.uint32(self.plan.block_shift)
-        degrees = (graph.degree, graph.word_degree, self._counter)
-
-        def bind(name: str, *arguments: Any) -> BoundKernel:
-            return self.device.bind(self._program, f"stream_{name}", *arguments)
-
+        program = self.device.build(options, STREAM_STEMS)
+        self._bound = StreamKernels(self.device, program, graph, self._arrays)
         self._scatter = self.device.bind(
-            self._program, "scatter_parents", VARIES, queue[0], queue[1], self._parent
+            program, "scatter_parents", VARIES, self._queue[0], self._queue[1], self._parent
         )
-        self._start = [
-            [bind("start", words, VARIES, visited[v], self._parent, queue[q], offsets[q])
-             for q in range(2)] for v in range(2)
-        ]  # fmt: skip
-        self._forget = [bind("forget", n, words, visited[v], self._parent) for v in range(2)]
-        self._list_found = [
-            [bind("queue", words, visited[v], visited[1 - v], *degrees, queue[q], offsets[q])
-             for q in range(2)] for v in range(2)
-        ]  # fmt: skip
-        self._count = [bind("count", words, visited[v], visited[1 - v], *degrees) for v in range(2)]
-        self._of_queue = [bind("frontier_of_queue", queue[q], self._frontier, VARIES)
-                          for q in range(2)]  # fmt: skip
-        self._of_bitmap = [
-            bind("frontier_of_bitmap", words, visited[v], visited[1 - v], self._frontier)
-            for v in range(2)
-        ]
-        self._mark = bind("mark", words, graph.indptr[0], self._frontier, shift, self._needed)
-        self._first = [
-            bind("first", n, words, graph.indptr[-1], graph.first, graph.heads,
-                 np.uint32(self.plan.columns), visited[v], visited[1 - v], self._parent, shift,
-                 self._needed)
-            for v in range(2)
-        ]  # fmt: skip
 
     # One search.
 
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
-        kernel = self._start[frontier.visited_index][frontier.queue_index]
+        kernel = self._bound.level("start", frontier.visited_index, frontier.queue_index)
         self._run_all(kernel, np.uint32(root))
 
     def to_queue(self, frontier: Frontier) -> float:
         """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds."""
         started = time.perf_counter()
-        self.device.fill(self._counter, 0)
-        self._run_all(self._list_found[frontier.visited_index][frontier.queue_index])
+        self.device.fill(self._arrays.counter, 0)
+        self._run_all(self._bound.level("queue", frontier.visited_index, frontier.queue_index))
         frontier.became_queue(self._read_found())
         return time.perf_counter() - started
 
@@ -235,7 +208,7 @@ class StreamingSearcher(OpenCLSearcher):
             if leaves and self._choose(policy, interval, frontier, records):
                 continue
             if forget and (leaves or frontier.is_over):
-                self._run_all(self._forget[frontier.visited_index])
+                self._run_all(self._bound.level("forget", frontier.visited_index))
                 self.device.finish()
             return frontier.is_over
 
@@ -264,8 +237,8 @@ class StreamingSearcher(OpenCLSearcher):
         """Run one level, fill its record, and move the frontier on."""
         started = time.perf_counter()
         record = records[frontier.level]
-        self.device.fill(self._needed, 0)
-        self.device.fill(self._counter, 0)
+        self.device.fill(self._arrays.needed, 0)
+        self.device.fill(self._arrays.counter, 0)
         found = self._push(frontier) if top_down else self._pull(frontier)
         record[layout.STRATEGY] = frontier.chosen
         record[layout.FOUND_VERTICES] = found.vertices
@@ -278,22 +251,22 @@ class StreamingSearcher(OpenCLSearcher):
         """Run a top-down level; the other bitmap gets the visited vertices as they were."""
         v, q = frontier.visited_index, frontier.queue_index
         if frontier.form == "queue":
-            self.device.fill(self._frontier, 0)
-            self._run_all(self._of_queue[q], np.uint32(frontier.vertices))
+            self.device.fill(self._arrays.frontier, 0)
+            self._run_all(self._bound.level("frontier_of_queue", q=q), np.uint32(frontier.vertices))
         else:
-            self._run_all(self._of_bitmap[v])
+            self._run_all(self._bound.level("frontier_of_bitmap", v))
         self.device.copy(self._visited[1 - v], self._visited[v])
-        self._run_all(self._mark)
+        self._run_all(self._bound.level("mark"))
         self._stream("push", 0, v)
-        self._run_all(self._list_found[v][1 - q])
+        self._run_all(self._bound.level("queue", v, 1 - q))
         return self._read_found()
 
     def _pull(self, frontier: Frontier) -> Found:
         """Run a bottom-up level."""
         v, size = frontier.visited_index, self.tuning.group_size
-        self._first[v].launch(-(-self.graph.num_searched // size) * size, size)
+        self._bound.level("first", v).launch(-(-self.graph.num_searched // size) * size, size)
         self._stream("pull", len(self._resident.edges) - 1, v)
-        self._run_all(self._count[1 - v])
+        self._run_all(self._bound.level("count", 1 - v))
         return self._read_found()
 
     def _stream(self, kind: str, direction: int, v: int) -> None:
@@ -302,27 +275,11 @@ class StreamingSearcher(OpenCLSearcher):
 
         def launch(slot: Slot, piece: Piece, after: list[Any]) -> Any:
             segments = -(-(piece.end - piece.begin) // SEGMENT_EDGES)
-            offsets = (piece.part_begin, piece.begin, piece.end)
-            return self._part_kernel(kind, slot, direction, v).launch(
-                -(-segments // size) * size, size, *map(np.uint64, offsets), after=after
-            )
+            kernel = self._bound.part(kind, slot, direction, v)
+            offsets = map(np.uint64, (piece.part_begin, piece.begin, piece.end))
+            return kernel.launch(-(-segments // size) * size, size, *offsets, after=after)
 
         self._slots.stream(direction, self._read_needed(), launch)
-
-    def _part_kernel(self, kind: str, slot: Slot, direction: int, v: int) -> BoundKernel:
-        """Return the kernel that reads a slot; `v` is the index of the level's bitmap."""
-        key = (kind, slot.number, direction, v)
-        if key not in self._part_kernels:
-            other = self._visited[1 - v]
-            visited = self._visited[v]
-            level = (self._frontier, visited) if kind == "push" else (visited, other)
-            graph = self._resident
-            self._part_kernels[key] = self.device.bind(
-                self._program, f"stream_{kind}", slot.buffer, VARIES, VARIES, VARIES,
-                graph.indptr[direction], graph.owner[direction],
-                np.uint32(self.plan.block_shift), self._needed, *level, self._parent,
-            )  # fmt: skip
-        return self._part_kernels[key]
 
     def _run_all(self, kernel: BoundKernel, *arguments: Any) -> None:
         """Launch a kernel on as many work-groups as the device runs at once."""
@@ -330,10 +287,10 @@ class StreamingSearcher(OpenCLSearcher):
         kernel.launch(self.groups * size, size, *arguments)
 
     def _read_needed(self) -> Mask:
-        self.device.read(self._needed_words, self._needed)
+        self.device.read(self._needed_words, self._arrays.needed)
         bits = np.unpackbits(self._needed_words.view(np.uint8), bitorder="little")
         return bits[: self._blocks].view(np.bool_)
 
     def _read_found(self) -> Found:
-        self.device.read(self._packed_found, self._counter)
+        self.device.read(self._packed_found, self._arrays.counter)
         return unpack_counter(int(self._packed_found[0]), self.edge_bits)
