@@ -185,7 +185,7 @@ def make_selector(
             raise ModelError(f"--selector {wanted}: strategies that can run are {', '.join(names)}")
         return FixedSelector(*(STRATEGIES[name] for name in chosen)), []
     if wanted == "alpha-beta":
-        return _alpha_beta(device, candidates), []
+        return alpha_beta(device, candidates), []
     if wanted == "daga":
         if device is None:
             raise ModelError("--selector daga runs bottom-up on an OpenCL device; there is none")
@@ -195,9 +195,17 @@ def make_selector(
     raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
 
 
-def _alpha_beta(device: DeviceInfo | None, candidates: Sequence[Strategy]) -> Selector:
+def alpha_beta(
+    device: DeviceInfo | None,
+    candidates: Sequence[Strategy],
+    alpha: float = ALPHA,
+    beta: float = BETA,
+) -> Selector:
+    """Make the selector of Beamer's rule, on the device if there is one."""
     kind: DeviceKind = "cpu" if device is None else "device"
-    return DirectionSelector("alpha-beta", _pair(candidates, kind, kind))
+    usual = (alpha, beta) == (ALPHA, BETA)
+    name = "alpha-beta" if usual else f"alpha-beta({alpha:g},{beta:g})"
+    return DirectionSelector(name, _pair(candidates, kind, kind), alpha, beta)
 
 
 def _pair(
@@ -217,12 +225,18 @@ def _model_selector(
     notes = []
     model = model_of(device)
     kind = "average" if wanted == "average" else "learned"
+    if wanted == "auto" and model is not None and model.auto is not None:
+        fastest = model.auto  # in training, of this machine with this device
+        if model.name == machine_slug(device) and fastest["selector"] == "alpha-beta":
+            return alpha_beta(device, candidates, fastest["alpha"], fastest["beta"]), []
+        if model.name == machine_slug(device):
+            kind = fastest["selector"]
     if model is None:
         model = default_model(None if device is None else device.type)
         kind = "average"
         if model is None:
             notes.append(f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`")
-            return _alpha_beta(device, candidates), notes
+            return alpha_beta(device, candidates), notes
         notes.append(
             f"no speed model for this machine ({machine_slug(device)}); using average speeds "
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hetero_bfs.errors import DeviceError
 from hetero_bfs.files import replacing
 from hetero_bfs.machine import describe_machine, machine_slug
 from hetero_bfs.progress import progress
-from hetero_bfs.speed_model import user_models_folder
+from hetero_bfs.speed_model import SpeedModel, user_models_folder
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
@@ -27,6 +28,7 @@ from hetero_bfs.training.collect import (
     collect,
     finished_graphs,
 )
+from hetero_bfs.training.compare import compare_selectors
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.tune import plan_for, tune
@@ -74,10 +76,26 @@ def run_training(
     model = fit(samples, name, about, tuning)
     if model_path.exists():
         model_path.replace(folder / f"{name}.json.previous")
-    with replacing(model_path) as stream:
-        stream.write(json.dumps(model.to_json(), indent=1) + "\n")
+    _write(model, model_path)
+    if out is None:  # else nobody would find the model
+        whole = compare_selectors(info, quick)
+        _write(replace(model, auto=whole["auto"], about=about | {"whole_searches": whole}), model_path)
+        _report_whole(whole)
     _report(model_path, samples_path, len(samples), scores)
     return 0
+
+
+def _write(model: SpeedModel, path: Path) -> None:
+    with replacing(path) as stream:
+        stream.write(json.dumps(model.to_json(), indent=1) + "\n")
+
+
+def _report_whole(whole: dict[str, Any]) -> None:
+    print("milliseconds of a whole search, by selector; the fastest becomes `auto`:")
+    for name, by_scale in whole["seconds"].items():
+        shown = ", ".join(f"{scale}: {1e3 * value:.3f}" for scale, value in by_scale.items())
+        print(f"  {name:<15} {shown}")
+    print(f"auto     {json.dumps(whole['auto'])}")
 
 
 def _device(device: str | None, devices: str) -> DeviceInfo | None:

@@ -31,13 +31,8 @@ class TuningPlan:
 
 
 GPU_PLAN = TuningPlan(
-    (18, 22),
-    (
-        ("registers", (40, 48, 32)),
-        ("edges_per_item", (2,)),
-        ("alone_edges", (256, 2048)),
-        ("group_size", (128, 512)),
-    ),
+    (18, 20, 24),
+    (("registers", (40, 48, 32)), ("edges_per_item", (2,)), ("group_size", (128, 512))),
 )
 PROCESSOR_PLAN = TuningPlan((16,), (("groups_per_unit", (1, 4)),))
 
@@ -63,7 +58,9 @@ def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
 
 
 def _measure(info: DeviceInfo, graphs: list[SearchGraph], tuning: Tuning) -> float:
-    """Return the product of the median seconds of a search on each graph; inf if it fails."""
+    """Return the product of the median seconds of a search on each graph that fits; inf if it
+    fails.
+    """
     product = 1.0
     for graph in graphs:
         keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS)
@@ -71,6 +68,8 @@ def _measure(info: DeviceInfo, graphs: list[SearchGraph], tuning: Tuning) -> flo
             with Engine(
                 graph, selector="alpha-beta", device=str(info.index), tuning=tuning
             ) as engine:
+                if engine.accelerator is None:  # the graph is too large for it
+                    continue
                 product *= median(engine.search(k).seconds for _ in range(_ROUNDS) for k in keys)
         except DeviceError:  # a device that cannot hold such a work-group
             return float("inf")

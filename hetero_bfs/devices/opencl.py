@@ -165,6 +165,11 @@ class OpenCLDevice:
             )
         self.bytes_copied += array.nbytes
 
+    def copy(self, target: Any, source: Any) -> None:
+        """Copy a buffer to another of its size on the device; later work waits for it."""
+        with driver_errors(f"copying on {self.info.name}"):
+            self._cl.enqueue_copy(self.queue, target, source)
+
     def fill(self, buffer: Any, byte: int) -> None:
         """Fill a buffer with one byte's value; later work on it waits."""
         with driver_errors(f"filling memory of {self.info.name}"):

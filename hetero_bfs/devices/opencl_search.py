@@ -109,6 +109,7 @@ class OpenCLSearcher:
         self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
         self._policy = make(_POLICY_ITEMS, self._real)
         self.one_launch = self._find_grid()
+        self.groups = self._useful_groups()
         self._bind_search()
 
     def _build(self, one_launch: bool) -> Any:
@@ -152,6 +153,16 @@ class OpenCLSearcher:
         self.groups = self.tuning.groups_per_unit * units
         return False
 
+    def _useful_groups(self) -> int:
+        """Return how many of the work-groups that fit have a tile of the graph to work on.
+
+        The others would only make barriers and launches slower.
+        """
+        tuning, units = self.tuning, self.device.info.compute_units
+        tile = tuning.group_size * tuning.vertices_per_item
+        wanted = -(-self.graph.num_searched // (tile * units)) * units
+        return min(max(wanted, units), self.groups)
+
     def _probe(self) -> bool:
         """Tell whether a grid's work-groups wait for each other and see each other's writes."""
         report = self._report_module
@@ -165,7 +176,7 @@ class OpenCLSearcher:
         self._words[:] = 0
         return bool(passed and not sync[_GAVE_UP])
 
-    def _set_policy(self, policy: Policy, interval: int) -> None:
+    def load_policy(self, policy: Policy, interval: int) -> None:
         """Hand the device another policy, if it is another one."""
         if self._packed is not None and self._packed[0] is policy and self._packed[1] == interval:
             return
@@ -201,7 +212,7 @@ class OpenCLSearcher:
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
         self.acquire()
-        self._launch(self._alone_policy(STRATEGIES["TG"]), 1, root, 0, 0, frontier)
+        self._launch(self._alone_policy(STRATEGIES["TG"]), root, 0, 0, frontier)
 
     def clear(self, frontier: Frontier) -> None:
         """Forget the last search: no vertex is visited, none has a parent."""
@@ -219,7 +230,7 @@ class OpenCLSearcher:
         frontier.state[layout.CHOSEN] = 0
         policy = self._alone_policy(STRATEGIES["TG"])
         limit = frontier.level + 1
-        state = self._launch(policy, 1, NO_VERTEX, limit, report.CONVERTS, frontier)
+        state = self._launch(policy, NO_VERTEX, limit, report.CONVERTS, frontier)
         frontier.state[layout.CHOSEN] = -1
         frontier.became_queue(
             Found(int(state[layout.FRONTIER_VERTICES]), int(state[layout.FRONTIER_EDGES]))
@@ -232,13 +243,14 @@ class OpenCLSearcher:
         """Launch and read back without a level: what every stay on the device costs."""
         frontier.state[layout.CHOSEN] = 0
         policy = self._alone_policy(STRATEGIES["TG"])
-        self._launch(policy, 1, NO_VERTEX, frontier.level, 0, frontier)
+        self._launch(policy, NO_VERTEX, frontier.level, 0, frontier)
         frontier.state[layout.CHOSEN] = -1
 
     def _alone_policy(self, strategy: Strategy) -> Policy:
-        """Return the policy that runs one strategy."""
+        """Return the policy that runs one strategy, and hand it to the device."""
         if strategy not in self._alone:
             self._alone[strategy] = fixed_policy([0], [strategy])
+        self.load_policy(self._alone[strategy], 1)
         return self._alone[strategy]
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
@@ -271,12 +283,13 @@ class OpenCLSearcher:
         """
         report = self._report_module
         self.acquire()
+        self.load_policy(policy, interval)
         started = time.perf_counter()
         first = frontier.level
         limit = min(limit, records.shape[0], first + _LOG_ROWS)
         start = NO_VERTEX if root is None else root
         flags = report.FORGETS if forget else 0
-        state = self._launch(policy, interval, start, limit, flags, frontier)
+        state = self._launch(policy, start, limit, flags, frontier)
         levels = int(state[layout.LEVEL]) - first
         seconds = time.perf_counter() - started
         rows = self._rows(first, levels)
@@ -298,11 +311,10 @@ class OpenCLSearcher:
         return rows[begin:end]
 
     def _launch(
-        self, policy: Policy, interval: int, root: int, limit: int, flags: int, frontier: Frontier
+        self, policy: Policy, root: int, limit: int, flags: int, frontier: Frontier
     ) -> npt.NDArray[np.uint64]:
-        """Run until the device has no more to do; return its state."""
+        """Run by the policy that is loaded until the device has no more to do; return its state."""
         report = self._report_module
-        self._set_policy(policy, interval)
         report.write_state(frontier.state, root, limit, flags, self._words)
         launches = 0
         kernels = self._first_kernels(policy, root, frontier)

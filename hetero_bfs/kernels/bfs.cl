@@ -62,18 +62,26 @@ typedef struct {
     uint cache[CACHED_WORDS];
 } BottomUp;
 
-/* Find the queue entry of an edge of the frontier: the last one that begins at or before it. */
-static uint entry_of(OFFSET edge, uint count, __global const OFFSET *offsets)
+/* Find the queue entries of a tile's first and last edge, by the whole work-group: in each round
+ * its work-items look at as many entries side by side. */
+static void find_bounds(OFFSET first, OFFSET last, uint count, __global const OFFSET *offsets,
+                        __local uint *bounds)
 {
-    uint low = 0, high = count;
-    while (high - low > 1) {
-        const uint middle = low + (high - low) / 2;
-        if (offsets[middle] <= edge)
-            low = middle;
-        else
-            high = middle;
+    const uint lid = get_local_id(0);
+    uint stride = count;
+    if (lid < 2)
+        bounds[lid] = 0;
+    while (stride > 1) {
+        stride = (stride + GROUP - 1) / GROUP;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const uint one = bounds[0] + lid * stride, other = bounds[1] + lid * stride;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (one < count && offsets[one] <= first)
+            atomic_max(&bounds[0], one);
+        if (other < count && offsets[other] <= last)
+            atomic_max(&bounds[1], other);
     }
-    return low;
+    barrier(CLK_LOCAL_MEM_FENCE);
 }
 
 /* Push the `edges` edges of the `count` vertices in the queue. What is found adds to `counter`;
@@ -88,12 +96,14 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
     const uint lid = get_local_id(0);
     for (OFFSET tile = (OFFSET)group * TILE; tile < edges; tile += (OFFSET)groups * TILE) {
         const uint size = (uint)min((OFFSET)TILE, edges - tile);
-        const bool fits = count <= TILE; /* then entries of other tiles do no harm */
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid < 2)
-            mine->bounds[lid] = fits ? lid * (count - 1)
-                                     : entry_of(tile + lid * (size - 1), count, offsets);
-        barrier(CLK_LOCAL_MEM_FENCE);
+        if (count > TILE) {
+            find_bounds(tile, tile + size - 1, count, offsets, mine->bounds);
+        } else { /* entries of other tiles do no harm */
+            if (lid < 2)
+                mine->bounds[lid] = lid * (count - 1);
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
         const uint first = mine->bounds[0];
         const uint entries = mine->bounds[1] - first + 1;
         for (uint i = lid; i < entries; i += GROUP) {

@@ -1,0 +1,286 @@
+"""Measure whole searches on an OpenCL device: speed by graph and way of launching, and by level.
+
+    python benchmarks/gpu.py --device NVIDIA --out benchmarks/results/NAME
+
+writes gpu.csv (a row for each graph and way), gpu-levels.csv (the levels of one search of each
+graph by the device's own clock) and gpu.md (both as tables, with machine and versions). Ways:
+
+    auto        the default selector
+    steps       the same, one step a launch instead of one launch a search
+    parts       the same, with the edges in parts of at most --max-alloc bytes (Kronecker graphs)
+    stream      the same, with at most --device-memory bytes on the device (the largest graph)
+    cpu         the host alone, its default selector
+
+All ways search from the same keys in turn, after every key's result was validated. Graphs: kron20
+(edgefactor 16), grid2048 (its side), and files. `floor` is what the search must at least take:
+the bytes of the floor below over the bandwidth of a copy on the device, and one launch with one
+read-back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from strategies import markdown
+
+import hetero_bfs as hb
+from hetero_bfs import io
+from hetero_bfs.arguments import byte_count
+from hetero_bfs.bfs import Frontier
+from hetero_bfs.build import SearchGraph, build_search_graph
+from hetero_bfs.files import replacing
+from hetero_bfs.kronecker import search_keys
+from hetero_bfs.machine import describe_machine
+from hetero_bfs.selector import model_of
+from hetero_bfs.statistics import teps_statistics
+from hetero_bfs.trace import LevelTrace
+from hetero_bfs.tuning import Tuning, default_tuning
+
+Row = dict[str, Any]
+_COPY_BYTES = 1 << 28
+_WAYS = ("auto", "steps", "parts", "stream", "cpu")
+
+
+def main() -> None:
+    options = parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    rows: list[Row] = []
+    levels: list[Row] = []
+    machine: dict[str, Any] = {}
+    for name in options.graphs:
+        edges = load(name)
+        graph = build_search_graph(edges)
+        engines = open_engines(name, graph, options)
+        machine = describe_machine(engines["auto"].device_info)
+        more_rows, more_levels = measure(name, edges, graph, engines, options)
+        rows += more_rows
+        levels += more_levels
+        for engine in engines.values():
+            engine.close()
+        del engines, engine
+        write(pd.DataFrame(rows), pd.DataFrame(levels), machine, options)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", help="index or part of the name; by default a GPU")
+    parser.add_argument("--graphs", type=lambda text: text.split(","), default=["kron20"])
+    parser.add_argument("--keys", type=int, default=64, help="search keys (default 64)")
+    parser.add_argument("--rounds", type=int, default=3, help="times each key is searched")
+    parser.add_argument("--ways", type=lambda text: text.split(","), default=["auto", "steps"])
+    parser.add_argument("--max-alloc", type=byte_count, default=1 << 28, help="for `parts`")
+    parser.add_argument("--device-memory", type=byte_count, default=1 << 30, help="for `stream`")
+    parser.add_argument("--few-keys", type=int, default=8, help="keys of grids, files and streams")
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
+    options = parser.parse_args()
+    unknown = set(options.ways) - set(_WAYS)
+    if unknown:
+        parser.error(f"--ways {sorted(unknown)[0]}: choose among {', '.join(_WAYS)}")
+    return options
+
+
+def load(name: str) -> Any:
+    """Make or read a graph by its name on the command line."""
+    if match := re.fullmatch(r"kron(\d+)", name):
+        return hb.KroneckerEdges(int(match[1])).materialise()
+    if match := re.fullmatch(r"grid(\d+)", name):
+        side = int(match[1])
+        ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)
+        src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
+        dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
+        return hb.EdgeList(src, dst, side * side)
+    return io.read(name)
+
+
+def open_engines(
+    name: str, graph: SearchGraph, options: argparse.Namespace
+) -> dict[str, hb.Engine]:
+    """Open an engine for each way that applies to a graph."""
+    probe = hb.Engine(graph, device=options.device)
+    info = probe.device_info
+    assert info is not None, probe.notes
+    model = model_of(info)
+    tuning: Tuning = (None if model is None else model.tuning) or default_tuning(info.type)
+    largest = name == max(options.graphs, key=lambda n: (n.startswith("kron"), n))
+    make: dict[str, Callable[[], hb.Engine]] = {
+        "auto": lambda: probe,
+        "steps": lambda: hb.Engine(
+            graph, device=options.device, tuning=replace(tuning, one_launch=False)
+        ),
+        "cpu": lambda: hb.Engine(graph, devices="cpu"),
+    }
+    if name.startswith("kron"):
+        make["parts"] = lambda: hb.Engine(
+            graph, device=options.device, max_alloc_bytes=options.max_alloc
+        )
+    if name.startswith("kron") and largest:
+        make["stream"] = lambda: hb.Engine(
+            graph, device=options.device, device_memory_bytes=options.device_memory
+        )
+    return {way: make[way]() for way in ("auto", *options.ways) if way in make}
+
+
+def measure(
+    name: str,
+    edges: Any,
+    graph: SearchGraph,
+    engines: dict[str, hb.Engine],
+    options: argparse.Namespace,
+) -> tuple[list[Row], list[Row]]:
+    """Validate all keys on every engine, then time them in turn."""
+    count = options.keys if name.startswith("kron") else min(options.keys, options.few_keys)
+    keys = search_keys(graph.num_vertices, graph.is_isolated, count)
+    nedge = validate(edges, keys, engines, options.few_keys)
+    times: dict[str, list[float]] = {way: [] for way in engines}
+    for _ in range(options.rounds):
+        for way, engine in engines.items():  # all keys of one way: a device's clock needs a while
+            slow = way in ("stream", "cpu")
+            times[way] += [engine.search(k).seconds for k in keys[: options.few_keys if slow else None]]
+    search = engines["auto"].search(keys[0])
+    bandwidth, launch = copy_bandwidth(engines["auto"]), launch_seconds(engines["auto"])
+    floor = floor_bytes(search.traces, graph.num_searched) / bandwidth + launch
+    rows = []
+    for way, engine in engines.items():
+        counts = [nedge[k] for k in keys[: len(times[way]) // options.rounds]] * options.rounds
+        rows.append(
+            {
+                "graph": name,
+                "way": way,
+                "selector": engine.selector.name,
+                "launches": launching(engine),
+                "median_seconds": float(np.median(times[way])),
+                "harmonic_mean_gteps": teps_statistics(times[way], counts)["harmonic_mean_TEPS"]
+                / 1e9,
+                "floor_seconds": floor,
+                "parts": engine.num_parts,
+                "searches": len(times[way]),
+            }
+        )
+    return rows, [{"graph": name} | trace.row() for trace in search.traces[:16]]
+
+
+def validate(
+    edges: Any, keys: list[int], engines: dict[str, hb.Engine], few: int
+) -> dict[int, int]:
+    """Validate every key by the default way, and a few by the others."""
+    nedge = {}
+    for way, engine in engines.items():
+        for key in keys if way == "auto" else keys[:few]:
+            result = engine.bfs(key)
+            outcome = hb.validate(edges, key, result.parent, result.level)
+            assert outcome.valid, f"{way}, key {key}: {outcome.message}"
+            nedge[key] = result.nedge
+    return nedge
+
+
+def launching(engine: hb.Engine) -> str:
+    accelerator = engine.accelerator
+    if accelerator is None:
+        return "-"
+    return f"one of {accelerator.groups} groups" if accelerator.one_launch else "one a step"
+
+
+def copy_bandwidth(engine: hb.Engine) -> float:
+    """Bytes read and written per second by a copy within the device's memory."""
+    assert engine.accelerator is not None
+    device = engine.accelerator.device
+    source, target = (device.buffer(_COPY_BYTES, np.uint8) for _ in range(2))
+    seconds = []
+    for _ in range(5):
+        device.finish()
+        started = time.perf_counter()
+        device.copy(target, source)
+        device.finish()
+        seconds.append(time.perf_counter() - started)
+    return 2 * _COPY_BYTES / min(seconds)
+
+
+def launch_seconds(engine: hb.Engine) -> float:
+    """Median seconds of a launch that does nothing, and its read-back."""
+    assert engine.accelerator is not None
+    seconds = []
+    for _ in range(50):
+        started = time.perf_counter()
+        engine.accelerator.launch_nothing(Frontier(1, 2, 2))
+        seconds.append(time.perf_counter() - started)
+    return float(np.median(seconds))
+
+
+def floor_bytes(traces: list[LevelTrace], n: int) -> float:
+    """Bytes that these levels move at least.
+
+    Bottom-up reads and writes the bitmap, reads the first neighbour of each unvisited vertex, and
+    writes the parent of each one it finds. Top-down reads a vertex and an offset for each frontier
+    vertex and each edge's end, and writes parent, vertex and offset of each one it finds.
+    """
+    total = 0.0
+    for trace in traces:
+        f = trace.features
+        if trace.strategy.startswith("B"):
+            total += n / 4 + 4 * f.unvisited_vertices + 4 * trace.found_vertices
+        else:
+            total += 8 * f.frontier_vertices + 4 * f.frontier_edges + 12 * trace.found_vertices
+    return total
+
+
+def write(
+    rows: pd.DataFrame, levels: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace
+) -> None:
+    for table, stem in ((rows, "gpu"), (levels, "gpu-levels")):
+        with replacing(options.out / f"{stem}.csv") as stream:
+            table.to_csv(stream, index=False, float_format="%.9g")
+    with replacing(options.out / "gpu.md") as stream:
+        stream.write(describe(rows, levels, machine, options))
+    print(rows.to_string(index=False), flush=True)
+
+
+def describe(
+    rows: pd.DataFrame, levels: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace
+) -> str:
+    device = machine["device"]
+    shown = rows.copy()
+    for column in ("median_seconds", "floor_seconds"):
+        shown[column] = [f"{1e3 * s:.3f} ms" for s in shown[column]]
+    shown["harmonic_mean_gteps"] = [f"{g:.2f}" for g in shown["harmonic_mean_gteps"]]
+    steps = levels[["graph", "level", "frontier_vertices", "frontier_edges", "unvisited_vertices"]]
+    steps = steps.assign(strategy=levels["strategy"])
+    steps["us"] = [f"{1e6 * s:.1f}" for s in levels["seconds"]]
+    steps["moving us"] = [f"{1e6 * s:.1f}" for s in levels["transfer_seconds"]]
+    return "\n".join(
+        [
+            f"# Whole searches on {device['name']}",
+            "",
+            f"- machine: {machine['cpu']}, {machine['threads']} threads; {device['name']}, "
+            f"driver {device['driver']}",
+            f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
+            f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
+            f"- command: `python benchmarks/gpu.py --graphs {','.join(options.graphs)} "
+            f"--keys {options.keys} --rounds {options.rounds} --ways {','.join(options.ways)} "
+            "--out ...`",
+            "",
+            "From the key to the complete parent array in the device's memory (`cpu`: the host's), "
+            "initialisation included, every key valid:",
+            "",
+            markdown(shown),
+            "",
+            "The first levels of one search by the default way. `us` is the level by the device's "
+            "clock, `moving` turning a bitmap into a queue, and at the first level beginning, "
+            "ending, launch, read-back and the host's part:",
+            "",
+            markdown(steps),
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
