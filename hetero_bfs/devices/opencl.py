@@ -175,11 +175,6 @@ class OpenCLDevice:
         with driver_errors(f"filling memory of {self.info.name}"):
             self._cl.enqueue_fill_buffer(self.queue, buffer, np.uint8(byte), 0, buffer.size)
 
-    def copy(self, target: Any, source: Any) -> None:
-        """Copy a buffer to another one of its size; later work on it waits."""
-        with driver_errors(f"copying in memory of {self.info.name}"):
-            self._cl.enqueue_copy(self.queue, target, source)
-
     def second_queue(self) -> Any:
         """Return a queue for copies that run beside the first queue's kernels."""
         with driver_errors(f"setting up {self.info.name}"):
