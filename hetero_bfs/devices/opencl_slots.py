@@ -70,13 +70,16 @@ class PartSlots:
     Parameters
     ----------
     device : OpenCLDevice
-    edges : sequence of uint32 arrays
-        The edges of each direction, on the host.
+    edges : sequence of lists of uint32 arrays
+        The parts of the edges of each direction, on the host.
     plan : StreamPlan
     """
 
     def __init__(
-        self, device: OpenCLDevice, edges: Sequence[npt.NDArray[np.uint32]], plan: StreamPlan
+        self,
+        device: OpenCLDevice,
+        edges: Sequence[list[npt.NDArray[np.uint32]]],
+        plan: StreamPlan,
     ) -> None:
         self._device = device
         self._edges = edges
@@ -130,12 +133,11 @@ class PartSlots:
         """Send what is missing of a slot's part; returns the events to wait for."""
         assert slot.part is not None
         direction, part = slot.part
-        edges, shift = self._edges[direction], self._plan.block_shift
-        part_begin = part << self._plan.part_shift
+        edges, shift = self._edges[direction][part], self._plan.block_shift
         after = [] if slot.last is None else [slot.last]
         copied: list[Any] = []
         for begin, end in _runs(np.flatnonzero(needed & ~slot.present), self._gap):
-            piece = edges[part_begin + (begin << shift) : part_begin + (end << shift)]
+            piece = edges[begin << shift : end << shift]
             offset = EDGE_BYTES * begin << shift
             copied = [self._device.send(self._queue, slot.buffer, offset, piece, after)]
             slot.present[begin:end] = True
@@ -147,9 +149,9 @@ class PartSlots:
     def _piece(self, direction: int, part: int, needed: Mask) -> Piece:
         blocks, shift = np.flatnonzero(needed), self._plan.block_shift
         part_begin = part << self._plan.part_shift
-        begin, end = part_begin + (int(blocks[0]) << shift), int(blocks[-1]) + 1 << shift
+        end = min(int(blocks[-1]) + 1 << shift, self._edges[direction][part].size)
         return Piece(
-            direction, part_begin, begin, min(part_begin + end, self._edges[direction].size)
+            direction, part_begin, part_begin + (int(blocks[0]) << shift), part_begin + end
         )
 
 

@@ -48,15 +48,17 @@ class Streaming:
     part_bytes: int
     resident_parts: int
     budget_bytes: int
+    pinned: bool
 
     def __str__(self) -> str:
         return (
             f"streamed, {format_bytes(self.edge_bytes)} in {self.parts} parts of "
             f"{format_bytes(self.part_bytes)}, room for {self.resident_parts} of them, budget "
             f"{format_bytes(self.budget_bytes)}"
+            f"{'' if self.pinned else ', the host having no room to pin them for fast copies'}"
         )
 
-    def to_dict(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, int | bool]:
         """Return the fields for JSON."""
         return asdict(self)
 
@@ -108,6 +110,8 @@ class StreamingSearcher(OpenCLSearcher):
         Of this device and graph.
     """
 
+    one_launch = False
+
     def __init__(
         self,
         device: OpenCLDevice,
@@ -134,7 +138,14 @@ class StreamingSearcher(OpenCLSearcher):
         """How the edges stream."""
         plan = self.plan
         parts = plan.num_parts * len(self._resident.edges)
-        return Streaming(plan.edge_bytes, parts, plan.part_bytes, plan.num_slots, plan.budget_bytes)
+        return Streaming(
+            plan.edge_bytes,
+            parts,
+            plan.part_bytes,
+            plan.num_slots,
+            plan.budget_bytes,
+            self._resident.pinned,
+        )
 
     @property
     def bytes_streamed(self) -> int:
@@ -175,6 +186,13 @@ class StreamingSearcher(OpenCLSearcher):
         """Make `root` (a new id) the only visited vertex and the frontier."""
         kernel = self._bound.level("start", frontier.visited_index, frontier.queue_index)
         self._run_all(kernel, np.uint32(root))
+
+    def load_policy(self, policy: Policy, interval: int) -> None:
+        """Do nothing: the host chooses every level's strategy."""
+
+    def launch_nothing(self, frontier: Frontier) -> None:
+        """Read back without a level."""
+        self._read_found()
 
     def to_queue(self, frontier: Frontier) -> float:
         """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds."""

@@ -18,7 +18,7 @@ from hetero_bfs import memory
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice
 from hetero_bfs.devices.opencl_graph import DeviceGraph, bytes_in_memory, offset_type_of
-from hetero_bfs.errors import BudgetError, SplitError
+from hetero_bfs.errors import BudgetError, DeviceError, SplitError
 from hetero_bfs.graph import CSRGraph
 from hetero_bfs.partition import EDGE_BYTES
 
@@ -103,7 +103,8 @@ def plan_stream(
         )
     column_bytes = EDGE_BYTES * graph.num_searched
     spare = max(budget_bytes - resident - _WANTED_SLOTS * part, 0)
-    columns = min(spare // _COLUMNS_SHARE // column_bytes, _MOST_COLUMNS)
+    share = min(spare // _COLUMNS_SHARE, info.max_alloc_bytes)
+    columns = min(share // column_bytes, _MOST_COLUMNS)
     resident += columns * column_bytes
     num_parts = -(-edge_bytes // part)
     slots = min((budget_bytes - resident) // part, directions * num_parts)
@@ -145,9 +146,11 @@ def _power_above(value: int) -> int:
 
 
 class StreamedGraph(DeviceGraph):
-    """What is resident of a graph; `edges` has the edge arrays, on the host.
+    """What is resident of a graph; `edges` has the parts of the edge arrays, on the host.
 
-    Where both directions differ, lists of two have forward and backward in turn, else of one.
+    `indptr`, `owner` and `edges` have an item for each direction: forward and backward, or one.
+    `pinned` says whether the host has room for a copy of the edges from which the device fetches
+    them faster.
 
     Parameters
     ----------
@@ -167,14 +170,25 @@ class StreamedGraph(DeviceGraph):
 
     def _upload_edges(self, forward: CSRGraph, backward: CSRGraph, limit_bytes: int) -> list[Any]:
         """Put the edges where the device fetches them fast, if the host has the memory."""
-        self.edges = [self._pinned(graph.indices) for graph in _directions(self._graph)]
+        graphs = _directions(self._graph)
+        self.pinned = self.plan.edge_bytes <= memory.free_bytes()
+        self.edges = [self._cut(graph.indices) for graph in graphs]
         return []
 
-    def _pinned(self, indices: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        if indices.nbytes > memory.free_bytes():
-            return indices
-        array = self._device.host_array(indices.size, np.uint32)
-        array[:] = indices
+    def _cut(self, indices: npt.NDArray[np.uint32]) -> list[npt.NDArray[np.uint32]]:
+        """Return the parts, each pinned by itself: drivers limit what they pin at once."""
+        size = 1 << self.plan.part_shift
+        return [self._pin(indices[begin : begin + size]) for begin in range(0, indices.size, size)]
+
+    def _pin(self, part: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        if not self.pinned:
+            return part
+        try:
+            array = self._device.host_array(part.size, np.uint32)
+        except DeviceError:
+            self.pinned = False
+            return part
+        array[:] = part
         return array
 
     def _upload_heads(self, graph: CSRGraph) -> Any:

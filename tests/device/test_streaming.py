@@ -12,15 +12,16 @@ import pytest
 from graphs import edge_list, nasty, path, roots_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check_search, engine_on
+from oracle import check_search, engine_on, true_levels
 
 import hetero_bfs as hb
+from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.cli import main
 from hetero_bfs.devices.opencl import OpenCLDevice
 from hetero_bfs.devices.opencl_graph import bytes_in_memory
 from hetero_bfs.devices.opencl_slots import _runs
-from hetero_bfs.errors import BudgetError, SplitError
+from hetero_bfs.errors import BudgetError, DeviceError, SplitError
 from hetero_bfs.graph500 import Graph500Options, run_graph500
 from hetero_bfs.report import format_report
 from hetero_bfs.strategy import STRATEGIES
@@ -142,6 +143,52 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
         ):
             for root in roots_of(edges, 2):
                 check_search(engine, edges, root)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_single_steps(apart, directed):
+    """What measurements use: begin, levels one by one, and a queue of the new vertices alone."""
+    edges = nasty("Kronecker 10", directed)
+    with streaming(apart, build_search_graph(edges, "given"), 0.5) as engine:
+        searcher, graph = engine.accelerator, engine.graph
+        root = int(edges.src[3])
+        levels = true_levels(edges, root)
+        frontier = Frontier(
+            int(graph.degree[root]), graph.num_searched, graph.graph.num_stored_edges
+        )
+        searcher.begin(root, frontier)
+        frontier.kind = "device"
+        for level in range(1, levels.max() + 1):
+            found, seconds = searcher.run(STRATEGIES["TG" if level == 2 else "BG"], frontier)
+            new = np.flatnonzero((levels == level) & (graph.degree > 0))
+            assert found.edges == graph.degree[new].sum()
+            assert seconds > 0
+            if frontier.form == "bitmap":
+                searcher.to_queue(frontier)
+            assert (frontier.level, frontier.vertices) == (level, new.size)
+        searcher.launch_nothing(frontier)
+        assert not searcher.one_launch
+
+
+@pytest.mark.parametrize("fails", ["memory", "driver"])
+def test_edges_that_cannot_be_pinned_stay_where_they_are(apart, fails):
+    edges = nasty("Kronecker 10")
+    graph = build_search_graph(edges)
+    host_array = OpenCLDevice.host_array
+
+    def stingy(self, size, dtype):
+        if size > graph.num_searched:
+            raise DeviceError("pinning failed")
+        return host_array(self, size, dtype)
+
+    failing = {
+        "memory": mock.patch("hetero_bfs.memory.free_bytes", return_value=0),
+        "driver": mock.patch.object(OpenCLDevice, "host_array", stingy),
+    }[fails]
+    with failing, streaming(apart, graph, 0.5) as engine:
+        assert not engine.streaming.pinned
+        assert "no room to pin them" in engine.notes[0]
+        check_search(engine, edges, 458)
 
 
 # What is sent.
