@@ -159,7 +159,8 @@ class Engine:
     def set_selector(self, selector: str | Selector) -> None:
         """Choose strategies by another selector from now on."""
         if isinstance(selector, str):
-            made, notes = make_selector(selector, self.device_info, self.candidates)
+            deep = self.graph.relabelling.order == "locality"
+            made, notes = make_selector(selector, self.device_info, self.candidates, deep)
             self.notes += [note for note in notes if note not in self.notes]
             self.selector: Selector = made
         else:
@@ -222,8 +223,10 @@ class Engine:
             self.notes.append(f"searching on the CPU only: {error}")
             return CPUSearcher(self.graph, self.threads), None
         opened = OpenCLDevice(info)
-        model = model_of(info)
-        tuning = self.tuning or (None if model is None else model.tuning)
+        tuning = self.tuning
+        if tuning is None:
+            model = model_of(info)
+            tuning = None if model is None else model.tuning
         try:
             host = CPUSearcher(self.graph, self.threads, opened.host_array)
             searcher = open_searcher(

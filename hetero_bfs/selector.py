@@ -15,6 +15,7 @@ from hetero_bfs.kernels.policy import DIRECTION, MODEL, Policy, fixed_policy, ma
 from hetero_bfs.machine import cpu_slug, device_slug, machine_slug
 from hetero_bfs.speed_model import (
     ALL_COLUMNS,
+    AUTO_GRAPHS,
     TRAIN_COMMAND,
     Linear,
     SpeedModel,
@@ -169,9 +170,11 @@ def model_of(device: DeviceInfo | None) -> SpeedModel | None:
 
 
 def make_selector(
-    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy]
+    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy], deep: bool = False
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name; also return notes for the user, one line each.
+
+    `deep` says that searches have many levels, for "auto".
 
     Raises
     ------
@@ -191,6 +194,10 @@ def make_selector(
             raise ModelError("--selector daga runs bottom-up on an OpenCL device; there is none")
         return DirectionSelector("daga", _pair(candidates, "cpu", "device")), []
     if wanted in ("auto", "learned", "average"):
+        if wanted == "auto":
+            wanted, made = _fastest_in_training(device, candidates, deep)
+            if made is not None:
+                return made, []
         return _model_selector(wanted, device, candidates)
     raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
 
@@ -200,11 +207,14 @@ def alpha_beta(
     candidates: Sequence[Strategy],
     alpha: float = ALPHA,
     beta: float = BETA,
+    where: DeviceKind | None = None,
 ) -> Selector:
-    """Make the selector of Beamer's rule, on the device if there is one."""
-    kind: DeviceKind = "cpu" if device is None else "device"
-    usual = (alpha, beta) == (ALPHA, BETA)
-    name = "alpha-beta" if usual else f"alpha-beta({alpha:g},{beta:g})"
+    """Make the selector of Beamer's rule; by default on the device if there is one."""
+    usual: DeviceKind = "cpu" if device is None else "device"
+    kind = where or usual
+    name = "alpha-beta"
+    if (alpha, beta, kind) != (ALPHA, BETA, usual):
+        name = f"alpha-beta({alpha:g},{beta:g},{kind})"
     return DirectionSelector(name, _pair(candidates, kind, kind), alpha, beta)
 
 
@@ -219,18 +229,26 @@ def _pair(
     }
 
 
+def _fastest_in_training(
+    device: DeviceInfo | None, candidates: Sequence[Strategy], deep: bool
+) -> tuple[str, Selector | None]:
+    """Return what "auto" stands for: the name of a model's selector, or Beamer's rule."""
+    model = model_of(device)
+    if model is None or model.auto is None or model.name != machine_slug(device):
+        return "learned", None
+    fastest = model.auto[AUTO_GRAPHS[deep]]
+    if fastest["selector"] != "alpha-beta":
+        return fastest["selector"], None
+    alpha, beta, where = fastest["alpha"], fastest["beta"], fastest["where"]
+    return fastest["selector"], alpha_beta(device, candidates, alpha, beta, where)
+
+
 def _model_selector(
     wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy]
 ) -> tuple[Selector, list[str]]:
     notes = []
     model = model_of(device)
     kind = "average" if wanted == "average" else "learned"
-    if wanted == "auto" and model is not None and model.auto is not None:
-        fastest = model.auto  # in training, of this machine with this device
-        if model.name == machine_slug(device) and fastest["selector"] == "alpha-beta":
-            return alpha_beta(device, candidates, fastest["alpha"], fastest["beta"]), []
-        if model.name == machine_slug(device):
-            kind = fastest["selector"]
     if model is None:
         model = default_model(None if device is None else device.type)
         kind = "average"

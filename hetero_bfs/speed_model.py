@@ -9,8 +9,8 @@ A model is one JSON file, named <cpu>__<device>.json, readable by eye:
     start     beginning a search on a device, `switch` moving it to the other device, `convert`
               turning a bitmap into a queue: linear too
     tuning    how the device's kernels are compiled and launched (tuning.py)
-    auto      the selector that was the fastest at whole searches after training, with the alpha and
-              beta of Beamer's rule if it is that
+    auto      the selector that was the fastest at whole searches after training, of graphs with few
+              levels and of deep ones; if that is Beamer's rule, with its alpha, beta and device
 
 Models are looked up first where `hetero-bfs train` writes them, then among those shipped.
 """
@@ -48,6 +48,9 @@ ALL_COLUMNS = (
     "expected_found",
 )
 """Every column a model may use, in the order of kernels/policy.py."""
+
+AUTO_GRAPHS = ("shallow", "deep")
+"""Kinds of graphs for which the fastest selector is kept apart (relabel.py tells them apart)."""
 
 COLUMNS: dict[Direction, tuple[str, ...]] = {
     "top-down": ("constant", "frontier_vertices", "frontier_edges", "expected_found"),
@@ -101,7 +104,7 @@ class SpeedModel:
     convert: Mapping[DeviceKind, Linear]
     about: Mapping[str, Any]
     tuning: Tuning | None = None
-    auto: Mapping[str, Any] | None = None
+    auto: Mapping[str, Mapping[str, Any]] | None = None
 
     def learned_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
         """Predict a level by the learned coefficients, moving excluded."""
@@ -125,7 +128,7 @@ class SpeedModel:
             "name": self.name,
             "about": dict(self.about),
             **({} if self.tuning is None else {"tuning": self.tuning.to_json()}),
-            **({} if self.auto is None else {"auto": dict(self.auto)}),
+            **({} if self.auto is None else {"auto": {k: dict(v) for k, v in self.auto.items()}}),
             "learned": {name: _linear_to_json(m) for name, m in self.learned.items()},
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
             "start": {f"on_{kind}": _linear_to_json(m) for kind, m in self.start.items()},
@@ -159,7 +162,9 @@ def read_model(text: str, origin: str) -> SpeedModel:
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
             about=data["about"],
             tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
-            auto=_auto(data["auto"]) if "auto" in data else None,
+            auto={name: _auto(data["auto"][name]) for name in AUTO_GRAPHS}
+            if "auto" in data
+            else None,
         )
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         if isinstance(error, ModelError):
@@ -248,17 +253,18 @@ def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = Non
     return Linear(tuple(data), tuple(_number(value) for value in data.values()))
 
 
-def _auto(data: Mapping[str, Any]) -> Mapping[str, Any]:
+def _auto(data: Mapping[str, Any]) -> dict[str, Any]:
     """Check which selector was the fastest in training."""
-    if data["selector"] == "alpha-beta":
-        return {
-            "selector": "alpha-beta",
-            "alpha": _number(data["alpha"], above_zero=True),
-            "beta": _number(data["beta"], above_zero=True),
-        }
-    if data["selector"] not in ("learned", "average"):
+    if data["selector"] in ("learned", "average"):
+        return {"selector": data["selector"]}
+    if data["selector"] != "alpha-beta":
         raise ModelError(f"unknown selector {data['selector']!r}")
-    return {"selector": data["selector"]}
+    return {
+        "selector": "alpha-beta",
+        "where": _kind(f"on_{data['where']}"),
+        "alpha": _number(data["alpha"], above_zero=True),
+        "beta": _number(data["beta"], above_zero=True),
+    }
 
 
 def _number(value: Any, above_zero: bool = False) -> float:

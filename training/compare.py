@@ -2,7 +2,8 @@
 
 A model that predicts each level well may still choose badly, as the levels after it are not in
 its features. So the last word after training has the clock: searches by the trained model, by the
-paper's average speeds, and by Beamer's rule with several thresholds, all in turn.
+paper's average speeds, and by Beamer's rule with several thresholds, all in turn; on Kronecker
+graphs, and on a grid, which has thousands of levels.
 """
 
 from __future__ import annotations
@@ -10,58 +11,84 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from hetero_bfs.build import build_search_graph
+import numpy as np
+
+from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
+from hetero_bfs.graph import EdgeList
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.selector import ALPHA, BETA, Selector, alpha_beta, make_selector
+from hetero_bfs.strategy import DeviceKind
 
-_KEYS = 16
+_KEYS = {"shallow": 16, "deep": 4}
 _ROUNDS = 3
 _BETAS = (BETA, 64, 256)
 
 
 def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
-    """Search with each selector by the model that is installed; for the model's `auto` and `about`.
+    """Search with each selector by the model that is installed.
 
     Returns
     -------
     dict
-        "auto": the fastest, as a model file names it. "seconds": medians by selector and scale.
+        "auto": the fastest on shallow and on deep graphs, as a model file names them. "seconds":
+        medians by kind of graph and selector, one for each graph.
     """
-    scales = (14, 16) if quick else (16, 18) if info is None or info.type != "GPU" else (18, 20, 22)
-    seconds: dict[str, dict[str, float]] = {}
-    products: dict[str, float] = {}
-    for scale in scales:
-        for name, value in _medians(info, scale).items():
-            seconds.setdefault(name, {})[f"scale {scale}"] = value
-            products[name] = products.get(name, 1.0) * value
-    fastest = min(products, key=lambda name: products[name])
-    selector, _, beta = fastest.partition(" ")
-    auto: dict[str, Any] = {"selector": selector}
-    if beta:
-        auto |= {"alpha": ALPHA, "beta": int(beta)}
+    seconds: dict[str, dict[str, list[float]]] = {}
+    auto = {}
+    for kind, graphs in _graphs(info, quick).items():
+        named: dict[str, dict[str, Any]] = {}
+        times: dict[str, list[float]] = {}
+        for graph in graphs:
+            for name, value, description in _medians(info, graph, _KEYS[kind]):
+                times.setdefault(name, []).append(value)
+                named[name] = description
+        seconds[kind] = times
+        auto[kind] = named[min(times, key=lambda name: float(np.prod(times[name])))]  # noqa: B023
     return {"auto": auto, "seconds": seconds}
 
 
-def _medians(info: DeviceInfo | None, scale: int) -> dict[str, float]:
-    """Return the median seconds of a search by each selector, by name."""
-    graph = build_search_graph(KroneckerEdges(scale).materialise())
-    keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS)
+def _graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[SearchGraph]]:
+    fast = info is not None and info.type == "GPU"
+    scales = (14, 16) if quick else (18, 20, 22) if fast else (16, 18)
+    side = 256 if quick else 1024 if fast else 512
+    ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)
+    src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
+    dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
+    return {
+        "shallow": [build_search_graph(KroneckerEdges(s).materialise()) for s in scales],
+        "deep": [build_search_graph(EdgeList(src, dst, side * side), "locality")],
+    }
+
+
+def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:
+    """Return the selectors to compare, and how a model file names each."""
+    info, candidates = engine.device_info, engine.candidates
+    found: dict[str, tuple[Selector, dict[str, Any]]] = {}
+    for name in ("learned", "average"):
+        found[name] = make_selector(name, info, candidates)[0], {"selector": name}
+    kinds: tuple[DeviceKind, ...] = ("cpu",) if info is None else ("device", "cpu")
+    for kind in kinds:
+        for beta in _BETAS:
+            made = alpha_beta(info, candidates, ALPHA, beta, kind)
+            about = {"selector": "alpha-beta", "where": kind, "alpha": ALPHA, "beta": beta}
+            found[f"alpha-beta({ALPHA},{beta},{kind})"] = made, about
+    return found
+
+
+def _medians(
+    info: DeviceInfo | None, graph: SearchGraph, count: int
+) -> list[tuple[str, float, dict[str, Any]]]:
+    """Return name, median seconds of a search, and description of each selector."""
+    keys = search_keys(graph.num_vertices, graph.is_isolated, count)
     device, devices = (None, "cpu") if info is None else (str(info.index), "all")
     with Engine(graph, selector="learned", device=device, devices=devices) as engine:
-        selectors: dict[str, Selector] = {
-            name: make_selector(name, engine.device_info, engine.candidates)[0]
-            for name in ("learned", "average")
-        }
-        for beta in _BETAS:
-            made = alpha_beta(engine.device_info, engine.candidates, ALPHA, beta)
-            selectors[f"alpha-beta {beta}"] = made
+        selectors = _selectors(engine)
         times: dict[str, list[float]] = {name: [] for name in selectors}
-        for name, selector in selectors.items():
-            engine.set_selector(selector)
-            for key in keys[:2]:
-                engine.search(key)
-            for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS):
+            for name, (selector, _about) in selectors.items():
+                engine.set_selector(selector)
+                engine.search(keys[0])
                 times[name] += [engine.search(key).seconds for key in keys]
-    return {name: median(values) for name, values in times.items()}
+    return [(name, median(times[name]), about) for name, (_, about) in selectors.items()]

@@ -91,11 +91,11 @@ def _write(model: SpeedModel, path: Path) -> None:
 
 
 def _report_whole(whole: dict[str, Any]) -> None:
-    print("milliseconds of a whole search, by selector; the fastest becomes `auto`:")
-    for name, by_scale in whole["seconds"].items():
-        shown = ", ".join(f"{scale}: {1e3 * value:.3f}" for scale, value in by_scale.items())
-        print(f"  {name:<15} {shown}")
-    print(f"auto     {json.dumps(whole['auto'])}")
+    for kind, by_selector in whole["seconds"].items():
+        print(f"milliseconds of a whole search of {kind} graphs; the fastest becomes `auto`:")
+        for name, values in by_selector.items():
+            print(f"  {name:<26} " + ", ".join(f"{1e3 * value:.3f}" for value in values))
+        print(f"  auto: {json.dumps(whole['auto'][kind])}")
 
 
 def _device(device: str | None, devices: str) -> DeviceInfo | None:

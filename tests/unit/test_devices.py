@@ -21,6 +21,7 @@ CPU = DeviceInfo(
     max_alloc_bytes=2**31,
     local_memory_bytes=2**19,
     unified_memory=True,
+    has_double=True,
     driver="3.1",
     version="OpenCL 3.0",
     pci=None,

@@ -35,6 +35,7 @@ GPU = DeviceInfo(
     max_alloc_bytes=2**28,
     local_memory_bytes=2**15,
     unified_memory=False,
+    has_double=True,
     driver="1",
     version="OpenCL 1.2",
     pci=None,

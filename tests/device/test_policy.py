@@ -1,0 +1,87 @@
+"""The policy in OpenCL C chooses as the one on the host does (policy.cl and policy.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import nasty
+from oracle import engine_on
+
+from hetero_bfs.devices.opencl import VARIES
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.kernels.policy import choose, pack_policy
+
+COLUMNS = (
+    layout.FRONTIER_VERTICES,
+    layout.FRONTIER_EDGES,
+    layout.UNVISITED_VERTICES,
+    layout.UNVISITED_EDGES,
+    layout.PREVIOUS_EDGES,
+    layout.FORM,
+    layout.LEVEL,
+)
+"""Columns of a level as `choose_all` reads them."""
+
+
+def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:
+    """States that a search could have, of all sizes, some of them at their borders."""
+    rng = np.random.default_rng(5)
+    states = np.zeros((count, layout.STATE_SIZE))
+    unvisited = np.floor(num_vertices ** rng.random(count))
+    states[:, layout.UNVISITED_VERTICES] = unvisited
+    degree = num_edges / num_vertices
+    states[:, layout.UNVISITED_EDGES] = np.minimum(
+        np.floor(unvisited * degree * 2 * rng.random(count)), num_edges
+    )
+    states[:, layout.FRONTIER_VERTICES] = np.floor((num_vertices - unvisited + 1) ** rng.random(count))
+    left = num_edges - states[:, layout.UNVISITED_EDGES]
+    states[:, layout.FRONTIER_EDGES] = np.maximum(np.floor(left ** rng.random(count)), 1)
+    states[:, layout.PREVIOUS_EDGES] = np.floor(num_edges ** rng.random(count))
+    states[:, layout.FORM] = rng.integers(0, 2, count)
+    states[:, layout.LEVEL] = rng.integers(1, 12, count)
+    states[:, layout.KIND] = layout.DEVICE
+    states[0, layout.UNVISITED_VERTICES] = states[0, layout.UNVISITED_EDGES] = 0
+    states[1, layout.UNVISITED_EDGES] = num_edges
+    return states
+
+
+def on_device(engine, policy, n, m, states) -> np.ndarray:
+    accelerator = engine.accelerator
+    device = accelerator.device
+    packed = pack_policy(policy, n, m, 1, np.float64)
+    levels = np.ascontiguousarray(states[:, COLUMNS])
+    buffers = [device.buffer(a.size, a.dtype) for a in (packed, levels)]
+    for buffer, array in zip(buffers, (packed, levels), strict=True):
+        device.write(buffer, array)
+    chosen = np.zeros(states.shape[0], np.uint32)
+    result = device.buffer(chosen.size, chosen.dtype)
+    kernel = device.bind(accelerator._program, "choose_all", *buffers, VARIES)
+    kernel._kernel.set_arg(2, result)
+    kernel._varying = []
+    kernel.launch(chosen.size, 64)
+    device.read(chosen, result)
+    return chosen
+
+
+@pytest.mark.parametrize(
+    "selector", ["fixed:TG,BG,BGC,TC", "alpha-beta", "daga", "average", "learned"]
+)
+def test_host_and_device_choose_alike(opencl_device, trained, selector):
+    if not opencl_device.has_double:
+        pytest.skip("this device has no double precision, so that near ties may fall differently")
+    trained(opencl_device)
+    with engine_on(opencl_device, nasty("Kronecker 10"), selector=selector) as engine:
+        policy, count = engine.selector.policy, len(engine.candidates)
+        n, m = 2_000_000, 60_000_000
+        states = random_states(4096, n, m)
+        there = on_device(engine, policy, n, m, states)
+        predicted, total = np.zeros(count), np.zeros(count)
+        seen = set()
+        for state, device_choice in zip(states, there, strict=True):
+            here = choose(policy, n, m, state, predicted, total)
+            tie = selector in ("average", "learned") and np.isclose(
+                total[here], total[device_choice], rtol=1e-9
+            )
+            assert here == device_choice or tie, (state.tolist(), total.tolist())
+            seen.add(int(here))
+        assert len(seen) > 1, "the states tell no candidates apart"
