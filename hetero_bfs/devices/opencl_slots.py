@@ -93,6 +93,8 @@ class PartSlots:
             for number in range(plan.num_slots)
         ]
         self.bytes_sent = 0
+        # PyOpenCL waits for a copy when its event goes: they are kept until the next level.
+        self._copies: list[Any] = []
 
     def stream(self, direction: int, needed: Mask, launch: Launch) -> None:
         """Bring what is missing of the needed blocks, and launch a kernel on each part of them.
@@ -103,6 +105,7 @@ class PartSlots:
         needed : bool (blocks of all parts,)
         launch : Launch
         """
+        self._copies.clear()
         padded = np.zeros(self._plan.num_parts * self._blocks, np.bool_)
         padded[: needed.size] = needed
         masks = padded.reshape(-1, self._blocks)
@@ -140,6 +143,7 @@ class PartSlots:
             piece = edges[begin << shift : end << shift]
             offset = EDGE_BYTES * begin << shift
             copied = [self._device.send(self._queue, slot.buffer, offset, piece, after)]
+            self._copies += copied
             slot.present[begin:end] = True
             self.bytes_sent += piece.nbytes
         if copied:

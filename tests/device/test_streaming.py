@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import weakref
 from dataclasses import replace
 from unittest import mock
 
@@ -309,6 +310,30 @@ def test_the_count_of_bytes(apart):
 )
 def test_runs_of_blocks(blocks, gap, runs):
     assert _runs(np.array(blocks, np.intp), gap) == runs
+
+
+class Event:
+    """Stands for PyOpenCL's event of a copy, which waits for the copy when it is dropped."""
+
+
+def test_no_event_of_a_copy_is_dropped_within_a_level(apart):
+    """Else the host would wait for each copy before it queues the next one."""
+    made = []
+
+    def send(self, queue, buffer, offset_bytes, array, after):
+        event = Event()
+        made.append(weakref.ref(event))
+        return event
+
+    with streaming(apart, build_search_graph(nasty("Kronecker 10"), "given"), 0.5) as engine:
+        plan, slots = engine.accelerator.plan, engine.accelerator._slots
+        for slot in slots.slots:
+            slot.part, slot.present[:] = None, False
+        needed = np.ones(plan.num_parts << (plan.part_shift - plan.block_shift), np.bool_)
+        with mock.patch.object(OpenCLDevice, "send", send):
+            slots.stream(0, needed, lambda slot, piece, after: None)
+        assert len(made) == plan.num_parts
+        assert all(event() is not None for event in made)
 
 
 # Budgets.
