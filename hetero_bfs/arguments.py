@@ -115,6 +115,13 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
     )
     _add_device_arguments(command)
     add("--max-alloc", type=_size, metavar="BYTES", help="largest part of the edge array (256M)")
+    add(
+        "--device-memory",
+        type=_size,
+        metavar="BYTES",
+        help="what may be used of the OpenCL device's memory (8G; default all); edges that do not "
+        "fit stream through it from the host",
+    )
     add("--directed", action="store_true", help="keep the edges' direction (graph files)")
     add(
         "--order",

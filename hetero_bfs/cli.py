@@ -227,6 +227,7 @@ def _engine_options(options: argparse.Namespace) -> dict[str, Any]:
         "device": options.device,
         "devices": options.devices,
         "max_alloc_bytes": options.max_alloc,
+        "device_memory_bytes": options.device_memory,
         "order": options.order,
         "decision_interval": options.decision_interval,
     }

@@ -15,7 +15,8 @@ from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.cpu import MAX_THREADS, CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
-from hetero_bfs.errors import DeviceError, GraphError, ModelError, SplitError
+from hetero_bfs.devices.opencl_stream import Streaming, StreamingSearcher, open_searcher
+from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.search import Platform, Search
 from hetero_bfs.selector import FixedSelector, Selector, make_selector, model_of
@@ -56,12 +57,17 @@ class Engine:
     tuning : Tuning, optional
         How the kernels are compiled and launched on the OpenCL device; by default as its speed
         model says.
+    device_memory_bytes : int, optional
+        What may be used of the OpenCL device's memory; by default all. The edges of a graph that
+        does not fit stay on the host and stream through the device in parts.
 
     Raises
     ------
     DeviceError
         A device asked for by name is not there. A device that cannot hold the graph is left out
         instead, with a line in `notes`.
+    BudgetError
+        `device_memory_bytes` is too little for what is kept per vertex and two parts of the edges.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class Engine:
         decision_interval: int = 1,
         threads: int | None = None,
         tuning: Tuning | None = None,
+        device_memory_bytes: int | None = None,
     ) -> None:
         if decision_interval < 1:
             raise ValueError(f"decision_interval is {decision_interval}; it must be at least 1")
@@ -89,7 +96,7 @@ class Engine:
         self.tuning = tuning
         self._one_at_a_time = threading.Lock()
         started = time.perf_counter()
-        host, accelerator = self._open(device, devices, max_alloc_bytes)
+        host, accelerator = self._open(device, devices, max_alloc_bytes, device_memory_bytes)
         self.platform = Platform(self.graph, host, accelerator)
         uploaded = time.perf_counter()
         try:
@@ -136,6 +143,18 @@ class Engine:
     def num_parts(self) -> int:
         """Parts of the edge array on the device; 1 without a device."""
         return 1 if self.accelerator is None else self.accelerator.num_parts
+
+    @property
+    def streaming(self) -> Streaming | None:
+        """How the edges stream through the device; None if they do not."""
+        accelerator = self.accelerator
+        return accelerator.streaming if isinstance(accelerator, StreamingSearcher) else None
+
+    @property
+    def bytes_streamed(self) -> int:
+        """Bytes of edges that were sent to the device so far because they are not kept there."""
+        accelerator = self.accelerator
+        return accelerator.bytes_streamed if isinstance(accelerator, StreamingSearcher) else 0
 
     def set_selector(self, selector: str | Selector) -> None:
         """Choose strategies by another selector from now on."""
@@ -188,7 +207,11 @@ class Engine:
         return search
 
     def _open(
-        self, device: str | None, devices: str, max_alloc_bytes: int | None
+        self,
+        device: str | None,
+        devices: str,
+        max_alloc_bytes: int | None,
+        device_memory_bytes: int | None,
     ) -> tuple[CPUSearcher, OpenCLSearcher | None]:
         if devices == "cpu":
             return CPUSearcher(self.graph, self.threads), None
@@ -206,9 +229,16 @@ class Engine:
             tuning = None if model is None else model.tuning
         try:
             host = CPUSearcher(self.graph, self.threads, opened.host_array)
-            return host, OpenCLSearcher(opened, self.graph, host, max_alloc_bytes, tuning)
+            searcher = open_searcher(
+                opened, self.graph, host, max_alloc_bytes, tuning, device_memory_bytes
+            )
+            if isinstance(searcher, StreamingSearcher):
+                self.notes.append(f"edges are {searcher.streaming}")
+            return host, searcher
         except DeviceError as error:
             if max_alloc_bytes is not None and isinstance(error, SplitError):
+                raise
+            if device_memory_bytes is not None and isinstance(error, BudgetError):
                 raise
             self.notes.append(f"{info.name} is left out: {error}")
             return CPUSearcher(self.graph, self.threads), None

@@ -25,6 +25,10 @@ class SplitError(DeviceError):
     """A limit per buffer that the edge array cannot be cut to."""
 
 
+class BudgetError(DeviceError):
+    """A device's memory, or what may be used of it, that holds too little of a graph."""
+
+
 class ModelError(HeteroBFSError, ValueError):
     """A speed model that is absent, malformed, or does not fit this program."""
 

@@ -50,6 +50,7 @@ class Graph500Options:
     device: str | None = None
     devices: str = "all"
     max_alloc_bytes: int | None = None
+    device_memory_bytes: int | None = None
     order: str = "auto"
     decision_interval: int = 1
     validate: bool = True
@@ -118,6 +119,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             selector=engine.selector.name,
             device=engine.device_info,
             parts=engine.num_parts,
+            streaming=engine.streaming,
             order=graph.relabelling.order,
             searched_vertices=graph.num_searched,
             num_vertices=graph.num_vertices,
@@ -150,6 +152,7 @@ def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:
         device=options.device,
         devices=options.devices,
         max_alloc_bytes=options.max_alloc_bytes,
+        device_memory_bytes=options.device_memory_bytes,
         decision_interval=options.decision_interval,
     )
 
@@ -210,14 +213,16 @@ def _search_all(
 
 def _search_key(engine: Engine, key: int, validator: Validator | None) -> RootRecord:
     """Search from a key, and give the result to the validator instead of keeping it."""
+    streamed_before = engine.bytes_streamed
     result = engine.bfs(key)
+    streamed = engine.bytes_streamed - streamed_before
     levels, reached, seconds = int(result.level.max()), result.reached, -1.0
     if validator is not None:
         started = time.perf_counter()
         validator.add(key, result.parent, result.level)
         seconds = time.perf_counter() - started
     result.forget_parents()
-    return RootRecord(result, levels, reached, None, seconds)
+    return RootRecord(result, levels, reached, None, seconds, streamed)
 
 
 def _validate_group(

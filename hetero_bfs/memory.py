@@ -54,6 +54,13 @@ def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return copy
 
 
+def format_bytes(size: float) -> str:
+    """Return a size as people read it, such as "2.1 GiB"."""
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    power = min(max(int(size).bit_length() - 1, 0) // 10, len(units) - 1)
+    return f"{size / 2 ** (10 * power):.3g} {units[power]}" if power else f"{size:.0f} bytes"
+
+
 def free_bytes() -> int:
     """Return how much memory of the host is free."""
     import psutil

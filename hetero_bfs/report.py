@@ -15,7 +15,9 @@ import numpy as np
 from hetero_bfs import energy
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.devices.opencl_stream import Streaming
 from hetero_bfs.machine import describe_machine
+from hetero_bfs.memory import format_bytes
 from hetero_bfs.relabel import Order
 from hetero_bfs.statistics import graph500_lines, statistics, teps_statistics
 from hetero_bfs.trace import format_levels
@@ -28,7 +30,7 @@ class RootRecord:
 
     `validate_seconds` are those of adding the search to its group and an equal share of the one
     pass over the edges that validates the group, generating them included if they are not held;
-    -1 if not validated.
+    -1 if not validated. `streamed_bytes` are those of edges that were sent to the device.
     """
 
     result: BFSResult
@@ -36,6 +38,7 @@ class RootRecord:
     reached: int
     validation: Validation | None
     validate_seconds: float
+    streamed_bytes: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return the search as JSON has it."""
@@ -47,6 +50,7 @@ class RootRecord:
             "teps": self.result.teps,
             "levels": self.levels,
             "reached": self.reached,
+            "streamed_bytes": self.streamed_bytes,
             "strategies": [trace.strategy for trace in self.result.traces],
             "valid": None if self.validation is None else self.validation.valid,
         }
@@ -61,6 +65,7 @@ class Graph500Report:
     selector: str
     device: DeviceInfo | None
     parts: int
+    streaming: Streaming | None
     order: Order
     searched_vertices: int
     num_vertices: int
@@ -94,6 +99,10 @@ class Graph500Report:
             None if self.roots[0].validation is None else [r.validate_seconds for r in self.roots],
         )
 
+    def mean_streamed_bytes(self) -> float:
+        """Return the mean bytes of edges that a search moved to the device."""
+        return sum(r.streamed_bytes for r in self.roots) / max(len(self.roots), 1)
+
     def typical(self) -> RootRecord:
         """Return the search of median time."""
         return sorted(self.roots, key=lambda r: r.result.seconds)[len(self.roots) // 2]
@@ -125,6 +134,10 @@ class Graph500Report:
             "selector": self.selector,
             "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
             "parts": self.parts,
+            "streaming": None
+            if self.streaming is None
+            else self.streaming.to_dict()
+            | {"mean_bytes_moved_per_search": self.mean_streamed_bytes()},
             "order": self.order,
             "num_vertices": self.num_vertices,
             "searched_vertices": self.searched_vertices,
@@ -191,7 +204,7 @@ def _machine_block(report: Graph500Report) -> str:
         f"host: {machine['cpu']}, {machine['threads']} threads",
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
         f"selector: {report.selector}",
-        f"edge array: {report.parts} part{'s' if report.parts > 1 else ''}",
+        f"edge array: {_edge_array(report)}",
         f"relabelling: {_ORDERS[report.order]}; {removed} of {report.num_vertices} vertices have "
         "no edges and left the searched range",
         "edges: held in memory"
@@ -203,6 +216,13 @@ def _machine_block(report: Graph500Report) -> str:
         f"{report.compile_seconds:.3f} s (not counted)",
     ]
     return "\n".join(lines)
+
+
+def _edge_array(report: Graph500Report) -> str:
+    if report.streaming is None:
+        return f"{report.parts} part{'s' if report.parts > 1 else ''}"
+    moved = format_bytes(report.mean_streamed_bytes())
+    return f"{report.streaming}; {moved} moved per search"
 
 
 def _schedule_block(report: Graph500Report) -> str:

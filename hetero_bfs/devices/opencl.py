@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -25,6 +25,9 @@ REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
 
 _STEMS = ("common", "parts", "frontier", "bfs", "policy", "search")
 """Kernel files, in the order in which they use each other."""
+
+STREAM_STEMS = ("common", "frontier", "stream")
+"""Those of searches whose edges stay on the host: a program of its own, since others take long."""
 
 VARIES = object()
 """Stands for a kernel argument that is given at each launch."""
@@ -112,9 +115,9 @@ class OpenCLDevice:
         """Whether NVIDIA's compiler builds the kernels."""
         return "nvidia" in self.info.platform.lower()
 
-    def build(self, options: list[str]) -> Any:
-        """Compile the kernels with these -D options; the driver's build log goes in the error."""
-        source = "\n".join(_kernel_source(stem) for stem in _STEMS)
+    def build(self, options: list[str], stems: Sequence[str] = _STEMS) -> Any:
+        """Compile kernel files with these -D options; the driver's build log goes in the error."""
+        source = "\n".join(_kernel_source(stem) for stem in stems)
         if self.is_nvidia:
             options = [*options, "-DNVIDIA"]
         with driver_errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
@@ -154,10 +157,12 @@ class OpenCLDevice:
                 self.context, flags.READ_WRITE | flags.USE_HOST_PTR, hostbuf=array
             )
 
-    def write(self, buffer: Any, array: npt.NDArray[Any]) -> None:
-        """Copy an array to the start of a buffer; returns when it is there."""
+    def write(self, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> None:
+        """Copy an array into a buffer, by default to its start; returns when it is there."""
         with driver_errors(f"copying to {self.info.name}"):
-            self._cl.enqueue_copy(self.queue, buffer, array, is_blocking=True)
+            self._cl.enqueue_copy(
+                self.queue, buffer, array, dst_offset=offset_bytes, is_blocking=True
+            )
         self.bytes_copied += array.nbytes
 
     def copy(self, target: Any, source: Any) -> None:
@@ -169,6 +174,25 @@ class OpenCLDevice:
         """Fill a buffer with one byte's value; later work on it waits."""
         with driver_errors(f"filling memory of {self.info.name}"):
             self._cl.enqueue_fill_buffer(self.queue, buffer, np.uint8(byte), 0, buffer.size)
+
+    def second_queue(self) -> Any:
+        """Return a queue for copies that run beside the first queue's kernels."""
+        with driver_errors(f"setting up {self.info.name}"):
+            return self._cl.CommandQueue(self.context)
+
+    def send(
+        self, queue: Any, buffer: Any, offset_bytes: int, array: npt.NDArray[Any], after: list[Any]
+    ) -> Any:
+        """Queue a copy of an array into a buffer, after these events; returns its event.
+
+        The array must stay as it is until then.
+        """
+        with driver_errors(f"copying to {self.info.name}"):
+            event = self._cl.enqueue_copy(
+                queue, buffer, array, dst_offset=offset_bytes, is_blocking=False, wait_for=after
+            )
+        self.bytes_copied += array.nbytes
+        return event
 
     def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
         """Copy from a buffer to an array; returns when all queued work is done."""
@@ -232,13 +256,20 @@ class BoundKernel:
         # What PyOpenCL's generated code uses: set_arg takes 8 to 16 us for a scalar.
         self._set = getattr(kernel, "_set_arg_buf", kernel.set_arg)
 
-    def launch(self, global_size: int, group_size: int, *arguments: Any) -> None:
-        """Queue the kernel with the varying arguments, NumPy scalars or arrays, in their order."""
+    def launch(
+        self, global_size: int, group_size: int, *arguments: Any, after: Sequence[Any] = ()
+    ) -> Any:
+        """Queue the kernel with the varying arguments, NumPy scalars or arrays, in their order.
+
+        It waits for the events in `after`; returns its own event.
+        """
         device, kernel, set_argument = self._device, self._kernel, self._set
         try:
             for position, argument in zip(self._varying, arguments, strict=True):
                 set_argument(position, argument)
-            device._cl.enqueue_nd_range_kernel(device.queue, kernel, (global_size,), (group_size,))
+            return device._cl.enqueue_nd_range_kernel(
+                device.queue, kernel, (global_size,), (group_size,), wait_for=after or None
+            )
         except device._cl.Error as error:
             raise _device_error(f"running a kernel on {device.info.name}", error) from error
 

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.build import SearchGraph
-from hetero_bfs.devices.opencl import OpenCLDevice
+from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice
 from hetero_bfs.errors import DeviceError, SplitError
 from hetero_bfs.graph import CSRGraph
-from hetero_bfs.memory import GIB, aligned_copy
-from hetero_bfs.partition import Partition, partition_edges
+from hetero_bfs.memory import aligned_copy
+from hetero_bfs.partition import EDGE_BYTES, Partition, partition_edges
 
 _MIXED_DEGREES = 0xFFFFFFFF  # of bfs.cl
 
@@ -25,7 +25,7 @@ class DeviceGraph:
     Raises
     ------
     DeviceError
-        The device has too little memory.
+        The device gives too little memory.
     SplitError
         `max_alloc_bytes` would cut the edges into too many parts.
     """
@@ -35,9 +35,7 @@ class DeviceGraph:
     ) -> None:
         self._device = device
         self._graph = graph
-        wide = device.info.unified_memory or graph.graph.num_stored_edges >= 2**32
-        self.offset_type: npt.DTypeLike = np.uint64 if wide else np.uint32
-        self._check_memory()
+        self.offset_type = offset_type_of(device.info, graph)
         forward, backward = graph.graph, graph.graph.transpose
         parts = self._upload_edges(
             forward, backward, max_alloc_bytes or device.info.max_alloc_bytes
@@ -51,26 +49,6 @@ class DeviceGraph:
             device.upload(aligned_copy(graph.first)),
             *parts,
         ]
-
-    def _check_memory(self) -> None:
-        info, graph = self._device.info, self._graph
-        needed = self._bytes_needed()
-        if needed > info.memory_bytes:
-            raise DeviceError(
-                f"the graph needs {needed / GIB:.2f} GiB on {info.name}, which has "
-                f"{info.memory_bytes / GIB:.2f} GiB; a graph of about "
-                f"{int(graph.graph.num_stored_edges // 2 * info.memory_bytes / needed):,} "
-                "edges of this kind would fit"
-            )
-
-    def _bytes_needed(self) -> int:
-        unified = self._device.info.unified_memory
-        graphs = 2 if self._graph.graph.directed else 1
-        offset_bytes = np.dtype(self.offset_type).itemsize
-        n = self._graph.num_searched
-        structure = graphs * (4 * self._graph.graph.num_stored_edges + offset_bytes * n)
-        state = 2 * 4 * n if unified else 3 * 4 * n + 2 * offset_bytes * n + n // 4
-        return int(structure + state + 2 * 4 * n)
 
     def _upload_offsets(self, forward: CSRGraph, backward: CSRGraph) -> list[Any]:
         def upload(indptr: npt.NDArray[np.int64]) -> Any:
@@ -122,6 +100,22 @@ class DeviceGraph:
             f"-DPART_SHIFT={self.partition.shift if split else 0}",
         ]
         return [*options, "-DDIRECTED"] if self._graph.graph.directed else options
+
+
+def offset_type_of(info: DeviceInfo, graph: SearchGraph) -> npt.DTypeLike:
+    """Return the type of an offset into the edges: the host's own where memory is shared."""
+    wide = info.unified_memory or graph.graph.num_stored_edges >= 2**32
+    return np.uint64 if wide else np.uint32
+
+
+def bytes_in_memory(info: DeviceInfo, graph: SearchGraph) -> int:
+    """Return the bytes that a graph and the state of a search take on a device."""
+    graphs = 2 if graph.graph.directed else 1
+    offset_bytes = np.dtype(offset_type_of(info, graph)).itemsize
+    n = graph.num_searched
+    structure = graphs * (EDGE_BYTES * graph.graph.num_stored_edges + offset_bytes * n)
+    state = 2 * 4 * n if info.unified_memory else 3 * 4 * n + 2 * offset_bytes * n + n // 4
+    return int(structure + state + 2 * 4 * n)
 
 
 def common_degrees(degree: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:

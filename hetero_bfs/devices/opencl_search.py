@@ -59,13 +59,16 @@ class OpenCLSearcher:
         self.tuning = tuning or default_tuning(device.info.type)
         self.unified = device.info.unified_memory
         self.edge_bits = host.edge_bits
-        self.on_device = DeviceGraph(device, graph, max_alloc_bytes)
+        self.on_device = self._upload(max_alloc_bytes)
         self._make_state()
         self._mappings: list[Any] = []
         self._packed: tuple[Policy, int] | None = None
         self._alone: dict[Strategy, Policy] = {}
 
     # Setting up.
+
+    def _upload(self, max_alloc_bytes: int | None) -> DeviceGraph:
+        return DeviceGraph(self.device, self.graph, max_alloc_bytes)
 
     @property
     def num_parts(self) -> int:

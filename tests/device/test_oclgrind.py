@@ -30,16 +30,24 @@ import sys
 sys.path.insert(0, {tests!r})
 from graphs import late_hub, path, random_graph, two_hubs
 from dataclasses import replace
+from unittest import mock
 import hetero_bfs as hb
+from hetero_bfs.devices.opencl import choose_device
 from hetero_bfs.tuning import Tuning
 
 edges = replace({graph}, directed={directed})
 tuning = Tuning(one_launch={one_launch})
 options = dict(selector="fixed:TG", max_alloc_bytes={max_alloc}, order={order!r}, tuning=tuning)
-with hb.Engine(edges, **options) as engine:
+info = choose_device()
+if {budget} is not None:
+    options["device_memory_bytes"] = {budget}
+    info = replace(info, unified_memory=False)
+chosen = mock.patch("hetero_bfs.engine.choose_device", return_value=info)
+with chosen, hb.Engine(edges, **options) as engine:
     assert engine.device_info.name.startswith("Oclgrind"), engine.notes
     assert engine.accelerator.one_launch == {one_launch}
     print("parts", engine.num_parts)
+    assert (engine.streaming is None) == ({budget} is None)
     for schedule in {schedules!r}:
         engine.set_selector("fixed:" + schedule)
         for root in {roots!r}:
@@ -68,6 +76,13 @@ CASES = {
     "hubs over parts": ("two_hubs(130)", ["TG", "BG,TG"], [0, 266], {"max_alloc": 128}),
     "long lists": ("late_hub(560)", ["BG", "BGC", "TG"], [561], {"order": "given"}),
     "path": ("path(40)", ["TG,BG,TG,BGC"], [3], {}),
+    "streamed": ("random_graph(300, 700, 6)", ["TG,BG,TG", "BG,TC,TG"], [5], {"budget": 12_500}),
+    "streamed, directed": (
+        "two_hubs(130)",
+        ["TG,BG,TG", "BG,TC,TG"],
+        [0],
+        {"directed": True, "budget": 11_000},
+    ),
 }
 """A graph, schedules, roots, and options, by name."""
 
@@ -129,7 +144,7 @@ def run(script: str, log: Path, *options: str) -> subprocess.CompletedProcess:
 def search(log: Path, name: str, *options: str, one_launch: bool = False) -> list[Report]:
     """Run one case; return what oclgrind says."""
     graph, schedules, roots, case = CASES[name]
-    case = {"directed": False, "max_alloc": None, "order": "degree"} | case
+    case = {"directed": False, "max_alloc": None, "order": "degree", "budget": None} | case
     script = SEARCHES.format(
         tests=str(TESTS),
         graph=graph,
@@ -141,7 +156,7 @@ def search(log: Path, name: str, *options: str, one_launch: bool = False) -> lis
     done = run(script, log, *options)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     parts = int(re.search(r"parts (\d+)", done.stdout)[1])
-    assert (parts > 3) == (case["max_alloc"] is not None)
+    assert (parts > 3) == (case["max_alloc"] is not None or case["budget"] is not None)
     assert "done" in done.stdout
     return parse(log.read_text())
 
@@ -160,7 +175,7 @@ def test_no_race_but_the_one_that_is_meant(tmp_path, name):
     assert reports, "the test is of no use if nothing is found"
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name][3].get("budget") is None])
 def test_one_launch_for_a_whole_search(tmp_path, name):
     """oclgrind runs two work-groups at a time, so that the barrier across them is in use.
 
