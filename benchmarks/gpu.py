@@ -155,7 +155,7 @@ def measure(
         counts = [nedge[k] for k in keys[: len(times[way]) // options.rounds]] * options.rounds
         rows.append(
             {
-                "graph": name,
+                "graph": Path(name).name,
                 "way": way,
                 "selector": engine.selector.name,
                 "launches": launching(engine),
@@ -167,7 +167,7 @@ def measure(
                 "searches": len(times[way]),
             }
         )
-    return rows, [{"graph": name} | trace.row() for trace in search.traces[:16]]
+    return rows, [{"graph": Path(name).name} | trace.row() for trace in search.traces[:16]]
 
 
 def validate(
@@ -263,7 +263,7 @@ def describe(
             f"driver {device['driver']}",
             f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
             f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
-            f"- command: `python benchmarks/gpu.py --graphs {','.join(options.graphs)} "
+            f"- command: `python benchmarks/gpu.py --graphs {','.join(Path(name).name for name in options.graphs)} "
             f"--keys {options.keys} --rounds {options.rounds} --ways {','.join(options.ways)} "
             "--out ...`",
             "",
