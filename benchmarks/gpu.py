@@ -247,6 +247,7 @@ def describe(
     rows: pd.DataFrame, levels: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace
 ) -> str:
     device = machine["device"]
+    names = ",".join(Path(name).name for name in options.graphs)
     shown = rows.copy()
     for column in ("median_seconds", "floor_seconds"):
         shown[column] = [f"{1e3 * s:.3f} ms" for s in shown[column]]
@@ -263,7 +264,7 @@ def describe(
             f"driver {device['driver']}",
             f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
             f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
-            f"- command: `python benchmarks/gpu.py --graphs {','.join(Path(name).name for name in options.graphs)} "
+            f"- command: `python benchmarks/gpu.py --graphs {names} "
             f"--keys {options.keys} --rounds {options.rounds} --ways {','.join(options.ways)} "
             "--out ...`",
             "",
