@@ -114,10 +114,11 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "one per level); default %(default)s: learned if this machine was trained, else average",
     )
     _add_device_arguments(command)
-    add("--max-alloc", type=_size, metavar="BYTES", help="largest part of the edge array (256M)")
+    help_text = "largest part of the edge array (256M)"
+    add("--max-alloc", type=byte_count, metavar="BYTES", help=help_text)
     add(
         "--device-memory",
-        type=_size,
+        type=byte_count,
         metavar="BYTES",
         help="what may be used of the OpenCL device's memory (8G; default all); edges that do not "
         "fit stream through it from the host",
@@ -187,7 +188,8 @@ def _vertex(text: str) -> int:
     return _integer(text, 0, 2**32 - 3, "a vertex id")
 
 
-def _size(text: str) -> int:
+def byte_count(text: str) -> int:
+    """Read a number of bytes, with K, M, G or T for powers of 1024."""
     match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", text.strip().lower())
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 268435456 or 256M")

@@ -26,10 +26,10 @@ class Frontier:
         """Start at a root of this degree in a graph of these searched vertices, stored edges."""
         mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
         previous_edges = max(degree, 1) / mean_degree
+        unvisited = (num_vertices - 1, num_edges - degree)
+        place = (layout.NOWHERE, layout.QUEUE)
         self.state = np.array(
-            (1, degree, num_vertices - 1, num_edges - degree, previous_edges, layout.NOWHERE)
-            + (layout.QUEUE, 0, 0, 0, -1, 0),
-            np.float64,
+            (1, degree, *unvisited, previous_edges, *place, 0, 0, 0, -1, 0), np.float64
         )
 
     def copy(self) -> Frontier:

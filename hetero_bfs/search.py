@@ -114,8 +114,10 @@ class Recording:
 
     def _trace(self, record: npt.NDArray[np.float64]) -> LevelTrace:
         features = LevelFeatures.from_state(record, self.num_vertices, self.num_edges)
-        choice = self.selector.read_choice(features, record)
         skipped = features.level % self.decision_interval
+        if not skipped:
+            self.selector.complete(features, record)
+        choice = self.selector.read_choice(features, record)
         return LevelTrace(
             features,
             choice.strategy.name,
@@ -196,13 +198,12 @@ class Search:
             raise
         self._records = records[: frontier.level].copy()
 
-    def _run_here(
-        self, frontier: Frontier, records: npt.NDArray[np.float64], limit: int
-    ) -> bool:
+    def _run_here(self, frontier: Frontier, records: npt.NDArray[np.float64], limit: int) -> bool:
         """Run levels where the search is, and move it if the policy says so; False at its end."""
         platform, selector = self.platform, self.selector
         alone, kind = platform.accelerator is None, frontier.kind
         if alone or kind == "cpu":
+            assert self.root is not None
             rows = min(limit, records.shape[0])
             ended = platform.host.run_levels(
                 selector.policy, self.decision_interval, self.root, alone, frontier, records, rows

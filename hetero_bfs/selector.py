@@ -81,6 +81,9 @@ class Selector:
         named = dict(zip((s.name for s in self.candidates), predicted.tolist(), strict=True))
         return Choice(strategy, named, self._reason(features, record))
 
+    def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
+        """Fill in what was predicted where the device chose, which keeps only its choice."""
+
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
         """Say in a few words why this strategy."""
         raise NotImplementedError
@@ -152,6 +155,17 @@ class ModelSelector(Selector):
             looks_ahead=looks_ahead and not one_kind,
         )
         super().__init__(name, candidates, policy)
+
+    def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
+        """Predict as the device did: by the same policy, from the same state."""
+        from hetero_bfs.kernels.policy import choose
+
+        count = len(self.candidates)
+        predicted = record[layout.PREDICTED : layout.PREDICTED + count]
+        if np.isnan(predicted).any():
+            total = record[layout.PREDICTED + count :]
+            n, m = features.num_vertices, features.num_edges
+            choose(self.policy, n, m, record, predicted, total)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
         """Say which candidate came next and by how much, the look ahead included."""

@@ -7,7 +7,7 @@ suggests.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hetero_bfs.errors import ModelError
@@ -60,11 +60,11 @@ def read_tuning(data: Mapping[str, Any]) -> Tuning:
     ModelError
         A field that this program does not know, or a value that is not positive.
     """
-    known = {field.name: field for field in fields(Tuning)}
+    known = asdict(Tuning())
     for name, value in data.items():
         if name not in known or int(value) != value or value < 0:
             raise ModelError(f"tuning: {name} = {value!r} is no setting of this program")
-    return Tuning(**{name: type(known[name].default)(value) for name, value in data.items()})
+    return Tuning(**{name: type(known[name])(value) for name, value in data.items()})
 
 
 def default_tuning(device_type: str) -> Tuning:

@@ -45,7 +45,7 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
                 times.setdefault(name, []).append(value)
                 named[name] = description
         seconds[kind] = times
-        auto[kind] = named[min(times, key=lambda name: float(np.prod(times[name])))]  # noqa: B023
+        auto[kind] = named[min(times, key=lambda name: float(np.prod(times[name])))]
     return {"auto": auto, "seconds": seconds}
 
 

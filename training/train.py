@@ -79,7 +79,9 @@ def run_training(
     _write(model, model_path)
     if out is None:  # else nobody would find the model
         whole = compare_selectors(info, quick)
-        _write(replace(model, auto=whole["auto"], about=about | {"whole_searches": whole}), model_path)
+        _write(
+            replace(model, auto=whole["auto"], about=about | {"whole_searches": whole}), model_path
+        )
         _report_whole(whole)
     _report(model_path, samples_path, len(samples), scores)
     return 0

@@ -32,7 +32,7 @@ class TuningPlan:
 
 GPU_PLAN = TuningPlan(
     (18, 20, 24),
-    (("registers", (40, 48, 32)), ("edges_per_item", (2,)), ("group_size", (128, 512))),
+    (("registers", (40, 48)), ("edges_per_item", (2,)), ("group_size", (512,))),
 )
 PROCESSOR_PLAN = TuningPlan((16,), (("groups_per_unit", (1, 4)),))
 

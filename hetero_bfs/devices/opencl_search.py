@@ -356,7 +356,9 @@ class OpenCLSearcher:
     def _enqueue(self, kernel: BoundKernel, number: int) -> None:
         """Queue launch `number` since the host last spoke; the first one takes the state along."""
         size = self.tuning.group_size
-        kernel.launch(self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number))
+        kernel.launch(
+            self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number)
+        )
 
     def _read_state(self, launches: int) -> npt.NDArray[np.uint64]:
         """Read the state back, and the first rows, after so many launches."""

@@ -33,7 +33,9 @@ def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:
     states[:, layout.UNVISITED_EDGES] = np.minimum(
         np.floor(unvisited * degree * 2 * rng.random(count)), num_edges
     )
-    states[:, layout.FRONTIER_VERTICES] = np.floor((num_vertices - unvisited + 1) ** rng.random(count))
+    states[:, layout.FRONTIER_VERTICES] = np.floor(
+        (num_vertices - unvisited + 1) ** rng.random(count)
+    )
     left = num_edges - states[:, layout.UNVISITED_EDGES]
     states[:, layout.FRONTIER_EDGES] = np.maximum(np.floor(left ** rng.random(count)), 1)
     states[:, layout.PREVIOUS_EDGES] = np.floor(num_edges ** rng.random(count))

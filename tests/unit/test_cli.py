@@ -137,7 +137,7 @@ def test_wrong_usage(arguments, capsys):
     [("4", 4), ("256M", 2**28), ("1k", 1024), ("2 GiB", 2**31), ("3gb", 3 * 2**30), ("1T", 2**40)],
 )
 def test_sizes(text, size):
-    assert arguments._size(text) == size
+    assert arguments.byte_count(text) == size
 
 
 # Failures: status 1 and one line.

@@ -386,3 +386,30 @@ def test_a_model_without_a_speed(trained):
     trained(GPU, lambda data: data["average"]["edges_per_second"].pop("BGC"))
     with pytest.raises(ModelError, match=r"BGC.*train again with `hetero-bfs train`"):
         make_selector("average", GPU, ALL)
+
+
+# What was the fastest in training.
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_auto_is_what_was_the_fastest_in_training(trained, deep):
+    def change(data):
+        data["auto"] = {
+            "shallow": {"selector": "alpha-beta", "where": "device", "alpha": 15, "beta": 64},
+            "deep": {"selector": "alpha-beta", "where": "cpu", "alpha": 15, "beta": 18},
+        }
+
+    trained(GPU, change)
+    selector, notes = make_selector("auto", GPU, ALL, deep)
+    assert notes == []
+    assert selector.name == f"alpha-beta(15,{'18,cpu' if deep else '64,device'})"
+    assert [s.name for s in selector.candidates] == (["TC", "BC"] if deep else ["TG", "BG"])
+
+
+def test_auto_may_be_a_model(trained):
+    def change(data):
+        data["auto"] = {kind: {"selector": "average"} for kind in ("shallow", "deep")}
+
+    trained(GPU, change)
+    assert make_selector("auto", GPU, ALL)[0].name == "average"
+    assert make_selector("learned", GPU, ALL)[0].name == "learned"

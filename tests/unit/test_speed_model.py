@@ -24,6 +24,7 @@ from hetero_bfs.speed_model import (
 )
 from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.tuning import Tuning
 
 LEVEL = LevelFeatures(
     level=2,
@@ -51,6 +52,38 @@ def test_round_trip():
     again = read(model.to_json())
     assert again == model
     assert (again.name, again.about["samples"]) == ("cpu__card", 12)
+
+
+AUTO = {
+    "shallow": {"selector": "alpha-beta", "where": "device", "alpha": 15.0, "beta": 64.0},
+    "deep": {"selector": "learned"},
+}
+
+
+def test_tuning_and_the_fastest_selector_round_trip():
+    tuning = Tuning(group_size=128, registers=40, one_launch=False)
+    data = model_json("m") | {"tuning": tuning.to_json(), "auto": AUTO}
+    model = read_model(json.dumps(data), "m.json")
+    assert model.tuning == tuning
+    assert model.auto == AUTO
+    assert read_model(json.dumps(model.to_json()), "m.json") == model
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tuning": {"group_sise": 128}}, "tuning: group_sise = 128"),
+        ({"tuning": {"registers": -1}}, "tuning: registers = -1"),
+        ({"tuning": {"registers": 1.5}}, "tuning: registers = 1.5"),
+        ({"auto": {"shallow": AUTO["shallow"]}}, "KeyError: 'deep'"),
+        ({"auto": AUTO | {"deep": {"selector": "daga"}}}, "unknown selector 'daga'"),
+        ({"auto": AUTO | {"deep": AUTO["shallow"] | {"where": "moon"}}}, "unknown device"),
+        ({"auto": AUTO | {"deep": AUTO["shallow"] | {"beta": 0}}}, "0.0 is no speed"),
+    ],
+)
+def test_bad_tuning_and_bad_selectors(change, words):
+    with pytest.raises(ModelError, match=words):
+        read_model(json.dumps(model_json("m") | change), "m.json")
 
 
 def test_learned_by_hand():
