@@ -141,12 +141,14 @@ def measure(
     keys = search_keys(graph.num_vertices, graph.is_isolated, count)
     nedge = validate(edges, keys, engines, options.few_keys)
     times: dict[str, list[float]] = {way: [] for way in engines}
+    before = {way: engine.bytes_streamed for way, engine in engines.items()}
     for _ in range(options.rounds):
         for way, engine in engines.items():  # all keys of one way: a device's clock needs a while
             slow = way in ("stream", "cpu")
             times[way] += [
                 engine.search(k).seconds for k in keys[: options.few_keys if slow else None]
             ]
+    streamed = {way: engine.bytes_streamed - before[way] for way, engine in engines.items()}
     search = engines["auto"].search(keys[0])
     bandwidth, launch = copy_bandwidth(engines["auto"]), launch_seconds(engines["auto"])
     floor = floor_bytes(search.traces, graph.num_searched) / bandwidth + launch
@@ -164,6 +166,7 @@ def measure(
                 / 1e9,
                 "floor_seconds": floor,
                 "parts": engine.num_parts,
+                "streamed_bytes": streamed[way] // len(times[way]),
                 "searches": len(times[way]),
             }
         )
