@@ -43,6 +43,7 @@ from hetero_bfs.machine import describe_machine
 from hetero_bfs.selector import model_of
 from hetero_bfs.statistics import teps_statistics
 from hetero_bfs.trace import LevelTrace
+from hetero_bfs.training.compare import grid
 from hetero_bfs.tuning import Tuning, default_tuning
 
 Row = dict[str, Any]
@@ -93,11 +94,7 @@ def load(name: str) -> Any:
     if match := re.fullmatch(r"kron(\d+)", name):
         return hb.KroneckerEdges(int(match[1])).materialise()
     if match := re.fullmatch(r"grid(\d+)", name):
-        side = int(match[1])
-        ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)
-        src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
-        dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
-        return hb.EdgeList(src, dst, side * side)
+        return grid(int(match[1]))
     return io.read(name)
 
 
@@ -110,7 +107,8 @@ def open_engines(
     assert info is not None, probe.notes
     model = model_of(info)
     tuning: Tuning = (None if model is None else model.tuning) or default_tuning(info.type)
-    largest = name == max(options.graphs, key=lambda n: (n.startswith("kron"), n))
+    scales = [int(n[4:]) for n in options.graphs if n.startswith("kron")]
+    largest = name == f"kron{max(scales, default=0)}"
     make: dict[str, Callable[[], hb.Engine]] = {
         "auto": lambda: probe,
         "steps": lambda: hb.Engine(
@@ -136,7 +134,7 @@ def measure(
     engines: dict[str, hb.Engine],
     options: argparse.Namespace,
 ) -> tuple[list[Row], list[Row]]:
-    """Validate all keys on every engine, then time them in turn."""
+    """Validate the first keys on every engine, then time all in turn."""
     count = options.keys if name.startswith("kron") else min(options.keys, options.few_keys)
     keys = search_keys(graph.num_vertices, graph.is_isolated, count)
     nedge = validate(edges, keys, engines, options.few_keys)
@@ -268,8 +266,9 @@ def describe(
             f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
             f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
             f"- command: `python benchmarks/gpu.py --graphs {names} "
-            f"--keys {options.keys} --rounds {options.rounds} --ways {','.join(options.ways)} "
-            "--out ...`",
+            f"--keys {options.keys} --rounds {options.rounds} --few-keys {options.few_keys} "
+            f"--ways {','.join(options.ways)} --max-alloc {options.max_alloc} "
+            f"--device-memory {options.device_memory} --out ...`",
             "",
             "From the key to the complete parent array in the device's memory (`cpu`: the host's), "
             f"initialisation included; the first {options.few_keys} keys of each way validated:",

@@ -80,7 +80,7 @@ def _add_train(commands: Any, run: Run) -> None:
         ),
     )
     add = command.add_argument
-    add("--quick", action="store_true", help="a first model in about two minutes")
+    add("--quick", action="store_true", help="a first model in a minute or two")
     add("--out", type=Path, metavar="DIR", help="folder for model and samples")
     _add_device_arguments(command)
     command.set_defaults(run=run)
@@ -111,7 +111,8 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         type=_selector,
         default="auto",
         help="auto, learned, average, alpha-beta, daga, or fixed:TC (TG, BC, BG, BGC; with commas "
-        "one per level); default %(default)s: learned if this machine was trained, else average",
+        "one per level); default %(default)s: what was the fastest when this machine was trained, "
+        "average if it was not",
     )
     _add_device_arguments(command)
     help_text = "largest part of the edge array (256M)"

@@ -223,10 +223,7 @@ class Engine:
             self.notes.append(f"searching on the CPU only: {error}")
             return CPUSearcher(self.graph, self.threads), None
         opened = OpenCLDevice(info)
-        tuning = self.tuning
-        if tuning is None:
-            model = model_of(info)
-            tuning = None if model is None else model.tuning
+        tuning = self.tuning or self._trained_tuning(info)
         try:
             host = CPUSearcher(self.graph, self.threads, opened.host_array)
             searcher = open_searcher(
@@ -242,6 +239,15 @@ class Engine:
                 raise
             self.notes.append(f"{info.name} is left out: {error}")
             return CPUSearcher(self.graph, self.threads), None
+
+    def _trained_tuning(self, info: DeviceInfo) -> Tuning | None:
+        """Return the tuning of the device's speed model, if there is one."""
+        try:
+            model = model_of(info)
+        except ModelError as error:  # selectors that need the model will say so
+            self.notes.append(f"tuning by default: {error}")
+            return None
+        return None if model is None else model.tuning
 
     def _get_ready(self, selector: str | Selector) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""

@@ -47,7 +47,7 @@ class Selector:
     name : str
     candidates : sequence of Strategy
     policy : Policy
-        The rule as data (kernels/policy.py), evaluated on the host by compiled code.
+        The rule as data (kernels/policy.py), evaluated by compiled code on host and device.
     """
 
     def __init__(self, name: str, candidates: Sequence[Strategy], policy: Policy) -> None:
@@ -248,9 +248,11 @@ def _fastest_in_training(
 ) -> tuple[str, Selector | None]:
     """Return what "auto" stands for: the name of a model's selector, or Beamer's rule."""
     model = model_of(device)
-    if model is None or model.auto is None or model.name != machine_slug(device):
+    if model is None or model.auto is None:
         return "learned", None
     fastest = model.auto[AUTO_GRAPHS[deep]]
+    if model.name != machine_slug(device) and fastest.get("where") != "cpu":
+        return "learned", None  # trained with a device that is not in use
     if fastest["selector"] != "alpha-beta":
         return fastest["selector"], None
     alpha, beta, where = fastest["alpha"], fastest["beta"], fastest["where"]
@@ -272,7 +274,7 @@ def _model_selector(
         notes.append(
             f"no speed model for this machine ({machine_slug(device)}); using average speeds "
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
-            "(about two minutes)"
+            "(a minute or two)"
         )
     known = model.learned.keys() & model.edges_per_second.keys()
     missing = [s.name for s in candidates if s.name not in known]

@@ -12,6 +12,9 @@ from typing import Any
 
 from hetero_bfs.errors import ModelError
 
+_MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in bfs.cl
+_STATE_BYTES = 2048  # state, policy and the like
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -47,6 +50,33 @@ class Tuning:
     registers: int = 0
     one_launch: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse what the kernels are not made for, with a `ValueError`."""
+        size = self.group_size
+        if not 32 <= size <= 1024 or size & (size - 1):
+            raise ValueError(f"group_size is {size}; it must be a power of two from 32 to 1024")
+        if self.vertices_per_item not in (4, 8):
+            raise ValueError(f"vertices_per_item is {self.vertices_per_item}; it must be 4 or 8")
+        for name in ("edges_per_item", "groups_per_unit", "cached_words"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("alone_edges", "registers"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must not be negative")
+        if size * self.edges_per_item >= _MOST_TILE_EDGES:
+            raise ValueError(
+                f"group_size x edges_per_item is {size * self.edges_per_item}; "
+                f"it must be below {_MOST_TILE_EDGES}"
+            )
+
+    def local_bytes(self, offset_bytes: int) -> int:
+        """Return about how much local memory a work-group needs (Shared in search.cl)."""
+        size = self.group_size
+        words = size * self.vertices_per_item // 32
+        top_down = size * self.edges_per_item * (2 + offset_bytes)
+        bottom_up = 2 * words * (12 + offset_bytes + 64) + words * (8 + 32) + 4 * self.cached_words
+        return max(top_down, bottom_up) + 8 * (size + size // 16) + _STATE_BYTES
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields for a model file."""
         return asdict(self)
@@ -58,13 +88,16 @@ def read_tuning(data: Mapping[str, Any]) -> Tuning:
     Raises
     ------
     ModelError
-        A field that this program does not know, or a value that is not positive.
+        A field that this program does not know, or a value that it cannot use.
     """
     known = asdict(Tuning())
     for name, value in data.items():
-        if name not in known or int(value) != value or value < 0:
+        if name not in known or int(value) != value:
             raise ModelError(f"tuning: {name} = {value!r} is no setting of this program")
-    return Tuning(**{name: type(known[name])(value) for name, value in data.items()})
+    try:
+        return Tuning(**{name: type(known[name])(value) for name, value in data.items()})
+    except ValueError as error:
+        raise ModelError(f"tuning: {error}") from error
 
 
 def default_tuning(device_type: str) -> Tuning:

@@ -45,7 +45,8 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
                 times.setdefault(name, []).append(value)
                 named[name] = description
         seconds[kind] = times
-        auto[kind] = named[min(times, key=lambda name: float(np.prod(times[name])))]
+        complete = [name for name, values in times.items() if len(values) == len(graphs)]
+        auto[kind] = named[min(complete, key=lambda name: float(np.prod(times[name])))]
     return {"auto": auto, "seconds": seconds}
 
 
@@ -53,13 +54,18 @@ def _graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[SearchGraph]
     fast = info is not None and info.type == "GPU"
     scales = (14, 16) if quick else (18, 20, 22) if fast else (16, 18)
     side = 256 if quick else 1024 if fast else 512
+    return {
+        "shallow": [build_search_graph(KroneckerEdges(s).materialise()) for s in scales],
+        "deep": [build_search_graph(grid(side), "locality")],
+    }
+
+
+def grid(side: int) -> EdgeList:
+    """Make the square grid of so many vertices a side, row by row."""
     ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
     dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
-    return {
-        "shallow": [build_search_graph(KroneckerEdges(s).materialise()) for s in scales],
-        "deep": [build_search_graph(EdgeList(src, dst, side * side), "locality")],
-    }
+    return EdgeList(src, dst, side * side)
 
 
 def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:

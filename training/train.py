@@ -32,7 +32,7 @@ from hetero_bfs.training.compare import compare_selectors
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.tune import plan_for, tune
-from hetero_bfs.tuning import Tuning
+from hetero_bfs.tuning import Tuning, read_tuning
 
 
 def run_training(
@@ -60,7 +60,7 @@ def run_training(
     samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
     model_path = folder / f"{name}.json"
 
-    tuning = None if info is None else _tune(info, quick)
+    tuning = None if info is None else _tuning(info, quick, samples_path)
     samples = _collect_all(plan, samples_path, info, tuning)
     scores = evaluate(samples)
     about: dict[str, Any] = {
@@ -112,8 +112,18 @@ def _device(device: str | None, devices: str) -> DeviceInfo | None:
         return None
 
 
+def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
+    """Return how to compile and launch the device's kernels: measured, or as samples have it."""
+    path = samples_path.with_suffix(".tuning.json")
+    if finished_graphs(samples_path) and path.exists():
+        return read_tuning(json.loads(path.read_text()))
+    tuning = _tune(info, quick)
+    with replacing(path) as stream:
+        stream.write(json.dumps(tuning.to_json(), indent=1) + "\n")
+    return tuning
+
+
 def _tune(info: DeviceInfo, quick: bool) -> Tuning:
-    """Measure how to compile and launch the device's kernels."""
     plan = plan_for(info, quick)
     total = 1 + sum(len(values) for _, values in plan.values)
     *_, best = progress(tune(info, plan), "tuning the kernels", total, delay_seconds=0.0)

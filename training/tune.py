@@ -7,13 +7,14 @@ Kronecker graphs decide, by the product of their median seconds at each scale.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import median
 
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import DeviceError, GraphError
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.tuning import Tuning, default_tuning
 
@@ -45,7 +46,10 @@ def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
 
 def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
     """Try the plan's settings on a device; yields the best so far after each one measured."""
-    graphs = [build_search_graph(KroneckerEdges(scale).materialise()) for scale in plan.scales]
+    graphs = []
+    for scale in plan.scales:
+        with suppress(GraphError):  # more than this machine's memory
+            graphs.append(build_search_graph(KroneckerEdges(scale).materialise()))
     best = default_tuning(info.type)
     least = _measure(info, graphs, best)
     yield best
@@ -68,7 +72,7 @@ def _measure(info: DeviceInfo, graphs: list[SearchGraph], tuning: Tuning) -> flo
             with Engine(
                 graph, selector="alpha-beta", device=str(info.index), tuning=tuning
             ) as engine:
-                if engine.accelerator is None:  # the graph is too large for it
+                if engine.accelerator is None or engine.bytes_streamed:  # too large for it
                     continue
                 product *= median(engine.search(k).seconds for _ in range(_ROUNDS) for k in keys)
         except DeviceError:  # a device that cannot hold such a work-group

@@ -18,7 +18,7 @@ from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl_graph import DeviceGraph
-from hetero_bfs.errors import GridStalledError
+from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph import NO_VERTEX
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import Policy, fixed_policy, pack_policy
@@ -95,7 +95,7 @@ class OpenCLSearcher:
         from hetero_bfs.kernels import report
 
         self._report_module = report
-        self._program = self._build(one_launch=False)
+        self._check_local_memory()
         make = self.device.buffer
         self._counters = make(_NUM_COUNTERS, np.uint64)
         self._sync = make(_SYNC_WORDS, np.uint32)
@@ -103,16 +103,28 @@ class OpenCLSearcher:
         self._read = np.zeros(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
         self._words = np.zeros(report.STATE_WORDS, np.uint64)
         self._clear_sync()
-        self._scatter = self.device.bind(
-            self._program, "scatter_parents", VARIES, self._queue[0], self._queue[1], self._parent
-        )
         self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
         self._policy = make(_POLICY_ITEMS, self._real)
         self.one_launch = self._find_grid()
+        if not self.one_launch:
+            self._program = self._build()
         self.groups = self._useful_groups()
         self._bind_search()
+        self._scatter = self.device.bind(
+            self._program, "scatter_parents", VARIES, self._queue[0], self._queue[1], self._parent
+        )
 
-    def _build(self, one_launch: bool) -> Any:
+    def _check_local_memory(self) -> None:
+        """Refuse a tuning whose work-groups need more local memory than the device has."""
+        limit = self.device.info.local_memory_bytes
+        needed = self.tuning.local_bytes(np.dtype(self.on_device.offset_type).itemsize)
+        if needed > limit:
+            raise DeviceError(
+                f"the tuning for {self.device.info.name} needs {needed} bytes of local memory; the "
+                f"device has {limit}; train again, or give a tuning of smaller groups"
+            )
+
+    def _build(self, *extra: str) -> Any:
         tuning = self.tuning
         options = [
             f"-DGROUP={tuning.group_size}",
@@ -124,11 +136,9 @@ class OpenCLSearcher:
             f"-DLOG_ROWS={_LOG_ROWS}",
             *self.on_device.options(),
         ]
-        if one_launch:
-            options.append("-DONE_LAUNCH")
         if tuning.registers and self.device.is_nvidia:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")
-        return self.device.build(options)
+        return self.device.build([*options, *extra])
 
     def _clear_sync(self) -> None:
         self.device.write(self._sync, np.zeros(_SYNC_WORDS, np.uint32))
@@ -137,11 +147,15 @@ class OpenCLSearcher:
     def _find_grid(self) -> bool:
         """Find the largest grid that makes progress together; False if there is none.
 
-        It is probed with the kernel that needs it, since that decides how many work-groups fit.
+        It is probed with the kernel that needs it, since that decides how many work-groups fit. A
+        compiler that cannot translate that kernel has none either.
         """
         if not self.tuning.one_launch or self.device.info.type != "GPU":
             return False  # a processor runs work-groups one after another
-        self._program = self._build(one_launch=True)
+        try:
+            self._program = self._build("-DONE_LAUNCH")
+        except DeviceError:
+            return False
         units = self.device.info.compute_units
         self._cells = self.device.buffer(self.tuning.groups_per_unit * units, np.uint32)
         self.one_launch = True

@@ -33,7 +33,6 @@ typedef float REAL;
 
 #define FIXED 0
 #define DIRECTION 1
-#define START 0
 #define SWITCH 1
 #define CONVERT 2
 
@@ -167,7 +166,8 @@ static void load_policy(__global const REAL *source, __local REAL *policy)
         policy[i] = source[i];
 }
 
-/* For tests: choose for many levels at once. */
+#ifdef TESTS
+/* Choose for many levels at once. */
 __kernel void choose_all(__global const REAL *policy, __global const REAL *levels,
                          __global uint *chosen)
 {
@@ -180,3 +180,4 @@ __kernel void choose_all(__global const REAL *policy, __global const REAL *level
                          (uint)levels[7 * i + 6]};
     chosen[i] = choose(copy, policy + POLICY_SIZE, &level);
 }
+#endif

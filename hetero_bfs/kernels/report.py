@@ -72,7 +72,8 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
         moving; without a clock on the device all levels took equally long.
     state : float64 (STATE_SIZE,)
     records : float64 (rows, record_width)
-        Rows from state[LEVEL] on are written; the first one has its choice already.
+        Rows from state[LEVEL] on are written; the first one has its choice already. Of a directed
+        graph's bitmap that was turned into a queue, they count the vertices without edges too.
     """
     bits = np.uint64(edge_bits)
     first = np.int64(state[LEVEL])

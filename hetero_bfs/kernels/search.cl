@@ -73,10 +73,9 @@ typedef struct {
 #define ARRIVED 0
 #define GENERATION 64
 #define GAVE_UP 128
-#define SYNC_SIZE 192
 
 #define NUM_COUNTERS 3
-#define PROBE_ROUNDS 8
+#define PROBE_ROUNDS 64
 
 #ifdef NVIDIA
 /* A fence that also drops what the multiprocessor has cached, and a read that loops cannot lose. */
@@ -124,7 +123,8 @@ static bool grid_barrier(volatile __global uint *sync, uint groups, uint patienc
             atomic_inc(sync + GENERATION);
         } else {
             while (patience && poll(sync + GENERATION) == generation)
-                patience--;
+                if (!(--patience & 1023) && poll(sync + GAVE_UP))
+                    patience = 0;
             if (!patience)
                 atomic_xchg(sync + GAVE_UP, 1);
         }
@@ -245,7 +245,7 @@ static void decide(__local Shared *mine, ulong found, __global const REAL *sched
             state[last == TO_QUEUE ? BEGAN : DECIDED] = now;
         } else if (over || state[LEVEL] >= state[LIMIT]) {
             state[STATUS] = ENDED;
-            if (over && state[FLAGS] & FORGETS)
+            if (state[FLAGS] & FORGETS)
                 state[STEP] = FORGET;
         } else {
             state[STEP] = next_step(state, before, mine->policy, schedule, alone_edges);
@@ -433,9 +433,11 @@ static bool probe(__global uint *cells, volatile __global uint *sync, uint group
 
 /* Run steps until the search is over or wants the host. `patience`: polls after which a barrier
  * across the work-groups gives up. */
-__kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __global uint *cells, const uint patience)
+__kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __global uint *cells,
+                               const uint patience)
 {
     DECLARE_SEARCH
+    __global ulong *shared = report + begin % 2 * STATE_SIZE; /* after levels that ran alone */
     bool alone = false, reload = false;
     if (mine.state[FLAGS] & PROBES) {
         const bool passed = probe(cells, sync, group, groups, patience, &mine.alright);
@@ -446,7 +448,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
     while (true) {
         if (lid == 0) {
             for (uint i = 0; reload && i < STATE_SIZE; i++)
-                mine.state[i] = after[i];
+                mine.state[i] = shared[i];
             prepare(alone, policy + POLICY_SIZE, counters, rows, &mine);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -473,7 +475,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
             continue;
         }
         if (rejoins && lid == 0)
-            copy_state(mine.state, after);
+            copy_state(mine.state, shared);
         reload = doing == ALONE || rejoins;
         if (!grid_barrier(sync, groups, patience, &mine.alright)) {
             if (lid == 0)

@@ -36,7 +36,13 @@ from hetero_bfs.devices.opencl import choose_device
 from hetero_bfs.tuning import Tuning
 
 edges = replace({graph}, directed={directed})
-tuning = Tuning(one_launch={one_launch})
+tuning = Tuning(
+    group_size=32,
+    vertices_per_item=4,
+    edges_per_item=1,
+    alone_edges=64,
+    one_launch={one_launch},
+)
 options = dict(selector="fixed:TG", max_alloc_bytes={max_alloc}, order={order!r}, tuning=tuning)
 info = choose_device()
 if {budget} is not None:
@@ -46,6 +52,7 @@ chosen = mock.patch("hetero_bfs.engine.choose_device", return_value=info)
 with chosen, hb.Engine(edges, **options) as engine:
     assert engine.device_info.name.startswith("Oclgrind"), engine.notes
     assert engine.accelerator.one_launch == {one_launch}
+    assert engine.accelerator.groups > 1
     print("parts", engine.num_parts)
     assert (engine.streaming is None) == ({budget} is None)
     for schedule in {schedules!r}:
@@ -127,7 +134,8 @@ def parse(log: str) -> list[Report]:
 
 def run(script: str, log: Path, *options: str) -> subprocess.CompletedProcess:
     command = [
-        *[OCLGRIND, "--log", log, "--max-errors", "1000000", *options],
+        *[OCLGRIND, "--log", log, "--max-errors", "1000000", "--compute-units", "4"],
+        *["--num-threads", "4", *options],
         *[sys.executable, "-c", script],
     ]
     environment = os.environ | {"PYOPENCL_NO_CACHE": "1"}
@@ -177,7 +185,7 @@ def test_no_race_but_the_one_that_is_meant(tmp_path, name):
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name][3].get("budget") is None])
 def test_one_launch_for_a_whole_search(tmp_path, name):
-    """oclgrind runs two work-groups at a time, so that the barrier across them is in use.
+    """oclgrind runs four work-groups at a time, so that the barrier across them is in use.
 
     It does not know that barrier, and would report as races what it keeps apart.
     """

@@ -28,7 +28,7 @@ import hetero_bfs as hb
 from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import OpenCLDevice
-from hetero_bfs.errors import DeviceError, GraphError, ModelError
+from hetero_bfs.errors import DeviceError, GraphError, GridStalledError, ModelError
 from hetero_bfs.kronecker import KroneckerEdges
 from hetero_bfs.strategy import STRATEGIES, available
 
@@ -398,6 +398,39 @@ def test_a_search_left_on_the_device_does_not_shine_through(opencl_device):
         engine.search(int(edges.src[0]))
         engine.set_selector("fixed:TC")
         check_search(engine, edges, other)
+
+
+@pytest.mark.parametrize("levels", [63, 64, 65, 128])
+def test_a_search_that_leaves_the_device_after_many_levels(opencl_device, levels):
+    """Records come in 64, 128, ... rows: what ends there has forgotten stale parents too."""
+    n = 400
+    pairs = [(i, i + 1) for i in range(299)] + [(i, i + 1) for i in range(300, n - 1)]
+    schedule = ",".join(["TG"] * levels + ["TC"])
+    for directed in (False, True):
+        edges = replace(edge_list(pairs, n), directed=directed)
+        with engine_on(opencl_device, edges, selector="fixed:TG", order="given") as engine:
+            for _ in range(2):
+                engine.set_selector("fixed:TG")
+                check_search(engine, edges, 300)
+                engine.set_selector(f"fixed:{schedule}")
+                check_search(engine, edges, 0)
+
+
+def test_a_grid_that_stalls_is_searched_again_step_by_step(opencl_device):
+    edges = nasty("Kronecker 10")
+    with engine_on(opencl_device, edges, selector="fixed:TG,BG,TG") as engine:
+        launch = type(engine.accelerator)._launch
+        calls = []
+
+        def stall_once(self, *arguments):
+            calls.append(launch(self, *arguments))
+            if len(calls) == 1:
+                raise GridStalledError("the work-groups did not run together")
+            return calls[-1]
+
+        with mock.patch.object(type(engine.accelerator), "_launch", stall_once):
+            check_search(engine, edges, 458)
+        assert len(calls) > 1
 
 
 # Selectors.

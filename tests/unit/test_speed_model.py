@@ -73,7 +73,8 @@ def test_tuning_and_the_fastest_selector_round_trip():
     ("change", "words"),
     [
         ({"tuning": {"group_sise": 128}}, "tuning: group_sise = 128"),
-        ({"tuning": {"registers": -1}}, "tuning: registers = -1"),
+        ({"tuning": {"registers": -1}}, "tuning: registers is -1; it must not be negative"),
+        ({"tuning": {"group_size": 100}}, "tuning: group_size is 100; it must be a power of two"),
         ({"tuning": {"registers": 1.5}}, "tuning: registers = 1.5"),
         ({"auto": {"shallow": AUTO["shallow"]}}, "KeyError: 'deep'"),
         ({"auto": AUTO | {"deep": {"selector": "daga"}}}, "unknown selector 'daga'"),
