@@ -55,6 +55,21 @@ def place(request):
     return request.param
 
 
+@pytest.fixture(scope="module")
+def kept():
+    """Return a function that gives the engine of a key, opened once and kept for the module."""
+    engines: dict = {}
+
+    def engine_of(key, open_engine):
+        if key not in engines:
+            engines[key] = open_engine()
+        return engines[key]
+
+    yield engine_of
+    for engine in engines.values():
+        engine.close()
+
+
 @pytest.fixture
 def one_thread():
     """Search without barriers between threads: milliseconds saved on every tiny graph."""

@@ -32,6 +32,13 @@ def edge_list(pairs: Iterable, num_vertices: int, directed: bool = False) -> Edg
     return EdgeList(array[:, 0].copy(), array[:, 1].copy(), num_vertices, directed)
 
 
+def two_paths(first: int, second: int, directed: bool = False) -> EdgeList:
+    """Two paths of so many vertices each; the second begins at vertex `first`."""
+    n = first + second
+    pairs = [(v, v + 1) for v in range(n - 1) if v != first - 1]
+    return replace(edge_list(pairs, n), directed=directed)
+
+
 def path(length: int) -> EdgeList:
     """Vertices in a row, numbered along it."""
     return edge_list([(i, i + 1) for i in range(length - 1)], length)

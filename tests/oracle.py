@@ -72,6 +72,16 @@ def check_search(engine: Engine, edges: EdgeList, root: int):
     return result
 
 
+def check_leaving(engine: Engine, edges: EdgeList, elsewhere: int, levels: int) -> None:
+    """Search from a root in another component, then from 0: on the host after so many levels."""
+    schedule = ",".join(["TG"] * levels + ["TC"])
+    for _ in range(2):
+        engine.set_selector("fixed:TG")
+        check_search(engine, edges, elsewhere)
+        engine.set_selector(f"fixed:{schedule}")
+        check_search(engine, edges, 0)
+
+
 def check_traces(engine: Engine, result, levels: np.ndarray) -> None:
     """The records of the levels agree with the levels."""
     counts = np.bincount(levels[levels >= 0])

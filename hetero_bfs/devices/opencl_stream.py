@@ -222,10 +222,10 @@ class StreamingSearcher(OpenCLSearcher):
         first[layout.TRANSFER_SECONDS] += time.perf_counter() - started
         while True:
             self._run_level(bool(policy.top_down[frontier.chosen]), frontier, records)
-            leaves = not frontier.is_over and frontier.level < limit
-            if leaves and self._choose(policy, interval, frontier, records):
+            goes_on = not frontier.is_over and frontier.level < limit
+            if goes_on and self._choose(policy, interval, frontier, records):
                 continue
-            if forget and (leaves or frontier.is_over):
+            if forget:
                 self._run_all(self._bound.level("forget", frontier.visited_index))
                 self.device.finish()
             return frontier.is_over

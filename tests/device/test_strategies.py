@@ -19,10 +19,11 @@ from graphs import (
     roots_of,
     star,
     two_hubs,
+    two_paths,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check_search, engine_on, matrix_of, true_levels
+from oracle import check_leaving, check_search, engine_on, matrix_of, true_levels
 
 import hetero_bfs as hb
 from hetero_bfs.bfs import Frontier
@@ -180,23 +181,6 @@ def test_a_driver_that_gives_less_than_it_promised_gets_smaller_parts(opencl_dev
 
 # Mixtures by Hypothesis, on engines that are kept.
 
-_engines: dict = {}
-
-
-def kept_engine(place, key, edges, **options):
-    if (place, key) not in _engines:
-        _engines[place, key] = engine_on(place, edges, selector="fixed:TC", **options)
-    return _engines[place, key]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _close_engines():
-    yield
-    for engine in _engines.values():
-        engine.close()
-    _engines.clear()
-
-
 SCHEDULED = {
     "Kronecker 10": {},
     "Kronecker 10, parts": {"max_alloc_bytes": 4096},
@@ -215,11 +199,14 @@ SCHEDULED = {
     position=st.floats(0, 1, exclude_max=True),
     interval=st.integers(1, 3),
 )
-def test_any_mixture(place, directed, key, schedule, position, interval):
+def test_any_mixture(kept, place, directed, key, schedule, position, interval):
     if place is None:
         schedule = [name[0] + "C" for name in schedule]
     edges = nasty(key.split(",")[0], directed)
-    engine = kept_engine(place, (key, directed), edges, **SCHEDULED[key])
+    engine = kept(
+        (place, key, directed),
+        lambda: engine_on(place, edges, selector="fixed:TC", **SCHEDULED[key]),
+    )
     engine.set_selector("fixed:" + ",".join(schedule))
     engine.decision_interval = interval
     result = check_search(engine, edges, int(position * edges.num_vertices))
@@ -403,17 +390,10 @@ def test_a_search_left_on_the_device_does_not_shine_through(opencl_device):
 @pytest.mark.parametrize("levels", [63, 64, 65, 128])
 def test_a_search_that_leaves_the_device_after_many_levels(opencl_device, levels):
     """Records come in 64, 128, ... rows: what ends there has forgotten stale parents too."""
-    n = 400
-    pairs = [(i, i + 1) for i in range(299)] + [(i, i + 1) for i in range(300, n - 1)]
-    schedule = ",".join(["TG"] * levels + ["TC"])
     for directed in (False, True):
-        edges = replace(edge_list(pairs, n), directed=directed)
+        edges = two_paths(300, 100, directed)
         with engine_on(opencl_device, edges, selector="fixed:TG", order="given") as engine:
-            for _ in range(2):
-                engine.set_selector("fixed:TG")
-                check_search(engine, edges, 300)
-                engine.set_selector(f"fixed:{schedule}")
-                check_search(engine, edges, 0)
+            check_leaving(engine, edges, 300, levels)
 
 
 def test_a_grid_that_stalls_is_searched_again_step_by_step(opencl_device):

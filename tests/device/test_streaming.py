@@ -10,10 +10,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from graphs import edge_list, nasty, path, roots_of
+from graphs import edge_list, nasty, path, roots_of, two_paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check_search, engine_on, true_levels
+from oracle import check_leaving, check_search, engine_on, true_levels
 
 import hetero_bfs as hb
 from hetero_bfs.bfs import Frontier
@@ -88,17 +88,6 @@ def test_relabelled_graphs(apart, name):
                 check_search(engine, edges, root)
 
 
-_engines: dict = {}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _close_engines():
-    yield
-    for engine in _engines.values():
-        engine.close()
-    _engines.clear()
-
-
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @settings(max_examples=60)
 @given(
@@ -108,17 +97,24 @@ def _close_engines():
     position=st.floats(0, 1, exclude_max=True),
     interval=st.integers(1, 3),
 )
-def test_any_mixture(apart, directed, name, share, schedule, position, interval):
+def test_any_mixture(kept, apart, directed, name, share, schedule, position, interval):
     edges = nasty(name, directed)
     key = (apart, directed, name, share)
-    if key not in _engines:
-        _engines[key] = streaming(apart, build_search_graph(edges, "given"), share)
-    engine = _engines[key]
+    engine = kept(key, lambda: streaming(apart, build_search_graph(edges, "given"), share))
     engine.set_selector("fixed:" + ",".join(schedule))
     engine.decision_interval = interval
     result = check_search(engine, edges, int(position * edges.num_vertices))
     wanted = [schedule[min(i - i % interval, len(schedule) - 1)] for i in range(len(result.traces))]
     assert [trace.strategy for trace in result.traces] == wanted
+
+
+@pytest.mark.parametrize("levels", [63, 64, 128])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_a_search_that_leaves_the_device_after_many_levels(apart, directed, levels):
+    """What ends where the records end has forgotten stale parents too."""
+    edges = two_paths(700, 300, directed)
+    with streaming(apart, build_search_graph(edges, "given"), 0.5) as engine:
+        check_leaving(engine, edges, 700, levels)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
