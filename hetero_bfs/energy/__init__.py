@@ -19,7 +19,15 @@ from hetero_bfs.energy.meters import (
     Unmeasured,
 )
 from hetero_bfs.energy.power_log import PowerLog
-from hetero_bfs.energy.report import EnergyReport, MeterReading, format_report, measure
+from hetero_bfs.energy.report import (
+    EnergyReport,
+    MeterReading,
+    format_report,
+    measure,
+    metered,
+    sampling_error_seconds,
+    trusted_seconds,
+)
 
 __all__ = [
     "DOMAINS",
@@ -34,4 +42,7 @@ __all__ = [
     "find_meters",
     "format_report",
     "measure",
+    "metered",
+    "sampling_error_seconds",
+    "trusted_seconds",
 ]

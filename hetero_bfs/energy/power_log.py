@@ -49,6 +49,10 @@ class PowerLog:
             time.sleep(0.1)
         return joules
 
+    def period_seconds(self) -> float:
+        """Return the usual seconds between two samples of the log."""
+        return self.resolution_seconds
+
     def joules(self, start_unix_seconds: float, end_unix_seconds: float) -> float | Unmeasured:
         """Integrate over an interval that the log must cover, interpolating at its ends.
 
