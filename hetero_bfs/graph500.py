@@ -16,6 +16,7 @@ import numpy as np
 
 from hetero_bfs import energy, memory
 from hetero_bfs.build import SearchGraph, build_bytes, build_search_graph
+from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray
@@ -24,6 +25,7 @@ from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.machine import source_commit
 from hetero_bfs.progress import progress
 from hetero_bfs.report import Graph500Report, RootRecord
+from hetero_bfs.strategy import Aim
 from hetero_bfs.validate import MAX_SEARCHES, Validator, group_bytes, validate
 
 _LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
@@ -53,6 +55,7 @@ class Graph500Options:
     device_memory_bytes: int | None = None
     order: str = "auto"
     decision_interval: int = 1
+    optimize: Aim = "time"
     validate: bool = True
     power_log: Path | None = None
     energy_seconds: float = 3.0
@@ -117,6 +120,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             scale=float(options.scale) if options.graph is None else _log2(edges.num_vertices),
             edgefactor=edges.num_input_edges / edges.num_vertices,
             selector=engine.selector.name,
+            objective=engine.objective,
             device=engine.device_info,
             parts=engine.num_parts,
             streaming=engine.streaming,
@@ -154,6 +158,7 @@ def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:
         max_alloc_bytes=options.max_alloc_bytes,
         device_memory_bytes=options.device_memory_bytes,
         decision_interval=options.decision_interval,
+        optimize=options.optimize,
     )
 
 
@@ -267,15 +272,11 @@ def _measure_energy(
     engine: Engine, keys: list[int], options: Graph500Options, report: Graph500Report
 ) -> energy.EnergyReport:
     """Repeat all keys until the meters can be trusted."""
-    info = engine.device_info
-    name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
     try:
-        meters, unmeasured = energy.find_meters(name, pci, options.power_log)
+        meters, unmeasured = find_meters(engine.device_info, options.power_log)
     except energy.MeterError as error:
         report.notes.append(str(error))
-        meters, unmeasured = energy.find_meters(name, pci)
-    if info is None:
-        unmeasured = [u for u in unmeasured if u.domain != "device"]
+        meters, unmeasured = find_meters(engine.device_info)
     nedge = sum(record.result.nedge for record in report.roots)
 
     def run_searches() -> tuple[int, int]:
@@ -284,6 +285,16 @@ def _measure_energy(
         return len(keys), nedge
 
     return energy.measure(run_searches, meters, unmeasured, options.energy_seconds)
+
+
+def find_meters(
+    device: DeviceInfo | None, power_log: Path | None = None
+) -> tuple[list[energy.Meter], list[energy.Unmeasured]]:
+    """Find what measures this machine with the device in use; see `energy.find_meters`."""
+    if device is None or device.type == "CPU":
+        meters, unmeasured = energy.find_meters(None, None, power_log)
+        return meters, [u for u in unmeasured if device is not None or u.domain != "device"]
+    return energy.find_meters(device.name, device.pci, power_log)
 
 
 def _log2(number: int) -> float:

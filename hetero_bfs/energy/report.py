@@ -122,9 +122,7 @@ def sampling_error_seconds(period_seconds: float) -> float:
     return period_seconds / math.sqrt(6.0)
 
 
-def metered(
-    meters: Sequence[Meter], work: Callable[[], _T]
-) -> tuple[_T, float, list[float | str]]:
+def metered(meters: Sequence[Meter], work: Callable[[], _T]) -> tuple[_T, float, list[float | str]]:
     """Return work's result, its seconds, and per meter joules or why there are none."""
     for meter in meters:
         meter.start()
