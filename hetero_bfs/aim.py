@@ -71,8 +71,7 @@ def make_aiming(
             made.objective = objective
             return made, notes
         wanted = "learned" if made is not None else wanted
-    selector, more = model_selector(wanted, device, fit, objective)
-    return selector, [*notes, *more]
+    return model_selector(wanted, model, fit, objective), notes
 
 
 def _measured(device: DeviceInfo | None, aim: Aim) -> tuple[SpeedModel, Power]:

@@ -85,6 +85,11 @@ def _add_train(commands: Any, run: Run) -> None:
     add("--quick", action="store_true", help="a first model in a minute or two")
     add("--out", type=Path, metavar="DIR", help="folder for model and samples")
     add(
+        "--power-only",
+        action="store_true",
+        help="only measure watts, and add them to the model that there is",
+    )
+    add(
         "--power-log",
         type=Path,
         metavar="FILE",

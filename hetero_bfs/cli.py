@@ -49,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"--optimize {options.optimize} goes with --selector {', '.join(AIM_SELECTORS)}; "
             f"{options.selector} knows no aim"
         )
+    if options.command == "train" and options.power_only and options.out is not None:
+        parser.error("--power-only adds to the installed model; --out DIR goes with training")
     try:
         _prepare(options)
         status: int = options.run(options)
@@ -263,9 +265,13 @@ def _devices(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from hetero_bfs.training import run_training
+    from hetero_bfs.training import run_power_training, run_training
 
     _load_numba()
+    if options.power_only:
+        return int(
+            run_power_training(options.quick, options.device, options.devices, options.power_log)
+        )
     return int(
         run_training(options.quick, options.device, options.devices, options.out, options.power_log)
     )

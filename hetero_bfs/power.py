@@ -273,9 +273,15 @@ def _domains(power: Power, shared_memory: bool) -> tuple[Domain, ...]:
     return tuple(domain for domain in DOMAINS if domain in power.idle_watts)
 
 
+def is_metered(kind: DeviceKind, domains: Iterable[Domain], shared_memory: bool) -> bool:
+    """Tell whether meters of these domains see the work of a kind of device."""
+    seen_by = {"system", kind} | ({"cpu"} if shared_memory else set())
+    return not seen_by.isdisjoint(domains)
+
+
 def _covered(
     strategy: Strategy, power: Power, domains: Sequence[Domain], shared_memory: bool
 ) -> bool:
     """Tell whether a strategy has watts in all domains, and they see where it works."""
-    works_in = {"system", strategy.device_kind} | ({"cpu"} if shared_memory else set())
-    return set(domains) <= set(power.watts.get(strategy.name, ())) and bool(works_in & set(domains))
+    has = power.watts.get(strategy.name, {})
+    return set(domains) <= set(has) and is_metered(strategy.device_kind, domains, shared_memory)

@@ -142,7 +142,7 @@ class ModelSelector(Selector):
     leave it again.
 
     With an `objective` the policy's numbers are costs under it instead of seconds. What is shown
-    as predicted remains seconds, from the same features by `_in_seconds`.
+    as predicted remains seconds, from the same features by `in_seconds`, the policy without it.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class ModelSelector(Selector):
         def policy(weights: Any, moves: Any) -> Policy:
             return make_policy(MODEL, candidates, weights=weights, moves=moves, looks_ahead=ahead)
 
-        self._in_seconds = policy(weights, moves)
+        self.in_seconds = policy(weights, moves)
         if objective is not None:
             weights = weights * [[objective.per_second(s)] for s in candidates]
             moves = moves * [[objective.per_second_of_moving(kind)] for kind in DEVICE_KINDS]
@@ -176,7 +176,7 @@ class ModelSelector(Selector):
             return choice
         seconds = record.copy()
         seconds[layout.PREDICTED :] = np.nan
-        self._predict(self._in_seconds, features, seconds)
+        self._predict(self.in_seconds, features, seconds)
         values = seconds[layout.PREDICTED :][: len(self.candidates)].tolist()
         named = {s.name: value for s, value in zip(self.candidates, values, strict=True)}
         return replace(choice, predicted_seconds=named)
@@ -247,7 +247,7 @@ def make_selector(
             wanted, made = best_in_training(model, auto, device, candidates, deep)
             if made is not None:
                 return made, []
-        return model_selector(wanted, device, candidates)
+        return _model_selector(wanted, device, candidates)
     raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
 
 
@@ -300,13 +300,9 @@ def best_in_training(
     return best["selector"], alpha_beta(device, candidates, alpha, beta, where)
 
 
-def model_selector(
-    wanted: str,
-    device: DeviceInfo | None,
-    candidates: Sequence[Strategy],
-    objective: Objective | None = None,
+def _model_selector(
+    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy]
 ) -> tuple[Selector, list[str]]:
-    """Make "learned" or "average" by the model of this machine, or average speeds of another."""
     notes = []
     model = model_of(device)
     kind = "average" if wanted == "average" else "learned"
@@ -321,6 +317,22 @@ def model_selector(
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
             "(a minute or two)"
         )
+    return model_selector(kind, model, candidates), notes
+
+
+def model_selector(
+    kind: str,
+    model: SpeedModel,
+    candidates: Sequence[Strategy],
+    objective: Objective | None = None,
+) -> ModelSelector:
+    """Make the selector that chooses by a model's "learned" or "average" predictions.
+
+    Raises
+    ------
+    ModelError
+        The model lacks a strategy.
+    """
     known = model.learned.keys() & model.edges_per_second.keys()
     missing = [s.name for s in candidates if s.name not in known]
     if missing:
@@ -332,8 +344,7 @@ def model_selector(
         predictors = [model.average(s) for s in candidates]
     else:
         predictors = [model.learned[s.name] for s in candidates]
-    ahead = kind == "learned"
-    return ModelSelector(kind, model, candidates, predictors, ahead, objective), notes
+    return ModelSelector(kind, model, candidates, predictors, kind == "learned", objective)
 
 
 def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
