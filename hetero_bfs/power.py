@@ -33,7 +33,7 @@ POWER_AIMS: tuple[Aim, ...] = ("energy", "edp")
 
 METERS_REMEDY = (
     "train with `hetero-bfs train` where a meter can be read (NVML, RAPL, amdgpu), or with "
-    "`hetero-bfs train --power-log FILE` beside an external meter"
+    "`hetero-bfs train --power-log FILE` beside an external meter (`--power-only` keeps the model)"
 )
 
 DomainValues = Mapping[Domain, float]

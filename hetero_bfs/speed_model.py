@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from hetero_bfs.errors import ModelError
+from hetero_bfs.files import replacing
 from hetero_bfs.power import Power, read_power
 from hetero_bfs.strategy import STRATEGIES, DeviceKind, Direction, Strategy
 from hetero_bfs.trace import LevelFeatures
@@ -175,6 +176,12 @@ def read_model(text: str, origin: str) -> SpeedModel:
         else:
             what = f" is not a usable speed model ({type(error).__name__}: {error})"
         raise ModelError(f"{origin}{what}; train again with `{TRAIN_COMMAND}`") from error
+
+
+def write_model(model: SpeedModel, path: Path) -> None:
+    """Write a model's file, all or nothing."""
+    with replacing(path) as stream:
+        stream.write(json.dumps(model.to_json(), indent=1) + "\n")
 
 
 def user_models_folder() -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from hetero_bfs.energy import MeterError, Unmeasured
 from hetero_bfs.graph500 import find_meters
 from hetero_bfs.power import METERS_REMEDY, Power
 from hetero_bfs.progress import progress
-from hetero_bfs.speed_model import SpeedModel
+from hetero_bfs.speed_model import SpeedModel, write_model
 from hetero_bfs.training import aims, power
 from hetero_bfs.training.metering import Metering
 from hetero_bfs.tuning import Tuning
@@ -24,11 +24,11 @@ def add_watts(
     info: DeviceInfo | None,
     quick: bool,
     power_log: Path | None,
-    write: Callable[[SpeedModel], None],
+    path: Path,
 ) -> SpeedModel:
     """Return a trained model of this machine with watts measured now, and what is best by them.
 
-    `write` installs a model, where selectors find it.
+    It is written to `path`, where selectors must find it for the comparison.
 
     Raises
     ------
@@ -42,9 +42,9 @@ def add_watts(
     if metering is None or watts is None:
         raise MeterError(f"no watts of any strategy could be measured; {METERS_REMEDY}")
     model = replace(model, power=watts)
-    write(model)
+    write_model(model, path)
     model = compare_under_aims(model, info, quick, metering)
-    write(model)
+    write_model(model, path)
     return model
 
 

@@ -19,7 +19,7 @@ from hetero_bfs.files import replacing
 from hetero_bfs.machine import describe_machine, machine_slug
 from hetero_bfs.progress import progress
 from hetero_bfs.selector import model_of
-from hetero_bfs.speed_model import TRAIN_COMMAND, SpeedModel, user_models_folder
+from hetero_bfs.speed_model import TRAIN_COMMAND, user_models_folder, write_model
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
@@ -84,14 +84,14 @@ def run_training(
         model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
     if model_path.exists():
         model_path.replace(folder / f"{name}.json.previous")
-    _write(model, model_path)
+    write_model(model, model_path)
     if out is None:  # else nobody would find the model
         whole = compare_selectors(info, quick)
         model = replace(model, auto=whole["auto"], about=about | {"whole_searches": whole})
-        _write(model, model_path)
+        write_model(model, model_path)
         _report_whole(whole)
         if metering is not None and model.power is not None:
-            _write(compare_under_aims(model, info, quick, metering), model_path)
+            write_model(compare_under_aims(model, info, quick, metering), model_path)
     _report(model_path, samples_path, len(samples), scores)
     return 0
 
@@ -123,14 +123,9 @@ def run_power_training(
     folder = user_models_folder()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{model.name}.json"
-    add_watts(model, info, quick, power_log, lambda made: _write(made, path))
+    add_watts(model, info, quick, power_log, path)
     print(f"model    {path}")
     return 0
-
-
-def _write(model: SpeedModel, path: Path) -> None:
-    with replacing(path) as stream:
-        stream.write(json.dumps(model.to_json(), indent=1) + "\n")
 
 
 def _report_whole(whole: dict[str, Any]) -> None:
