@@ -34,7 +34,7 @@ from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.files import replacing
-from hetero_bfs.graph500 import find_meters
+from hetero_bfs.graph500 import meters_of
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.machine import describe_machine, machine_slug
 from hetero_bfs.power import Power, is_metered
@@ -76,7 +76,9 @@ def numbers(text: str) -> list[int]:
 
 def run(options: argparse.Namespace) -> None:
     info = choose_device(options.device) if options.devices == "all" else None
-    meters, missing = find_meters(info, options.power_log)
+    if options.power_log is not None:
+        energy.PowerLog(options.power_log).samples()  # who gives a log wants it read
+    meters, missing = meters_of(info, options.power_log, [])
     for one in missing:
         print(f"unmeasured: {one.domain}: {one.name}: {one.reason}", file=sys.stderr)
     if not meters:

@@ -272,11 +272,7 @@ def _measure_energy(
     engine: Engine, keys: list[int], options: Graph500Options, report: Graph500Report
 ) -> energy.EnergyReport:
     """Repeat all keys until the meters can be trusted."""
-    try:
-        meters, unmeasured = find_meters(engine.device_info, options.power_log)
-    except energy.MeterError as error:
-        report.notes.append(str(error))
-        meters, unmeasured = find_meters(engine.device_info)
+    meters, unmeasured = meters_of(engine.device_info, options.power_log, report.notes)
     nedge = sum(record.result.nedge for record in report.roots)
 
     def run_searches() -> tuple[int, int]:
@@ -287,14 +283,19 @@ def _measure_energy(
     return energy.measure(run_searches, meters, unmeasured, options.energy_seconds)
 
 
-def find_meters(
-    device: DeviceInfo | None, power_log: Path | None = None
+def meters_of(
+    info: DeviceInfo | None, power_log: Path | None, notes: list[str]
 ) -> tuple[list[energy.Meter], list[energy.Unmeasured]]:
-    """Find what measures this machine with the device in use; see `energy.find_meters`."""
-    if device is None or device.type == "CPU":
-        meters, unmeasured = energy.find_meters(None, None, power_log)
-        return meters, [u for u in unmeasured if device is not None or u.domain != "device"]
-    return energy.find_meters(device.name, device.pci, power_log)
+    """Find what measures the host and the device in use; without a power log if it is bad."""
+    name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
+    try:
+        meters, unmeasured = energy.find_meters(name, pci, power_log)
+    except energy.MeterError as error:
+        notes.append(str(error))
+        meters, unmeasured = energy.find_meters(name, pci)
+    if info is None:
+        unmeasured = [u for u in unmeasured if u.domain != "device"]
+    return meters, unmeasured
 
 
 def _log2(number: int) -> float:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hetero_bfs.devices.opencl import DeviceInfo
-from hetero_bfs.energy import MeterError, Unmeasured
-from hetero_bfs.graph500 import find_meters
+from hetero_bfs.energy import MeterError, PowerLog, Unmeasured
+from hetero_bfs.graph500 import meters_of
 from hetero_bfs.power import METERS_REMEDY, Power
 from hetero_bfs.progress import progress
 from hetero_bfs.speed_model import SpeedModel, write_model
@@ -58,7 +58,9 @@ def open_meters(
     MeterError
         The power log cannot be read.
     """
-    meters, missing = find_meters(info, power_log)
+    if power_log is not None:
+        PowerLog(power_log).samples()  # who gives a log wants it read
+    meters, missing = meters_of(info, power_log, [])
     if not meters:
         why = "; ".join(f"{m.name}: {m.reason}" for m in missing)
         print(f"note: no watts for --optimize energy or edp: {why}", file=sys.stderr)

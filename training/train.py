@@ -23,7 +23,6 @@ from hetero_bfs.speed_model import TRAIN_COMMAND, user_models_folder, write_mode
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
-    REPEATS,
     ROOTS_PER_GRAPH,
     Plan,
     collect,
@@ -33,6 +32,7 @@ from hetero_bfs.training.compare import compare_selectors
 from hetero_bfs.training.energy import add_watts, compare_under_aims, measure_watts, open_meters
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
+from hetero_bfs.training.measure import REPEATS
 from hetero_bfs.training.tune import plan_for, tune
 from hetero_bfs.tuning import Tuning, read_tuning
 

@@ -215,7 +215,7 @@ def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys
     """The best of each aim is the one of which the figures say so."""
     name = trained(None)
     meters = [WorldMeter(world)], [Unmeasured("whole system", "system", "absent")]
-    monkeypatch.setattr(training_energy, "find_meters", lambda info, log: meters)
+    monkeypatch.setattr(training_energy, "meters_of", lambda info, log, notes: meters)
     assert run_power_training(quick=True, devices="cpu") == 0
     model = find_model(*name.split("__"))
     assert model.power.watts["BC"]["cpu"] == pytest.approx(WATTS["BC"], rel=1e-3)
@@ -241,7 +241,7 @@ def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys
 def test_where_nothing_can_be_metered_it_says_so(world, trained, monkeypatch):
     trained(None)
     nothing = [], [Unmeasured("RAPL", "cpu", "absent")]
-    monkeypatch.setattr(training_energy, "find_meters", lambda info, log: nothing)
+    monkeypatch.setattr(training_energy, "meters_of", lambda info, log, notes: nothing)
     with pytest.raises(MeterError, match=r"no watts of any strategy.*--power-log FILE"):
         run_power_training(devices="cpu")
 
