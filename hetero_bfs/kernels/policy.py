@@ -24,6 +24,7 @@ from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
     BITMAP,
     CHOSEN,
+    CHOSEN_AT,
     DEVICE,
     FORM,
     FRONTIER_EDGES,
@@ -51,6 +52,7 @@ _MOST_LEVELS = 1000.0
 _SLOWEST_GROWTH = 1.05
 _MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
 _LARGEST_SHARE = 0.999999
+_ALIKE = 0.2  # relative difference of levels below which a model's choice stays
 _SETTLE_EXAMINED = 2.0  # neighbours that bottom-up looks at when half of all edge ends are visited
 
 
@@ -278,9 +280,31 @@ def choose(policy, num_vertices, num_edges, state, predicted, total):
     return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)
 
 
+@njit(inline="always")
+def _is_near(now, then):
+    return abs(now - then) <= _ALIKE * then
+
+
+@kernel(counted=False)
+def _is_alike(state, record):
+    """Tell whether a model would hardly predict otherwise than for the level of a record.
+
+    Levels of a deep graph take a microsecond or two, and evaluating a model a fifth of one.
+    """
+    return (
+        state[KIND] == record[KIND]
+        and state[FORM] == record[FORM]
+        and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES])
+        and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES])
+        and _is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES])
+    )
+
+
 @kernel(counted=False)
 def choose_level(policy, interval, num_vertices, num_edges, state, records):
     """Choose the coming level's candidate: begins the level's record, and sets `state[CHOSEN]`.
+
+    A model's choice stays while levels are alike.
 
     Parameters
     ----------
@@ -298,7 +322,12 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
         record[column] = state[column]
     for column in range(PREDICTED, record.size):
         record[column] = np.nan
-    if level % interval == 0:
+    before = int(records[level - 1, CHOSEN_AT]) if level else 0
+    stays = level % interval != 0
+    if level and policy.rule == MODEL:
+        stays = stays or _is_alike(state, records[before])
+    if not stays:
+        record[CHOSEN_AT] = level
         chosen = choose(
             policy,
             num_vertices,
@@ -308,6 +337,7 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
             record[PREDICTED + candidates :],
         )
     else:
-        chosen = int(records[level - 1, STRATEGY])
+        record[CHOSEN_AT] = before
+        chosen = int(records[before, STRATEGY])
     record[STRATEGY] = state[CHOSEN] = chosen
     record[TRANSFER_SECONDS] = record[SELECT_SECONDS] = 0.0

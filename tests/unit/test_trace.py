@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import fields, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -84,7 +85,7 @@ def test_real_levels_are_as_expected(name):
             for features, measured, _, examined in measure_search(engine, 5, repeats=1)
             if measured == "BC"
         ]
-    for (features, examined), (after, _) in zip(levels, levels[1:], strict=False):
+    for (features, examined), (after, _) in pairwise(levels):
         if features.unvisited_edges < 0.1 * features.num_edges:
             continue
         if features.level > 1:
