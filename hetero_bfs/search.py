@@ -114,7 +114,8 @@ class Recording:
 
     def _trace(self, record: npt.NDArray[np.float64]) -> LevelTrace:
         features = LevelFeatures.from_state(record, self.num_vertices, self.num_edges)
-        skipped = features.level % self.decision_interval
+        level = features.level
+        skipped = level % self.decision_interval or record[layout.CHOSEN_AT] != level
         if not skipped:
             self.selector.complete(features, record)
         choice = self.selector.read_choice(features, record)

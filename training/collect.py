@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,19 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import RMATEdges
 from hetero_bfs.trace import LevelFeatures
-from hetero_bfs.training.measure import measure_search
+from hetero_bfs.training.families import StudyGraph, grid, preferential, small_world, uniform
+from hetero_bfs.training.measure import count_levels, levels_to_measure, measure_search
 
 ROOTS_PER_GRAPH = 4
+MOST_LEVELS = 24
+"""Levels of a search that become samples; those of a deep one are much alike."""
+
 
 FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
 COLUMNS = (
     "graph",
-    "scale",
-    "a",
-    "b",
-    "c",
-    "d",
+    "family",
+    "name",
     "root",
     *FEATURE_FIELDS,
     "expected_examined",
@@ -45,43 +47,66 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """Which graphs to measure: `per_scale` random (A, B, C, D) for each scale."""
+    """Which graphs to measure, for each scale: so many R-MAT graphs, and of each other family."""
 
     scales: tuple[int, ...]
     per_scale: int
+    others_per_scale: int
 
-    def graphs(self) -> list[RMATEdges]:
+    def graphs(self) -> list[StudyGraph]:
         """List the graphs; the same plan gives the same graphs everywhere.
 
-        A, B, C, D come from a Dirichlet distribution around Graph500's own shares.
+        A, B, C, D of R-MAT come from a Dirichlet distribution around Graph500's own shares.
         """
         random = np.random.default_rng(2018)
         graphs = []
         for scale in self.scales:
             for _ in range(self.per_scale):
-                a, b, c, d = (float(x) for x in random.dirichlet((11.4, 3.8, 3.8, 1.0)))
-                seed = int(random.integers(2**31))
-                graphs.append(RMATEdges(scale, a, b, c, d, seed=seed))
+                graphs.append(_rmat(scale, random))
+            for _ in range(self.others_per_scale):
+                graphs += _others(scale, random)
         return graphs
 
 
-PAPER_PLAN = Plan((16, 17, 18, 19), 20)
-"""The training set of Zhang et al. 2018."""
+def _rmat(scale: int, random: np.random.Generator) -> StudyGraph:
+    a, b, c, d = (float(x) for x in random.dirichlet((11.4, 3.8, 3.8, 1.0)))
+    edges = RMATEdges(scale, a, b, c, d, seed=int(random.integers(2**31)))
+    name = f"{scale}, A {a:.3f} B {b:.3f} C {c:.3f} D {d:.3f}"
+    return StudyGraph("kronecker", name, edges.materialise)
 
-QUICK_PLAN = Plan((14, 16, 18), 3)
+
+def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
+    """Draw one graph of each other family, with other parameters than those of families.py."""
+    seed = int(random.integers(2**31))
+    degree = int(random.integers(3, 25))
+    name = f"{scale}, {degree} edges a vertex"
+    yield StudyGraph("uniform", name, partial(uniform, scale, seed, degree))
+    joins = int(random.integers(3, 17))
+    name = f"{scale}, {joins} edges a vertex"
+    yield StudyGraph("preferential", name, partial(preferential, scale, seed, joins))
+    knows, rewired = int(random.integers(3, 17)), float(10 ** random.uniform(-2.5, -0.5))
+    name = f"{scale}, {knows} neighbours, {rewired:.4f} rewired"
+    yield StudyGraph("small-world", name, partial(small_world, scale, seed, knows, rewired))
+    rows = 1 << int(random.integers(scale // 4, scale // 2 + 1))
+    yield StudyGraph("grid", f"{scale}, {rows} rows", partial(grid, rows, (1 << scale) // rows))
+
+
+PAPER_PLAN = Plan((16, 17, 18, 19), 20, 3)
+"""The training set of Zhang et al. 2018 (R-MAT), and the other families."""
+
+QUICK_PLAN = Plan((14, 16, 18), 3, 1)
 
 
 def collect(
     plan: Plan, path: Path, open_engine: Callable[[SearchGraph], Engine], done: int
 ) -> Iterator[int]:
     """Measure the plan's graphs from number `done` on, appending to `path`; yields after each."""
-    for number, edges in enumerate(plan.graphs()):
+    for number, graph in enumerate(plan.graphs()):
         if number < done:
             continue
-        graph = build_search_graph(edges.materialise())
-        with open_engine(graph) as engine:
-            rows = list(_measure_graph(engine, number, edges))
-        del engine, graph  # before the next one is made
+        with open_engine(build_search_graph(graph.make())) as engine:
+            rows = list(_measure_graph(engine, number, graph))
+        del engine  # before the next one is made
         _append(path, rows)
         yield number
 
@@ -117,17 +142,17 @@ def _append(path: Path, rows: list[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def _measure_graph(engine: Engine, number: int, edges: RMATEdges) -> Iterator[dict[str, Any]]:
+def _measure_graph(engine: Engine, number: int, graph: StudyGraph) -> Iterator[dict[str, Any]]:
     random = np.random.default_rng(number)
     count = min(ROOTS_PER_GRAPH, engine.graph.num_searched)
-    roots = random.choice(engine.graph.num_searched, count, replace=False)
-    parameters = {k: v for k, v in asdict(edges).items() if k in ("scale", "a", "b", "c", "d")}
-    for root in roots:
-        for features, measured, seconds, examined in measure_search(engine, int(root)):
+    for root in random.choice(engine.graph.num_searched, count, replace=False).tolist():
+        levels = frozenset(levels_to_measure(count_levels(engine, root)[0], MOST_LEVELS))
+        for features, measured, seconds, examined in measure_search(engine, root, levels=levels):
             yield {
                 "graph": number,
-                **parameters,
-                "root": int(root),
+                "family": graph.family,
+                "name": graph.name,
+                "root": root,
                 **asdict(features),
                 "expected_examined": features.expected_examined,
                 "expected_found": features.expected_found,

@@ -105,38 +105,44 @@ def named_graph(name: str) -> StudyGraph:
     return StudyGraph("file", path.name.partition(".")[0], partial(read, path))
 
 
-def grid(side: int) -> EdgeList:
-    """Make the square grid of so many vertices a side, row by row."""
-    ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)
+def grid(rows: int, columns: int | None = None) -> EdgeList:
+    """Make a grid row by row; a square one without `columns`."""
+    columns = columns or rows
+    ids = np.arange(rows * columns, dtype=np.uint32).reshape(rows, columns)
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
     dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
-    return EdgeList(src, dst, side * side)
+    return EdgeList(src, dst, rows * columns)
 
 
-def small_world(scale: int, seed: int = _SEED) -> EdgeList:
-    """Make a ring lattice of 2**scale vertices of degree 16, some edges led elsewhere."""
+def small_world(
+    scale: int,
+    seed: int = _SEED,
+    neighbours: int = NEIGHBOURS,
+    rewired_share: float = REWIRED_SHARE,
+) -> EdgeList:
+    """Make a ring of 2**scale vertices that know their next ones, some edges led elsewhere."""
     n = 1 << scale
     random = np.random.default_rng(seed)
-    src = np.repeat(np.arange(n, dtype=np.uint32), NEIGHBOURS)
-    dst = src + np.tile(np.arange(1, NEIGHBOURS + 1, dtype=np.uint32), n)
+    src = np.repeat(np.arange(n, dtype=np.uint32), neighbours)
+    dst = src + np.tile(np.arange(1, neighbours + 1, dtype=np.uint32), n)
     dst &= np.uint32(n - 1)
-    rewired = np.flatnonzero(random.random(src.size, np.float32) < REWIRED_SHARE)
+    rewired = np.flatnonzero(random.random(src.size, np.float32) < rewired_share)
     dst[rewired] = random.integers(0, n, rewired.size, np.uint32)
     return EdgeList(src, dst, n)
 
 
-def preferential(scale: int, seed: int = _SEED) -> EdgeList:
+def preferential(scale: int, seed: int = _SEED, neighbours: int = NEIGHBOURS) -> EdgeList:
     """Make a graph of 2**scale vertices that join earlier ones in proportion to their degree."""
     from hetero_bfs.kernels.generate import preferential_edges
 
-    src, dst = (np.empty(NEIGHBOURS << scale, np.uint32) for _ in range(2))
-    preferential_edges(NEIGHBOURS, np.uint64(seed), src, dst)
+    src, dst = (np.empty(neighbours << scale, np.uint32) for _ in range(2))
+    preferential_edges(neighbours, np.uint64(seed), src, dst)
     return EdgeList(src, dst, 1 << scale)
 
 
-def uniform(scale: int, seed: int = _SEED) -> EdgeList:
-    """Make 16 edges a vertex between ends drawn uniformly from 2**scale vertices."""
-    return RMATEdges(scale, 0.25, 0.25, 0.25, 0.25, seed=seed).materialise()
+def uniform(scale: int, seed: int = _SEED, edgefactor: int = 16) -> EdgeList:
+    """Make so many edges a vertex between ends drawn uniformly from 2**scale vertices."""
+    return RMATEdges(scale, 0.25, 0.25, 0.25, 0.25, edgefactor, seed).materialise()
 
 
 def _graph500(scale: int) -> EdgeList:

@@ -1,7 +1,8 @@
 """Fit a speed model to samples: linear in counts of work, coefficients not negative.
 
 scikit-learn's LinearRegression with `positive=True`; rows are weighted by 1 / seconds**2, so that
-a small level's relative error counts as much as a big one's. The result is plain numbers.
+a small level's relative error counts as much as a big one's, and so that every family of graphs
+counts alike. The result is plain numbers.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:
     seconds = rows["seconds"].to_numpy(np.float64)
     scale = np.maximum(design.max(axis=0), 1.0)
     weighted = design / scale / seconds[:, None]
+    alike = 1.0 / rows.groupby("family")["seconds"].transform("size").to_numpy(np.float64)
     model = LinearRegression(positive=True, fit_intercept=False)
-    model.fit(weighted, np.ones(len(rows)))
+    model.fit(weighted, np.ones(len(rows)), sample_weight=alike)
     coefficients = model.coef_ / scale
     return Linear(tuple(columns), tuple(float(f"{value:.6g}") for value in coefficients))
 

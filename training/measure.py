@@ -13,19 +13,44 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 
+import numpy as np
+
 from hetero_bfs.bfs import Frontier
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.engine import Engine
+from hetero_bfs.search import Search
+from hetero_bfs.selector import FixedSelector
 from hetero_bfs.strategy import STRATEGIES, Strategy
 from hetero_bfs.trace import LevelFeatures
 
 REPEATS = 3
 """Times a level is repeated for training."""
 
+MOST_MEASURED = 64
+"""Levels of a search that are measured; of deeper ones a sample of so many."""
+
 Middle = Callable[[Sequence[float]], float]
 """What stands for repeated measurements: `min`, or the median."""
 
 _PAUSE_SECONDS = 0.003
+_FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
+
+
+def count_levels(engine: Engine, root: int) -> tuple[int, int]:
+    """Search from `root` (a new id) on the host; return levels, and vertices reached beside it."""
+    search = Search(engine.platform, root, FixedSelector(STRATEGIES["TC"]))
+    search.run()
+    traces = search.traces
+    return len(traces), sum(trace.found_vertices for trace in traces)
+
+
+def levels_to_measure(count: int, most: int = MOST_MEASURED) -> list[int]:
+    """Return the numbers of the levels to measure of so many: all, or the first and a sample."""
+    if count <= most:
+        return list(range(count))
+    first = np.arange(_FIRST_LEVELS)
+    spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)
+    return [int(level) for level in np.unique(np.concatenate((first, spread)))]
 
 
 def measure_search(

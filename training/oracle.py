@@ -20,16 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.engine import Engine
-from hetero_bfs.search import Search
-from hetero_bfs.selector import FixedSelector
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, Strategy
-from hetero_bfs.training.measure import measure_search
+from hetero_bfs.training.measure import (
+    MOST_MEASURED,
+    count_levels,
+    levels_to_measure,
+    measure_search,
+)
 
 REPEATS = 5
-MOST_MEASURED = 64
-"""Levels of a search that are measured; of deeper ones a sample of so many."""
-
-_FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
 
 Table = npt.NDArray[np.float64]
 
@@ -118,23 +117,6 @@ def schedule_text(schedule: Sequence[str]) -> str:
     """Write a schedule in short: "TC TG BG*3 TG"."""
     runs = [(name, len(list(levels))) for name, levels in groupby(schedule)]
     return " ".join(name if count == 1 else f"{name}*{count}" for name, count in runs)
-
-
-def count_levels(engine: Engine, root: int) -> tuple[int, int]:
-    """Search from `root` (a new id) on the host; return levels, and vertices reached beside it."""
-    search = Search(engine.platform, root, FixedSelector(STRATEGIES["TC"]))
-    search.run()
-    traces = search.traces
-    return len(traces), sum(trace.found_vertices for trace in traces)
-
-
-def levels_to_measure(count: int, most: int = MOST_MEASURED) -> list[int]:
-    """Return the numbers of the levels to measure of so many: all, or the first and a sample."""
-    if count <= most:
-        return list(range(count))
-    first = np.arange(_FIRST_LEVELS)
-    spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)
-    return [int(level) for level in np.unique(np.concatenate((first, spread)))]
 
 
 def measure_costs(

@@ -12,8 +12,9 @@ Ways: every strategy alone (`fixed:TC`), the selectors, and `none`, no selector 
 strategy that, in hindsight, was the best of those alone for this search.
 
 What choosing itself takes is no part of `seconds`. `selection_share` is its part of the search's
-time when the selector chooses while it searches: on the host as its clock has it; where the device
-chooses within a launch, what the search then takes longer than the replay of the same schedule.
+time when the selector chooses while it searches, beyond what reading a fixed schedule takes: on the
+host as its clock has it; where the device chooses within a launch, what the search then takes
+longer than the replay.
 
 A schedule whose levels add up to more than `SLOWEST` times the oracle's is not replayed: its
 seconds are that sum, and `estimated` says so.
@@ -39,12 +40,8 @@ from hetero_bfs.progress import progress
 from hetero_bfs.selector import FixedSelector, Selector
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
 from hetero_bfs.training.families import StudyGraph
-from hetero_bfs.training.oracle import (
-    best_schedule,
-    count_levels,
-    measure_costs,
-    schedule_text,
-)
+from hetero_bfs.training.measure import count_levels
+from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
 
 SELECTORS = ("alpha-beta", "daga", "average", "learned", "auto")
 ORACLE, NONE = "oracle", "none"
@@ -195,7 +192,9 @@ class _Replays:
         self.lives: dict[str, list[float]] = {
             way: [] for way in selectors if self.schedules[way] in self.fixed
         }
-        self.selects: dict[str, list[float]] = {way: [] for way in self.lives}
+        self.selects: dict[str | _Names, list[float]] = {
+            way: [] for way in (*self.lives, *self.replays)
+        }
         self._replay(rounds, sum(sums[names] for names in self.fixed))
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -235,7 +234,7 @@ class _Replays:
     def _replay(self, rounds: int, round_seconds: float) -> None:
         """Replay all schedules in turn, and the selectors' own searches among them."""
         turns: list[tuple[Selector, list[float], list[float]]] = []
-        turns += [(self.fixed[names], times, []) for names, times in self.replays.items()]
+        turns += [(self.fixed[n], times, self.selects[n]) for n, times in self.replays.items()]
         turns += [(self.selectors[w], times, self.selects[w]) for w, times in self.lives.items()]
         expected = round_seconds * (1 + _TIMED) * len(turns) / len(self.fixed)
         count = max(rounds, min(int(_ROUNDS_SECONDS / expected), _MOST_ROUNDS))
@@ -259,5 +258,6 @@ class _Replays:
             return float("nan")
         live = median(self.lives[way])
         if all(STRATEGIES[name].device_kind == "cpu" for name in names):
-            return median(self.selects[way]) / live
+            more = median(self.selects[way]) - median(self.selects[names])
+            return max(more, 0.0) / live
         return max(live - seconds, 0.0) / live

@@ -47,8 +47,9 @@ RECORD_STATE = LEVEL + 1
     SELECT_SECONDS,
     FOUND_VERTICES,
     EXAMINED,  # neighbours that bottom-up looked at, -1 where nobody counts them
-) = range(RECORD_STATE, RECORD_STATE + 6)
-PREDICTED = EXAMINED + 1
+    CHOSEN_AT,  # level whose choice this is, if the selector had no need to choose again
+) = range(RECORD_STATE, RECORD_STATE + 7)
+PREDICTED = CHOSEN_AT + 1
 """First column of the predictions; the totals follow them."""
 
 

@@ -38,6 +38,8 @@ typedef float REAL;
 
 #define MOST_LEVELS 1000
 #define SLOWEST_GROWTH ((REAL)1.05)
+#define MIXED ((REAL)0.8)
+#define LARGEST_SHARE ((REAL)0.999999)
 #define SETTLE_EXAMINED 2
 
 /* What a policy looks at, as level.py has it; `form` 1 for a bitmap. */
@@ -46,24 +48,40 @@ typedef struct {
     uint form, level;
 } Level;
 
-static REAL expected_examined(const Level *level, REAL num_edges)
+static REAL found_share(REAL share, REAL mean_degree)
 {
-    const REAL vertices = level->unvisited_vertices, edges = level->unvisited_edges;
-    if (vertices == 0 || edges == 0)
-        return 0;
-    const REAL share = 1 - edges / num_edges;
-    if (share <= 0)
-        return edges;
-    return vertices * (1 - pow(1 - share, edges / vertices)) / share;
+    return -expm1(mean_degree * log1p(-min(share, LARGEST_SHARE)));
 }
 
-static REAL expected_found(const Level *level, REAL num_edges)
+/* Neighbours that bottom-up will look at, and vertices that the level finds. */
+static void expectations(const Level *level, REAL *expected_examined, REAL *expected_found)
 {
-    const REAL vertices = level->unvisited_vertices;
-    if (vertices == 0 || num_edges == 0)
-        return 0;
-    const REAL share = min(level->frontier_edges / num_edges, (REAL)1);
-    return vertices * (1 - pow(1 - share, level->unvisited_edges / vertices));
+    const REAL unvisited = level->unvisited_vertices, edges = level->unvisited_edges;
+    const REAL found = level->frontier_vertices, frontier = level->frontier_edges;
+    *expected_examined = *expected_found = 0;
+    if (unvisited <= 0 || edges <= 0)
+        return;
+    const REAL left_before = edges + frontier, before = unvisited + found;
+    const REAL came = level->previous_edges / (left_before + level->previous_edges);
+    const REAL free = max(frontier - came * left_before, (REAL)0);
+    const REAL share = free / (free + edges);
+    REAL mixed = 1;
+    if (level->level) {
+        const REAL found_if_mixed = before * found_share(came, left_before / before);
+        if (found < MIXED * found_if_mixed)
+            mixed = found / (MIXED * found_if_mixed);
+    }
+    const REAL reached_share = found_share(share, edges / unvisited);
+    *expected_examined = edges;
+    if (reached_share <= 0)
+        return;
+    const REAL reached = unvisited * reached_share;
+    const REAL by_chance = min(reached / share, edges);
+    const REAL at_once = min(reached + (1 - reached_share) * edges, by_chance);
+    const REAL first = min(max(frontier * unvisited / (found * edges) - 1, (REAL)0), (REAL)1);
+    const REAL near = by_chance + first * (at_once - by_chance);
+    *expected_examined = mixed * near + (1 - mixed) * edges;
+    *expected_found = min(mixed * reached, frontier);
 }
 
 static REAL dot_columns(__local const REAL *weights, const REAL *columns)
@@ -119,11 +137,10 @@ static void rest_of_search(__local const REAL *policy, const REAL *columns, REAL
 
 static uint choose_by_model(__local const REAL *policy, const Level *level)
 {
-    const REAL num_edges = policy[NUM_EDGES];
-    const REAL columns[NUM_COLUMNS] = {
-        1, policy[NUM_VERTICES], level->frontier_vertices, level->frontier_edges,
-        level->unvisited_vertices, level->unvisited_edges, expected_examined(level, num_edges),
-        expected_found(level, num_edges)};
+    REAL columns[NUM_COLUMNS] = {1, policy[NUM_VERTICES], level->frontier_vertices,
+                                 level->frontier_edges, level->unvisited_vertices,
+                                 level->unvisited_edges};
+    expectations(level, columns + 6, columns + 7);
     REAL on_host = 0, on_device = 0;
     if (policy[LOOKS_AHEAD] != 0)
         rest_of_search(policy, columns, level->frontier_edges / level->previous_edges, &on_host,

@@ -24,6 +24,7 @@ from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
     BITMAP,
     CHOSEN,
+    CHOSEN_AT,
     DEVICE,
     FORM,
     FRONTIER_EDGES,
@@ -49,6 +50,9 @@ FIXED, DIRECTION, MODEL = 0, 1, 2
 START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
 _MOST_LEVELS = 1000.0
 _SLOWEST_GROWTH = 1.05
+_MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
+_LARGEST_SHARE = 0.999999
+_ALIKE = 0.2  # relative difference of levels below which a model's choice stays
 _SETTLE_EXAMINED = 2.0  # neighbours that bottom-up looks at when half of all edge ends are visited
 
 
@@ -129,25 +133,44 @@ def pack_policy(
     return np.concatenate(parts).astype(dtype)
 
 
-@kernel(counted=False)
-def expected_examined(unvisited_vertices, unvisited_edges, num_edges):
-    """Neighbours that bottom-up is expected to look at; see `LevelFeatures.expected_examined`."""
-    if unvisited_vertices == 0 or unvisited_edges == 0:
-        return 0.0
-    share = 1.0 - unvisited_edges / num_edges
-    if share <= 0.0:
-        return float(unvisited_edges)
-    mean_degree = unvisited_edges / unvisited_vertices
-    return unvisited_vertices * (1.0 - (1.0 - share) ** mean_degree) / share
+@njit(inline="always")
+def _found_share(share, mean_degree):
+    """Return the probability that a vertex of this degree has a neighbour of this share of ends.
+
+    1 - (1 - share)**mean_degree, exact for the smallest shares too.
+    """
+    return -math.expm1(mean_degree * math.log1p(-min(share, _LARGEST_SHARE)))
 
 
 @kernel(counted=False)
-def expected_found(frontier_edges, unvisited_vertices, unvisited_edges, num_edges):
-    """Vertices that the level is expected to reach; see `LevelFeatures.expected_found`."""
-    if unvisited_vertices == 0 or num_edges == 0:
-        return 0.0
-    share = min(frontier_edges / num_edges, 1.0)
-    return unvisited_vertices * (1.0 - (1.0 - share) ** (unvisited_edges / unvisited_vertices))
+def expectations(state):
+    """Return how many neighbours bottom-up will look at, and how many vertices the level finds.
+
+    See `LevelFeatures.expected_examined`, which explains them.
+    """
+    unvisited, edges = state[UNVISITED_VERTICES], state[UNVISITED_EDGES]
+    found, frontier = state[FRONTIER_VERTICES], state[FRONTIER_EDGES]
+    if unvisited <= 0.0 or edges <= 0.0:
+        return 0.0, 0.0
+    left_before = edges + frontier
+    came = state[PREVIOUS_EDGES] / (left_before + state[PREVIOUS_EDGES])
+    free = max(frontier - came * left_before, 0.0)
+    share = free / (free + edges)
+    mixed = 1.0
+    if state[LEVEL] > 0:
+        before = unvisited + found
+        found_if_mixed = before * _found_share(came, left_before / before)
+        if found < _MIXED * found_if_mixed:
+            mixed = found / (_MIXED * found_if_mixed)
+    reached_share = _found_share(share, edges / unvisited)
+    if reached_share <= 0.0:
+        return edges, 0.0
+    reached = unvisited * reached_share
+    by_chance = min(reached / share, edges)
+    at_once = min(reached + (1.0 - reached_share) * edges, by_chance)
+    first = min(max(frontier * unvisited / (found * edges) - 1.0, 0.0), 1.0)
+    near = by_chance + first * (at_once - by_chance)
+    return mixed * near + (1.0 - mixed) * edges, min(mixed * reached, frontier)
 
 
 @njit(inline="always")
@@ -159,15 +182,14 @@ def _dot(weights, columns):
 
 
 @kernel(counted=False)
-def _fill(columns, num_vertices, num_edges, state):
+def _fill(columns, num_vertices, state):
     columns[0] = 1.0
     columns[1] = num_vertices
     columns[2] = state[FRONTIER_VERTICES]
     columns[3] = state[FRONTIER_EDGES]
     columns[4] = state[UNVISITED_VERTICES]
     columns[5] = state[UNVISITED_EDGES]
-    columns[6] = expected_examined(columns[4], columns[5], num_edges)
-    columns[7] = expected_found(columns[3], columns[4], columns[5], num_edges)
+    columns[6], columns[7] = expectations(state)
 
 
 @kernel(counted=False)
@@ -213,7 +235,7 @@ def _rest(policy, growth, rest):
 @kernel(counted=False)
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work[0]
-    _fill(columns, num_vertices, num_edges, state)
+    _fill(columns, num_vertices, state)
     kind = int(state[KIND])
     rest = policy.work[5]
     rest[HOST] = rest[DEVICE] = 0.0
@@ -258,9 +280,31 @@ def choose(policy, num_vertices, num_edges, state, predicted, total):
     return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)
 
 
+@njit(inline="always")
+def _is_near(now, then):
+    return abs(now - then) <= _ALIKE * then
+
+
+@kernel(counted=False)
+def _is_alike(state, record):
+    """Tell whether a model would hardly predict otherwise than for the level of a record.
+
+    Levels of a deep graph take a microsecond or two, and evaluating a model a fifth of one.
+    """
+    return (
+        state[KIND] == record[KIND]
+        and state[FORM] == record[FORM]
+        and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES])
+        and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES])
+        and _is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES])
+    )
+
+
 @kernel(counted=False)
 def choose_level(policy, interval, num_vertices, num_edges, state, records):
     """Choose the coming level's candidate: begins the level's record, and sets `state[CHOSEN]`.
+
+    A model's choice stays while levels are alike.
 
     Parameters
     ----------
@@ -278,7 +322,12 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
         record[column] = state[column]
     for column in range(PREDICTED, record.size):
         record[column] = np.nan
-    if level % interval == 0:
+    before = int(records[level - 1, CHOSEN_AT]) if level else 0
+    stays = level % interval != 0
+    if level and policy.rule == MODEL:
+        stays = stays or _is_alike(state, records[before])
+    if not stays:
+        record[CHOSEN_AT] = level
         chosen = choose(
             policy,
             num_vertices,
@@ -288,6 +337,7 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
             record[PREDICTED + candidates :],
         )
     else:
-        chosen = int(records[level - 1, STRATEGY])
+        record[CHOSEN_AT] = before
+        chosen = int(records[before, STRATEGY])
     record[STRATEGY] = state[CHOSEN] = chosen
     record[TRANSFER_SECONDS] = record[SELECT_SECONDS] = 0.0

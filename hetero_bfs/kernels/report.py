@@ -11,6 +11,7 @@ import numpy as np
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
     CHOSEN,
+    CHOSEN_AT,
     DEVICE,
     EXAMINED,
     FOUND_VERTICES,
@@ -87,6 +88,7 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
             for column in range(PREDICTED, record.size):
                 record[column] = np.nan
             record[SELECT_SECONDS] = record[TRANSFER_SECONDS] = 0.0
+            record[CHOSEN_AT] = first + i
         if clocked:
             turning = np.int64(rows[i, _BEGAN] - rows[i, _DECIDED]) * _NANOSECOND
             record[TRANSFER_SECONDS] += turning

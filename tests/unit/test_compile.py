@@ -13,9 +13,9 @@ from hetero_bfs.kernels.compile import kernel, sources_digest
 
 PROGRAM = """
 import numpy as np
-from hetero_bfs.kernels.policy import choose, expected_found
-expected_found(1.0, 2.0, 3.0, 4.0)
-stats = expected_found.stats
+from hetero_bfs.kernels.policy import choose, expectations
+expectations(np.ones(12))
+stats = expectations.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 

@@ -96,11 +96,9 @@ def test_learned_by_hand():
         "num_vertices": 1.0, "unvisited_vertices": 10.0, "expected_examined": 100.0
     }  # fmt: skip
     model = read(data)
-    expected_found = 40 * (1 - 0.75**2)
-    top_down = 1 + 2 * 10 + 3 * 50 + 4 * expected_found
+    top_down = 1 + 2 * 10 + 3 * 50 + 4 * LEVEL.expected_found
     assert model.learned_seconds(LEVEL, STRATEGIES["TC"]) == pytest.approx(top_down)
-    expected_examined = 40 * (1 - 0.4**2) / 0.6
-    bottom_up = 100 + 10 * 40 + 100 * expected_examined
+    bottom_up = 100 + 10 * 40 + 100 * LEVEL.expected_examined
     assert model.learned_seconds(LEVEL, STRATEGIES["BG"]) == pytest.approx(bottom_up)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import fields, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -27,14 +28,33 @@ FEATURES = LevelFeatures(
 TRACE = LevelTrace(FEATURES, "BG", 0.002, 0.0005, 1e-6, 33, {"BG": 0.0021, "TC": 0.01}, "because")
 
 
-def test_expected_examined_by_hand():
-    """Mean degree 2, 120 of 200 ends visited: 40 (1 - 0.4**2) / 0.6 = 56."""
-    assert FEATURES.expected_examined == pytest.approx(56.0)
+START = replace(FEATURES, level=0, frontier_edges=20, growth=1e12)
+"""Nothing drawn yet: a fifth of the ends are the frontier's, degrees are 2 everywhere."""
 
 
-def test_expected_found_by_hand():
-    """Mean degree 2, a quarter of the ends in the frontier: 40 (1 - 0.75**2) = 17.5."""
-    assert FEATURES.expected_found == pytest.approx(17.5)
+def test_a_well_mixed_level_by_hand():
+    """40 vertices find a neighbour with 1 - 0.8**2 = 0.36, and look at 0.36 / 0.2 until then."""
+    assert START.expected_found == pytest.approx(40 * 0.36)
+    assert START.expected_examined == pytest.approx(40 * 0.36 / 0.2)
+
+
+def test_a_frontier_of_hubs_is_met_at_once():
+    """Those that find it look at 1 neighbour each, the others at all of theirs."""
+    hub = replace(START, frontier_vertices=1)
+    assert hub.expected_found == pytest.approx(40 * 0.36)
+    assert hub.expected_examined == pytest.approx(40 * 0.36 + 0.64 * 80)
+
+
+def test_a_badly_mixed_level_by_hand():
+    """The level before should have found 50 (1 - (5 / 6)**2) of 50, and found 10."""
+    later = replace(FEATURES, frontier_edges=30, unvisited_edges=70, growth=1.5)
+    mixed = 10 / (0.8 * 50 * (1 - (5 / 6) ** 2))
+    share = (30 - 100 / 6) / (30 - 100 / 6 + 70)  # but for the ends drawn by the level before
+    reached = 1 - (1 - share) ** (70 / 40)
+    first = (30 / 10) / (70 / 40) - 1
+    near = (1 - first) * 40 * reached / share + first * (40 * reached + (1 - reached) * 70)
+    assert later.expected_found == pytest.approx(mixed * 40 * reached)
+    assert later.expected_examined == pytest.approx(mixed * near + (1 - mixed) * 70)
 
 
 def test_nothing_left():
@@ -52,6 +72,28 @@ def test_nothing_visited():
     assert start.expected_found == 0.0
 
 
+@pytest.mark.parametrize("name", ["uniform13", "small-world13", "preferential13", "kronecker13"])
+def test_real_levels_are_as_expected(name):
+    """Within a factor of 2 where a tenth of the edges or more is left, and so bottom-up matters."""
+    from hetero_bfs.engine import Engine
+    from hetero_bfs.training.families import named_graph
+    from hetero_bfs.training.measure import measure_search
+
+    with Engine(named_graph(name).make(), "fixed:TC", devices="cpu") as engine:
+        levels = [
+            (features, examined)
+            for features, measured, _, examined in measure_search(engine, 5, repeats=1)
+            if measured == "BC"
+        ]
+    for (features, examined), (after, _) in pairwise(levels):
+        if features.unvisited_edges < 0.1 * features.num_edges:
+            continue
+        if features.level > 1:
+            assert 0.5 < features.expected_examined / examined < 2
+        if features.frontier_vertices > 300:
+            assert 0.5 < features.expected_found / after.frontier_vertices < 2
+
+
 @given(st.data())
 def test_expectations_stay_within_what_there_is(data):
     draw = data.draw
@@ -61,6 +103,8 @@ def test_expectations_stay_within_what_there_is(data):
     vertices = draw(st.integers(0, 10**9))
     features = replace(
         FEATURES,
+        level=draw(st.integers(0, 3)),
+        growth=draw(st.floats(1e-6, 1e9)),
         num_edges=num_edges,
         unvisited_edges=unvisited_edges,
         frontier_edges=frontier_edges,
@@ -68,8 +112,8 @@ def test_expectations_stay_within_what_there_is(data):
     )
     assert 0 <= features.expected_found <= vertices * (1 + 1e-9)
     assert features.expected_examined >= 0
-    if vertices and unvisited_edges >= vertices:  # Bernoulli: (1 - (1 - p)**d) / p <= d
-        assert features.expected_examined <= unvisited_edges * (1 + 1e-6) + 1
+    assert features.expected_found <= frontier_edges
+    assert features.expected_examined <= unvisited_edges * (1 + 1e-6)
 
 
 def test_row_has_every_feature_and_every_strategy():

@@ -13,7 +13,7 @@ from hetero_bfs.training import train
 from hetero_bfs.training.collect import Plan, finished_graphs
 from hetero_bfs.training.fit import fit_linear
 
-TINY = Plan((6, 7), 3)
+TINY = Plan((6, 7), 2, 1)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def files(folder):
 def test_a_model_comes_out(tmp_path):
     run(tmp_path)
     model_path, samples_path = files(tmp_path)
-    assert finished_graphs(samples_path) == 6
+    assert finished_graphs(samples_path) == 12
     samples = pd.read_csv(samples_path)
     assert set(samples["measured"]) == {"TC", "BC", "start_cpu", "convert_cpu"}
     model = read_model(model_path.read_text(), str(model_path))
@@ -65,7 +65,7 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(train, "collect", collected)
     run(tmp_path)
     assert samples_path.read_text().startswith(before)
-    assert finished_graphs(samples_path) == 6
+    assert finished_graphs(samples_path) == 12
 
 
 @pytest.mark.usefixtures("tiny")
@@ -96,6 +96,7 @@ def test_the_fit_recovers_coefficients():
             "frontier_vertices": [1, 10, 500, 3000, 20],
             "frontier_edges": [5, 100, 90000, 40000, 7],
             "expected_found": [2, 50, 1000, 9000, 3],
+            "family": ["grid", "grid", "uniform", "uniform", "uniform"],
         }
     )
     rows["seconds"] = 1e-5 + 2e-9 * rows["frontier_edges"] + 3e-9 * rows["expected_found"]

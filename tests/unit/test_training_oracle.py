@@ -13,11 +13,10 @@ from hypothesis.extra.numpy import arrays
 
 from hetero_bfs.engine import Engine
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
+from hetero_bfs.training.measure import count_levels, levels_to_measure
 from hetero_bfs.training.oracle import (
     SearchCosts,
     best_schedule,
-    count_levels,
-    levels_to_measure,
     measure_costs,
     schedule_text,
 )
