@@ -151,6 +151,7 @@ def _bfs(options: argparse.Namespace) -> int:
         "gather_seconds": result.gather_seconds,
         "teps": result.teps,
         "selector": engine.selector.name,
+        "corrections": engine.corrections,
         "device": None if engine.device_info is None else engine.device_info.name,
         "strategies": [trace.strategy for trace in result.traces],
         "valid": True if options.validate else None,
@@ -230,6 +231,7 @@ def _engine_options(options: argparse.Namespace) -> dict[str, Any]:
         "device_memory_bytes": options.device_memory,
         "order": options.order,
         "decision_interval": options.decision_interval,
+        "correction": options.correction,
     }
 
 

@@ -1,20 +1,21 @@
 """How far a model is from what was measured, compiled: one factor for each thing it predicts.
 
 Things are numbered: the candidates as the selector lists them, then the moves as `Policy.moves`
-has them (2 x START, SWITCH or CONVERT, plus where: HOST or DEVICE). A factor is the second least of
-the last searches' ratios of measured to predicted seconds, each ratio a sum over the search's
-levels, so that big levels count most. Neither a few disturbed searches nor a level of a microsecond
-move it: a search says something of a thing only if that took, or was expected to take, a share.
+has them (2 x START, SWITCH or CONVERT, plus where: HOST or DEVICE). A factor is the median of the
+last searches' ratios of measured to predicted seconds, each ratio a sum over the search's levels,
+so that big levels count most. Neither a single disturbed search nor a level of a microsecond moves
+it: a search says something of a thing only if that took, or was expected to take, a share of it.
 
-What no search runs any more cannot be measured. Its factor returns step by step to the first one
-known, so that a strategy which a busy machine made look slow is tried again.
+What slows all strategies alike, such as other work on the machine, has one factor for all things:
+the middle one of the strategies'. Only what is far from that has its own.
+
+What no search runs any more cannot be measured. After a while its factor returns to the first one
+known, until a search has measured it again: a busy machine may have made it look slow.
 """
 
 from __future__ import annotations
 
 import math
-
-import numpy as np
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
@@ -35,7 +36,7 @@ BOUND = 32.0
 """Factors stay within 1 / BOUND to BOUND."""
 
 DEAD_BAND = 1.5
-"""A model that is off by less is left alone: it knows more of the levels than one factor does."""
+"""Factors that differ by less are taken as equal: a model knows more of the levels than they do."""
 
 HYSTERESIS = 1.25
 """Factors in use are replaced when one has moved by more than this."""
@@ -44,12 +45,24 @@ EVIDENCE_SHARE = 0.05
 """Of a search's seconds, that a thing must take or be expected to take to be judged by it."""
 
 PATIENCE = 32
-"""Searches without evidence after which a remembered ratio gives way to the first known; each time
-twice as many, so that what is slow indeed is tried again ever more rarely."""
+"""Searches without evidence after which a trial begins: what is remembered gives way to the first
+ratio. After a trial that failed twice as many, so that what is slow is tried ever more rarely."""
 
 # Columns of the memory, one row for each thing; the first WINDOW are ratios.
-KNOWN, NEXT, IDLE, WAIT, FIRST, FACTOR, IN_USE, EXPECTED, MEASURED = range(WINDOW, WINDOW + 9)
-MEMORY_COLUMNS = WINDOW + 9
+(
+    KNOWN,
+    NEXT,  # place of the oldest ratio
+    IDLE,  # searches since there was evidence
+    WAIT,  # as many as there may be
+    TRIAL,  # whether the next evidence decides alone
+    FIRST,  # the first ratio
+    RATIO,  # what the remembered ones come to
+    FACTOR,
+    IN_USE,  # the factor that selectors have
+    EXPECTED,
+    MEASURED,
+) = range(WINDOW, WINDOW + 11)
+MEMORY_COLUMNS = WINDOW + 11
 
 _LEAST_SECONDS = 1e-9
 
@@ -174,27 +187,54 @@ def _charge_crossing(memory, first, seconds, total, overhead):
 
 
 @kernel(counted=False)
-def _second_least(row):
-    """Return the second least of WINDOW numbers: what disturbs a search only makes it longer."""
-    least, second = np.inf, np.inf
-    for i in range(WINDOW):
-        if row[i] < least:
-            least, second = row[i], least
-        elif row[i] < second:
-            second = row[i]
-    return second
+def _middle(values):
+    """Return the middle one of some numbers, the lower of two."""
+    for i in range(values.size):
+        before = 0
+        for j in range(values.size):
+            before += values[j] < values[i] or (values[j] == values[i] and j < i)
+        if before == (values.size - 1) // 2:
+            return values[i]
+    return 1.0
 
 
 @kernel(counted=False)
 def _remember(row, ratio):
-    """Put a ratio in the place of the oldest one; the first fills all."""
+    """Put a ratio in the place of the oldest one; the first, and that of a trial, fill all."""
     if row[KNOWN] == 0.0:
-        row[:WINDOW] = ratio
         row[FIRST] = ratio
-        row[KNOWN] = 1.0
         row[WAIT] = PATIENCE
+    if row[KNOWN] == 0.0 or row[TRIAL] != 0.0:
+        row[:WINDOW] = ratio
+    if row[TRIAL] != 0.0:
+        row[WAIT] = PATIENCE if ratio < DEAD_BAND * row[FIRST] else 2.0 * row[WAIT]
     row[int(row[NEXT])] = ratio
     row[NEXT] = (row[NEXT] + 1) % WINDOW
+    row[KNOWN], row[TRIAL], row[IDLE] = 1.0, 0.0, 0.0
+
+
+@kernel(counted=False)
+def _wait(row):
+    """Note a search without evidence; after many of them a trial begins."""
+    row[IDLE] += 1.0
+    if row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT]:
+        row[:WINDOW] = row[FIRST]
+        row[TRIAL] = 1.0
+
+
+@kernel(counted=False)
+def _find_factors(memory, strategies):
+    """Fill FACTOR from RATIO; return by how much the factors in use are off at most."""
+    common = _middle(memory[:strategies, RATIO])
+    if 1.0 / DEAD_BAND < common < DEAD_BAND:
+        common = 1.0
+    moved = 1.0
+    for thing in range(memory.shape[0]):
+        row = memory[thing]
+        far = abs(math.log(row[RATIO] / common)) > math.log(DEAD_BAND)
+        row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
+        moved = max(moved, row[FACTOR] / row[IN_USE], row[IN_USE] / row[FACTOR])
+    return moved
 
 
 @kernel(counted=False)
@@ -218,21 +258,13 @@ def learn(policy, num_vertices, num_edges, records, seconds, overhead, memory):
     if total <= 0.0:
         return False
     _charge_crossing(memory, policy.kinds.size, seconds, total, overhead)
-    moved = 0.0
     for thing in range(memory.shape[0]):
         row = memory[thing]
         expected, measured = row[EXPECTED], max(row[MEASURED], _LEAST_SECONDS)
         share = max(measured, expected * row[IN_USE]) / total
         if expected > 0.0 and (share >= EVIDENCE_SHARE or row[KNOWN] == 0.0):
             _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND))
-            row[IDLE] = 0.0
-        elif row[KNOWN] != 0.0:
-            row[IDLE] += 1.0
-            if row[IDLE] >= row[WAIT]:
-                row[IDLE] = 0.0
-                row[WAIT] *= 2.0
-                _remember(row, row[FIRST])
-        factor = _second_least(row) if row[KNOWN] != 0.0 else 1.0
-        row[FACTOR] = 1.0 if 1.0 / DEAD_BAND < factor < DEAD_BAND else factor
-        moved = max(moved, abs(math.log(row[FACTOR] / row[IN_USE])))
-    return moved > math.log(HYSTERESIS)
+        else:
+            _wait(row)
+        row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
+    return _find_factors(memory, policy.kinds.size) > HYSTERESIS
