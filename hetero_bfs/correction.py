@@ -63,7 +63,6 @@ class Correction:
         moved = kernels.learn(
             self.base.policy,
             recording.num_vertices,
-            recording.num_edges,
             self._by_own_numbers(recording),
             seconds,
             self._overhead,

@@ -119,7 +119,7 @@ def _corrected(memory, thing, expected):
 
 
 @kernel(counted=False)
-def add_up(policy, num_vertices, num_edges, records, memory):
+def add_up(policy, num_vertices, records, memory):
     """Fill EXPECTED and MEASURED of all things from a search's levels; return its seconds.
 
     What was measured for several things together is shared out as the model, corrected as it is
@@ -142,7 +142,7 @@ def add_up(policy, num_vertices, num_edges, records, memory):
         group_seconds, group_expected = 0.0, 0.0
         for i in range(begin, end):
             record = records[i]
-            fill_columns(columns, num_vertices, num_edges, record)
+            fill_columns(columns, num_vertices, record)
             chosen = int(record[STRATEGY])
             group_seconds += record[SECONDS]
             group_expected += _corrected(memory, chosen, dot(policy.weights[chosen], columns))
@@ -157,7 +157,7 @@ def add_up(policy, num_vertices, num_edges, records, memory):
         scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
         for i in range(begin, end):
             record = records[i]
-            fill_columns(columns, num_vertices, num_edges, record)
+            fill_columns(columns, num_vertices, record)
             chosen = int(record[STRATEGY])
             _note(memory, chosen, dot(policy.weights[chosen], columns), scale)
             if record[TRANSFER_SECONDS] == 0.0:
@@ -238,7 +238,7 @@ def _find_factors(memory, strategies):
 
 
 @kernel(counted=False)
-def learn(policy, num_vertices, num_edges, records, seconds, overhead, memory):
+def learn(policy, num_vertices, records, seconds, overhead, memory):
     """Take in what one search measured; tell whether the factors in use should be replaced.
 
     Parameters
@@ -254,7 +254,7 @@ def learn(policy, num_vertices, num_edges, records, seconds, overhead, memory):
     memory : float64 (things, MEMORY_COLUMNS)
         FACTOR is brought up to date.
     """
-    total = add_up(policy, num_vertices, num_edges, records, memory)
+    total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:
         return False
     _charge_crossing(memory, policy.kinds.size, seconds, total, overhead)

@@ -72,6 +72,7 @@ def search(selector, clocked=True, slower=lambda level, name: 1.0) -> tuple[Reco
         previous = edges
         record = records[number]
         features.write_state(record)
+        record[layout.CHOSEN_AT] = number
         choice = selector.choose(features)
         strategy = choice.strategy
         record[layout.STRATEGY] = selector.candidates.index(strategy)
