@@ -71,7 +71,8 @@ def make_aiming(
             made.objective = objective
             return made, notes
         wanted = "learned" if made is not None else wanted
-    return model_selector(wanted, model, fit, objective), notes
+    corrects = wanted != "average"  # as without an aim: it is to be the paper's
+    return model_selector(wanted, model, fit, corrects, objective), notes
 
 
 def _measured(device: DeviceInfo | None, aim: Aim) -> tuple[SpeedModel, Power]:

@@ -166,6 +166,12 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="choose anew every N levels (default %(default)s)",
     )
+    add(
+        "--no-correction",
+        dest="correction",
+        action="store_false",
+        help="take the speed model as it is, whatever searches measure: the same choices each time",
+    )
     add("--no-validate", dest="validate", action="store_false", help="skip the five checks")
     add("--json", type=Path, metavar="FILE", help='write the report as JSON, "-" for stdout')
     add("-v", "--verbose", action="store_true", help="print the levels of every search")

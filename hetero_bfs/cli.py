@@ -183,6 +183,7 @@ def _bfs(options: argparse.Namespace) -> int:
         "teps": result.teps,
         "selector": engine.selector.name,
         "optimize": _aim_figures(engine, result),
+        "corrections": engine.corrections,
         "device": None if engine.device_info is None else engine.device_info.name,
         "strategies": [trace.strategy for trace in result.traces],
         "valid": True if options.validate else None,
@@ -287,6 +288,7 @@ def _engine_options(options: argparse.Namespace) -> dict[str, Any]:
         "order": options.order,
         "decision_interval": options.decision_interval,
         "optimize": options.optimize,
+        "correction": options.correction,
     }
 
 

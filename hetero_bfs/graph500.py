@@ -56,6 +56,7 @@ class Graph500Options:
     order: str = "auto"
     decision_interval: int = 1
     optimize: Aim = "time"
+    correction: bool = True
     validate: bool = True
     power_log: Path | None = None
     energy_seconds: float = 3.0
@@ -135,6 +136,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             notes=[*engine.notes, *notes],
         )
         _search_all(engine, edges, keys, options.validate, report)
+        report.corrections = engine.corrections
         if isinstance(edges, TimedEdges):
             report.edge_passes = len(edges.pass_seconds)
         if report.valid:
@@ -159,6 +161,7 @@ def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:
         device_memory_bytes=options.device_memory_bytes,
         decision_interval=options.decision_interval,
         optimize=options.optimize,
+        correction=options.correction,
     )
 
 

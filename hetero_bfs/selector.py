@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +31,11 @@ from hetero_bfs.trace import LevelFeatures
 SELECTORS = ("auto", "learned", "average", "alpha-beta", "daga", "fixed:NAME[,NAME...]")
 ALPHA = 15
 BETA = 18
+
+MOVES = tuple(
+    f"{what} {k}" for what in ("start on", "switch to", "convert on") for k in DEVICE_KINDS
+)
+"""What a search is predicted to do besides its levels, in the order of `Policy.moves`."""
 
 
 @dataclass(frozen=True)
@@ -152,10 +158,13 @@ class ModelSelector(Selector):
         candidates: Sequence[Strategy],
         predictors: Sequence[Linear],
         looks_ahead: bool,
+        corrects: bool = True,
         objective: Objective | None = None,
     ) -> None:
         self.model = model
+        self.corrects = corrects
         self.objective = objective
+        self.factors = np.ones(len(candidates) + len(MOVES))
         one_kind = len({s.device_kind for s in candidates}) == 1  # then the rest is alike for all
         weights, moves = np.array([p.weights() for p in predictors]), _move_weights(model)
         ahead = looks_ahead and not one_kind
@@ -180,6 +189,21 @@ class ModelSelector(Selector):
         values = seconds[layout.PREDICTED :][: len(self.candidates)].tolist()
         named = {s.name: value for s, value in zip(self.candidates, values, strict=True)}
         return replace(choice, predicted_seconds=named)
+
+    def corrected(self, factors: npt.NDArray[np.float64]) -> ModelSelector:
+        """Return this selector with all predicted seconds times these factors."""
+        other = copy(self)
+        count = len(self.candidates)
+        other.factors = self.factors * factors
+
+        def scaled(policy: Policy) -> Policy:
+            return policy._replace(
+                weights=policy.weights * factors[:count, None],
+                moves=policy.moves * factors[count:].reshape(3, 2, 1),
+            )
+
+        other.policy, other.in_seconds = scaled(self.policy), scaled(self.in_seconds)
+        return other
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
         """Predict as the device did: by the same policy, from the same state."""
@@ -207,8 +231,14 @@ class ModelSelector(Selector):
             return "only candidate"
         margin, name = total[second] - total[best], self.candidates[second].name
         if self.objective is not None:
-            return f"{self.objective.margin(margin)} before {name}"
-        return f"{1e6 * margin:.0f} us before {name}"
+            reason = f"{self.objective.margin(margin)} before {name}"
+        else:
+            reason = f"{1e6 * margin:.0f} us before {name}"
+        if self.factors[best] != 1.0:
+            reason += f", corrected x{self.factors[best]:.2g}"
+        if self.factors[second] != 1.0:
+            reason += f", {name} x{self.factors[second]:.2g}"
+        return reason
 
 
 def model_of(device: DeviceInfo | None) -> SpeedModel | None:
@@ -317,13 +347,15 @@ def _model_selector(
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
             "(a minute or two)"
         )
-    return model_selector(kind, model, candidates), notes
+    corrects = wanted != "average"  # which, asked for, is to be the paper's
+    return model_selector(kind, model, candidates, corrects), notes
 
 
 def model_selector(
     kind: str,
     model: SpeedModel,
     candidates: Sequence[Strategy],
+    corrects: bool = True,
     objective: Objective | None = None,
 ) -> ModelSelector:
     """Make the selector that chooses by a model's "learned" or "average" predictions.
@@ -344,7 +376,8 @@ def model_selector(
         predictors = [model.average(s) for s in candidates]
     else:
         predictors = [model.learned[s.name] for s in candidates]
-    return ModelSelector(kind, model, candidates, predictors, kind == "learned", objective)
+    ahead = kind == "learned"
+    return ModelSelector(kind, model, candidates, predictors, ahead, corrects, objective)
 
 
 def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from made_models import power_json
 from test_selector import ALL, GPU, HOST_ONLY, START
 
 from hetero_bfs.aim import make_aiming
+from hetero_bfs.correction import Correction, Probe
 from hetero_bfs.errors import ModelError
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.search import Recording
 from hetero_bfs.selector import DirectionSelector, ModelSelector, make_selector
 from hetero_bfs.strategy import AIMS
 
@@ -185,3 +189,56 @@ def test_time_is_as_it_was(trained):
     mine, _ = make_aiming("learned", GPU, ALL, False, "time")
     theirs, _ = make_selector("learned", GPU, ALL)
     assert mine.choose(LEVEL) == theirs.choose(LEVEL)
+
+
+# With correction.py: what is learned is about seconds, whatever the aim.
+
+
+def test_what_was_measured_corrects_seconds_and_costs_alike(aiming):
+    watts = system(TC=100.0, BC=50.0)
+    for aim in AIMS:
+        selector, _ = aiming(watts, aim)
+        factors = np.ones(selector.factors.size)
+        factors[0] = 3.0  # TC
+        corrected = selector.corrected(factors)
+        assert corrected.objective == selector.objective
+        before, after = (s.choose(LEVEL).predicted_seconds for s in (selector, corrected))
+        assert after["TC"] == pytest.approx(3 * before["TC"])
+        assert after["BC"] == pytest.approx(before["BC"])
+        assert corrected.choose(LEVEL).strategy.name == "BC"
+
+
+@pytest.mark.parametrize("aim", AIMS)
+def test_levels_as_long_as_predicted_correct_nothing(aiming, aim):
+    """Whatever the aim: its costs are no seconds, and are not taken for them."""
+    selector, _ = aiming(system(TC=1000.0, BC=0.001), aim)
+    correction = Correction(selector)
+    features = [replace(LEVEL, level=i, frontier_edges=6000 + i) for i in range(4)]
+    records = np.full((4, layout.record_width(2)), np.nan)
+    for record, level in zip(records, features, strict=True):
+        level.write_state(record)
+        choice = selector.choose(level)
+        record[layout.STRATEGY] = selector.candidates.index(choice.strategy)
+        record[layout.CHOSEN_AT] = level.level
+        record[layout.SECONDS] = choice.predicted_seconds[choice.strategy.name]
+        record[layout.TRANSFER_SECONDS] = 0.0
+    recording = Recording(records, selector, START.num_vertices, START.num_edges, 1)
+    for _ in range(8):
+        assert correction.learn(recording, float(records[:, layout.SECONDS].sum())) is selector
+    records[:, layout.SECONDS] *= 5
+    for _ in range(8):
+        corrected = correction.learn(recording, float(records[:, layout.SECONDS].sum()))
+    chosen = int(records[0, layout.STRATEGY])
+    assert corrected.factors[chosen] == pytest.approx(5, rel=0.3)
+
+
+def test_probes_of_strategies_that_are_left_out_are_not_learned_from(aiming):
+    watts = {name: {"device": 200.0} for name in ("TG", "BG", "BGC")}
+    selector, _ = aiming(power_json(watts, device=80.0), "energy", device=GPU)
+    everyone, _ = aiming(power_json(watts, device=80.0), "time", device=GPU)
+    record = np.full((1, layout.record_width(len(ALL))), np.nan)
+    LEVEL.write_state(record[0])
+    record[0, layout.STRATEGY] = record[0, layout.TRANSFER_SECONDS] = 0
+    record[0, layout.SECONDS] = 1.0
+    recording = Recording(record, everyone, START.num_vertices, START.num_edges, 1)
+    assert Correction(selector, [Probe(recording, 1.0)]).selector is selector
