@@ -37,6 +37,7 @@ from cpu_contestants import (
     run_gap,
     timed,
 )
+from tables import markdown
 
 import hetero_bfs as hb
 from hetero_bfs import io
@@ -295,8 +296,6 @@ def describe(
     table: pd.DataFrame, contestants: Sequence[Contestant], options: argparse.Namespace, load: float
 ) -> str:
     """Format the results as Markdown: a row for each graph, a column for each contestant."""
-    from strategies import markdown  # here, since it loads our kernels; see main
-
     machine = describe_machine(None)
     releases = ", ".join(dict.fromkeys(c.version() for c in contestants))
     graphs = ",".join(name if generated(name) else Path(name).name for name in options.graphs)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from tables import markdown
 
 import hetero_bfs as hb
 from hetero_bfs.build import build_search_graph
@@ -176,13 +177,6 @@ def describe(
             "",
         ]
     )
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """Format a table as Markdown."""
-    lines = ["| " + " | ".join(table.columns) + " |", "|" + " --- |" * len(table.columns)]
-    lines += ["| " + " | ".join(str(v) for v in row) + " |" for row in table.to_numpy()]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":
