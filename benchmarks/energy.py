@@ -21,7 +21,7 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import stdev
 from typing import Any
 
 import numpy as np
@@ -198,19 +198,19 @@ def window_rows(about: Row, window: Window, idle: dict[Any, float]) -> list[Row]
                 "idle_watts": idle[domain],
                 "net_joules": joules - idle[domain] * seconds,
                 "joule_seconds": joules * seconds,
+                "sampling_error_joules": joules * window.error_seconds[domain] / window.seconds,
             }
         )
     return rows
 
 
-def summarise(windows: pd.DataFrame, metering: Metering) -> pd.DataFrame:
+def summarise(windows: pd.DataFrame) -> pd.DataFrame:
     """Take means over the rounds; errors are those of their scatter, at least of sampling."""
     rows = []
     groups = windows.groupby(["scale", "selector", "aim", "domain"], sort=False)
     for (scale, selector, aim, domain), rounds in groups:
         joules = rounds["joules"].to_numpy()
-        off = energy.sampling_error_seconds(metering.periods()[domain])
-        sampling = fmean(joules * off / rounds["window_seconds"])
+        sampling = float(rounds["sampling_error_joules"].mean())
         scatter = stdev(joules) if len(joules) > 1 else 0.0
         first = rounds.iloc[0]
         rows.append(
@@ -245,7 +245,7 @@ def write(
     info: DeviceInfo | None,
     options: argparse.Namespace,
 ) -> None:
-    table = summarise(windows, metering)
+    table = summarise(windows)
     for name, frame in (("energy-windows.csv", windows), ("energy.csv", table)):
         with replacing(options.out / name) as stream:
             frame.to_csv(stream, index=False, float_format="%.9g")

@@ -8,7 +8,7 @@ Watts are measured in training (training/power.py) and kept in the speed model's
     resolution_seconds   per domain, how often its meters are updated, as found on the machine
     meters               per domain, their names
     method               how it was measured, in words
-    unmeasured           per strategy without watts, why
+    remarks              per strategy without watts, or with rough ones, why
     auto                 per aim, the selector of least energy or product among whole searches
 
 Domains (hetero_bfs/energy) are kept apart here as everywhere. An aim takes the watts of the whole
@@ -49,7 +49,7 @@ class Power:
     resolution_seconds: DomainValues
     meters: Mapping[Domain, str]
     method: str
-    unmeasured: Mapping[str, str] = field(default_factory=dict)
+    remarks: Mapping[str, str] = field(default_factory=dict)
     auto: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Power:
             "resolution_seconds": dict(self.resolution_seconds),
             "meters": dict(self.meters),
             "method": self.method,
-            "unmeasured": dict(self.unmeasured),
+            "remarks": dict(self.remarks),
             **({} if self.auto is None else {"auto": {k: dict(v) for k, v in self.auto.items()}}),
         }
 
@@ -83,7 +83,7 @@ def read_power(data: Mapping[str, Any]) -> Power:
         resolution_seconds=_by_domain(data["resolution_seconds"], "resolution_seconds"),
         meters={_domain(k): str(v) for k, v in data["meters"].items()},
         method=str(data["method"]),
-        unmeasured={_strategy(k): str(v) for k, v in data["unmeasured"].items()},
+        remarks={_strategy(k): str(v) for k, v in data["remarks"].items()},
         auto=data.get("auto"),
     )
     for what, found in (
@@ -245,7 +245,9 @@ def make_objective(
     domains = _domains(power, shared_memory)
     fit = [s for s in candidates if _covered(s, power, domains, shared_memory)]
     if not fit:
-        missing = "; ".join(f"{name}: {why}" for name, why in power.unmeasured.items())
+        missing = "; ".join(
+            f"{name}: {why}" for name, why in power.remarks.items() if name not in power.watts
+        )
         raise ModelError(
             f"--optimize {aim}: no strategy that can run here has measured watts"
             f"{f' ({missing})' if missing else ''}; {METERS_REMEDY}"

@@ -40,5 +40,5 @@ def power_json(watts: dict[str, dict[str, float]], **idle_watts: float) -> dict:
         "resolution_seconds": dict.fromkeys(idle_watts, 0.02),
         "meters": {domain: f"meter of the {domain}" for domain in idle_watts},
         "method": "made by hand",
-        "unmeasured": {},
+        "remarks": {},
     }

@@ -97,8 +97,8 @@ def _report(measured: Power, metering: Metering) -> None:
         errors = measured.error_watts[name]
         shown = ", ".join(f"{d} {w:.4g} +- {errors[d]:.2g} W" for d, w in by_domain.items())
         print(f"  {name:<4} {shown}")
-    for name, why in [*measured.unmeasured.items(), *metering.failures.items()]:
-        print(f"  {name:<4} unmeasured: {why}")
+    for name, why in [*measured.remarks.items(), *metering.failures.items()]:
+        print(f"  {name:<4} {'rough' if name in measured.watts else 'unmeasured'}: {why}")
 
 
 def compare_under_aims(

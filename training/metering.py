@@ -1,4 +1,9 @@
-"""Joules of searches that are repeated for a window of time, by domain (hetero_bfs/energy)."""
+"""Joules of searches that are repeated for a window of time, by domain (hetero_bfs/energy).
+
+A counter that is updated every 0.1 s says of a window of 1 s no more than that it was within 4 %.
+So windows begin and end where the coarsest counter has just been updated: searches go on until it
+is, and what the error is of is not its period but how often it was looked at.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +19,24 @@ LEAST_WINDOW_SECONDS = 1.0
 SETTLE_SECONDS = 0.2
 """Searches of a kind before its window begins: power and clocks follow the load with a delay."""
 
+_PATIENCE = 5  # periods to wait for an update
+_LOOKS = 10  # in a period of the coarsest counter, at the ends of a window
+
 Batch = Callable[[], int]
 """Runs some searches and returns how many."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """What the meters said while a batch was repeated; a domain that failed is not there."""
+    """What the meters said while a batch was repeated; a domain that failed is not there.
+
+    `error_seconds` is the standard error of the window's length as a domain's meters see it.
+    """
 
     searches: int
     seconds: float
     joules: Mapping[Domain, float]
+    error_seconds: Mapping[Domain, float]
 
     def joules_of(self, domains: Iterable[Domain]) -> float:
         """Return the joules of one search in disjoint domains together."""
@@ -55,6 +67,7 @@ class Metering:
     def __init__(self, meters: Sequence[Meter]) -> None:
         self.meters = list(meters)
         self._periods = [meter.period_seconds() for meter in self.meters]
+        self._coarsest = self.meters[self._periods.index(max(self._periods))]
         trusted = energy.trusted_seconds(self.meters, self._periods)
         self.window_seconds = max(LEAST_WINDOW_SECONDS, trusted)
         self.failures: dict[Domain, str] = {}
@@ -73,21 +86,56 @@ class Metering:
 
     def periods(self) -> dict[Domain, float]:
         """Return the seconds between updates of each domain's slowest meter."""
-        pairs = list(zip(self.meters, self._periods, strict=True))
+        return self._slowest(self._periods)
+
+    def _slowest(self, periods: Sequence[float]) -> dict[Domain, float]:
+        pairs = list(zip(self.meters, periods, strict=True))
         return {d: max(p for m, p in pairs if m.domain == d) for d in self.names()}
 
     def window(self, batch: Batch) -> Window:
         """Repeat a batch of searches for a window, after some that are not metered."""
         _repeat(batch, SETTLE_SECONDS)
-        work = partial(_repeat, batch, self.window_seconds)
-        searches, seconds, outcomes = energy.metered(self.meters, work)
-        return Window(searches, seconds, self._by_domain(outcomes))
+        return self._window(partial(_repeat, batch))
 
     def rest(self) -> Window:
         """Meter the machine at rest for a window."""
-        rest = partial(time.sleep, self.window_seconds)
-        _, seconds, outcomes = energy.metered(self.meters, rest)
-        return Window(0, seconds, self._by_domain(outcomes))
+        return self._window(_rest)
+
+    def _window(self, work: Callable[[float], int]) -> Window:
+        """Work for a window; `work` does so for about as many seconds as it is given."""
+        self._work_until_update(work)
+
+        def measured() -> tuple[int, float | None]:
+            done = work(self.window_seconds)
+            more, look_seconds = self._work_until_update(work)
+            return done + more, look_seconds
+
+        (searches, look_seconds), seconds, outcomes = energy.metered(self.meters, measured)
+        known_within = [
+            min(period, look_seconds) if look_seconds and meter is self._coarsest else period
+            for meter, period in zip(self.meters, self._periods, strict=True)
+        ]
+        within = self._slowest(known_within)
+        errors = {d: energy.sampling_error_seconds(p) for d, p in within.items()}
+        return Window(searches, seconds, self._by_domain(outcomes), errors)
+
+    def _work_until_update(self, work: Callable[[float], int]) -> tuple[int, float | None]:
+        """Work on until the coarsest counter is updated; returns seconds between looks at it.
+
+        None if it is no counter, or stands still.
+        """
+        period = max(self._periods)
+        updated = self._coarsest.watch()
+        if updated is None:
+            return 0, None
+        searches, looks = 0, 0
+        begin = time.perf_counter()
+        while time.perf_counter() < begin + _PATIENCE * period:
+            searches += work(period / _LOOKS)
+            looks += 1
+            if updated():
+                return searches, (time.perf_counter() - begin) / looks
+        return searches, None
 
     def _by_domain(self, outcomes: Sequence[float | str]) -> dict[Domain, float]:
         """Add up each domain; of system meters, which contain each other, take the largest."""
@@ -101,6 +149,11 @@ class Metering:
             else:
                 joules[domain] = joules.get(domain, 0.0) + outcome
         return {d: j for d, j in joules.items() if d not in self.failures}
+
+
+def _rest(seconds: float) -> int:
+    time.sleep(seconds)
+    return 0
 
 
 def _repeat(batch: Batch, seconds: float) -> int:

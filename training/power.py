@@ -10,7 +10,9 @@ that it is used for, launched as in real searches: on a GPU both are one launch 
     BC, BG, ..  the same, then bottom-up until it turns back: more than TC or TG by those levels
 
 Every search is repeated for a window of time that the meters resolve, all kinds in turn, some
-rounds over. The error is that of the rounds' scatter, at least that of sampling.
+rounds over. The error is that of the rounds' scatter, at least that of sampling. Where it is too
+large, since the levels are too small a part of the search, the watts of the whole cut search stand
+in, which include its start: rough, and better than leaving a strategy out.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean, median, stdev
 
-from hetero_bfs import energy
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.energy import Domain, Unmeasured
@@ -39,7 +40,7 @@ REST_SECONDS = 2.0
 """At rest before idle power is read."""
 
 MOST_ERROR = 0.25
-"""Watts whose standard error is a larger share of them are not kept."""
+"""Watts of a difference whose standard error is a larger share of them are not taken."""
 
 IDLE = "idle"
 _KEYS = 4
@@ -123,35 +124,44 @@ def evaluate_windows(
     windows: Mapping[str, Sequence[Window]],
     metering: Metering,
     method: str,
-    unmeasured: Mapping[str, str],
+    remarks: Mapping[str, str],
 ) -> Power:
     """Return the watts of all strategies whose windows are there, by the names of `planned`."""
-    domains, periods = metering.domains(), metering.periods()
+    domains, periods, names = metering.domains(), metering.periods(), metering.names()
+    idle = {d: _mean_watts(windows[IDLE], d) for d in domains}
     watts: dict[str, dict[Domain, float]] = {}
     errors: dict[str, dict[Domain, float]] = {}
-    reasons = dict(unmeasured)
-    for name in [s.name for s in STRATEGIES.values() if s.name in windows]:
+    remarks = dict(remarks)
+    for name in [s.name for s in STRATEGIES.values() if s.name in windows] if domains else []:
         base = windows[_base_of(STRATEGIES[name])]
-        slopes = {d: slope(windows[name], base, d, periods[d]) for d in domains}
-        poor = [d for d, (mean, error) in slopes.items() if not error <= MOST_ERROR * mean]
-        for domain in poor[:1]:
-            mean, error = slopes[domain]
-            reasons[name] = (
-                f"{mean:.3g} +- {error:.2g} W in the {domain} domain: its levels are too small "
-                "a part of what was measured"
-            )
-        if slopes and not poor:
-            watts[name] = {d: _round(mean) for d, (mean, _) in slopes.items()}
-            errors[name] = {d: _round(error) for d, (_, error) in slopes.items()}
-    idle = {d: _round(fmean(w.joules[d] / w.seconds for w in windows[IDLE])) for d in domains}
-    names = metering.names()
-    resolution = {d: _round(periods[d]) for d in domains}
-    meters = {d: names[d] for d in domains}
-    return Power(watts, errors, idle, resolution, meters, method, reasons)
+        found = {d: slope(windows[name], base, d) for d in domains}
+        for domain, (mean, error) in found.items():
+            if not error <= MOST_ERROR * mean:
+                whole = _mean_watts(windows[name], domain)
+                found[domain] = whole, max(whole - idle[domain], MOST_ERROR * whole)
+                remarks[name] = (
+                    f"{domain}: {mean:.3g} +- {error:.2g} W by the difference, its levels being "
+                    "too small a part of the search; these are the watts of the whole cut search"
+                )
+        watts[name] = {d: _round(mean) for d, (mean, _) in found.items()}
+        errors[name] = {d: _round(error) for d, (_, error) in found.items()}
+    return Power(
+        watts,
+        errors,
+        {d: _round(idle[d]) for d in domains},
+        {d: _round(periods[d]) for d in domains},
+        {d: names[d] for d in domains},
+        method,
+        remarks,
+    )
+
+
+def _mean_watts(windows: Sequence[Window], domain: Domain) -> float:
+    return fmean(window.joules[domain] / window.seconds for window in windows)
 
 
 def slope(
-    longer: Sequence[Window], shorter: Sequence[Window], domain: Domain, period_seconds: float
+    longer: Sequence[Window], shorter: Sequence[Window], domain: Domain
 ) -> tuple[float, float]:
     """Return the watts of what longer searches do more than shorter ones, and their error.
 
@@ -166,9 +176,8 @@ def slope(
     watts = fmean(joules) / more
     residuals = [j - watts * s for j, s in zip(joules, seconds, strict=True)]
     scatter = stdev(residuals) if len(pairs) > 1 else 0.0
-    off = energy.sampling_error_seconds(period_seconds)
     ends = [
-        fmean(w.joules[domain] / w.seconds * off / w.searches for w in windows)
+        fmean(w.joules[domain] / w.seconds * w.error_seconds[domain] / w.searches for w in windows)
         for windows in (longer, shorter)
     ]
     return watts, max(scatter, math.hypot(*ends)) / math.sqrt(len(pairs)) / more

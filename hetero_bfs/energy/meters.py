@@ -56,6 +56,10 @@ class Meter(Protocol):
         """Return the seconds between two updates of its readings, as found on this machine."""
         ...
 
+    def watch(self) -> Callable[[], bool] | None:
+        """Return what tells whether the reading was updated since; None if it is interpolated."""
+        ...
+
 
 @dataclass(frozen=True)
 class Unmeasured:
@@ -132,6 +136,19 @@ class SensorMeter:
             return self.resolution_seconds
         period = statistics.median(b - a for a, b in pairwise(changes))
         return max(period, POWER_POLL_SECONDS) if self.power else period
+
+    def watch(self) -> Callable[[], bool] | None:
+        """Return what tells whether the counter was updated since; None for a power sensor."""
+        if self.power:
+            return None
+        before = self._value()
+        return lambda: self._value() != before
+
+    def _value(self) -> float | None:
+        try:
+            return self.read()
+        except MeterError:  # whoever measures with it will be told
+            return None
 
     def _poll(self) -> None:
         while self._error is None and not self._done.wait(self.poll_seconds):

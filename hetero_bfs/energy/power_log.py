@@ -53,6 +53,9 @@ class PowerLog:
         """Return the usual seconds between two samples of the log."""
         return self.resolution_seconds
 
+    def watch(self) -> None:
+        """Return None: the log is interpolated between its samples."""
+
     def joules(self, start_unix_seconds: float, end_unix_seconds: float) -> float | Unmeasured:
         """Integrate over an interval that the log must cover, interpolating at its ends.
 

@@ -36,7 +36,7 @@ def read(power):
 
 def test_round_trip():
     data = power_json(BOTH, cpu=30.0, device=60.0) | {"auto": AUTO}
-    data["unmeasured"] = {"BGC": "too small"}
+    data["remarks"] = {"BGC": "too small"}
     model = read(data)
     assert model.to_json()["power"] == data
     assert read_model(json.dumps(model.to_json()), "m.json") == model
@@ -65,7 +65,7 @@ def test_a_model_without_power_stays_as_it_was():
         ({"idle_watts": {"cpu": 30.0}}, "idle_watts have different domains"),
         ({"meters": {}}, "meters and idle_watts have different domains"),
         ({"resolution_seconds": {"cpu": 0.1}}, "resolution_seconds and idle_watts have"),
-        ({"unmeasured": {"XX": "why"}}, "unknown strategy 'XX'"),
+        ({"remarks": {"XX": "why"}}, "unknown strategy 'XX'"),
         ({"auto": {"time": AUTO["energy"]}}, "auto of an unknown aim 'time'"),
         ({"auto": {"energy": {"shallow": {"selector": "learned"}}}}, "KeyError: 'deep'"),
         ({"auto": {"edp": AUTO["energy"] | {"deep": {"selector": "daga"}}}}, "selector 'daga'"),
@@ -133,7 +133,7 @@ def test_a_strategy_needs_watts_in_every_domain():
 
 def test_nothing_measured_names_the_remedy():
     power = power_json({"TC": {"device": 60.0}}, device=60.0)
-    power["unmeasured"] = {"TG": "too small a part"}
+    power["remarks"] = {"TG": "too small a part"}
     with pytest.raises(ModelError, match=r"TG: too small a part.*--power-log FILE"):
         make_objective("energy", read_power(power), ALL, False)
 
