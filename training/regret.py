@@ -61,8 +61,10 @@ COLUMNS = (
     "schedule",
 )
 
+REPLAY_SECONDS = 1.0
+"""For which replays go on, even if that is more rounds than asked for."""
+
 _MOST_ROUNDS = 51
-_ROUNDS_SECONDS = 1.0  # more rounds than asked for, as long as they take no longer
 _TIMED = 2  # searches of a turn that count, after one that does not
 _KEYS_DRAWN = 16
 _LEAST_REACHED = 0.1  # of the searched vertices: roots in small components tell nothing
@@ -158,6 +160,13 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
     return summary.sort_values("all")
 
 
+def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return a summary as a table of text, the selectors in the first column."""
+    shown = summary.map(lambda value: "-" if np.isnan(value) else f"{100 * value:.1f} %")
+    shown.insert(0, "selector", shown.index)
+    return shown.reset_index(drop=True)
+
+
 def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str, Selector]]:
     """Make those that can run; a model that is missing makes no other selector in its name."""
     for name in wanted:
@@ -192,9 +201,7 @@ class _Replays:
         self.lives: dict[str, list[float]] = {
             way: [] for way in selectors if self.schedules[way] in self.fixed
         }
-        self.selects: dict[str | _Names, list[float]] = {
-            way: [] for way in (*self.lives, *self.replays)
-        }
+        self.selects: dict[Any, list[float]] = {way: [] for way in (*self.lives, *self.replays)}
         self._replay(rounds, sum(sums[names] for names in self.fixed))
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -237,7 +244,7 @@ class _Replays:
         turns += [(self.fixed[n], times, self.selects[n]) for n, times in self.replays.items()]
         turns += [(self.selectors[w], times, self.selects[w]) for w, times in self.lives.items()]
         expected = round_seconds * (1 + _TIMED) * len(turns) / len(self.fixed)
-        count = max(rounds, min(int(_ROUNDS_SECONDS / expected), _MOST_ROUNDS))
+        count = max(rounds, min(int(REPLAY_SECONDS / expected), _MOST_ROUNDS))
         order = np.random.default_rng(0)
         for _ in range(count):
             for number in order.permutation(len(turns)):

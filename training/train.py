@@ -1,11 +1,14 @@
-"""What `hetero-bfs train` runs: collect -> evaluate -> fit -> write the model."""
+"""What `hetero-bfs train` runs: tune -> collect -> evaluate -> fit -> compare -> regret."""
 
 from __future__ import annotations
 
 import datetime
 import json
+import math
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +31,16 @@ from hetero_bfs.training.collect import (
     finished_graphs,
 )
 from hetero_bfs.training.compare import compare_selectors
+from hetero_bfs.training.duration import collecting_seconds, comparing_seconds, in_words, probe
 from hetero_bfs.training.evaluate import evaluate
+from hetero_bfs.training.families import StudyGraph, study_graphs
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
+from hetero_bfs.training.regret import in_percent, measure_regret, summarise
 from hetero_bfs.training.tune import plan_for, tune
 from hetero_bfs.tuning import Tuning, read_tuning
+
+_REGRET_ROOTS = 2
 
 
 def run_training(
@@ -46,7 +54,7 @@ def run_training(
     Parameters
     ----------
     quick : bool
-        Nine graphs instead of the paper's 80.
+        21 graphs instead of 128, of which 80 are those of the paper.
     device, devices
         As for `Engine`.
     out : Path, optional
@@ -60,14 +68,16 @@ def run_training(
     samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
     model_path = folder / f"{name}.json"
 
+    done = _begin(plan, samples_path)
+    _announce(plan, done, info, quick, whole=out is None)
     tuning = None if info is None else _tuning(info, quick, samples_path)
-    samples = _collect_all(plan, samples_path, info, tuning)
+    samples = _collect_all(plan, done, samples_path, info, tuning)
     scores = evaluate(samples)
     about: dict[str, Any] = {
         "machine": describe_machine(info),
         "date": datetime.date.today().isoformat(),
         "command": f"hetero-bfs train{' --quick' if quick else ''}",
-        "plan": {"scales": plan.scales, "graphs_per_scale": plan.per_scale},
+        "plan": asdict(plan),
         "samples": len(samples),
         "roots_per_graph": ROOTS_PER_GRAPH,
         "repeats": REPEATS,
@@ -77,14 +87,55 @@ def run_training(
     if model_path.exists():
         model_path.replace(folder / f"{name}.json.previous")
     _write(model, model_path)
-    if out is None:  # else nobody would find the model
-        whole = compare_selectors(info, quick)
-        _write(
-            replace(model, auto=whole["auto"], about=about | {"whole_searches": whole}), model_path
-        )
-        _report_whole(whole)
     _report(model_path, samples_path, len(samples), scores)
+    if out is None:  # else nobody would find the model
+        _search_whole(model, model_path, info, quick)
     return 0
+
+
+def _search_whole(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> None:
+    """Let the installed model search: find the fastest selector, then the regret of all."""
+    whole = compare_selectors(info, quick)
+    model = replace(model, auto=whole["auto"], about={**model.about, "whole_searches": whole})
+    _write(model, path)
+    _report_whole(whole)
+    summary = summarise(measure_regret(_kept_apart(info), info, _REGRET_ROOTS))
+    kept = {
+        str(way): {name: _rounded(value) for name, value in row.items()}
+        for way, row in summary.to_dict("index").items()
+    }
+    _write(replace(model, about={**model.about, "regret": kept}), path)
+    print("time over the best schedule's, minus 1, on graphs kept apart (training/regret.py):")
+    print(in_percent(summary).to_string(index=False))
+
+
+def _kept_apart(info: DeviceInfo | None) -> list[StudyGraph]:
+    return study_graphs("quick", info is not None and info.type == "GPU")
+
+
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else float(f"{value:.3g}")
+
+
+def _announce(plan: Plan, done: int, info: DeviceInfo | None, quick: bool, whole: bool) -> None:
+    """Say beforehand how long the training will take, `whole` with whole searches after it."""
+    graph = probe(plan, _opener(info, None))
+    tuning = plan_for(info, quick) if info is not None and not done else None
+    seconds = collecting_seconds(plan, done, tuning, graph)
+    if whole:
+        seconds += comparing_seconds(info, quick, _kept_apart(info), _REGRET_ROOTS, graph)
+    print(
+        f"training {machine_slug(info)} takes about {in_words(seconds)}, as far as two small "
+        f"graphs tell: {len(plan.graphs()) - done} graphs to measure"
+        + (", then whole searches to compare selectors" if whole else ""),
+        file=sys.stderr,
+    )
+
+
+def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
+    """Return what opens an engine on the machine to train."""
+    wanted, devices = (None, "cpu") if info is None else (str(info.index), "all")
+    return partial(Engine, selector="fixed:TC", device=wanted, devices=devices, tuning=tuning)
 
 
 def _write(model: SpeedModel, path: Path) -> None:
@@ -130,25 +181,25 @@ def _tune(info: DeviceInfo, quick: bool) -> Tuning:
     return best
 
 
-def _collect_all(
-    plan: Plan, path: Path, info: DeviceInfo | None, tuning: Tuning | None
-) -> pd.DataFrame:
-    """Collect what is missing; a finished collection is kept aside and begun anew."""
+def _begin(plan: Plan, path: Path) -> int:
+    """Return how many graphs are measured; a finished collection is kept aside and begun anew."""
     total = len(plan.graphs())
     done = finished_graphs(path)
     if done >= total:
         path.rename(path.with_suffix(".previous.csv"))
-        done = 0
-    elif done:
+        return 0
+    if done:
         print(f"going on after graph {done} of {total} in {path}", file=sys.stderr)
+    return done
 
-    def open_engine(graph: SearchGraph) -> Engine:
-        wanted = None if info is None else str(info.index)
-        kind = "cpu" if info is None else "all"
-        return Engine(graph, selector="fixed:TC", device=wanted, devices=kind, tuning=tuning)
 
-    steps = collect(plan, path, open_engine, done)
-    for _ in progress(steps, "measuring graphs", total=total - done, delay_seconds=0.0):
+def _collect_all(
+    plan: Plan, done: int, path: Path, info: DeviceInfo | None, tuning: Tuning | None
+) -> pd.DataFrame:
+    """Collect what is missing."""
+    steps = collect(plan, path, _opener(info, tuning), done)
+    total = len(plan.graphs()) - done
+    for _ in progress(steps, "measuring graphs", total=total, delay_seconds=0.0):
         pass
     return pd.read_csv(path)
 
