@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
     if options.command == "graph500" and options.regenerate and options.graph is not None:
         parser.error("--regenerate goes with generated graphs, not with --graph FILE")
+    if options.command == "train" and options.source is not None and not options.calibrate:
+        parser.error("--from names the model that --calibrate starts from")
     try:
         _prepare(options)
         status: int = options.run(options)
@@ -216,9 +218,11 @@ def _devices(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from hetero_bfs.training import run_training
+    from hetero_bfs.training import run_calibration, run_training
 
     _load_numba()
+    if options.calibrate:
+        return int(run_calibration(options.device, options.devices, options.out, options.source))
     return int(run_training(options.quick, options.device, options.devices, options.out))
 
 

@@ -105,7 +105,7 @@ def collect(
         if number < done:
             continue
         with open_engine(build_search_graph(graph.make())) as engine:
-            rows = list(_measure_graph(engine, number, graph))
+            rows = list(measure_graph(engine, number, graph))
         del engine  # before the next one is made
         _append(path, rows)
         yield number
@@ -142,9 +142,12 @@ def _append(path: Path, rows: list[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def _measure_graph(engine: Engine, number: int, graph: StudyGraph) -> Iterator[dict[str, Any]]:
+def measure_graph(
+    engine: Engine, number: int, graph: StudyGraph, roots: int = ROOTS_PER_GRAPH
+) -> Iterator[dict[str, Any]]:
+    """Measure searches from so many roots of a graph that the engine has ready; yields samples."""
     random = np.random.default_rng(number)
-    count = min(ROOTS_PER_GRAPH, engine.graph.num_searched)
+    count = min(roots, engine.graph.num_searched)
     for root in random.choice(engine.graph.num_searched, count, replace=False).tolist():
         levels = frozenset(levels_to_measure(count_levels(engine, root)[0], MOST_LEVELS))
         for features, measured, seconds, examined in measure_search(engine, root, levels=levels):
