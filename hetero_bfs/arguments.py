@@ -80,7 +80,19 @@ def _add_train(commands: Any, run: Run) -> None:
         ),
     )
     add = command.add_argument
-    add("--quick", action="store_true", help="a first model in a minute or two")
+    how = command.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="a first model in a minute or two")
+    how.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="adapt another machine's model with a few probes, in half a minute",
+    )
+    add(
+        "--from",
+        dest="source",
+        metavar="NAME",
+        help="the model that --calibrate starts from (default: that of the most similar machine)",
+    )
     add("--out", type=Path, metavar="DIR", help="folder for model and samples")
     _add_device_arguments(command)
     command.set_defaults(run=run)
@@ -145,6 +157,12 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N",
         help="choose anew every N levels (default %(default)s)",
+    )
+    add(
+        "--no-correction",
+        dest="correction",
+        action="store_false",
+        help="take the speed model as it is, whatever searches measure: the same choices each time",
     )
     add("--no-validate", dest="validate", action="store_false", help="skip the five checks")
     add("--json", type=Path, metavar="FILE", help='write the report as JSON, "-" for stdout')

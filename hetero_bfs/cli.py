@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
     if options.command == "graph500" and options.regenerate and options.graph is not None:
         parser.error("--regenerate goes with generated graphs, not with --graph FILE")
+    if options.command == "train" and options.source is not None and not options.calibrate:
+        parser.error("--from names the model that --calibrate starts from")
     try:
         _prepare(options)
         status: int = options.run(options)
@@ -151,6 +153,7 @@ def _bfs(options: argparse.Namespace) -> int:
         "gather_seconds": result.gather_seconds,
         "teps": result.teps,
         "selector": engine.selector.name,
+        "corrections": engine.corrections,
         "device": None if engine.device_info is None else engine.device_info.name,
         "strategies": [trace.strategy for trace in result.traces],
         "valid": True if options.validate else None,
@@ -215,9 +218,11 @@ def _devices(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from hetero_bfs.training import run_training
+    from hetero_bfs.training import run_calibration, run_training
 
     _load_numba()
+    if options.calibrate:
+        return int(run_calibration(options.device, options.devices, options.out, options.source))
     return int(run_training(options.quick, options.device, options.devices, options.out))
 
 
@@ -230,6 +235,7 @@ def _engine_options(options: argparse.Namespace) -> dict[str, Any]:
         "device_memory_bytes": options.device_memory,
         "order": options.order,
         "decision_interval": options.decision_interval,
+        "correction": options.correction,
     }
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_search_graph
+from hetero_bfs.correction import Corrections, factors_of
 from hetero_bfs.devices.cpu import MAX_THREADS, CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
@@ -60,6 +61,9 @@ class Engine:
     device_memory_bytes : int, optional
         What may be used of the OpenCL device's memory; by default all. The edges of a graph that
         does not fit stay on the host and stream through the device in parts.
+    correction : bool
+        Whether predictions are corrected by what searches measure (correction.py). Without, the
+        same searches make the same choices every time.
 
     Raises
     ------
@@ -82,6 +86,7 @@ class Engine:
         threads: int | None = None,
         tuning: Tuning | None = None,
         device_memory_bytes: int | None = None,
+        correction: bool = True,
     ) -> None:
         if decision_interval < 1:
             raise ValueError(f"decision_interval is {decision_interval}; it must be at least 1")
@@ -94,6 +99,8 @@ class Engine:
         self.decision_interval = decision_interval
         self.threads = threads
         self.tuning = tuning
+        self.correction = correction
+        self._corrections: Corrections | None = None
         self._one_at_a_time = threading.Lock()
         started = time.perf_counter()
         host, accelerator = self._open(device, devices, max_alloc_bytes, device_memory_bytes)
@@ -168,6 +175,12 @@ class Engine:
             if missing:
                 raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
             self.selector = selector
+        self._correct()
+
+    @property
+    def corrections(self) -> dict[str, float]:
+        """Factors by which predictions are corrected, by strategy or move; without those of 1."""
+        return factors_of(self.selector)
 
     def bfs(self, source: int) -> BFSResult:
         """Search from one vertex (the caller's id) and bring the result home.
@@ -183,7 +196,7 @@ class Engine:
             self.platform, self._searched_id(source), self.selector, self.decision_interval
         )
         with self._one_at_a_time:
-            seconds = search.run()
+            seconds = self._run(search)
             started = time.perf_counter()
             parent = self._restore(source, search)
             gather_seconds = time.perf_counter() - started
@@ -203,8 +216,15 @@ class Engine:
             self.platform, self._searched_id(source), self.selector, self.decision_interval
         )
         with self._one_at_a_time:
-            search.run()
+            self._run(search)
         return search
+
+    def _run(self, search: Search) -> float:
+        """Search, and learn from it for the next one; returns its seconds."""
+        seconds = search.run()
+        if self._learns is not None and search.root is not None:
+            self.selector = self._learns.learn(search.recording(), seconds)
+        return seconds
 
     def _open(
         self,
@@ -251,12 +271,16 @@ class Engine:
 
     def _get_ready(self, selector: str | Selector) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""
+        self._corrections = None
         self.candidates = available(self.accelerator is not None)
         self.set_selector(selector)
         self.platform.host.start_team()
         if self.accelerator is not None:
             self.accelerator.build_kernels()
         self._warm_up()
+        if self.correction:
+            self._corrections = Corrections(self.platform, self.candidates)
+            self._correct()
 
     def _warm_up(self) -> None:
         """Run every strategy, conversion and crossing, so that no search pays for compiling."""
@@ -271,6 +295,13 @@ class Engine:
                 )
                 search.run(max_levels=len(schedule))
                 self._restore(int(self.graph.relabelling.old_of_new[root]), search)
+
+    def _correct(self) -> None:
+        """Correct the selector, if it predicts, by what was measured already."""
+        corrections = self._corrections
+        self._learns = None if corrections is None else corrections.of(self.selector)
+        if self._learns is not None:
+            self.selector = self._learns.selector
 
     def _searched_id(self, source: int) -> int | None:
         """Return the new id, None for a vertex without edges that left the searched range."""

@@ -53,6 +53,7 @@ class Graph500Options:
     device_memory_bytes: int | None = None
     order: str = "auto"
     decision_interval: int = 1
+    correction: bool = True
     validate: bool = True
     power_log: Path | None = None
     energy_seconds: float = 3.0
@@ -131,6 +132,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             notes=[*engine.notes, *notes],
         )
         _search_all(engine, edges, keys, options.validate, report)
+        report.corrections = engine.corrections
         if isinstance(edges, TimedEdges):
             report.edge_passes = len(edges.pass_seconds)
         if report.valid:
@@ -154,6 +156,7 @@ def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:
         max_alloc_bytes=options.max_alloc_bytes,
         device_memory_bytes=options.device_memory_bytes,
         decision_interval=options.decision_interval,
+        correction=options.correction,
     )
 
 

@@ -78,6 +78,8 @@ class Graph500Report:
     notes: list[str]
     roots: list[RootRecord] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    corrections: dict[str, float] = field(default_factory=dict)
+    """Factors by which predictions were corrected in the end, by strategy or move; without 1."""
     energy: energy.EnergyReport | None = None
 
     @property
@@ -132,6 +134,7 @@ class Graph500Report:
             "upload_time_seconds": self.upload_seconds,
             "compile_time_seconds": self.compile_seconds,
             "selector": self.selector,
+            "corrections": self.corrections,
             "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
             "parts": self.parts,
             "streaming": None
@@ -194,6 +197,12 @@ _ORDERS: dict[Order, str] = {
 }
 
 
+def _corrections(report: Graph500Report) -> str:
+    """Say by what factors the selector's predictions were corrected in the end."""
+    factors = ", ".join(f"{name} x{value:.2g}" for name, value in report.corrections.items())
+    return f"; predictions corrected by what was measured: {factors}" if factors else ""
+
+
 def _machine_block(report: Graph500Report) -> str:
     machine = describe_machine(report.device)
     device = report.device
@@ -203,7 +212,7 @@ def _machine_block(report: Graph500Report) -> str:
         f"validation: {'all five checks passed for every key' if checked else 'not done'}",
         f"host: {machine['cpu']}, {machine['threads']} threads",
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
-        f"selector: {report.selector}",
+        f"selector: {report.selector}{_corrections(report)}",
         f"edge array: {_edge_array(report)}",
         f"relabelling: {_ORDERS[report.order]}; {removed} of {report.num_vertices} vertices have "
         "no edges and left the searched range",

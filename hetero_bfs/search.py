@@ -87,7 +87,9 @@ class Platform:
             return
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(selector.policy, interval, n, m, frontier.state, records)
-        if frontier.level == 0 and len(self._first_records) < _MOST_FIRST_RECORDS:
+        if frontier.level == 0:
+            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by selectors of the past
+                self._first_records.clear()
             self._first_records[key] = records[0].copy()
 
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
@@ -140,11 +142,13 @@ class Search:
         root: int | None,
         selector: Selector,
         decision_interval: int = 1,
+        level_by_level: bool = False,
     ) -> None:
         self.platform = platform
         self.root = root
         self.selector = selector
         self.decision_interval = decision_interval
+        self.level_by_level = level_by_level
         self.seconds = 0.0
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
         self._used: set[DeviceKind] = set()
@@ -252,6 +256,8 @@ class Search:
             return False
         root = self.root if kind is None else None
         policy, interval = self.selector.policy, self.decision_interval
+        if self.level_by_level:
+            limit = min(limit, frontier.level + 1)
         return accelerator.run_levels(policy, interval, root, frontier, records, limit)
 
     def _bring(self, strategy: Strategy, frontier: Frontier) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +29,11 @@ from hetero_bfs.trace import LevelFeatures
 SELECTORS = ("auto", "learned", "average", "alpha-beta", "daga", "fixed:NAME[,NAME...]")
 ALPHA = 15
 BETA = 18
+
+MOVES = tuple(
+    f"{what} {k}" for what in ("start on", "switch to", "convert on") for k in DEVICE_KINDS
+)
+"""What a search is predicted to do besides its levels, in the order of `Policy.moves`."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +150,11 @@ class ModelSelector(Selector):
         candidates: Sequence[Strategy],
         predictors: Sequence[Linear],
         looks_ahead: bool,
+        corrects: bool = True,
     ) -> None:
         self.model = model
+        self.corrects = corrects
+        self.factors = np.ones(len(candidates) + len(MOVES))
         one_kind = len({s.device_kind for s in candidates}) == 1  # then the rest is alike for all
         policy = make_policy(
             MODEL,
@@ -155,6 +164,17 @@ class ModelSelector(Selector):
             looks_ahead=looks_ahead and not one_kind,
         )
         super().__init__(name, candidates, policy)
+
+    def corrected(self, factors: npt.NDArray[np.float64]) -> ModelSelector:
+        """Return this selector with all predicted seconds times these factors."""
+        other = copy(self)
+        count = len(self.candidates)
+        other.factors = self.factors * factors
+        other.policy = self.policy._replace(
+            weights=self.policy.weights * factors[:count, None],
+            moves=self.policy.moves * factors[count:].reshape(3, 2, 1),
+        )
+        return other
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
         """Predict as the device did: by the same policy, from the same state."""
@@ -175,7 +195,12 @@ class ModelSelector(Selector):
         if second == best:
             return "only candidate"
         margin = 1e6 * (total[second] - total[best])
-        return f"{margin:.0f} us before {self.candidates[second].name}"
+        reason = f"{margin:.0f} us before {self.candidates[second].name}"
+        if self.factors[best] != 1.0:
+            reason += f", corrected x{self.factors[best]:.2g}"
+        if self.factors[second] != 1.0:
+            reason += f", {self.candidates[second].name} x{self.factors[second]:.2g}"
+        return reason
 
 
 def model_of(device: DeviceInfo | None) -> SpeedModel | None:
@@ -276,8 +301,21 @@ def _model_selector(
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
             "(a minute or two)"
         )
-    known = model.learned.keys() & model.edges_per_second.keys()
-    missing = [s.name for s in candidates if s.name not in known]
+    corrects = wanted != "average"  # which, asked for, is to be the paper's
+    return model_selector(kind, model, candidates, corrects), notes
+
+
+def model_selector(
+    kind: str, model: SpeedModel, candidates: Sequence[Strategy], corrects: bool = True
+) -> ModelSelector:
+    """Make the selector that chooses by a model's "learned" or "average" predictions.
+
+    Raises
+    ------
+    ModelError
+        The model lacks a strategy, or a move between them.
+    """
+    missing = model.lacking(candidates)
     if missing:
         raise ModelError(
             f"the speed model {model.name} lacks {', '.join(missing)}; "
@@ -287,7 +325,7 @@ def _model_selector(
         predictors = [model.average(s) for s in candidates]
     else:
         predictors = [model.learned[s.name] for s in candidates]
-    return ModelSelector(kind, model, candidates, predictors, kind == "learned"), notes
+    return ModelSelector(kind, model, candidates, predictors, kind == "learned", corrects)
 
 
 def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """Training on new hardware: collect samples, fit the speed model, evaluate it. Runs as
 `hetero-bfs train`."""
 
+from hetero_bfs.training.calibrate import run_calibration
 from hetero_bfs.training.train import run_training
 
-__all__ = ["run_training"]
+__all__ = ["run_calibration", "run_training"]

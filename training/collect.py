@@ -143,10 +143,12 @@ def _append(path: Path, rows: list[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def measure_graph(engine: Engine, number: int, graph: StudyGraph) -> Iterator[dict[str, Any]]:
-    """Yield the samples of a graph that the engine has ready, number `number` of a plan."""
+def measure_graph(
+    engine: Engine, number: int, graph: StudyGraph, roots: int = ROOTS_PER_GRAPH
+) -> Iterator[dict[str, Any]]:
+    """Measure searches from so many roots of a graph that the engine has ready; yields samples."""
     random = np.random.default_rng(number)
-    count = min(ROOTS_PER_GRAPH, engine.graph.num_searched)
+    count = min(roots, engine.graph.num_searched)
     for root in random.choice(engine.graph.num_searched, count, replace=False).tolist():
         levels = frozenset(levels_to_measure(count_levels(engine, root)[0], MOST_LEVELS))
         for features, measured, seconds, examined in measure_search(engine, root, levels=levels):

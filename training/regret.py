@@ -22,7 +22,7 @@ seconds are that sum, and `estimated` says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -104,7 +104,11 @@ def measure_regret(
     for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
         wanted = (None, "cpu") if info is None else (str(info.index), "all")
         with Engine(
-            build_search_graph(graph.make()), "fixed:TC", device=wanted[0], devices=wanted[1]
+            build_search_graph(graph.make()),
+            "fixed:TC",
+            device=wanted[0],
+            devices=wanted[1],
+            correction=False,
         ) as engine:
             rows += measure_graph(engine, graph, roots, rounds, selectors)
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -115,13 +119,14 @@ def measure_graph(
     graph: StudyGraph,
     roots: int = 2,
     rounds: int = ROUNDS,
-    selectors: Sequence[str] = SELECTORS,
+    selectors: Sequence[str] | Mapping[str, Selector] = SELECTORS,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of one graph that the engine has ready; see `measure_regret`.
 
-    The engine's selector is another one afterwards.
+    Selectors may be given ready made, by the names that they shall have. The engine's selector is another one afterwards.
     """
-    made = dict(_make_selectors(engine, selectors))
+    ready = isinstance(selectors, Mapping)
+    made = dict(selectors) if ready else dict(_make_selectors(engine, selectors))
     machine = machine_slug(engine.device_info)
     for key in roots_of(engine, roots):
         for row in _Replays(engine, key, made, rounds).rows():

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from hetero_bfs import __version__
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.engine import Engine
@@ -21,7 +22,7 @@ from hetero_bfs.errors import DeviceError
 from hetero_bfs.files import replacing
 from hetero_bfs.machine import describe_machine, machine_slug
 from hetero_bfs.progress import progress
-from hetero_bfs.speed_model import SpeedModel, user_models_folder
+from hetero_bfs.speed_model import COLUMNS, SpeedModel, user_models_folder
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
@@ -61,7 +62,7 @@ def run_training(
         Folder of model and samples, by default where the other commands look for models.
     """
     plan = QUICK_PLAN if quick else PAPER_PLAN
-    info = _device(device, devices)
+    info = training_device(device, devices)
     name = machine_slug(info)
     folder = user_models_folder() if out is None else out
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,28 +74,41 @@ def run_training(
     tuning = None if info is None else _tuning(info, quick, samples_path)
     samples = _collect_all(plan, done, samples_path, info, tuning)
     scores = evaluate(samples)
-    about: dict[str, Any] = {
-        "machine": describe_machine(info),
-        "date": datetime.date.today().isoformat(),
-        "command": f"hetero-bfs train{' --quick' if quick else ''}",
+    about = about_model(info, f"hetero-bfs train{' --quick' if quick else ''}", samples) | {
         "plan": asdict(plan),
-        "samples": len(samples),
         "roots_per_graph": ROOTS_PER_GRAPH,
         "repeats": REPEATS,
         "cross_validation": scores,
     }
     model = fit(samples, name, about, tuning)
-    if model_path.exists():
-        model_path.replace(folder / f"{name}.json.previous")
-    _write(model, model_path)
+    install_model(model, model_path)
     _report(model_path, samples_path, len(samples), scores)
     if out is None:  # else nobody would find the model
-        _search_whole(model, model_path, info, quick)
+        install_auto(model, model_path, info, quick)
     return 0
 
 
-def _search_whole(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> None:
-    """Let the installed model search: find the fastest selector, then the regret of all."""
+def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) -> dict[str, Any]:
+    """Return what a model says of itself: program, machine, date, features, samples."""
+    return {
+        "version": __version__,
+        "machine": describe_machine(info),
+        "date": datetime.date.today().isoformat(),
+        "command": command,
+        "features": {direction: list(columns) for direction, columns in COLUMNS.items()},
+        "samples": len(samples),
+    }
+
+
+def install_model(model: SpeedModel, path: Path) -> None:
+    """Write a model, and keep the one that was there as .previous."""
+    if path.exists():
+        path.replace(path.with_name(f"{path.name}.previous"))
+    _write(model, path)
+
+
+def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> None:
+    """Let the model at `path`, where it must be found, search: add "auto", and the regret of all."""
     whole = compare_selectors(info, quick)
     model = replace(model, auto=whole["auto"], about={**model.about, "whole_searches": whole})
     _write(model, path)
@@ -151,7 +165,8 @@ def _report_whole(whole: dict[str, Any]) -> None:
         print(f"  auto: {json.dumps(whole['auto'][kind])}")
 
 
-def _device(device: str | None, devices: str) -> DeviceInfo | None:
+def training_device(device: str | None, devices: str) -> DeviceInfo | None:
+    """Return the device to train, None with a note for the CPU alone."""
     if devices == "cpu":
         return None
     try:

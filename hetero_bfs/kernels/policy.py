@@ -174,7 +174,8 @@ def expectations(state):
 
 
 @njit(inline="always")
-def _dot(weights, columns):
+def dot(weights, columns):
+    """Return the sum of weights times columns."""
     total = 0.0
     for i in range(NUM_COLUMNS):
         total += weights[i] * columns[i]
@@ -182,7 +183,8 @@ def _dot(weights, columns):
 
 
 @kernel(counted=False)
-def _fill(columns, num_vertices, state):
+def fill_columns(columns, num_vertices, state):
+    """Fill what a model sees of a level, float64 (NUM_COLUMNS,)."""
     columns[0] = 1.0
     columns[1] = num_vertices
     columns[2] = state[FRONTIER_VERTICES]
@@ -222,20 +224,20 @@ def _rest(policy, growth, rest):
     last[2], last[3], last[4], last[5] = left, edges, left, edges
     last[6], last[7] = min(_SETTLE_EXAMINED * left, edges), left
     for s in range(kinds.size):
-        small[kinds[s]] = min(small[kinds[s]], _dot(weights[s], columns))
-        settle[kinds[s]] = min(settle[kinds[s]], _dot(weights[s], last))
+        small[kinds[s]] = min(small[kinds[s]], dot(weights[s], columns))
+        settle[kinds[s]] = min(settle[kinds[s]], dot(weights[s], last))
     between = _levels_left(columns[3], growth, columns[5]) - 1.0
     for kind in range(2):
-        other = _dot(moves[SWITCH, 1 - kind], columns) + settle[1 - kind]
+        other = dot(moves[SWITCH, 1 - kind], columns) + settle[1 - kind]
         stay[kind] = between * small[kind] + min(settle[kind], other)
     for kind in range(2):
-        rest[kind] = min(stay[kind], _dot(moves[SWITCH, 1 - kind], columns) + stay[1 - kind])
+        rest[kind] = min(stay[kind], dot(moves[SWITCH, 1 - kind], columns) + stay[1 - kind])
 
 
 @kernel(counted=False)
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work[0]
-    _fill(columns, num_vertices, state)
+    fill_columns(columns, num_vertices, state)
     kind = int(state[KIND])
     rest = policy.work[5]
     rest[HOST] = rest[DEVICE] = 0.0
@@ -243,14 +245,14 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
         _rest(policy, state[FRONTIER_EDGES] / state[PREVIOUS_EDGES], rest)
     best = 0
     for s in range(policy.kinds.size):
-        seconds = _dot(policy.weights[s], columns)
+        seconds = dot(policy.weights[s], columns)
         if kind < 0:
-            seconds += _dot(policy.moves[START, policy.kinds[s]], columns)
+            seconds += dot(policy.moves[START, policy.kinds[s]], columns)
         else:
             if policy.top_down[s] and state[FORM] == BITMAP:
-                seconds += _dot(policy.moves[CONVERT, kind], columns)
+                seconds += dot(policy.moves[CONVERT, kind], columns)
             if policy.kinds[s] != kind:
-                seconds += _dot(policy.moves[SWITCH, policy.kinds[s]], columns)
+                seconds += dot(policy.moves[SWITCH, policy.kinds[s]], columns)
         predicted[s] = seconds
         total[s] = seconds + rest[policy.kinds[s]]
         if total[s] < total[best]:

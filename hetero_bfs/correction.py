@@ -1,0 +1,208 @@
+"""Correct a speed model by what searches measure, so that a wrong one cannot do much harm.
+
+Each strategy and each move (start, switch, convert, on each device) has a factor by which its
+predicted seconds are multiplied: kernels/correction.py finds it from the levels of the last
+searches and bounds it. Nothing changes within a search, of which a device runs all levels in one
+launch; the search after it has another selector. A strategy that a model takes for slow would
+never run, and nobody would know better: probes run all of them before the first search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.search import Platform, Recording, Search
+from hetero_bfs.selector import MOVES, FixedSelector, ModelSelector, Selector, alpha_beta
+from hetero_bfs.strategy import STRATEGIES, Direction, Strategy
+
+_PROBED_LEVELS = 32
+_PROBE_REPEATS = 3
+_REPEAT_SECONDS = 0.05
+"""Probes are repeated while all of them together took no longer."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The levels of a search by a fixed schedule, and its seconds; the least of some repeats."""
+
+    recording: Recording
+    seconds: float
+
+
+class Correction:
+    """Learns how far a model is from what searches measure, and makes selectors that know it.
+
+    Parameters
+    ----------
+    base : ModelSelector
+        As its model has it.
+    probes : sequence of Probe
+        Searches that were measured before (`probe`).
+    """
+
+    def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
+        from hetero_bfs.kernels.correction import FACTOR, IN_USE, MEMORY_COLUMNS
+
+        self.base = base
+        self.selector = base
+        self._memory = np.zeros((base.factors.size, MEMORY_COLUMNS))
+        self._memory[:, (FACTOR, IN_USE)] = 1.0
+        self._overhead = np.full(1, np.inf)
+        for one in probes:
+            self.learn(one.recording, one.seconds)
+
+    def learn(self, recording: Recording, seconds: float) -> ModelSelector:
+        """Take in a search that took so many seconds; returns the selector for the next one."""
+        from hetero_bfs.kernels import correction as kernels
+
+        moved = kernels.learn(
+            self.base.policy,
+            recording.num_vertices,
+            self._by_own_numbers(recording),
+            seconds,
+            self._overhead,
+            self._memory,
+        )
+        if moved:
+            self._memory[:, kernels.IN_USE] = self._memory[:, kernels.FACTOR]
+            self.selector = self.base.corrected(self._memory[:, kernels.FACTOR].copy())
+        return self.selector
+
+    def _by_own_numbers(self, recording: Recording) -> npt.NDArray[np.float64]:
+        """Return the records with strategies numbered as here."""
+        theirs = recording.selector.candidates
+        if theirs == self.base.candidates:
+            return recording.records
+        numbers = np.array([self.base.candidates.index(s) for s in theirs], np.float64)
+        records = recording.records.copy()
+        records[:, layout.STRATEGY] = numbers[records[:, layout.STRATEGY].astype(np.int64)]
+        return records
+
+    def is_of(self, base: ModelSelector) -> bool:
+        """Tell whether another selector predicts as this one's base does."""
+        mine, theirs = self.base.policy, base.policy
+        return (
+            self.base.candidates == base.candidates
+            and self.base.policy.looks_ahead == base.policy.looks_ahead
+            and np.array_equal(mine.weights, theirs.weights)
+            and np.array_equal(mine.moves, theirs.moves)
+        )
+
+
+class Corrections:
+    """The corrections of an engine, kept by name of selector while another one is in use."""
+
+    def __init__(self, platform: Platform, candidates: Sequence[Strategy]) -> None:
+        self._platform = platform
+        self._candidates = tuple(candidates)
+        self._probes: list[Probe] | None = None
+        self._known: dict[str, Correction] = {}
+
+    def of(self, base: Selector) -> Correction | None:
+        """Return the correction of a selector, None for one that is not to be corrected.
+
+        The first time, probes are run.
+        """
+        if not (isinstance(base, ModelSelector) and base.corrects):
+            return None
+        if self._probes is None:
+            self._probes = probe(self._platform, self._candidates)
+        known = self._known.get(base.name)
+        if known is None or not known.is_of(base):
+            known = self._known[base.name] = Correction(base, self._probes)
+        return known
+
+
+def factors_of(selector: Selector) -> dict[str, float]:
+    """Return the factors of a selector that are not 1, by strategy or move."""
+    if not isinstance(selector, ModelSelector):
+        return {}
+    names = [*(s.name for s in selector.candidates), *MOVES]
+    return {n: f for n, f in zip(names, selector.factors.tolist(), strict=True) if f != 1.0}
+
+
+def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
+    """Run every strategy and move on levels of a usual search; kernels should be warm.
+
+    Beamer's rule says which levels are bottom-up; a search that has none gets one, where the
+    frontier is largest. Searches stay on one device each; the last one uses both.
+    """
+    graph = platform.graph
+    names = {s.name for s in candidates}
+    if graph.num_searched == 0 or not {"TC", "BC"} <= names:
+        return []
+    root = _usual_root(platform)
+    directions = _directions(platform, root)
+    pairs = [("TC", "BC")]
+    if {"TG", "BG", "BGC"} <= names:
+        pairs += [("TG", "BG"), ("TC", "BGC")]
+    schedules = [[down if d == "top-down" else up for d in directions] for down, up in pairs]
+    best = [_run(platform, root, schedule) for schedule in schedules]
+    for _ in range(_PROBE_REPEATS - 1):
+        if sum(one.seconds for one in best) > _REPEAT_SECONDS:
+            break
+        best = [
+            _least(one, _run(platform, root, schedule))
+            for one, schedule in zip(best, schedules, strict=True)
+        ]
+    return best
+
+
+def _usual_root(platform: Platform) -> int:
+    """Return a vertex of low degree beside the one of highest, as most search keys are.
+
+    In a directed graph that may lead nowhere, so there it is the one of highest degree.
+    """
+    graph = platform.graph.graph
+    hub = int(platform.graph.degree.argmax())
+    neighbours = graph.indices[graph.indptr[hub] : graph.indptr[hub + 1]]
+    if graph.directed or neighbours.size == 0:
+        return hub
+    return int(neighbours[platform.graph.degree[neighbours].argmin()])
+
+
+def _directions(platform: Platform, root: int) -> list[Direction]:
+    """Return the direction of each level to probe."""
+    rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]])
+    search = Search(platform, root, rule)
+    search.run(_PROBED_LEVELS)
+    records = search.recording().records
+    bottom_up = records[:, layout.STRATEGY] == 1
+    if not bottom_up.any() and len(records):
+        bottom_up[records[:, layout.FRONTIER_EDGES].argmax()] = True
+    return ["bottom-up" if up else "top-down" for up in bottom_up]
+
+
+def _run(platform: Platform, root: int, schedule: Sequence[str]) -> Probe:
+    """Measure a schedule; level by level where the device does not say what each level took."""
+    selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
+    search = Search(platform, root, selector)
+    search.run(len(schedule))
+    records = search.recording().records
+    levels = records[:, layout.SECONDS]
+    if (levels[1:] == levels[:-1]).any():
+        search = Search(platform, root, selector, level_by_level=True)
+        search.run(len(schedule))
+    return Probe(search.recording(), search.seconds)
+
+
+def _least(one: Probe, other: Probe) -> Probe:
+    """Return what was measured with the least disturbance of two runs of a schedule."""
+    if len(one.recording.records) != len(other.recording.records):
+        return one
+    records = one.recording.records.copy()
+    for column in (layout.SECONDS, layout.TRANSFER_SECONDS):
+        records[:, column] = np.minimum(records[:, column], other.recording.records[:, column])
+    recording = Recording(
+        records,
+        one.recording.selector,
+        one.recording.num_vertices,
+        one.recording.num_edges,
+        one.recording.decision_interval,
+    )
+    return Probe(recording, min(one.seconds, other.seconds))
