@@ -82,7 +82,19 @@ def _add_train(commands: Any, run: Run) -> None:
         ),
     )
     add = command.add_argument
-    add("--quick", action="store_true", help="a first model in a minute or two")
+    how = command.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="a first model in a minute or two")
+    how.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="adapt another machine's model with a few probes, in half a minute",
+    )
+    add(
+        "--from",
+        dest="source",
+        metavar="NAME",
+        help="the model that --calibrate starts from (default: that of the most similar machine)",
+    )
     add("--out", type=Path, metavar="DIR", help="folder for model and samples")
     add(
         "--power-only",

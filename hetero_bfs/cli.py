@@ -51,6 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     if options.command == "train" and options.power_only and options.out is not None:
         parser.error("--power-only adds to the installed model; --out DIR goes with training")
+    if (
+        options.command == "train"
+        and options.calibrate
+        and (options.power_only or options.power_log)
+    ):
+        parser.error("--calibrate measures no watts; add them with --power-only afterwards")
+    if options.command == "train" and options.source is not None and not options.calibrate:
+        parser.error("--from names the model that --calibrate starts from")
     try:
         _prepare(options)
         status: int = options.run(options)
@@ -266,16 +274,15 @@ def _devices(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from hetero_bfs.training import run_power_training, run_training
+    from hetero_bfs.training import run_calibration, run_power_training, run_training
 
     _load_numba()
+    where = options.device, options.devices
     if options.power_only:
-        return int(
-            run_power_training(options.quick, options.device, options.devices, options.power_log)
-        )
-    return int(
-        run_training(options.quick, options.device, options.devices, options.out, options.power_log)
-    )
+        return int(run_power_training(options.quick, *where, options.power_log))
+    if options.calibrate:
+        return int(run_calibration(*where, options.out, options.source))
+    return int(run_training(options.quick, *where, options.out, options.power_log))
 
 
 def _engine_options(options: argparse.Namespace) -> dict[str, Any]:

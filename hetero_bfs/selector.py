@@ -363,10 +363,9 @@ def model_selector(
     Raises
     ------
     ModelError
-        The model lacks a strategy.
+        The model lacks a strategy, or a move between them.
     """
-    known = model.learned.keys() & model.edges_per_second.keys()
-    missing = [s.name for s in candidates if s.name not in known]
+    missing = model.lacking(candidates)
     if missing:
         raise ModelError(
             f"the speed model {model.name} lacks {', '.join(missing)}; "

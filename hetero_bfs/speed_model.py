@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -31,7 +31,7 @@ from typing import Any
 from hetero_bfs.errors import ModelError
 from hetero_bfs.files import replacing
 from hetero_bfs.power import Power, read_power
-from hetero_bfs.strategy import STRATEGIES, DeviceKind, Direction, Strategy
+from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, DeviceKind, Direction, Strategy
 from hetero_bfs.trace import LevelFeatures
 from hetero_bfs.tuning import Tuning, read_tuning
 
@@ -132,6 +132,16 @@ class SpeedModel:
         """Predict a level by the paper's average speeds, moving excluded."""
         return self.average(strategy).seconds(features)
 
+    def lacking(self, candidates: Iterable[Strategy]) -> list[str]:
+        """List the strategies, and the moves between them, of which this model knows nothing."""
+        known = self.learned.keys() & self.edges_per_second.keys()
+        lacking = [s.name for s in candidates if s.name not in known]
+        kinds = [kind for kind in DEVICE_KINDS if kind in {s.device_kind for s in candidates}]
+        tables = {"start on": self.start, "convert on": self.convert}
+        if len(kinds) > 1:
+            tables["switch to"] = self.switch
+        return lacking + [f"{w} {k}" for w, t in tables.items() for k in kinds if k not in t]
+
     def to_json(self) -> dict[str, Any]:
         """Return the file's content."""
         return {
@@ -160,7 +170,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
     try:
         data = json.loads(text)
         if data["format"] != FORMAT:
-            raise ModelError(f"model format {data['format']}, this program reads {FORMAT}")
+            raise ModelError(_format_problem(data))
         return SpeedModel(
             name=data["name"],
             learned={s: _linear_from_json(m, _known(s)) for s, m in data["learned"].items()},
@@ -172,7 +182,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
             start={_kind(k): _linear_from_json(m) for k, m in data["start"].items()},
             switch={_kind(k): _linear_from_json(m) for k, m in data["switch"].items()},
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
-            about=data["about"],
+            about=_about(data["about"]),
             tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
             auto=_auto_by_graph(data["auto"]) if "auto" in data else None,
             power=_power(data["power"]) if "power" in data else None,
@@ -218,6 +228,23 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     return None
 
 
+def named_model(name: str) -> SpeedModel:
+    """Return the model of a machine by the model's name, the user's own before those shipped.
+
+    Raises
+    ------
+    ModelError
+        There is none of that name.
+    """
+    own = user_models_folder() / f"{name}.json"
+    if own.is_file():
+        return _read_file(own)
+    shipped = {model.name: model for model in _shipped()}
+    if name not in shipped:
+        raise ModelError(f"no speed model is named {name!r}; shipped are {', '.join(shipped)}")
+    return shipped[name]
+
+
 def default_model(device_type: str | None) -> SpeedModel | None:
     """Return the shipped model of the most similar machine, by type of device (GPU, CPU)."""
     shipped = list(_shipped())
@@ -243,6 +270,25 @@ def _shipped() -> Iterator[SpeedModel]:
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
         if entry.name.endswith(".json"):
             yield _read_file(entry)
+
+
+def _format_problem(data: Mapping[str, Any]) -> str:
+    """Say why a model of another format cannot be read."""
+    written = data["format"]
+    problem = f"model format {written}, this program reads {FORMAT}"
+    if isinstance(written, int) and written > FORMAT:
+        about = data.get("about")
+        version = about.get("version") if isinstance(about, dict) else None
+        by = "a newer hetero_bfs" + ("" if version is None else f" ({version})")
+        problem += f": it was written by {by}; update this one"
+    return problem
+
+
+def _about(data: Any) -> dict[str, Any]:
+    """Check that what a model says of itself can be looked up."""
+    if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
+        raise ModelError("what it says about its machine is no table")
+    return data
 
 
 def _known(name: str) -> Strategy:

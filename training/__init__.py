@@ -1,6 +1,8 @@
 """Training on new hardware: collect samples, fit the speed model, evaluate it. Runs as
 `hetero-bfs train`."""
 
-from hetero_bfs.training.train import run_power_training, run_training
+from hetero_bfs.training.calibrate import run_calibration
+from hetero_bfs.training.power_only import run_power_training
+from hetero_bfs.training.train import run_training
 
-__all__ = ["run_power_training", "run_training"]
+__all__ = ["run_calibration", "run_power_training", "run_training"]

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from hetero_bfs.aim import make_aiming
+from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.power import POWER_AIMS, Objective
 from hetero_bfs.selector import Selector
 from hetero_bfs.strategy import STRATEGIES
-from hetero_bfs.training.compare import KEYS, beamers_rules, graphs_to_compare
+from hetero_bfs.training.compare import KEYS, beamers_rules, compared_graphs
 from hetero_bfs.training.metering import SETTLE_SECONDS, Batch, Metering
 
 _Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
@@ -37,7 +38,7 @@ def compare_aims(
 ) -> Iterator[dict[str, Any] | None]:
     """Search by the model that is installed, which has watts; yields None after each window.
 
-    Of the graphs of few levels the largest is searched.
+    Of each kind of graphs the largest is searched, the first of equal ones.
 
     Yields
     ------
@@ -50,8 +51,8 @@ def compare_aims(
     searches: dict[str, dict[str, dict[str, float]]] = {}
     domains: tuple[Any, ...] = ()
     device, devices = (None, "cpu") if info is None else (str(info.index), "all")
-    for kind, graphs in graphs_to_compare(info, quick).items():
-        graph = graphs[-1]
+    for kind, graphs in compared_graphs(info, quick).items():
+        graph = build_search_graph(max(graphs, key=lambda graph: graph.scale or 0).make())
         keys = search_keys(graph.num_vertices, graph.is_isolated, KEYS[kind])
         with Engine(graph, selector="learned", device=device, devices=devices) as engine:
             objective, contest = _contest(engine)

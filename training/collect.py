@@ -72,7 +72,7 @@ def _rmat(scale: int, random: np.random.Generator) -> StudyGraph:
     a, b, c, d = (float(x) for x in random.dirichlet((11.4, 3.8, 3.8, 1.0)))
     edges = RMATEdges(scale, a, b, c, d, seed=int(random.integers(2**31)))
     name = f"{scale}, A {a:.3f} B {b:.3f} C {c:.3f} D {d:.3f}"
-    return StudyGraph("kronecker", name, edges.materialise)
+    return StudyGraph("kronecker", name, edges.materialise, scale)
 
 
 def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
@@ -80,15 +80,16 @@ def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
     seed = int(random.integers(2**31))
     degree = int(random.integers(3, 25))
     name = f"{scale}, {degree} edges a vertex"
-    yield StudyGraph("uniform", name, partial(uniform, scale, seed, degree))
+    yield StudyGraph("uniform", name, partial(uniform, scale, seed, degree), scale)
     joins = int(random.integers(3, 17))
     name = f"{scale}, {joins} edges a vertex"
-    yield StudyGraph("preferential", name, partial(preferential, scale, seed, joins))
+    yield StudyGraph("preferential", name, partial(preferential, scale, seed, joins), scale)
     knows, rewired = int(random.integers(3, 17)), float(10 ** random.uniform(-2.5, -0.5))
     name = f"{scale}, {knows} neighbours, {rewired:.4f} rewired"
-    yield StudyGraph("small-world", name, partial(small_world, scale, seed, knows, rewired))
+    yield StudyGraph("small-world", name, partial(small_world, scale, seed, knows, rewired), scale)
     rows = 1 << int(random.integers(scale // 4, scale // 2 + 1))
-    yield StudyGraph("grid", f"{scale}, {rows} rows", partial(grid, rows, (1 << scale) // rows))
+    make = partial(grid, rows, (1 << scale) // rows)
+    yield StudyGraph("grid", f"{scale}, {rows} rows", make, scale)
 
 
 PAPER_PLAN = Plan((16, 17, 18, 19), 20, 3)
@@ -105,7 +106,7 @@ def collect(
         if number < done:
             continue
         with open_engine(build_search_graph(graph.make())) as engine:
-            rows = list(_measure_graph(engine, number, graph))
+            rows = list(measure_graph(engine, number, graph))
         del engine  # before the next one is made
         _append(path, rows)
         yield number
@@ -142,9 +143,12 @@ def _append(path: Path, rows: list[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def _measure_graph(engine: Engine, number: int, graph: StudyGraph) -> Iterator[dict[str, Any]]:
+def measure_graph(
+    engine: Engine, number: int, graph: StudyGraph, roots: int = ROOTS_PER_GRAPH
+) -> Iterator[dict[str, Any]]:
+    """Measure searches from so many roots of a graph that the engine has ready; yields samples."""
     random = np.random.default_rng(number)
-    count = min(ROOTS_PER_GRAPH, engine.graph.num_searched)
+    count = min(roots, engine.graph.num_searched)
     for root in random.choice(engine.graph.num_searched, count, replace=False).tolist():
         levels = frozenset(levels_to_measure(count_levels(engine, root)[0], MOST_LEVELS))
         for features, measured, seconds, examined in measure_search(engine, root, levels=levels):

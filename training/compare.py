@@ -2,8 +2,9 @@
 
 A model that predicts each level well may still choose badly, as the levels after it are not in
 its features. So the last word after training has the clock: searches by the trained model, by the
-paper's average speeds, and by Beamer's rule with several thresholds, all in turn; on Kronecker
-graphs, and on a grid, which has thousands of levels.
+paper's average speeds, and by Beamer's rule with several thresholds, all in turn; on graphs of
+every family, as thresholds that suit Kronecker graphs cost others twice the time, and on a grid,
+which has hundreds of levels.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import numpy as np
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
-from hetero_bfs.kronecker import KroneckerEdges, search_keys
+from hetero_bfs.kronecker import search_keys
 from hetero_bfs.selector import ALPHA, BETA, Selector, alpha_beta, make_selector
 from hetero_bfs.strategy import DeviceKind, Strategy
-from hetero_bfs.training.families import grid
+from hetero_bfs.training.families import StudyGraph, named_graph
 
-KEYS = {"shallow": 16, "deep": 4}
+KEYS = {"shallow": 8, "deep": 4}
 _ROUNDS = 3
 _BETAS = (BETA, 64, 256)
 
@@ -38,10 +39,10 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
     """
     seconds: dict[str, dict[str, list[float]]] = {}
     auto = {}
-    for kind, graphs in graphs_to_compare(info, quick).items():
+    for kind, graphs in compared_graphs(info, quick).items():
         named: dict[str, dict[str, Any]] = {}
         times: dict[str, list[float]] = {}
-        for graph in graphs:
+        for graph in (build_search_graph(graph.make()) for graph in graphs):
             for name, value, description in _medians(info, graph, KEYS[kind]):
                 times.setdefault(name, []).append(value)
                 named[name] = description
@@ -51,15 +52,14 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
     return {"auto": auto, "seconds": seconds}
 
 
-def graphs_to_compare(info: DeviceInfo | None, quick: bool) -> dict[str, list[SearchGraph]]:
-    """Make the graphs of few levels, by size, and of many."""
+def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[StudyGraph]]:
+    """Return the graphs to search, shallow and deep ones."""
     fast = info is not None and info.type == "GPU"
     scales = (14, 16) if quick else (18, 20, 22) if fast else (16, 18)
     side = 256 if quick else 1024 if fast else 512
-    return {
-        "shallow": [build_search_graph(KroneckerEdges(s).materialise()) for s in scales],
-        "deep": [build_search_graph(grid(side), "locality")],
-    }
+    others = [f"{family}{scales[1]}" for family in ("uniform", "small-world", "preferential")]
+    names = {"shallow": [f"kronecker{s}" for s in scales] + others, "deep": [f"grid{side}"]}
+    return {kind: [named_graph(name) for name in names[kind]] for kind in names}
 
 
 def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:

@@ -38,6 +38,8 @@ def add_watts(
     metering, missing = open_meters(info, power_log)
     watts = None
     if metering is not None:
+        seconds = energy_seconds(info, metering)
+        print(f"measuring power takes about {seconds:.0f} s", file=sys.stderr)
         watts = measure_watts(info, quick, model.tuning, metering, missing)
     if metering is None or watts is None:
         raise MeterError(f"no watts of any strategy could be measured; {METERS_REMEDY}")
@@ -68,6 +70,13 @@ def open_meters(
     return Metering(meters), missing
 
 
+def energy_seconds(info: DeviceInfo | None, metering: Metering | None) -> float:
+    """Estimate how long measuring watts and comparing aims takes."""
+    if metering is None:
+        return 0.0
+    return power.planned_seconds(info, metering) + aims.planned_seconds(metering)
+
+
 def measure_watts(
     info: DeviceInfo | None,
     quick: bool,
@@ -76,8 +85,6 @@ def measure_watts(
     missing: Sequence[Unmeasured],
 ) -> Power | None:
     """Measure the watts of the strategies and print them; None if there are none."""
-    seconds = power.planned_seconds(info, metering) + aims.planned_seconds(metering)
-    print(f"measuring power takes about {seconds:.0f} s", file=sys.stderr)
     total = power.ROUNDS * len(power.planned(info, metering)) + 1
     scale = power.scale_for(info, quick)
     steps = power.measure_power(info, scale, tuning, metering, missing)

@@ -21,6 +21,7 @@ own too.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,11 +44,15 @@ _SEED = 2018
 
 @dataclass(frozen=True)
 class StudyGraph:
-    """A graph to study: its family, its own name, and a function that makes its edges."""
+    """A graph to study: its family, its own name, and a function that makes its edges.
+
+    `scale` is log2 of its vertices, rounded; None for a file.
+    """
 
     family: str
     name: str
     make: Callable[[], EdgeSource]
+    scale: int | None = None
 
 
 def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:
@@ -90,12 +95,12 @@ def named_graph(name: str) -> StudyGraph:
         a, b, c = (int(share) / 100 for share in match[3][1:].split("-"))
         quadrants = (a, b, c, round(1.0 - a - b - c, 2))
         edges = RMATEdges(int(match[2]), *quadrants, seed=_SEED)  # refuses shares below 0
-        return StudyGraph(family, name, edges.materialise)
+        return StudyGraph(family, name, edges.materialise, edges.scale)
     if match and not match[3] and family in _MAKERS:
         size = int(match[2])
-        if family != "grid":
-            check_scale(size, NEIGHBOURS)
-        return StudyGraph(family, name, partial(_MAKERS[family], size))
+        scale = round(2 * math.log2(max(size, 1))) if family == "grid" else size
+        check_scale(scale, NEIGHBOURS)
+        return StudyGraph(family, name, partial(_MAKERS[family], size), scale)
     path = Path(name)
     if not path.is_file():
         raise GraphError(

@@ -22,7 +22,7 @@ seconds are that sum, and `estimated` says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -61,8 +61,10 @@ COLUMNS = (
     "schedule",
 )
 
+REPLAY_SECONDS = 1.0
+"""For which replays go on, even if that is more rounds than asked for."""
+
 _MOST_ROUNDS = 51
-_ROUNDS_SECONDS = 1.0  # more rounds than asked for, as long as they take no longer
 _TIMED = 2  # searches of a turn that count, after one that does not
 _KEYS_DRAWN = 16
 _LEAST_REACHED = 0.1  # of the searched vertices: roots in small components tell nothing
@@ -102,7 +104,11 @@ def measure_regret(
     for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
         wanted = (None, "cpu") if info is None else (str(info.index), "all")
         with Engine(
-            build_search_graph(graph.make()), "fixed:TC", device=wanted[0], devices=wanted[1]
+            build_search_graph(graph.make()),
+            "fixed:TC",
+            device=wanted[0],
+            devices=wanted[1],
+            correction=False,
         ) as engine:
             rows += measure_graph(engine, graph, roots, rounds, selectors)
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -113,13 +119,14 @@ def measure_graph(
     graph: StudyGraph,
     roots: int = 2,
     rounds: int = ROUNDS,
-    selectors: Sequence[str] = SELECTORS,
+    selectors: Sequence[str] | Mapping[str, Selector] = SELECTORS,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of one graph that the engine has ready; see `measure_regret`.
 
-    The engine's selector is another one afterwards.
+    Selectors may be given ready made, by the names that they shall have. The engine's selector is another one afterwards.
     """
-    made = dict(_make_selectors(engine, selectors))
+    ready = isinstance(selectors, Mapping)
+    made = dict(selectors) if ready else dict(_make_selectors(engine, selectors))
     machine = machine_slug(engine.device_info)
     for key in roots_of(engine, roots):
         for row in _Replays(engine, key, made, rounds).rows():
@@ -158,6 +165,13 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
     return summary.sort_values("all")
 
 
+def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return a summary as a table of text, the selectors in the first column."""
+    shown = summary.map(lambda value: "-" if np.isnan(value) else f"{100 * value:.1f} %")
+    shown.insert(0, "selector", shown.index)
+    return shown.reset_index(drop=True)
+
+
 def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str, Selector]]:
     """Make those that can run; a model that is missing makes no other selector in its name."""
     for name in wanted:
@@ -192,9 +206,7 @@ class _Replays:
         self.lives: dict[str, list[float]] = {
             way: [] for way in selectors if self.schedules[way] in self.fixed
         }
-        self.selects: dict[str | _Names, list[float]] = {
-            way: [] for way in (*self.lives, *self.replays)
-        }
+        self.selects: dict[Any, list[float]] = {way: [] for way in (*self.lives, *self.replays)}
         self._replay(rounds, sum(sums[names] for names in self.fixed))
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -237,7 +249,7 @@ class _Replays:
         turns += [(self.fixed[n], times, self.selects[n]) for n, times in self.replays.items()]
         turns += [(self.selectors[w], times, self.selects[w]) for w, times in self.lives.items()]
         expected = round_seconds * (1 + _TIMED) * len(turns) / len(self.fixed)
-        count = max(rounds, min(int(_ROUNDS_SECONDS / expected), _MOST_ROUNDS))
+        count = max(rounds, min(int(REPLAY_SECONDS / expected), _MOST_ROUNDS))
         order = np.random.default_rng(0)
         for _ in range(count):
             for number in order.permutation(len(turns)):

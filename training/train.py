@@ -1,25 +1,28 @@
-"""What `hetero-bfs train` runs: collect -> evaluate -> fit -> write the model."""
+"""What `hetero-bfs train` runs: tune -> collect -> evaluate -> fit -> compare -> regret."""
 
 from __future__ import annotations
 
 import datetime
 import json
+import math
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from hetero_bfs import __version__
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.engine import Engine
-from hetero_bfs.errors import DeviceError, ModelError
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.files import replacing
 from hetero_bfs.machine import describe_machine, machine_slug
 from hetero_bfs.progress import progress
-from hetero_bfs.selector import model_of
-from hetero_bfs.speed_model import TRAIN_COMMAND, user_models_folder, write_model
+from hetero_bfs.speed_model import COLUMNS, SpeedModel, user_models_folder, write_model
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
@@ -29,12 +32,22 @@ from hetero_bfs.training.collect import (
     finished_graphs,
 )
 from hetero_bfs.training.compare import compare_selectors
-from hetero_bfs.training.energy import add_watts, compare_under_aims, measure_watts, open_meters
+from hetero_bfs.training.duration import collecting_seconds, comparing_seconds, in_words, probe
+from hetero_bfs.training.energy import (
+    compare_under_aims,
+    energy_seconds,
+    measure_watts,
+    open_meters,
+)
 from hetero_bfs.training.evaluate import evaluate
+from hetero_bfs.training.families import StudyGraph, study_graphs
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
+from hetero_bfs.training.regret import in_percent, measure_regret, summarise
 from hetero_bfs.training.tune import plan_for, tune
 from hetero_bfs.tuning import Tuning, read_tuning
+
+_REGRET_ROOTS = 2
 
 
 def run_training(
@@ -49,7 +62,7 @@ def run_training(
     Parameters
     ----------
     quick : bool
-        Nine graphs instead of the paper's 80.
+        21 graphs instead of 128, of which 80 are those of the paper.
     device, devices
         As for `Engine`.
     out : Path, optional
@@ -58,7 +71,7 @@ def run_training(
         The log of an external meter, which must be in writing while this runs.
     """
     plan = QUICK_PLAN if quick else PAPER_PLAN
-    info = _device(device, devices)
+    info = training_device(device, devices)
     name = machine_slug(info)
     folder = user_models_folder() if out is None else out
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,15 +79,13 @@ def run_training(
     model_path = folder / f"{name}.json"
 
     metering, missing = open_meters(info, power_log)
+    done = _begin(plan, samples_path)
+    _announce(plan, done, info, quick, energy_seconds(info, metering), whole=out is None)
     tuning = None if info is None else _tuning(info, quick, samples_path)
-    samples = _collect_all(plan, samples_path, info, tuning)
+    samples = _collect_all(plan, done, samples_path, info, tuning)
     scores = evaluate(samples)
-    about: dict[str, Any] = {
-        "machine": describe_machine(info),
-        "date": datetime.date.today().isoformat(),
-        "command": f"hetero-bfs train{' --quick' if quick else ''}",
-        "plan": {"scales": plan.scales, "graphs_per_scale": plan.per_scale},
-        "samples": len(samples),
+    about = about_model(info, f"hetero-bfs train{' --quick' if quick else ''}", samples) | {
+        "plan": asdict(plan),
         "roots_per_graph": ROOTS_PER_GRAPH,
         "repeats": REPEATS,
         "cross_validation": scores,
@@ -82,50 +93,86 @@ def run_training(
     model = fit(samples, name, about, tuning)
     if metering is not None:
         model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
-    if model_path.exists():
-        model_path.replace(folder / f"{name}.json.previous")
-    write_model(model, model_path)
+    install_model(model, model_path)
+    _report(model_path, samples_path, len(samples), scores)
     if out is None:  # else nobody would find the model
-        whole = compare_selectors(info, quick)
-        model = replace(model, auto=whole["auto"], about=about | {"whole_searches": whole})
-        write_model(model, model_path)
-        _report_whole(whole)
+        model = install_auto(model, model_path, info, quick)
         if metering is not None and model.power is not None:
             write_model(compare_under_aims(model, info, quick, metering), model_path)
-    _report(model_path, samples_path, len(samples), scores)
     return 0
 
 
-def run_power_training(
-    quick: bool = False,
-    device: str | None = None,
-    devices: str = "all",
-    power_log: Path | None = None,
-) -> int:
-    """Measure the watts of this machine's strategies and add them to its model.
+def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) -> dict[str, Any]:
+    """Return what a model says of itself: program, machine, date, features, samples."""
+    return {
+        "version": __version__,
+        "machine": describe_machine(info),
+        "date": datetime.date.today().isoformat(),
+        "command": command,
+        "features": {direction: list(columns) for direction, columns in COLUMNS.items()},
+        "samples": len(samples),
+    }
 
-    Parameters are those of `run_training`; returns the exit status.
 
-    Raises
-    ------
-    ModelError
-        There is no model of this machine.
-    MeterError
-        Nothing can be metered.
-    """
-    info = _device(device, devices)
-    model = model_of(info)
-    if model is None or model.name != machine_slug(info):
-        raise ModelError(
-            f"no speed model for this machine ({machine_slug(info)}) to add watts to; "
-            f"train one with `{TRAIN_COMMAND}`"
-        )
-    folder = user_models_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{model.name}.json"
-    add_watts(model, info, quick, power_log, path)
-    print(f"model    {path}")
-    return 0
+def install_model(model: SpeedModel, path: Path) -> None:
+    """Write a model, and keep the one that was there as .previous."""
+    if path.exists():
+        path.replace(path.with_name(f"{path.name}.previous"))
+    write_model(model, path)
+
+
+def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> SpeedModel:
+    """Let the model at `path`, where it is found, search: add "auto", and the regret of all."""
+    whole = compare_selectors(info, quick)
+    model = replace(model, auto=whole["auto"], about={**model.about, "whole_searches": whole})
+    write_model(model, path)
+    _report_whole(whole)
+    summary = summarise(measure_regret(_kept_apart(info), info, _REGRET_ROOTS))
+    kept = {
+        str(way): {name: _rounded(value) for name, value in row.items()}
+        for way, row in summary.to_dict("index").items()
+    }
+    model = replace(model, about={**model.about, "regret": kept})
+    write_model(model, path)
+    print("time over the best schedule's, minus 1, on graphs kept apart (training/regret.py):")
+    print(in_percent(summary).to_string(index=False))
+    return model
+
+
+def _kept_apart(info: DeviceInfo | None) -> list[StudyGraph]:
+    return study_graphs("quick", info is not None and info.type == "GPU")
+
+
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else float(f"{value:.3g}")
+
+
+def _announce(
+    plan: Plan,
+    done: int,
+    info: DeviceInfo | None,
+    quick: bool,
+    metering_seconds: float,
+    whole: bool,
+) -> None:
+    """Say beforehand how long the training will take, `whole` with whole searches after it."""
+    graph = probe(plan, _opener(info, None))
+    tuning = plan_for(info, quick) if info is not None and not done else None
+    seconds = collecting_seconds(plan, done, tuning, graph) + metering_seconds
+    if whole:
+        seconds += comparing_seconds(info, quick, _kept_apart(info), _REGRET_ROOTS, graph)
+    print(
+        f"training {machine_slug(info)} takes about {in_words(seconds)}, as far as two small "
+        f"graphs tell: {len(plan.graphs()) - done} graphs to measure"
+        + (", then whole searches to compare selectors" if whole else ""),
+        file=sys.stderr,
+    )
+
+
+def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
+    """Return what opens an engine on the machine to train."""
+    wanted, devices = (None, "cpu") if info is None else (str(info.index), "all")
+    return partial(Engine, selector="fixed:TC", device=wanted, devices=devices, tuning=tuning)
 
 
 def _report_whole(whole: dict[str, Any]) -> None:
@@ -136,7 +183,8 @@ def _report_whole(whole: dict[str, Any]) -> None:
         print(f"  auto: {json.dumps(whole['auto'][kind])}")
 
 
-def _device(device: str | None, devices: str) -> DeviceInfo | None:
+def training_device(device: str | None, devices: str) -> DeviceInfo | None:
+    """Return the device to train, None with a note for the CPU alone."""
     if devices == "cpu":
         return None
     try:
@@ -166,25 +214,25 @@ def _tune(info: DeviceInfo, quick: bool) -> Tuning:
     return best
 
 
-def _collect_all(
-    plan: Plan, path: Path, info: DeviceInfo | None, tuning: Tuning | None
-) -> pd.DataFrame:
-    """Collect what is missing; a finished collection is kept aside and begun anew."""
+def _begin(plan: Plan, path: Path) -> int:
+    """Return how many graphs are measured; a finished collection is kept aside and begun anew."""
     total = len(plan.graphs())
     done = finished_graphs(path)
     if done >= total:
         path.rename(path.with_suffix(".previous.csv"))
-        done = 0
-    elif done:
+        return 0
+    if done:
         print(f"going on after graph {done} of {total} in {path}", file=sys.stderr)
+    return done
 
-    def open_engine(graph: SearchGraph) -> Engine:
-        wanted = None if info is None else str(info.index)
-        kind = "cpu" if info is None else "all"
-        return Engine(graph, selector="fixed:TC", device=wanted, devices=kind, tuning=tuning)
 
-    steps = collect(plan, path, open_engine, done)
-    for _ in progress(steps, "measuring graphs", total=total - done, delay_seconds=0.0):
+def _collect_all(
+    plan: Plan, done: int, path: Path, info: DeviceInfo | None, tuning: Tuning | None
+) -> pd.DataFrame:
+    """Collect what is missing."""
+    steps = collect(plan, path, _opener(info, tuning), done)
+    total = len(plan.graphs()) - done
+    for _ in progress(steps, "measuring graphs", total=total, delay_seconds=0.0):
         pass
     return pd.read_csv(path)
 

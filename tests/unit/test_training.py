@@ -8,10 +8,13 @@ import pandas as pd
 import pytest
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.speed_model import COLUMNS, read_model
-from hetero_bfs.training import train
+from hetero_bfs.speed_model import COLUMNS, MODELS_VARIABLE, read_model
+from hetero_bfs.training import compare, duration, train
 from hetero_bfs.training.collect import Plan, finished_graphs
+from hetero_bfs.training.duration import GraphSeconds, collecting_seconds, in_words
+from hetero_bfs.training.families import named_graph
 from hetero_bfs.training.fit import fit_linear
+from hetero_bfs.training.tune import TuningPlan
 
 TINY = Plan((6, 7), 2, 1)
 
@@ -106,3 +109,75 @@ def test_the_fit_recovers_coefficients():
     assert weights["frontier_edges"] == pytest.approx(2e-9, rel=1e-3)
     assert weights["expected_found"] == pytest.approx(3e-9, rel=1e-3)
     assert weights["frontier_vertices"] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
+    apart = [named_graph("kronecker8"), named_graph("grid12")]
+    monkeypatch.setattr(train, "study_graphs", lambda *_: apart)
+    monkeypatch.setattr(
+        compare, "compared_graphs", lambda *_: {"shallow": apart[:1], "deep": apart[1:]}
+    )
+    assert train.run_training(quick=True, devices="cpu") == 0
+    output = capsys.readouterr()
+    assert "takes about" in output.err
+    assert "12 graphs to measure" in output.err
+    model_path, _ = files(tmp_path)
+    model = read_model(model_path.read_text(), str(model_path))
+    assert set(model.auto) == {"shallow", "deep"}
+    regret = model.about["regret"]
+    assert {"learned", "auto", "oracle", "none", "fixed:TC"} <= set(regret)
+    assert set(regret["learned"]) == {"kronecker", "grid", "all", "worst", "selection"}
+    assert all(regret[way]["worst"] >= regret[way]["all"] >= 0 for way in regret)
+    for way in regret:
+        assert way in output.out
+
+
+def test_the_estimate_adds_up():
+    graph = GraphSeconds(0.5, 1e-3)
+    assert graph.total([10, 12, None]) == pytest.approx(2 * 0.5 + 1.024 + 4.096)
+    plan = Plan((8, 10), 2, 1)
+    assert [g.scale for g in plan.graphs()] == [8] * 6 + [10] * 6
+    everything = collecting_seconds(plan, 0, None, graph)
+    assert everything == pytest.approx(graph.total([8] * 6 + [10] * 6))
+    assert collecting_seconds(plan, 11, None, graph) == pytest.approx(graph.total([10]))
+    tuning = TuningPlan((9,), (("registers", (40, 48)),))
+    assert collecting_seconds(plan, 0, tuning, graph) > everything
+
+
+def test_the_probe_never_expects_larger_graphs_to_take_less(monkeypatch):
+    seconds = iter([9.0, 3.0, 2.0])  # compiling; then a busy moment
+    monkeypatch.setattr(duration, "_measure", lambda *_: next(seconds))
+    graph = duration.probe(TINY, open_engine=None)
+    assert graph.total([6]) == graph.total([20]) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.1, "10 seconds"), (34, "30 seconds"), (95, "2 minutes")]
+)
+def test_durations_in_words(seconds, words):
+    assert in_words(seconds) == words
+
+
+def test_the_same_plan_gives_the_same_graphs_of_every_family():
+    first, second = TINY.graphs(), TINY.graphs()
+    assert [(g.family, g.name) for g in first] == [(g.family, g.name) for g in second]
+    assert {g.family for g in first} == {
+        "kronecker", "uniform", "preferential", "small-world", "grid"
+    }  # fmt: skip
+    for one, other in zip(first, second, strict=True):
+        edges, again = one.make(), other.make()
+        assert edges.num_vertices == 2**one.scale
+        assert edges.src.tolist() == again.src.tolist()
+
+
+def test_families_count_alike_in_the_fit():
+    """A thousand rows of one family do not outvote the other."""
+    rows = pd.DataFrame(
+        {"frontier_vertices": [1.0] * 1001, "family": ["grid"] * 1000 + ["uniform"]}
+    )
+    rows["seconds"] = [1.0] * 1000 + [3.0]
+    (fitted,) = fit_linear(rows, ("frontier_vertices",)).coefficients
+    # Least squares of relative errors 1 - x and 1 - x / 3, each weighing half.
+    assert fitted == pytest.approx((1 + 1 / 3) / (1 + 1 / 9))

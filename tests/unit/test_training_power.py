@@ -9,17 +9,16 @@ import math
 import pytest
 
 from hetero_bfs import engine as engines
-from hetero_bfs.build import build_search_graph
 from hetero_bfs.energy import MeterError, Unmeasured
 from hetero_bfs.energy import report as energy_report
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.kronecker import KroneckerEdges
 from hetero_bfs.machine import machine_slug
 from hetero_bfs.power import POWER_AIMS
 from hetero_bfs.search import Search
 from hetero_bfs.speed_model import find_model, read_model
 from hetero_bfs.training import aims, metering, power, run_power_training
 from hetero_bfs.training import energy as training_energy
+from hetero_bfs.training.families import named_graph
 from hetero_bfs.training.metering import Metering, Window
 
 SCALE = 10
@@ -239,9 +238,8 @@ def test_a_poor_difference_gives_way_to_the_watts_of_the_search(world, off, erro
 
 @pytest.fixture
 def tiny_graphs(monkeypatch):
-    graph = build_search_graph(KroneckerEdges(SCALE).materialise())
-    graphs = {"shallow": [graph], "deep": [graph]}
-    monkeypatch.setattr(aims, "graphs_to_compare", lambda info, quick: graphs)
+    graphs = dict.fromkeys(("shallow", "deep"), (named_graph(f"kronecker{SCALE}"),))
+    monkeypatch.setattr(aims, "compared_graphs", lambda info, quick: graphs)
     monkeypatch.setattr(power, "scale_for", lambda info, quick: SCALE)
 
 

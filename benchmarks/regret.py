@@ -1,0 +1,110 @@
+"""Regret of every way of choosing strategies, by family of graphs: time over the best schedule's.
+
+    python benchmarks/regret.py --out benchmarks/results/NAME [--quick] [--graphs kronecker20,FILE]
+
+writes regret.csv (a row for each graph, root and way) and regret.md (selector x family, and the
+schedules chosen), after every graph. hetero_bfs/training/regret.py explains what is measured and
+the columns, hetero_bfs/training/families.py the names of graphs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from strategies import markdown
+
+from hetero_bfs.devices.opencl import DeviceInfo, choose_device
+from hetero_bfs.files import replacing
+from hetero_bfs.machine import describe_machine
+from hetero_bfs.training.families import StudyGraph, named_graph, study_graphs
+from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise
+
+_SHOWN = ("oracle", "learned", "auto", "average", "none")
+
+
+def main() -> None:
+    options = parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    info = None if options.devices == "cpu" else choose_device(options.device)
+    machine = describe_machine(info)
+    tables = []
+    for graph in graphs_of(options, info):
+        print(graph.name, flush=True)
+        tables.append(measure_regret([graph], info, options.roots, options.rounds))
+        write(pd.concat(tables), machine, options)
+    print(in_percent(summarise(pd.concat(tables))).to_string(index=False))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", help="index or part of the name; by default a GPU")
+    parser.add_argument("--devices", choices=("all", "cpu"), default="all", help="or the CPU alone")
+    parser.add_argument("--graphs", help="names and files, with commas; by default every family")
+    parser.add_argument("--quick", action="store_true", help="one small graph of each kind")
+    parser.add_argument("--roots", type=int, default=4, help="searches of each graph")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="replays, at least")
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
+    return parser.parse_args()
+
+
+def graphs_of(options: argparse.Namespace, info: DeviceInfo | None) -> list[StudyGraph]:
+    if options.graphs is not None:
+        return [named_graph(name) for name in options.graphs.split(",")]
+    size = "quick" if options.quick else "full"
+    return study_graphs(size, info is not None and info.type == "GPU")
+
+
+def write(table: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace) -> None:
+    with replacing(options.out / "regret.csv") as stream:
+        table.to_csv(stream, index=False, float_format="%.6g")
+    with replacing(options.out / "regret.md") as stream:
+        stream.write(describe(table, machine, options))
+
+
+def command(options: argparse.Namespace) -> str:
+    """Write the command that gives this table, without folders."""
+    words = ["python benchmarks/regret.py --out ..."]
+    if options.graphs is not None:
+        words.append("--graphs " + ",".join(Path(n).name for n in options.graphs.split(",")))
+    words += ["--quick"] * options.quick + ["--devices cpu"] * (options.devices == "cpu")
+    return " ".join([*words, f"--roots {options.roots} --rounds {options.rounds}"])
+
+
+def describe(table: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace) -> str:
+    device = machine["device"] or {"name": "none", "driver": "-"}
+    shown = table[table["selector"].isin(_SHOWN)]
+    searches = shown[["graph", "root", "selector", "schedule"]].copy()
+    searches.insert(3, "ms", [f"{1e3 * s:.3f}" for s in shown["seconds"]])
+    searches.insert(4, "regret", [f"{100 * r:.1f} %" for r in shown["regret"]])
+    return "\n".join(
+        [
+            "# Regret by selector and family of graphs",
+            "",
+            f"- machine: {machine['cpu']}, {machine['threads']} threads; {device['name']}, "
+            f"driver {device['driver']}",
+            f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
+            f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
+            f"- command: `{command(options)}`",
+            "",
+            "Seconds of a way's schedule over the least of all schedules replayed in the same run, "
+            "minus 1; geometric mean of the searches of a family (`all`: of the families, `worst`: "
+            "the largest). `selection` is what choosing takes of a search, beside that. `none` is "
+            "the strategy that was best alone for each search. Schedules that should take more "
+            f"than {SLOWEST:g} times the best are not replayed but added up from their levels.",
+            "",
+            markdown(in_percent(summarise(table))),
+            "",
+            "Each search, by the selectors that matter:",
+            "",
+            markdown(searches),
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

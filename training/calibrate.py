@@ -1,0 +1,286 @@
+"""Adapt another machine's speed model to this one: `hetero-bfs train --calibrate`.
+
+How a strategy's seconds grow with its work differs less between machines than how fast they are. So
+each strategy, and each start, switch and conversion, keeps the other model's formula, with two
+factors: one for its constant part (launches, barriers) and one for all that grows with work. They
+are fitted to levels of a few small graphs, and judged on other graphs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.optimize import least_squares
+
+from hetero_bfs.build import build_search_graph
+from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.engine import Engine
+from hetero_bfs.errors import ModelError
+from hetero_bfs.machine import machine_slug
+from hetero_bfs.progress import progress
+from hetero_bfs.speed_model import (
+    Linear,
+    SpeedModel,
+    default_model,
+    named_model,
+    user_models_folder,
+)
+from hetero_bfs.strategy import available
+from hetero_bfs.training.collect import measure_graph
+from hetero_bfs.training.families import named_graph
+from hetero_bfs.training.fit import fit
+from hetero_bfs.training.train import about_model, install_auto, install_model, training_device
+from hetero_bfs.tuning import Tuning, default_tuning
+
+FITTED_GRAPHS = ("kronecker14", "kronecker16", "kronecker17", "uniform15", "grid256")
+JUDGED_GRAPHS = ("kronecker15-45-15-25", "small-world15", "preferential15", "grid128")
+ROOTS = 2
+
+BOUND = 10_000.0
+"""Factors stay within 1 / BOUND to BOUND: a host and a GPU differ by hundreds."""
+
+TOGETHER = 0.02
+"""What a difference of the two factors weighs against one of predictions, a sample's share."""
+
+Seconds = npt.NDArray[np.float64]
+
+_MOVES = {"start": "start", "switch": "to", "convert": "convert"}
+"""A model's tables of moves, and what samples call them."""
+
+
+@dataclass(frozen=True)
+class Factors:
+    """By what the constant part and the rest of a formula are multiplied."""
+
+    constant: float
+    work: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A model adapted to this machine, and what was found: factors and errors by what is measured.
+
+    `before` and `after` are median relative errors on levels that were not used for the fit.
+    """
+
+    model: SpeedModel
+    factors: Mapping[str, Factors]
+    before: Mapping[str, float]
+    after: Mapping[str, float]
+
+
+def run_calibration(
+    device: str | None = None,
+    devices: str = "all",
+    out: Path | None = None,
+    source: str | None = None,
+) -> int:
+    """Calibrate a model for this machine, write and report it; returns the exit status.
+
+    Parameters
+    ----------
+    device, devices
+        As for `Engine`.
+    out : Path, optional
+        Folder of the model, by default where the other commands look for models.
+    source : str, optional
+        Name of the model to start from, by default the shipped one of the most similar machine.
+
+    Raises
+    ------
+    ModelError
+        No such model, or it lacks a strategy or move that this machine has.
+    """
+    started = time.perf_counter()
+    info = training_device(device, devices)
+    base = choose_base(info, source)
+    name = machine_slug(info)
+    print(f"calibrating {base.name} for {name}; this takes about half a minute")
+    tuning = None if info is None else _tuning_of(base, info)
+    fitted = measure_graphs(FITTED_GRAPHS, info, tuning)
+    judged = measure_graphs(JUDGED_GRAPHS, info, tuning)
+    found = calibrate(base, fitted, judged)
+    command = f"hetero-bfs train --calibrate{'' if source is None else f' --from {source}'}"
+    about = about_model(info, command, fitted) | {
+        "calibrated_from": _origin(base),
+        "probes": list(FITTED_GRAPHS),
+        "seconds": round(time.perf_counter() - started, 1),
+        "factors": {k: [_round(f.constant), _round(f.work)] for k, f in found.factors.items()},
+        "judged_on": list(JUDGED_GRAPHS),
+        "median_relative_error": {"before": dict(found.before), "after": dict(found.after)},
+    }
+    model = replace(found.model, name=name, about=about, tuning=tuning)
+    folder = user_models_folder() if out is None else out
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    install_model(model, path)
+    _report(found, path, len(fitted), time.perf_counter() - started)
+    if out is None:  # else nobody would find the model
+        install_auto(model, path, info, quick=True)
+    return 0
+
+
+def choose_base(info: DeviceInfo | None, source: str | None) -> SpeedModel:
+    """Return the model to start from; see `run_calibration`."""
+    if source is not None:
+        base: SpeedModel | None = named_model(source)
+    else:
+        base = default_model(None if info is None else info.type)
+    if base is None:
+        raise ModelError("no speed model is installed to start from; train one instead")
+    lacking = base.lacking(available(info is not None))
+    if lacking:
+        raise ModelError(
+            f"the speed model {base.name} lacks {', '.join(lacking)}; choose another with --from, "
+            "or train without --calibrate"
+        )
+    return base
+
+
+def measure_graphs(
+    names: Sequence[str], info: DeviceInfo | None, tuning: Tuning | None, roots: int = ROOTS
+) -> pd.DataFrame:
+    """Measure a few searches of graphs by name (families.py); returns samples (collect.py)."""
+    device, devices = (None, "cpu") if info is None else (str(info.index), "all")
+    rows: list[dict[str, Any]] = []
+    for number, name in enumerate(progress(names, "measuring graphs", delay_seconds=0.0)):
+        graph = named_graph(name)
+        with Engine(
+            build_search_graph(graph.make()), "fixed:TC", device, devices, tuning=tuning
+        ) as engine:
+            rows += measure_graph(engine, number, graph, roots)
+    return pd.DataFrame(rows)
+
+
+def calibrate(base: SpeedModel, fitted: pd.DataFrame, judged: pd.DataFrame) -> Calibration:
+    """Fit factors for all parts of a model to samples, and judge them by other samples."""
+    factors: dict[str, Factors] = {}
+
+    def scaled(table: Mapping[Any, Linear], prefix: str) -> dict[Any, Linear]:
+        found = {}
+        for name, linear in table.items():
+            rows = fitted[fitted["measured"] == f"{prefix}{name}"]
+            if rows.empty:
+                continue
+            factor = factors[f"{prefix}{name}"] = fit_factors(linear, rows)
+            found[name] = linear.scaled(factor.constant, factor.work)
+        return found
+
+    average = fit(fitted, "", {})  # the paper's needs no more samples than these
+    model = replace(
+        base,
+        learned=scaled(base.learned, ""),
+        start=scaled(base.start, "start_"),
+        switch=scaled(base.switch, "to_"),
+        convert=scaled(base.convert, "convert_"),
+        alpha=average.alpha,
+        edges_per_second=average.edges_per_second,
+        auto=None,
+        tuning=None,
+        power=None,  # another machine's watts say nothing of this one's
+    )
+    return Calibration(
+        model, factors, relative_errors(base, judged), relative_errors(model, judged)
+    )
+
+
+def fit_factors(linear: Linear, rows: pd.DataFrame) -> Factors:
+    """Fit the two factors of a formula to samples, every family of graphs counting alike.
+
+    What counts is the logarithm of predicted over measured seconds, and large ones count little
+    more than in proportion (soft L1): probes are few, and a busy machine disturbs some. Where
+    samples hardly tell the two parts apart, both have one factor.
+    """
+    constant, work = _parts(linear, rows)
+    seconds = rows["seconds"].to_numpy(np.float64)
+    usable = constant + work > 0.0
+    if not usable.any():
+        return Factors(1.0, 1.0)
+    constant, work, seconds = constant[usable], work[usable], seconds[usable]
+    size = rows.loc[usable].groupby("family")["seconds"].transform("size").to_numpy(np.float64)
+    alike = np.sqrt(size.size / size / len(np.unique(rows.loc[usable, "family"])))
+    together = np.sqrt(TOGETHER * size.size)
+
+    def residuals(logarithms: Seconds) -> Seconds:
+        first, second = np.exp(logarithms)
+        off = alike * np.log((first * constant + second * work) / seconds)
+        return np.append(off, together * (logarithms[0] - logarithms[1]))
+
+    middle = float(np.median(np.log(seconds / (constant + work))))
+    limit = np.log(BOUND)
+    start = np.full(2, np.clip(middle, -0.99 * limit, 0.99 * limit))
+    found = least_squares(residuals, start, bounds=(-limit, limit), loss="soft_l1", f_scale=0.3)
+    first, second = np.exp(found.x)
+    return Factors(float(first), float(second))
+
+
+def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float]:
+    """Return the median relative error of predicted seconds, by what was measured."""
+    tables = {"": model.learned} | {f"{_MOVES[w]}_": getattr(model, w) for w in _MOVES}
+    errors = {}
+    for prefix, table in tables.items():
+        for name, linear in table.items():
+            rows = samples[samples["measured"] == f"{prefix}{name}"]
+            if not rows.empty:
+                error = predict(linear, rows) / rows["seconds"].to_numpy(np.float64) - 1.0
+                errors[f"{prefix}{name}"] = _round(float(np.median(np.abs(error))))
+    return errors
+
+
+def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:
+    """Return the seconds that a formula predicts of samples."""
+    constant, work = _parts(linear, rows)
+    return constant + work
+
+
+def _parts(linear: Linear, rows: pd.DataFrame) -> tuple[Seconds, Seconds]:
+    """Return the predicted seconds of samples: the constant part, and what grows with work."""
+    constant, work = np.zeros(len(rows)), np.zeros(len(rows))
+    for name, value in zip(linear.columns, linear.coefficients, strict=True):
+        if name == "constant":
+            constant += value
+        else:
+            work += value * rows[name].to_numpy(np.float64)
+    return constant, work
+
+
+def _tuning_of(base: SpeedModel, info: DeviceInfo) -> Tuning:
+    """Return the other model's tuning if its device is of the same maker and type."""
+    device = base.about.get("machine", {}).get("device") or {}
+    alike = (device.get("platform"), device.get("type")) == (info.platform, info.type)
+    return base.tuning if alike and base.tuning is not None else default_tuning(info.type)
+
+
+def _origin(base: SpeedModel) -> dict[str, Any]:
+    """Say which model was calibrated."""
+    machine = base.about.get("machine", {})
+    return {
+        "name": base.name,
+        "version": base.about.get("version"),
+        "commit": machine.get("commit"),
+        "date": base.about.get("date"),
+    }
+
+
+def _report(found: Calibration, path: Path, samples: int, seconds: float) -> None:
+    print("factors to what the other model says, and its median relative error on other graphs:")
+    print(f"  {'':<15} {'constant':>8} {'work':>8} {'before':>8} {'after':>8}")
+    for name, factors in found.factors.items():
+        before, after = (
+            f"{100 * errors[name]:.0f} %" if name in errors else "-"
+            for errors in (found.before, found.after)
+        )
+        constant, work = (f"x{value:.3g}" for value in (factors.constant, factors.work))
+        print(f"  {name:<15} {constant:>8} {work:>8} {before:>8} {after:>8}")
+    print(f"model    {path} ({samples} samples, {seconds:.1f} s)")
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")

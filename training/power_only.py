@@ -1,0 +1,44 @@
+"""Add watts to the model that this machine has: `hetero-bfs train --power-only`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hetero_bfs.errors import ModelError
+from hetero_bfs.machine import machine_slug
+from hetero_bfs.selector import model_of
+from hetero_bfs.speed_model import TRAIN_COMMAND, user_models_folder
+from hetero_bfs.training.energy import add_watts
+from hetero_bfs.training.train import training_device
+
+
+def run_power_training(
+    quick: bool = False,
+    device: str | None = None,
+    devices: str = "all",
+    power_log: Path | None = None,
+) -> int:
+    """Measure the watts of this machine's strategies and add them to its model.
+
+    Parameters are those of `run_training`; returns the exit status.
+
+    Raises
+    ------
+    ModelError
+        There is no model of this machine.
+    MeterError
+        Nothing can be metered.
+    """
+    info = training_device(device, devices)
+    model = model_of(info)
+    if model is None or model.name != machine_slug(info):
+        raise ModelError(
+            f"no speed model for this machine ({machine_slug(info)}) to add watts to; "
+            f"train one with `{TRAIN_COMMAND}`"
+        )
+    folder = user_models_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{model.name}.json"
+    add_watts(model, info, quick, power_log, path)
+    print(f"model    {path}")
+    return 0
