@@ -139,8 +139,8 @@ class ModelSelector(Selector):
     """The candidate with the least predicted seconds, moving the frontier included.
 
     With `looks_ahead` each candidate also bears what the rest of the search is expected to cost
-    from its device; else a cheap first level on the host is chosen although the next one must
-    leave it again.
+    after it, once it is told a graph's profile (`on_graph`); else a cheap first level on the host
+    is chosen although the next one must leave it again.
     """
 
     def __init__(
@@ -155,15 +155,32 @@ class ModelSelector(Selector):
         self.model = model
         self.corrects = corrects
         self.factors = np.ones(len(candidates) + len(MOVES))
-        one_kind = len({s.device_kind for s in candidates}) == 1  # then the rest is alike for all
+        self.looks_ahead = looks_ahead
+        self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
         policy = make_policy(
             MODEL,
             candidates,
             weights=np.array([p.weights() for p in predictors]),
             moves=_move_weights(model),
-            looks_ahead=looks_ahead and not one_kind,
         )
         super().__init__(name, candidates, policy)
+
+    def on_graph(
+        self, num_vertices: int, num_edges: int, profile: npt.NDArray[np.float64]
+    ) -> ModelSelector:
+        """Return this selector for a graph, a usual search of which is told (look_ahead.py)."""
+        if not self.looks_ahead or (self._graph is not None and self._graph[2] is profile):
+            return self
+        other = copy(self)
+        other._graph = (num_vertices, num_edges, profile)
+        other._look_ahead()
+        return other
+
+    def _look_ahead(self) -> None:
+        from hetero_bfs.kernels.look_ahead import look_ahead
+
+        if self._graph is not None:
+            self.policy = look_ahead(self.policy, *self._graph)
 
     def corrected(self, factors: npt.NDArray[np.float64]) -> ModelSelector:
         """Return this selector with all predicted seconds times these factors."""
@@ -174,6 +191,7 @@ class ModelSelector(Selector):
             weights=self.policy.weights * factors[:count, None],
             moves=self.policy.moves * factors[count:].reshape(3, 2, 1),
         )
+        other._look_ahead()
         return other
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:

@@ -84,7 +84,8 @@ def run_training(
     install_model(model, model_path)
     _report(model_path, samples_path, len(samples), scores)
     if out is None:  # else nobody would find the model
-        install_auto(model, model_path, info, quick)
+        model = install_auto(model, model_path, info, quick)
+        _add_regret(model, model_path, info)
     return 0
 
 
@@ -107,12 +108,17 @@ def install_model(model: SpeedModel, path: Path) -> None:
     _write(model, path)
 
 
-def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> None:
-    """Let the model at `path`, where it must be found, search: add "auto", and the regret of all."""
+def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> SpeedModel:
+    """Compare whole searches by the model at `path`, where it must be found, and add "auto"."""
     whole = compare_selectors(info, quick)
     model = replace(model, auto=whole["auto"], about={**model.about, "whole_searches": whole})
     _write(model, path)
     _report_whole(whole)
+    return model
+
+
+def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
+    """Measure the regret of all selectors by the model at `path`, and keep it there."""
     summary = summarise(measure_regret(_kept_apart(info), info, _REGRET_ROOTS))
     kept = {
         str(way): {name: _rounded(value) for name, value in row.items()}
