@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.kernels import level as layout
-from hetero_bfs.search import Platform, Recording, Search
+from hetero_bfs.search import Platform, Recording, Search, usual_root
 from hetero_bfs.selector import MOVES, FixedSelector, ModelSelector, Selector, alpha_beta
 from hetero_bfs.strategy import STRATEGIES, Aim, Direction, Strategy
 
@@ -89,7 +89,8 @@ class Correction:
         mine, theirs = self.base.policy, base.policy
         return (
             self.base.candidates == base.candidates
-            and self.base.policy.looks_ahead == base.policy.looks_ahead
+            and self.base.looks_ahead == base.looks_ahead
+            and np.array_equal(mine.ahead, theirs.ahead)
             and np.array_equal(mine.weights, theirs.weights)
             and np.array_equal(mine.moves, theirs.moves)
         )
@@ -138,7 +139,7 @@ def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
     names = {s.name for s in candidates}
     if graph.num_searched == 0 or not {"TC", "BC"} <= names:
         return []
-    root = _usual_root(platform)
+    root = usual_root(platform)
     directions = _directions(platform, root)
     pairs = [("TC", "BC")]
     if {"TG", "BG", "BGC"} <= names:
@@ -153,19 +154,6 @@ def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
             for one, schedule in zip(best, schedules, strict=True)
         ]
     return best
-
-
-def _usual_root(platform: Platform) -> int:
-    """Return a vertex of low degree beside the one of highest, as most search keys are.
-
-    In a directed graph that may lead nowhere, so there it is the one of highest degree.
-    """
-    graph = platform.graph.graph
-    hub = int(platform.graph.degree.argmax())
-    neighbours = graph.indices[graph.indptr[hub] : graph.indptr[hub + 1]]
-    if graph.directed or neighbours.size == 0:
-        return hub
-    return int(neighbours[platform.graph.degree[neighbours].argmin()])
 
 
 def _directions(platform: Platform, root: int) -> list[Direction]:

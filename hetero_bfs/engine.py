@@ -21,8 +21,8 @@ from hetero_bfs.devices.opencl_stream import Streaming, StreamingSearcher, open_
 from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.power import Objective
-from hetero_bfs.search import Platform, Search
-from hetero_bfs.selector import FixedSelector, Selector, model_of
+from hetero_bfs.search import Platform, Search, usual_states
+from hetero_bfs.selector import FixedSelector, ModelSelector, Selector, model_of
 from hetero_bfs.strategy import STRATEGIES, Aim, available
 from hetero_bfs.tuning import Tuning
 
@@ -110,6 +110,7 @@ class Engine:
         self.optimize: Aim = optimize
         self.correction = correction
         self._corrections: Corrections | None = None
+        self._usual_states: npt.NDArray[np.float64] | None = None
         self._one_at_a_time = threading.Lock()
         started = time.perf_counter()
         host, accelerator = self._open(device, devices, max_alloc_bytes, device_memory_bytes)
@@ -191,6 +192,7 @@ class Engine:
             if missing:
                 raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
             self.selector = selector
+        self._look_ahead()
         self._correct()
 
     @property
@@ -288,12 +290,15 @@ class Engine:
     def _get_ready(self, selector: str | Selector) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""
         self._corrections = None
+        self._warm = False
         self.candidates = available(self.accelerator is not None)
         self.set_selector(selector)
         self.platform.host.start_team()
         if self.accelerator is not None:
             self.accelerator.build_kernels()
         self._warm_up()
+        self._warm = True
+        self._look_ahead()
         if self.correction:
             self._corrections = Corrections(self.platform, self.candidates)
             self._correct()
@@ -311,6 +316,17 @@ class Engine:
                 )
                 search.run(max_levels=len(schedule))
                 self._restore(int(self.graph.relabelling.old_of_new[root]), search)
+
+    def _look_ahead(self) -> None:
+        """Tell the selector, if it looks ahead, what searches of this graph are like."""
+        if not (self._warm and isinstance(self.selector, ModelSelector)):
+            return
+        if self._usual_states is None:
+            self._usual_states = usual_states(self.platform)
+        graph = self.graph
+        self.selector = self.selector.on_graph(
+            graph.num_searched, graph.graph.num_stored_edges, self._usual_states
+        )
 
     def _correct(self) -> None:
         """Correct the selector, if it predicts, by what was measured already."""

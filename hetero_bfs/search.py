@@ -19,8 +19,8 @@ from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.kernels import level as layout
-from hetero_bfs.selector import Selector
-from hetero_bfs.strategy import DeviceKind, Strategy
+from hetero_bfs.selector import Selector, alpha_beta
+from hetero_bfs.strategy import STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.trace import LevelFeatures, LevelTrace
 
 _FIRST_RECORDS = 64
@@ -337,3 +337,26 @@ class Search:
         accelerator.read_parents(other)
         merge_parents(host.parent, other, visited)
         host.note_foreign_parents()
+
+
+def usual_root(platform: Platform) -> int:
+    """Return a vertex of low degree beside the one of highest, as most search keys are.
+
+    In a directed graph that may lead nowhere, so there it is the one of highest degree.
+    """
+    graph = platform.graph.graph
+    hub = int(platform.graph.degree.argmax())
+    neighbours = graph.indices[graph.indptr[hub] : graph.indptr[hub + 1]]
+    if graph.directed or neighbours.size == 0:
+        return hub
+    return int(neighbours[platform.graph.degree[neighbours].argmin()])
+
+
+def usual_states(platform: Platform) -> npt.NDArray[np.float64]:
+    """Search once on the host; return the state before each level (look_ahead.py's profile)."""
+    if platform.graph.num_searched == 0:
+        return np.empty((0, layout.RECORD_STATE))
+    rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]])
+    search = Search(platform, usual_root(platform), rule)
+    search.run()
+    return search.recording().records[:, : layout.RECORD_STATE].copy()

@@ -144,8 +144,8 @@ class ModelSelector(Selector):
     """The candidate with the least predicted seconds, moving the frontier included.
 
     With `looks_ahead` each candidate also bears what the rest of the search is expected to cost
-    from its device; else a cheap first level on the host is chosen although the next one must
-    leave it again.
+    after it, once it is told a graph's profile (`on_graph`); else a cheap first level on the host
+    is chosen although the next one must leave it again.
 
     With an `objective` the policy's numbers are costs under it instead of seconds. What is shown
     as predicted remains seconds, from the same features by `in_seconds`, the policy without it.
@@ -165,18 +165,16 @@ class ModelSelector(Selector):
         self.corrects = corrects
         self.objective = objective
         self.factors = np.ones(len(candidates) + len(MOVES))
-        one_kind = len({s.device_kind for s in candidates}) == 1  # then the rest is alike for all
+        self.looks_ahead = looks_ahead
+        self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
         weights, moves = np.array([p.weights() for p in predictors]), _move_weights(model)
-        ahead = looks_ahead and not one_kind
-
-        def policy(weights: Any, moves: Any) -> Policy:
-            return make_policy(MODEL, candidates, weights=weights, moves=moves, looks_ahead=ahead)
-
-        self.in_seconds = policy(weights, moves)
+        self.in_seconds = make_policy(MODEL, candidates, weights=weights, moves=moves)
         if objective is not None:
             weights = weights * [[objective.per_second(s)] for s in candidates]
             moves = moves * [[objective.per_second_of_moving(kind)] for kind in DEVICE_KINDS]
-        super().__init__(name, candidates, policy(weights, moves))
+        super().__init__(
+            name, candidates, make_policy(MODEL, candidates, weights=weights, moves=moves)
+        )
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
         """Return what a level's record says of its choice; predictions are seconds."""
@@ -189,6 +187,23 @@ class ModelSelector(Selector):
         values = seconds[layout.PREDICTED :][: len(self.candidates)].tolist()
         named = {s.name: value for s, value in zip(self.candidates, values, strict=True)}
         return replace(choice, predicted_seconds=named)
+
+    def on_graph(
+        self, num_vertices: int, num_edges: int, profile: npt.NDArray[np.float64]
+    ) -> ModelSelector:
+        """Return this selector for a graph, a usual search of which is told (look_ahead.py)."""
+        if not self.looks_ahead or (self._graph is not None and self._graph[2] is profile):
+            return self
+        other = copy(self)
+        other._graph = (num_vertices, num_edges, profile)
+        other._look_ahead()
+        return other
+
+    def _look_ahead(self) -> None:
+        from hetero_bfs.kernels.look_ahead import look_ahead
+
+        if self._graph is not None:
+            self.policy = look_ahead(self.policy, *self._graph)
 
     def corrected(self, factors: npt.NDArray[np.float64]) -> ModelSelector:
         """Return this selector with all predicted seconds times these factors."""
@@ -203,6 +218,7 @@ class ModelSelector(Selector):
             )
 
         other.policy, other.in_seconds = scaled(self.policy), scaled(self.in_seconds)
+        other._look_ahead()
         return other
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:

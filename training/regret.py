@@ -123,7 +123,8 @@ def measure_graph(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of one graph that the engine has ready; see `measure_regret`.
 
-    Selectors may be given ready made, by the names that they shall have. The engine's selector is another one afterwards.
+    Selectors may be given ready made, by the names that they shall have. The engine's selector is
+    another one afterwards.
     """
     ready = isinstance(selectors, Mapping)
     made = dict(selectors) if ready else dict(_make_selectors(engine, selectors))

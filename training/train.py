@@ -98,7 +98,9 @@ def run_training(
     if out is None:  # else nobody would find the model
         model = install_auto(model, model_path, info, quick)
         if metering is not None and model.power is not None:
-            write_model(compare_under_aims(model, info, quick, metering), model_path)
+            model = compare_under_aims(model, info, quick, metering)
+            write_model(model, model_path)
+        _add_regret(model, model_path, info)
     return 0
 
 
@@ -122,11 +124,16 @@ def install_model(model: SpeedModel, path: Path) -> None:
 
 
 def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> SpeedModel:
-    """Let the model at `path`, where it is found, search: add "auto", and the regret of all."""
+    """Compare whole searches by the model at `path`, where it must be found, and add "auto"."""
     whole = compare_selectors(info, quick)
     model = replace(model, auto=whole["auto"], about={**model.about, "whole_searches": whole})
     write_model(model, path)
     _report_whole(whole)
+    return model
+
+
+def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
+    """Measure the regret of all selectors by the model at `path`, and keep it there."""
     summary = summarise(measure_regret(_kept_apart(info), info, _REGRET_ROOTS))
     kept = {
         str(way): {name: _rounded(value) for name, value in row.items()}
@@ -136,7 +143,6 @@ def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: 
     write_model(model, path)
     print("time over the best schedule's, minus 1, on graphs kept apart (training/regret.py):")
     print(in_percent(summary).to_string(index=False))
-    return model
 
 
 def _kept_apart(info: DeviceInfo | None) -> list[StudyGraph]:

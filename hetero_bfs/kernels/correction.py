@@ -132,7 +132,7 @@ def add_up(policy, num_vertices, records, memory):
     records : float64 (levels, record_width)
     memory : float64 (things, MEMORY_COLUMNS)
     """
-    columns = policy.work[0]
+    columns = policy.work
     memory[:, EXPECTED] = 0.0
     memory[:, MEASURED] = 0.0
     total = 0.0

@@ -15,7 +15,7 @@ typedef float REAL;
 #define CANDIDATES 1
 #define SCHEDULE_SIZE 2
 #define INTERVAL 3
-#define LOOKS_AHEAD 4
+#define KNOTS 4
 #define ALPHA 5
 #define BETA 6
 #define NUM_VERTICES 7
@@ -26,7 +26,7 @@ typedef float REAL;
 #define CANDIDATE(s) (MOVES + 6 * NUM_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
 #define MOST_CANDIDATES 8
-#define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then the schedule, of any length */
+#define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then the schedule, or what is ahead, of any length */
 #define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
 #define IS_CACHED(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
@@ -36,11 +36,8 @@ typedef float REAL;
 #define SWITCH 1
 #define CONVERT 2
 
-#define MOST_LEVELS 1000
-#define SLOWEST_GROWTH ((REAL)1.05)
 #define MIXED ((REAL)0.8)
 #define LARGEST_SHARE ((REAL)0.999999)
-#define SETTLE_EXAMINED 2
 
 /* What a policy looks at, as level.py has it; `form` 1 for a bitmap. */
 typedef struct {
@@ -92,59 +89,34 @@ static REAL dot_columns(__local const REAL *weights, const REAL *columns)
     return total;
 }
 
-static REAL levels_left(REAL frontier_edges, REAL growth, REAL unvisited_edges)
+/* The row of what is ahead whose first item is nearest to `left`, as a ratio; they fall. */
+static uint find_knot(__global const REAL *ahead, uint knots, uint row, REAL left)
 {
-    const REAL rate = log(max(max(growth, 1 / max(growth, (REAL)1e-9)), SLOWEST_GROWTH));
-    const REAL ratio = growth >= 1 ? max(unvisited_edges / frontier_edges, (REAL)1)
-                                   : frontier_edges + 1;
-    return min(max(log(ratio) / rate, (REAL)1), (REAL)MOST_LEVELS);
-}
-
-/* What follows this level, for a search that stands on the host, on the device after it. */
-static void rest_of_search(__local const REAL *policy, const REAL *columns, REAL growth,
-                           REAL *on_host, REAL *on_device)
-{
-    REAL last[NUM_COLUMNS], small[2], settle[2], stay[2];
-    const REAL left = max(columns[4] - columns[7], (REAL)0);
-    const REAL edges = columns[5] * left / max(columns[4], (REAL)1);
-    last[0] = columns[0];
-    last[1] = columns[1];
-    last[2] = last[4] = last[7] = left;
-    last[3] = last[5] = edges;
-    last[6] = min(SETTLE_EXAMINED * left, edges);
-    small[0] = small[1] = settle[0] = settle[1] = INFINITY;
-    for (uint s = 0; s < (uint)policy[CANDIDATES]; s++) {
-        const uint kind = (uint)policy[ON_DEVICE(s)];
-        const REAL now = dot_columns(policy + CANDIDATE(s), columns);
-        const REAL then = dot_columns(policy + CANDIDATE(s), last);
-        if (kind) {
-            small[1] = min(small[1], now);
-            settle[1] = min(settle[1], then);
-        } else {
-            small[0] = min(small[0], now);
-            settle[0] = min(settle[0], then);
-        }
+    uint low = 0, high = knots;
+    while (low < high) {
+        const uint middle = (low + high) / 2;
+        if (ahead[middle * row] >= left)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    REAL move[2]; /* to the host, to the device */
-    for (uint kind = 0; kind < 2; kind++)
-        move[kind] = dot_columns(policy + MOVES + (2 * SWITCH + kind) * NUM_COLUMNS, columns);
-    const REAL between = levels_left(columns[3], growth, columns[5]) - 1;
-    for (uint kind = 0; kind < 2; kind++)
-        stay[kind] = between * small[kind] + min(settle[kind], move[1 - kind] + settle[1 - kind]);
-    *on_host = min(stay[0], move[1] + stay[1]);
-    *on_device = min(stay[1], move[0] + stay[0]);
+    if (low == knots ||
+        (low && left * left >= ahead[(low - 1) * row] * ahead[low * row]))
+        return low - 1;
+    return low;
 }
 
-static uint choose_by_model(__local const REAL *policy, const Level *level)
+static uint choose_by_model(__local const REAL *policy, __global const REAL *ahead,
+                            const Level *level)
 {
     REAL columns[NUM_COLUMNS] = {1, policy[NUM_VERTICES], level->frontier_vertices,
                                  level->frontier_edges, level->unvisited_vertices,
                                  level->unvisited_edges};
     expectations(level, columns + 6, columns + 7);
-    REAL on_host = 0, on_device = 0;
-    if (policy[LOOKS_AHEAD] != 0)
-        rest_of_search(policy, columns, level->frontier_edges / level->previous_edges, &on_host,
-                       &on_device);
+    const uint knots = (uint)policy[KNOTS], row = 1 + (uint)policy[CANDIDATES];
+    const REAL visited = max(policy[NUM_EDGES] - level->unvisited_edges, (REAL)1);
+    if (knots)
+        ahead += row * find_knot(ahead, knots, row, level->unvisited_edges / visited);
     const REAL convert = dot_columns(policy + MOVES + (2 * CONVERT + 1) * NUM_COLUMNS, columns);
     const REAL leave = dot_columns(policy + MOVES + (2 * SWITCH + 0) * NUM_COLUMNS, columns);
     uint best = 0;
@@ -153,7 +125,10 @@ static uint choose_by_model(__local const REAL *policy, const Level *level)
         REAL seconds = dot_columns(policy + CANDIDATE(s), columns);
         if (policy[IS_TOP_DOWN(s)] != 0 && level->form)
             seconds += convert;
-        seconds += policy[ON_DEVICE(s)] != 0 ? on_device : leave + on_host;
+        if (policy[ON_DEVICE(s)] == 0)
+            seconds += leave;
+        if (knots)
+            seconds += ahead[1 + s];
         if (seconds < least) {
             least = seconds;
             best = s;
@@ -173,7 +148,7 @@ static uint choose(__local const REAL *policy, __global const REAL *schedule, co
                         : level->frontier_edges * policy[ALPHA] > level->unvisited_edges;
         return (uint)schedule[bottom_up];
     }
-    return choose_by_model(policy, level);
+    return choose_by_model(policy, schedule, level);
 }
 
 /* Copy what is read at every level; a barrier must follow. */

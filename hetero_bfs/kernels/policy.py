@@ -45,15 +45,11 @@ from hetero_bfs.strategy import Strategy
 
 NUM_COLUMNS = 8
 MOST_CANDIDATES = 8
-WORK_ROWS = 6
 FIXED, DIRECTION, MODEL = 0, 1, 2
 START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
-_MOST_LEVELS = 1000.0
-_SLOWEST_GROWTH = 1.05
 _MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
 _LARGEST_SHARE = 0.999999
 _ALIKE = 0.2  # relative difference of levels below which a model's choice stays
-_SETTLE_EXAMINED = 2.0  # neighbours that bottom-up looks at when half of all edge ends are visited
 
 
 class Policy(NamedTuple):
@@ -71,13 +67,13 @@ class Policy(NamedTuple):
         MODEL: seconds per unit of each column.
     moves : float64 (3, 2, NUM_COLUMNS)
         MODEL: starting on a device, switching to it, converting a bitmap on it.
-    looks_ahead : bool
-        MODEL: whether each candidate also bears what the rest of the search is expected to cost
-        from its device; else a cheap first level on the host is chosen although the next one must
-        leave it again.
+    ahead : float64 (knots, 1 + candidates)
+        MODEL: what the rest of the search is expected to cost after a level by each candidate
+        (look_ahead.py), for searches that are as far as the first column says; else a cheap first
+        level on the host is chosen although the next one must leave it again. May be empty.
     kinds, top_down, cached : int64, bool, bool (candidates,)
         Device, direction and variant of each candidate.
-    work : float64 (WORK_ROWS, NUM_COLUMNS)
+    work : float64 (NUM_COLUMNS,)
         Scratch.
     """
 
@@ -87,7 +83,7 @@ class Policy(NamedTuple):
     beta: Any
     weights: Any
     moves: Any
-    looks_ahead: Any
+    ahead: Any
     kinds: Any
     top_down: Any
     cached: Any
@@ -103,8 +99,8 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         "beta": 0.0,
         "weights": np.zeros((count, NUM_COLUMNS)),
         "moves": np.zeros((3, 2, NUM_COLUMNS)),
-        "looks_ahead": False,
-        "work": np.zeros((WORK_ROWS, NUM_COLUMNS)),
+        "ahead": np.zeros((0, 1 + count)),
+        "work": np.zeros(NUM_COLUMNS),
         **fields,
     }
     given["schedule"] = np.array(given["schedule"], np.int64)
@@ -122,14 +118,21 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
 def pack_policy(
     policy: Policy, num_vertices: int, num_edges: int, interval: int, dtype: npt.DTypeLike
 ) -> npt.NDArray[np.floating[Any]]:
-    """Lay a policy out for policy.cl: numbers, moves, candidates, schedule."""
-    numbers = [policy.rule, policy.kinds.size, policy.schedule.size, interval, policy.looks_ahead]
+    """Lay a policy out for policy.cl: numbers, moves, candidates, schedule or what is ahead."""
+    knots = policy.ahead.shape[0]
+    numbers = [policy.rule, policy.kinds.size, policy.schedule.size, interval, knots]
     mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
     numbers += [policy.alpha, policy.beta, num_vertices, num_edges, mean_degree]
     traits = (policy.kinds == DEVICE, policy.top_down, policy.cached)
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
-    parts = (numbers, policy.moves.ravel(), candidates.ravel(), policy.schedule)
+    parts = (
+        numbers,
+        policy.moves.ravel(),
+        candidates.ravel(),
+        policy.schedule,
+        policy.ahead.ravel(),
+    )
     return np.concatenate(parts).astype(dtype)
 
 
@@ -194,55 +197,39 @@ def fill_columns(columns, num_vertices, state):
     columns[6], columns[7] = expectations(state)
 
 
-@kernel(counted=False)
-def _levels_left(frontier_edges, growth, unvisited_edges):
-    """Guess how many levels the search still takes from how fast the frontier grows."""
-    rate = math.log(max(growth, 1.0 / max(growth, 1e-9), _SLOWEST_GROWTH))
-    if growth >= 1.0:
-        distance = math.log(max(unvisited_edges / frontier_edges, 1.0))
-    else:
-        distance = math.log(frontier_edges + 1.0)
-    return min(max(distance / rate, 1.0), _MOST_LEVELS)
+@njit(inline="always")
+def share_left(unvisited_edges, num_edges):
+    """Tell how far a search is: unvisited edges over the others, which falls from level to level.
 
-
-@kernel(counted=False)
-def _rest(policy, growth, rest):
-    """Predict what follows this level, for a search that stands on either device after it.
-
-    The remaining levels but one are taken to be like this one, the last to settle all that is
-    left; the search may move to the other device at once, or before that last level.
+    The first levels differ in it as much as the last ones.
     """
-    weights, moves, kinds = policy.weights, policy.moves, policy.kinds
-    columns, last = policy.work[0], policy.work[1]
-    small, settle, stay = policy.work[2], policy.work[3], policy.work[4]
-    for kind in range(2):
-        small[kind] = settle[kind] = np.inf
-    left = max(columns[4] - columns[7], 0.0)
-    for i in range(NUM_COLUMNS):
-        last[i] = columns[i]
-    edges = columns[5] * left / max(columns[4], 1.0)
-    last[2], last[3], last[4], last[5] = left, edges, left, edges
-    last[6], last[7] = min(_SETTLE_EXAMINED * left, edges), left
-    for s in range(kinds.size):
-        small[kinds[s]] = min(small[kinds[s]], dot(weights[s], columns))
-        settle[kinds[s]] = min(settle[kinds[s]], dot(weights[s], last))
-    between = _levels_left(columns[3], growth, columns[5]) - 1.0
-    for kind in range(2):
-        other = dot(moves[SWITCH, 1 - kind], columns) + settle[1 - kind]
-        stay[kind] = between * small[kind] + min(settle[kind], other)
-    for kind in range(2):
-        rest[kind] = min(stay[kind], dot(moves[SWITCH, 1 - kind], columns) + stay[1 - kind])
+    return unvisited_edges / max(num_edges - unvisited_edges, 1.0)
+
+
+@kernel(counted=False)
+def _find_knot(ahead, left):
+    """Return the row of `ahead` whose first item is nearest to `left`, as a ratio; they fall."""
+    low, high = 0, ahead.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if ahead[middle, 0] >= left:
+            low = middle + 1
+        else:
+            high = middle
+    if low == ahead.shape[0] or (low and left * left >= ahead[low - 1, 0] * ahead[low, 0]):
+        return low - 1
+    return low
 
 
 @kernel(counted=False)
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
-    columns = policy.work[0]
+    columns = policy.work
     fill_columns(columns, num_vertices, state)
     kind = int(state[KIND])
-    rest = policy.work[5]
-    rest[HOST] = rest[DEVICE] = 0.0
-    if policy.looks_ahead:
-        _rest(policy, state[FRONTIER_EDGES] / state[PREVIOUS_EDGES], rest)
+    ahead = policy.ahead
+    knot = -1
+    if ahead.shape[0]:
+        knot = _find_knot(ahead, share_left(state[UNVISITED_EDGES], num_edges))
     best = 0
     for s in range(policy.kinds.size):
         seconds = dot(policy.weights[s], columns)
@@ -254,7 +241,9 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
             if policy.kinds[s] != kind:
                 seconds += dot(policy.moves[SWITCH, policy.kinds[s]], columns)
         predicted[s] = seconds
-        total[s] = seconds + rest[policy.kinds[s]]
+        total[s] = seconds
+        if knot >= 0:
+            total[s] += ahead[knot, 1 + s]
         if total[s] < total[best]:
             best = s
     return best

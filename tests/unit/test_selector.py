@@ -5,25 +5,31 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from made_models import model_json
 
 from hetero_bfs import speed_model
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.kernels.look_ahead import MOST_KNOTS
+from hetero_bfs.kernels.policy import _find_knot
 from hetero_bfs.machine import machine_slug
 from hetero_bfs.selector import (
     SELECTORS,
     DirectionSelector,
     FixedSelector,
     ModelSelector,
+    Selector,
     make_selector,
 )
 from hetero_bfs.speed_model import Linear, SpeedModel
 from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.training.oracle import SearchCosts, best_schedule
 
 GPU = DeviceInfo(
     index=0,
@@ -285,27 +291,83 @@ def test_the_compiled_policy_is_the_models_formula(made, features):
     assert ahead.predicted_seconds == choice.predicted_seconds, "looking ahead is no prediction"
 
 
-@settings(max_examples=100)
-@given(made=models(), features=FEATURES)
-def test_when_switching_is_free_looking_ahead_changes_nothing(made, features):
-    free = {kind: Linear(("constant",), (0.0,)) for kind in ("cpu", "device")}
-    made = replace(made, switch=free)
-    assert (
-        selector_of(made, looks_ahead=True).choose(features).strategy
-        == selector_of(made).choose(features).strategy
+def walk(selector: Selector, states: list[LevelFeatures]) -> list[str]:
+    """What the selector chooses, level by level, for a search of these states."""
+    kind, form, chosen = None, "queue", []
+    for features in states:
+        strategy = selector.choose(replace(features, device_kind=kind, form=form)).strategy
+        kind, form = strategy.device_kind, "queue" if strategy.direction == "top-down" else "bitmap"
+        chosen.append(strategy.name)
+    return chosen
+
+
+@st.composite
+def searches(draw):
+    """The states of a search: frontiers take vertices and edges until some are left over."""
+    found = draw(st.lists(st.tuples(st.integers(1, 10**5), st.integers(1, 20)), min_size=1))
+    sizes = [(vertices, vertices * degree) for vertices, degree in found]
+    n, m = (sum(size[i] for size in sizes) + draw(st.integers(1, 1000)) for i in (0, 1))
+    left_vertices, left_edges, before, states = n, m, 1, []
+    for level, (vertices, edges) in enumerate(sizes):
+        left_vertices, left_edges = left_vertices - vertices, left_edges - edges
+        states.append(
+            LevelFeatures(
+                level, vertices, edges, left_vertices, left_edges, n, m, edges / before, None,
+                "queue",
+            )
+        )  # fmt: skip
+        before = edges
+    return states
+
+
+def profile_of(states: list[LevelFeatures]) -> np.ndarray:
+    profile = np.zeros((len(states), layout.STATE_SIZE))
+    for row, features in zip(profile, states, strict=True):
+        features.write_state(row)
+    return profile[:, : layout.RECORD_STATE]
+
+
+def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
+    """What the model predicts for a search, as if it had been measured."""
+
+    def moves(parts) -> np.ndarray:
+        return np.array([[parts[kind].seconds(f) for kind in ("cpu", "device")] for f in states])
+
+    return SearchCosts(
+        tuple(ALL),
+        np.array([[made.learned_seconds(f, s) for s in ALL] for f in states]),
+        moves(made.start)[0],
+        moves(made.switch),
+        moves(made.convert),
+        np.arange(len(states)),
     )
 
 
-@settings(max_examples=200)
-@given(made=models(), features=FEATURES)
-def test_on_the_host_alone_looking_ahead_changes_nothing(made, features):
-    features = replace(features, device_kind=features.device_kind and "cpu")
-    for looks_ahead in (False, True):
-        choice = selector_of(made, HOST_ONLY, looks_ahead).choose(features)
-        expected = {s.name: seconds_by_hand(made, features, s) for s in HOST_ONLY}
-        assert choice.predicted_seconds == pytest.approx(expected)
-        assert expected[choice.strategy.name] <= min(expected.values()) * (1 + 1e-9)
-        assert "nan" not in choice.reason
+@settings(max_examples=100)
+@given(made=models(), states=searches())
+def test_with_such_a_search_ahead_the_best_schedule_is_chosen(made, states):
+    assume(len(states) <= MOST_KNOTS)
+    ahead = selector_of(made, looks_ahead=True).on_graph(
+        states[0].num_vertices, states[0].num_edges, profile_of(states)
+    )
+    costs = costs_of(made, states)
+    best = best_schedule(costs)
+    assert costs.schedule_seconds(walk(ahead, states)) == pytest.approx(best.seconds)
+    total = costs.schedule_seconds(walk(selector_of(made), states))
+    assert total >= best.seconds * (1 - 1e-9)
+
+
+@settings(max_examples=100)
+@given(made=models(), features=FEATURES, states=searches())
+def test_when_moving_is_free_looking_ahead_changes_nothing(made, features, states):
+    free = {kind: Linear(("constant",), (0.0,)) for kind in ("cpu", "device")}
+    greedy = selector_of(replace(made, switch=free, convert=free))
+    ahead = selector_of(greedy.model, looks_ahead=True).on_graph(
+        states[0].num_vertices, states[0].num_edges, profile_of(states)
+    )
+    predicted = greedy.choose(features).predicted_seconds
+    least = min(predicted.values())
+    assert predicted[ahead.choose(features).strategy.name] == pytest.approx(least, rel=1e-6)
 
 
 def test_looking_ahead_stays_where_the_rest_is_cheap():
@@ -321,9 +383,43 @@ def test_looking_ahead_stays_where_the_rest_is_cheap():
             "BGC": Linear(("num_vertices",), (1e-6,)),
         },
     )
-    growing = replace(START, growth=10.0)
-    assert selector_of(made).choose(growing).strategy.name == "TC"
-    assert selector_of(made, looks_ahead=True).choose(growing).strategy.name != "TC"
+    big = replace(
+        START, level=1, frontier_edges=START.num_edges // 2, unvisited_edges=START.num_edges // 4
+    )
+    ahead = selector_of(made, looks_ahead=True)
+    assert selector_of(made).choose(START).strategy.name == "TC"
+    assert ahead.choose(START).strategy.name == "TC", "it knows no graph yet"
+    on_graph = ahead.on_graph(START.num_vertices, START.num_edges, profile_of([START, big]))
+    assert on_graph.choose(START).strategy.name != "TC"
+    assert on_graph.on_graph(0, 0, on_graph._graph[2]) is on_graph
+
+
+@given(
+    left=st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=70).map(
+        lambda values: sorted(values, reverse=True)
+    ),
+    now=st.floats(0, 1e9),
+)
+def test_the_level_that_is_as_far_is_looked_up(left, now):
+    ahead = np.column_stack((left, np.zeros((len(left), 2))))
+    found = left[_find_knot(ahead, now)]
+    ratio = max(found, now) / min(found, now) if now else float("inf")
+    nearest = min((max(x, now) / min(x, now) for x in left), default=1.0) if now else ratio
+    assert ratio == pytest.approx(nearest)
+    if not now:
+        assert found == left[-1]
+
+
+def test_of_a_deep_search_a_sample_is_kept():
+    states = [
+        replace(START, level=level, unvisited_edges=100_000 - 20 * level) for level in range(5000)
+    ]
+    ahead = selector_of(model(), looks_ahead=True).on_graph(1000, 100_001, profile_of(states))
+    knots = ahead.policy.ahead
+    assert knots.shape == (MOST_KNOTS, 1 + len(ALL))
+    assert (np.diff(knots[:, 0]) < 0).all()
+    assert (np.diff(knots[:, 1:], axis=0) <= 0).all()
+    assert not knots[-1, 1:].any(), "nothing follows the last level"
 
 
 # Finding the model.

@@ -1,0 +1,54 @@
+"""What the rest of a search costs after each of its levels, compiled.
+
+The levels of searches of one graph are much alike, whatever the root: so one usual search tells
+what is ahead of the others. Its `profile` is the state before each level (level.py), float64
+(levels, RECORD_STATE); a policy (policy.py) predicts what each level and move of it takes, and
+backwards from the last level the least seconds to the end follow exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.kernels.compile import kernel
+from hetero_bfs.kernels.level import UNVISITED_EDGES
+from hetero_bfs.kernels.policy import CONVERT, SWITCH, Policy, dot, fill_columns, share_left
+
+MOST_KNOTS = 64
+"""Levels of a profile that a policy keeps; of a deep one a sample."""
+
+_FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
+
+
+def look_ahead(
+    policy: Policy, num_vertices: int, num_edges: int, profile: npt.NDArray[np.float64]
+) -> Policy:
+    """Return the policy with `ahead` filled by what it predicts for a usual search."""
+    levels = profile.shape[0]
+    after = np.zeros((levels, policy.kinds.size))
+    costs_after(policy, num_vertices, profile, after)
+    kept = np.arange(levels)
+    if levels > MOST_KNOTS:
+        spread = np.linspace(_FIRST_LEVELS, levels - 1, MOST_KNOTS - _FIRST_LEVELS)
+        kept = np.concatenate((kept[:_FIRST_LEVELS], np.unique(spread.astype(np.int64))))
+    left = [share_left(profile[level, UNVISITED_EDGES], num_edges) for level in kept]
+    return policy._replace(ahead=np.column_stack((left, after[kept])))
+
+
+@kernel(counted=False)
+def costs_after(policy, num_vertices, profile, after):
+    """Fill `after`, float64 (levels, candidates): least seconds after a level by each of them."""
+    columns, kinds, top_down = policy.work, policy.kinds, policy.top_down
+    for level in range(profile.shape[0] - 1, 0, -1):
+        fill_columns(columns, num_vertices, profile[level])
+        for last in range(kinds.size):
+            least = np.inf
+            for s in range(kinds.size):
+                seconds = dot(policy.weights[s], columns) + after[level, s]
+                if top_down[s] and not top_down[last]:
+                    seconds += dot(policy.moves[CONVERT, kinds[last]], columns)
+                if kinds[s] != kinds[last]:
+                    seconds += dot(policy.moves[SWITCH, kinds[s]], columns)
+                least = min(least, seconds)
+            after[level - 1, last] = least
