@@ -478,6 +478,12 @@ def test_a_model_that_lacks_a_strategy(trained):
         make_selector("learned", GPU, ALL)
 
 
+def test_a_model_that_lacks_a_move(trained):
+    trained(GPU, lambda data: data["switch"].pop("to_cpu"))
+    with pytest.raises(ModelError, match="lacks switch to cpu; train again with"):
+        make_selector("learned", GPU, ALL)
+
+
 def test_a_model_without_a_speed(trained):
     trained(GPU, lambda data: data["average"]["edges_per_second"].pop("BGC"))
     with pytest.raises(ModelError, match=r"BGC.*train again with `hetero-bfs train`"):
