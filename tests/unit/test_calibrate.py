@@ -113,7 +113,7 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr(calibration, "JUDGED_GRAPHS", ("kronecker7",))
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "own"))
     shipped = [read_model(json.dumps(model_json("other__card")), "shipped")]
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter(shipped))
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter(shipped))
     return shipped
 
 

@@ -431,7 +431,7 @@ def test_devices_without_a_runtime(monkeypatch, capsys):
 
 
 def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, capsys):
-    monkeypatch.setattr("hetero_bfs.speed_model._shipped", lambda: iter([]))
+    monkeypatch.setattr("hetero_bfs.speed_model.shipped_models", lambda: iter([]))
     name = trained(None)
     assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
     assert capsys.readouterr().err == ""

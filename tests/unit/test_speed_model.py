@@ -263,7 +263,7 @@ def shipped(monkeypatch, tmp_path):
     """Return the list of what is shipped, empty; the user's folder is tmp_path / models."""
     models = []
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter(models))
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter(models))
     return models
 
 
@@ -312,19 +312,19 @@ def test_default_is_the_most_similar_machine(monkeypatch):
         return read(data)
 
     cpu, gpu, none = made("a", {"type": "CPU"}), made("b", {"type": "GPU"}), made("c", None)
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([cpu, gpu, none]))
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([cpu, gpu, none]))
     assert default_model("GPU") is gpu
     assert default_model("CPU") is cpu
     assert default_model(None) is none
     assert default_model("ACCELERATOR") is cpu
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([]))
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([]))
     assert default_model("GPU") is None
 
 
 def test_shipped_models_are_usable(monkeypatch):
     """Each is found by its name, and knows every strategy and every move of its machine."""
     monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
-    for model in speed_model._shipped():
+    for model in speed_model.shipped_models():
         host, device = model.name.split("__")
         has_device = device != speed_model.NO_DEVICE
         assert find_model(host, device if has_device else None) == model
