@@ -444,7 +444,7 @@ def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, capsys):
 def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, capsys, off):
     def seconds_for_all(data):
         for table in ("learned", "start", "convert"):
-            data[table] = {name: {"constant": 1.0} for name in data[table]}
+            data[table] = {name: {"constant": 1000.0} for name in data[table]}
 
     trained(None, seconds_for_all)
     arguments = ["graph500", "--scale", 8, "--roots", 2, "--devices", "cpu", "--no-validate"]

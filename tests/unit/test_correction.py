@@ -297,12 +297,12 @@ def test_predictions_shown_are_those_that_were_made():
         assert now["BC"] > 5 * trace.predicted_seconds["BC"]
 
 
-# In an engine, on the host alone: a model that expects a second of everything.
+# In an engine, on the host alone: a model that expects a quarter of an hour of everything.
 
 
 def seconds_for_all(data) -> None:
     for table in ("learned", "start", "switch", "convert"):
-        data[table] = {name: {"constant": 1.0} for name in data[table]}
+        data[table] = {name: {"constant": 1000.0} for name in data[table]}
 
 
 @pytest.fixture
@@ -319,7 +319,7 @@ def test_an_engine_corrects_before_its_first_search_and_after():
         assert engine.corrections == dict.fromkeys(("TC", "BC", *MOVES), 1 / BOUND)
         result = engine.bfs(int(np.flatnonzero(engine.graph.input_degree)[0]))
         first = result.traces[0]
-        assert first.predicted_seconds["TC"] == pytest.approx(2 / BOUND)
+        assert first.predicted_seconds["TC"] == pytest.approx(2000 / BOUND)
         assert "corrected x0.031" in first.reason
         engine.set_selector("alpha-beta")
         assert engine.corrections == {}
@@ -334,7 +334,7 @@ def test_switched_off_choices_are_those_of_the_model():
         for key in np.flatnonzero(engine.graph.input_degree)[:4].tolist():
             traces = engine.bfs(key).traces
             assert all("corrected" not in trace.reason for trace in traces)
-            assert traces[0].predicted_seconds["TC"] == 2.0
+            assert traces[0].predicted_seconds["TC"] == 2000.0
         assert engine.selector is before
         assert engine.corrections == {}
 
