@@ -7,7 +7,7 @@ import pytest
 from graphs import nasty
 from oracle import check_search, engine_on
 
-from hetero_bfs.kernels.correction import BOUND
+from hetero_bfs.kernels.correction import BOUND, KNOWN
 from hetero_bfs.selector import MOVES
 from hetero_bfs.strategy import STRATEGIES
 
@@ -23,7 +23,7 @@ def test_probes_run_every_strategy_and_move(opencl_device, trained):
     trained(opencl_device, seconds_for_all)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
         assert engine.corrections == dict.fromkeys((*STRATEGIES, *MOVES), 1 / BOUND)
-        known = engine._learns._memory[: len(STRATEGIES), 0] > 0
+        known = engine._learns._memory[: len(STRATEGIES), KNOWN] == 1
         assert known.all(), "each was measured itself"
 
 
@@ -42,9 +42,7 @@ def test_searches_stay_right_while_choices_change(opencl_device, trained, seed):
     trained(opencl_device, spoil)
     edges = nasty("Kronecker 10")
     with engine_on(opencl_device, edges, selector="learned") as engine:
-        selectors = set()
         for root in random.integers(0, edges.num_vertices, 12).tolist():
-            selectors.add(engine.selector)
             result = check_search(engine, edges, root)
             assert all(np.isfinite(list(t.predicted_seconds.values())).all() for t in result.traces)
         assert engine.corrections
