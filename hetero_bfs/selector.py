@@ -361,7 +361,7 @@ def _model_selector(
         notes.append(
             f"no speed model for this machine ({machine_slug(device)}); using average speeds "
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
-            "(a minute or two)"
+            f"(a minute or two), or adapt that one with `{TRAIN_COMMAND} --calibrate` (half of one)"
         )
     corrects = wanted != "average"  # which, asked for, is to be the paper's
     return model_selector(kind, model, candidates, corrects), notes

@@ -218,7 +218,7 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     """
     wanted = f"{host}__{NO_DEVICE if device is None else device}"
     own = {path.stem: path for path in sorted(user_models_folder().glob("*.json"))}
-    shipped = {model.name: model for model in _shipped()}
+    shipped = {model.name: model for model in shipped_models()}
     others = (n for n in [*own, *shipped] if device is None and n.startswith(f"{host}__"))
     for name in (wanted, *others):
         if name in own:
@@ -239,7 +239,7 @@ def named_model(name: str) -> SpeedModel:
     own = user_models_folder() / f"{name}.json"
     if own.is_file():
         return _read_file(own)
-    shipped = {model.name: model for model in _shipped()}
+    shipped = {model.name: model for model in shipped_models()}
     if name not in shipped:
         raise ModelError(f"no speed model is named {name!r}; shipped are {', '.join(shipped)}")
     return shipped[name]
@@ -247,7 +247,7 @@ def named_model(name: str) -> SpeedModel:
 
 def default_model(device_type: str | None) -> SpeedModel | None:
     """Return the shipped model of the most similar machine, by type of device (GPU, CPU)."""
-    shipped = list(_shipped())
+    shipped = list(shipped_models())
     for model in shipped:
         device = model.about.get("machine", {}).get("device") or {}
         if device.get("type") == device_type:
@@ -262,7 +262,8 @@ def _read_file(path: Traversable) -> SpeedModel:
         raise ModelError(f"{path} cannot be read as a speed model: {error}") from error
 
 
-def _shipped() -> Iterator[SpeedModel]:
+def shipped_models() -> Iterator[SpeedModel]:
+    """Yield the models that are installed with this program."""
     try:
         folder = resources.files("hetero_bfs.models")
     except ModuleNotFoundError:  # a bare checkout on PYTHONPATH, not installed

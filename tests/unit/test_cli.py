@@ -431,13 +431,46 @@ def test_devices_without_a_runtime(monkeypatch, capsys):
 
 
 def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, capsys):
-    monkeypatch.setattr("hetero_bfs.speed_model._shipped", lambda: iter([]))
+    monkeypatch.setattr("hetero_bfs.speed_model.shipped_models", lambda: iter([]))
     name = trained(None)
     assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
     assert capsys.readouterr().err == ""
     os.remove(f"{os.environ['HETERO_BFS_MODELS']}/{name}.json")
     assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
     assert "hetero-bfs train" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, capsys, off):
+    def seconds_for_all(data):
+        for table in ("learned", "start", "convert"):
+            data[table] = {name: {"constant": 1000.0} for name in data[table]}
+
+    trained(None, seconds_for_all)
+    arguments = ["graph500", "--scale", 8, "--roots", 2, "--devices", "cpu", "--no-validate"]
+    arguments += ["--selector", "learned", "--json", tmp_path / "report.json"]
+    assert run(*arguments, *(["--no-correction"] if off else [])) == 0
+    printed = capsys.readouterr().out
+    corrections = json.loads((tmp_path / "report.json").read_text())["corrections"]
+    assert ("corrected by what was measured: TC x0.031" in printed) is not off
+    assert corrections.get("BC") == (None if off else 1 / 32)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--from", "that"], "--from names the model that --calibrate starts from"),
+        (["--calibrate", "--quick"], "not allowed with"),
+    ],
+)
+def test_calibration_options_that_do_not_fit(options, words, capsys):
+    assert run("train", *options) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_calibrating_from_an_unknown_model(capsys):
+    assert run("train", "--calibrate", "--from", "that", "--devices", "cpu") == 1
+    assert "no speed model is named 'that'; shipped are" in one_line(capsys)
 
 
 def test_the_device_in_use_is_named(graph, opencl_device, capsys):

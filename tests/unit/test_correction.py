@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_models import model_json
 
+import hetero_bfs as hb
 from hetero_bfs.correction import Correction, Probe, factors_of
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.correction import BOUND, DEAD_BAND, PATIENCE, WINDOW
@@ -294,3 +295,76 @@ def test_predictions_shown_are_those_that_were_made():
         assert trace.predicted_seconds == pytest.approx(expected.predicted_seconds)
         now = correction.selector.choose(trace.features).predicted_seconds
         assert now["BC"] > 5 * trace.predicted_seconds["BC"]
+
+
+# In an engine, on the host alone: a model that expects a quarter of an hour of everything.
+
+
+def seconds_for_all(data) -> None:
+    for table in ("learned", "start", "switch", "convert"):
+        data[table] = {name: {"constant": 1000.0} for name in data[table]}
+
+
+@pytest.fixture
+def slow_model(trained, one_thread):
+    trained(None, seconds_for_all)
+
+
+KRONECKER = hb.KroneckerEdges(8)
+
+
+@pytest.mark.usefixtures("slow_model")
+def test_an_engine_corrects_before_its_first_search_and_after():
+    with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
+        assert engine.corrections == dict.fromkeys(("TC", "BC", *MOVES), 1 / BOUND)
+        result = engine.bfs(int(np.flatnonzero(engine.graph.input_degree)[0]))
+        first = result.traces[0]
+        assert first.predicted_seconds["TC"] == pytest.approx(2000 / BOUND)
+        assert "corrected x0.031" in first.reason
+        engine.set_selector("alpha-beta")
+        assert engine.corrections == {}
+        engine.set_selector("learned")
+        assert engine.corrections["TC"] == 1 / BOUND
+
+
+@pytest.mark.usefixtures("slow_model")
+def test_switched_off_choices_are_those_of_the_model():
+    with hb.Engine(KRONECKER, selector="learned", devices="cpu", correction=False) as engine:
+        before = engine.selector
+        for key in np.flatnonzero(engine.graph.input_degree)[:4].tolist():
+            traces = engine.bfs(key).traces
+            assert all("corrected" not in trace.reason for trace in traces)
+            assert traces[0].predicted_seconds["TC"] == 2000.0
+        assert engine.selector is before
+        assert engine.corrections == {}
+
+
+@pytest.mark.usefixtures("slow_model")
+def test_the_papers_model_is_taken_as_it_is_where_it_is_asked_for():
+    with hb.Engine(KRONECKER, selector="average", devices="cpu") as engine:
+        assert engine.corrections == {}
+
+
+@pytest.mark.usefixtures("slow_model")
+def test_what_was_learned_outlives_another_selector(monkeypatch):
+    """Selectors are compared in turn; each goes on where it was, without being probed again."""
+    with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
+        monkeypatch.setattr("hetero_bfs.correction.probe", lambda *arguments: pytest.fail("again"))
+        corrected = engine.selector
+        for _ in range(3):
+            engine.set_selector("fixed:TC")
+            engine.set_selector("learned")
+            assert engine.selector is corrected
+        another = model_selector("learned", truth(), available(False))
+        engine.set_selector(another)
+        assert engine.selector.model is another.model
+
+
+@pytest.mark.usefixtures("slow_model")
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("edges", [[(0, 1)], [(0, 1), (2, 1), (3, 1)], [], [(0, 0)]])
+def test_the_smallest_graphs_are_probed_too(edges, directed):
+    src, dst = np.array(edges, np.uint32).reshape(-1, 2).T
+    graph = hb.CSRGraph.from_edges(src, dst, num_vertices=5, directed=directed)
+    with hb.Engine(graph, selector="learned", devices="cpu") as engine:
+        assert engine.bfs(0).parent[0] == 0

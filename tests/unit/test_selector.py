@@ -450,7 +450,7 @@ def test_a_trained_machine(trained, device, wanted, name):
 def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path, wanted):
     monkeypatch.setenv(speed_model.MODELS_VARIABLE, str(tmp_path))
     shipped = speed_model.read_model(json.dumps(model_json("other__card")), "shipped")
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([shipped]))
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([shipped]))
     selector, notes = make_selector(wanted, GPU, ALL)
     assert selector.name == "average"
     (note,) = notes
@@ -465,7 +465,7 @@ def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path,
 
 def test_no_model_at_all(monkeypatch, tmp_path):
     monkeypatch.setenv(speed_model.MODELS_VARIABLE, str(tmp_path / "none"))
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([]))
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([]))
     selector, (note,) = make_selector("auto", GPU, ALL)
     assert "no speed model is installed" in note
     assert "`hetero-bfs train --quick`" in note
@@ -475,6 +475,12 @@ def test_no_model_at_all(monkeypatch, tmp_path):
 def test_a_model_that_lacks_a_strategy(trained):
     trained(GPU, lambda data: data["learned"].pop("BGC"))
     with pytest.raises(ModelError, match="lacks BGC; train again with `hetero-bfs train`"):
+        make_selector("learned", GPU, ALL)
+
+
+def test_a_model_that_lacks_a_move(trained):
+    trained(GPU, lambda data: data["switch"].pop("to_cpu"))
+    with pytest.raises(ModelError, match="lacks switch to cpu; train again with"):
         make_selector("learned", GPU, ALL)
 
 

@@ -19,6 +19,7 @@ from hetero_bfs.speed_model import (
     column,
     default_model,
     find_model,
+    named_model,
     read_model,
     user_models_folder,
 )
@@ -159,6 +160,9 @@ BAD = {
     "a word for a number": corrupt(lambda d: d["learned"]["TC"].update(constant="fast")),
     "null for a number": corrupt(lambda d: d["average"].update(alpha=None)),
     "switch is null": corrupt(lambda d: d.update(switch=None)),
+    "no about": corrupt(lambda d: d.pop("about")),
+    "about is a list": corrupt(lambda d: d.update(about=[])),
+    "the machine is a word": corrupt(lambda d: d["about"].update(machine="fast")),
 }
 
 
@@ -175,6 +179,32 @@ def test_another_format(number):
     data = model_json("m") | {"format": number}
     with pytest.raises(ModelError, match=rf"x\.json.*model format {number}, this program reads 1"):
         read(data, "x.json")
+
+
+def test_a_format_to_come_names_the_program_that_wrote_it():
+    data = model_json("m") | {"format": 2, "about": {"version": "9.1.0"}}
+    with pytest.raises(ModelError, match=r"newer hetero_bfs \(9\.1\.0\); update this one"):
+        read(data, "x.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "candidates", "lacking"),
+    [
+        (lambda d: None, available(True), []),
+        (lambda d: d["learned"].pop("BGC"), available(True), ["BGC"]),
+        (lambda d: d["learned"].pop("BGC"), available(False), []),
+        (lambda d: d["average"]["edges_per_second"].pop("TG"), available(True), ["TG"]),
+        (lambda d: d["switch"].pop("to_device"), available(True), ["switch to device"]),
+        (lambda d: d["start"].pop("on_cpu"), available(False), ["start on cpu"]),
+        (lambda d: d.update(switch={}), available(False), []),
+        (lambda d: d.update(convert={}), available(True), ["convert on cpu", "convert on device"]),
+    ],
+)
+def test_what_a_model_lacks(change, candidates, lacking):
+    """Else it would be taken for free."""
+    data = model_json("m")
+    change(data)
+    assert read(data).lacking(candidates) == lacking
 
 
 @pytest.mark.parametrize(
@@ -233,7 +263,7 @@ def shipped(monkeypatch, tmp_path):
     """Return the list of what is shipped, empty; the user's folder is tmp_path / models."""
     models = []
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter(models))
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter(models))
     return models
 
 
@@ -245,6 +275,15 @@ def test_the_users_models_come_first(shipped, tmp_path):
     assert find_model("host", "another") is None
     assert find_model("hos", "card") is None
     assert find_model("another", "card") is None
+
+
+def test_by_name(shipped, tmp_path):
+    shipped.append(replace(read(model_json("host__card")), about={"from": "wheel"}))
+    assert named_model("host__card") is shipped[0]
+    own(tmp_path, "host__card")
+    assert named_model("host__card").about != shipped[0].about
+    with pytest.raises(ModelError, match="no speed model is named 'cart'; shipped are host__card"):
+        named_model("cart")
 
 
 def test_the_host_alone_takes_its_own_model_or_any_of_the_host(shipped, tmp_path):
@@ -273,19 +312,19 @@ def test_default_is_the_most_similar_machine(monkeypatch):
         return read(data)
 
     cpu, gpu, none = made("a", {"type": "CPU"}), made("b", {"type": "GPU"}), made("c", None)
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([cpu, gpu, none]))
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([cpu, gpu, none]))
     assert default_model("GPU") is gpu
     assert default_model("CPU") is cpu
     assert default_model(None) is none
     assert default_model("ACCELERATOR") is cpu
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([]))
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([]))
     assert default_model("GPU") is None
 
 
 def test_shipped_models_are_usable(monkeypatch):
     """Each is found by its name, and knows every strategy and every move of its machine."""
     monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
-    for model in speed_model._shipped():
+    for model in speed_model.shipped_models():
         host, device = model.name.split("__")
         has_device = device != speed_model.NO_DEVICE
         assert find_model(host, device if has_device else None) == model

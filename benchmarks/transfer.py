@@ -1,0 +1,177 @@
+"""Show what speed models of other machines are worth on this one, before and after calibration.
+
+    python benchmarks/transfer.py --out benchmarks/results/NAME
+
+measures the graphs of `hetero-bfs train --calibrate` once. Every shipped model is then judged on
+the graphs that calibration did not see, as it is and calibrated; beside them a model fitted to the
+probes alone. Writes transfer.csv, a row for each model and state: median relative error by
+strategy; `excess`, seconds of the levels as chosen over those of the best strategy at each level,
+minus 1, moves left out; `changed`, the share of levels where this machine's own model chooses
+otherwise. With --regret whole searches are replayed too (training/regret.py), and transfer-
+regret.csv has a row for each graph, root and model. transfer.md has all as tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from strategies import markdown
+
+import hetero_bfs as hb
+from hetero_bfs.build import build_search_graph
+from hetero_bfs.devices.opencl import DeviceInfo, choose_device
+from hetero_bfs.files import replacing
+from hetero_bfs.machine import describe_machine, machine_slug
+from hetero_bfs.progress import progress
+from hetero_bfs.selector import model_of, model_selector
+from hetero_bfs.speed_model import SpeedModel, shipped_models
+from hetero_bfs.strategy import STRATEGIES, available
+from hetero_bfs.training.calibrate import (
+    FITTED_GRAPHS,
+    JUDGED_GRAPHS,
+    calibrate,
+    measure_graphs,
+    predict,
+    relative_errors,
+)
+from hetero_bfs.training.families import named_graph
+from hetero_bfs.training.fit import fit
+from hetero_bfs.training.regret import measure_graph, summarise
+
+Models = dict[tuple[str, str], SpeedModel]
+_LEVEL = ["graph", "root", "level"]
+
+
+def main() -> None:
+    options = parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    info = choose_device(options.device)
+    own = model_of(info)
+    tuning = None if own is None else own.tuning
+    fitted = measure_graphs(FITTED_GRAPHS, info, tuning)
+    judged = measure_graphs(JUDGED_GRAPHS, info, tuning)
+    models = dict(states(fitted, judged))
+    if own is not None:
+        models["of this machine", "own"] = own
+    rows = pd.DataFrame(list(judge(models, own, judged)))
+    regret = measure_regret(models, info, options) if options.regret else pd.DataFrame()
+    for table, stem in ((rows, "transfer"), (regret, "transfer-regret")):
+        if not table.empty:
+            with replacing(options.out / f"{stem}.csv") as stream:
+                table.to_csv(stream, index=False, float_format="%.9g")
+    with replacing(options.out / "transfer.md") as stream:
+        stream.write(describe(rows, regret, info, options))
+    print((options.out / "transfer.md").read_text())
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", help="index or part of the name; by default a GPU")
+    parser.add_argument("--regret", action="store_true", help="replay whole searches too")
+    parser.add_argument("--graphs", type=lambda text: text.split(","), default=list(JUDGED_GRAPHS))
+    parser.add_argument("--rounds", type=int, default=5, help="replays of each schedule")
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
+    return parser.parse_args()
+
+
+def states(fitted: pd.DataFrame, judged: pd.DataFrame) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield every shipped model as it is and calibrated, and one fitted to the probes alone."""
+    for model in shipped_models():
+        if not model.lacking(available(True)):
+            yield (model.name, "as it is"), model
+            yield (model.name, "calibrated"), calibrate(model, fitted, judged).model
+    yield ("none", "fitted to the probes"), fit(fitted, "probes", {})
+
+
+def judge(models: Models, own: SpeedModel | None, samples: pd.DataFrame) -> Iterator[Any]:
+    """Yield errors and choices of each model on samples."""
+    measured = samples[samples["measured"].isin(list(STRATEGIES))]
+    seconds = measured.pivot(index=_LEVEL, columns="measured", values="seconds")
+    chosen = {key: choices(model, measured) for key, model in models.items()}
+    mine = None if own is None else choices(own, measured)
+    for (name, state), model in models.items():
+        errors = relative_errors(model, samples)
+        picked = chosen[name, state]
+        taken = sum(seconds.loc[level, strategy] for level, strategy in picked.items())
+        yield {
+            "model": name,
+            "state": state,
+            **{f"{s}_error": errors[s] for s in STRATEGIES if s in errors},
+            "excess": taken / seconds.min(axis=1).sum() - 1.0,
+            "changed": float("nan") if mine is None else float((picked != mine).mean()),
+        }
+
+
+def choices(model: SpeedModel, measured: pd.DataFrame) -> pd.Series[str]:
+    """Return the strategy of least predicted seconds at each level."""
+    parts = [
+        rows.assign(predicted=predict(model.learned[str(name)], rows))
+        for name, rows in measured.groupby("measured")
+    ]
+    table = pd.concat(parts).pivot(index=_LEVEL, columns="measured", values="predicted")
+    return table.idxmin(axis=1)
+
+
+def measure_regret(models: Models, info: DeviceInfo, options: argparse.Namespace) -> pd.DataFrame:
+    """Replay whole searches by each model, uncorrected."""
+    rows: list[dict[str, Any]] = []
+    for name in progress(options.graphs, "measuring regret", delay_seconds=0.0):
+        graph = named_graph(name)
+        with hb.Engine(
+            build_search_graph(graph.make()), "fixed:TC", str(info.index), correction=False
+        ) as engine:
+            selectors = {
+                f"{model}: {state}": model_selector("learned", made, engine.candidates)
+                for (model, state), made in models.items()
+            }
+            rows += measure_graph(engine, graph, 1, options.rounds, selectors)
+    return pd.DataFrame(rows)
+
+
+def describe(
+    rows: pd.DataFrame, regret: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace
+) -> str:
+    machine = describe_machine(info)
+    shown = rows.copy()
+    for column in rows.columns[2:]:
+        shown[column] = ["-" if np.isnan(v) else f"{100 * v:.0f} %" for v in rows[column]]
+    shown.columns = [c.removesuffix("_error") for c in shown.columns]
+    lines = [
+        f"# Speed models moved to {machine_slug(info)}",
+        "",
+        f"- machine: {machine['cpu']}, {machine['threads']} threads; {info.name}, driver "
+        f"{info.driver}",
+        f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
+        f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
+        f"- command: `python benchmarks/transfer.py{' --regret' * options.regret} "
+        f"--graphs {','.join(options.graphs)} --rounds {options.rounds} --out ...`",
+        f"- calibrated on {', '.join(FITTED_GRAPHS)}; judged on {', '.join(JUDGED_GRAPHS)}",
+        "",
+        "Median relative error of the predicted seconds by strategy; `excess` of the levels as "
+        "chosen over the best choice at each level; share of levels whose choice is `changed` "
+        "against this machine's own model:",
+        "",
+        markdown(shown),
+        "",
+    ]
+    if not regret.empty:
+        table = summarise(regret)
+        for column in table:
+            table[column] = ["-" if np.isnan(v) else f"{100 * v:.1f} %" for v in table[column]]
+        lines += [
+            "Regret of whole searches (training/regret.py), uncorrected, by family of graphs:",
+            "",
+            markdown(table.reset_index()),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Corrections with an OpenCL device: everything is probed, and searches stay right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import nasty
+from oracle import check_search, engine_on
+
+from hetero_bfs.kernels.correction import BOUND, KNOWN
+from hetero_bfs.selector import MOVES
+from hetero_bfs.strategy import STRATEGIES
+
+
+def seconds_for_all(data) -> None:
+    for table in ("learned", "start", "switch", "convert"):
+        data[table] = {name: {"constant": 1000.0} for name in data[table]}
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_probes_run_every_strategy_and_move(opencl_device, trained):
+    """A model that is off by a million in all is corrected in all, as far as the bound allows."""
+    trained(opencl_device, seconds_for_all)
+    with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
+        assert engine.corrections == dict.fromkeys((*STRATEGIES, *MOVES), 1 / BOUND)
+        known = engine._learns._memory[: len(STRATEGIES), KNOWN] == 1
+        assert known.all(), "each was measured itself"
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("seed", range(3))
+def test_searches_stay_right_while_choices_change(opencl_device, trained, seed):
+    """Models that are wrong at random lead from device to device; the policy is replaced."""
+    random = np.random.default_rng(seed)
+
+    def spoil(data):
+        for table in ("learned", "start", "switch", "convert"):
+            for columns in data[table].values():
+                for name in columns:
+                    columns[name] *= 10 ** random.uniform(-3, 3)
+
+    trained(opencl_device, spoil)
+    edges = nasty("Kronecker 10")
+    with engine_on(opencl_device, edges, selector="learned") as engine:
+        for root in random.integers(0, edges.num_vertices, 12).tolist():
+            result = check_search(engine, edges, root)
+            assert all(np.isfinite(list(t.predicted_seconds.values())).all() for t in result.traces)
+        assert engine.corrections

@@ -1,0 +1,167 @@
+"""Calibration: made samples give their factors back, and a model for this machine comes out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_models import model_json
+
+from hetero_bfs import speed_model
+from hetero_bfs.errors import ModelError
+from hetero_bfs.machine import machine_slug
+from hetero_bfs.speed_model import ALL_COLUMNS, MODELS_VARIABLE, Linear, read_model
+from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.training import calibrate as calibration
+from hetero_bfs.training.calibrate import (
+    Factors,
+    calibrate,
+    choose_base,
+    fit_factors,
+    predict,
+    run_calibration,
+)
+
+LINEAR = Linear(("constant", "frontier_edges", "expected_found"), (1e-6, 1e-9, 4e-9))
+FACTOR = st.floats(0.01, 100)
+
+
+def made_rows(count=60, seed=3) -> pd.DataFrame:
+    """Levels of all sizes, of two families."""
+    random = np.random.default_rng(seed)
+    rows = {name: 10 ** random.uniform(0, 6, count) for name in ALL_COLUMNS if name != "constant"}
+    rows["family"] = np.where(np.arange(count) % 3, "kronecker", "grid")
+    rows["examined"] = rows["unvisited_edges"] / 2
+    return pd.DataFrame(rows)
+
+
+@settings(max_examples=50)
+@given(constant=FACTOR, work=FACTOR)
+def test_factors_come_back(constant, work):
+    rows = made_rows()
+    rows["seconds"] = predict(LINEAR.scaled(constant, work), rows)
+    found = fit_factors(LINEAR, rows)
+    errors = predict(LINEAR.scaled(found.constant, found.work), rows) / rows["seconds"] - 1
+    assert np.median(np.abs(errors)) < 0.1
+
+
+def test_a_disturbed_sample_moves_them_little():
+    rows = made_rows()
+    rows["seconds"] = predict(LINEAR.scaled(3, 5), rows)
+    rows.loc[::10, "seconds"] *= 100
+    found = fit_factors(LINEAR, rows)
+    assert (found.constant, found.work) == pytest.approx((3, 5), rel=0.25)
+
+
+def test_parts_that_no_sample_tells_apart_have_one_factor():
+    rows = made_rows()
+    rows["frontier_edges"] = rows["expected_found"] = 1.0  # the constant is all that there is
+    rows["seconds"] = 7 * predict(LINEAR, rows)
+    found = fit_factors(LINEAR, rows)
+    assert found.constant == pytest.approx(7, rel=0.05)
+    assert found.work == pytest.approx(7, rel=0.05)
+    alone = Linear(("constant", "frontier_edges"), (0.0, 0.0))
+    assert fit_factors(alone, rows) == Factors(1.0, 1.0)
+
+
+def samples_of(model) -> pd.DataFrame:
+    """What a machine would measure that is as this model says."""
+    tables = {"": model.learned, "start_": model.start, "to_": model.switch}
+    tables["convert_"] = model.convert
+    parts = []
+    for number, (prefix, table) in enumerate(tables.items()):
+        for name, linear in table.items():
+            rows = made_rows(seed=number)
+            parts.append(rows.assign(measured=f"{prefix}{name}", seconds=predict(linear, rows)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_a_model_moved_to_another_machine():
+    """There the host is 3 times as slow, the device 50, its constants 5 times, switching 2."""
+    base = read_model(json.dumps(model_json("here")), "here")
+    data = model_json("there")
+    for name, columns in data["learned"].items():
+        work = 3 if STRATEGIES[name].device_kind == "cpu" else 50
+        constant = 3 if work == 3 else 5
+        for key in columns:
+            columns[key] *= constant if key == "constant" else work
+    for columns in data["switch"].values():
+        columns["constant"] *= 2
+    samples = samples_of(read_model(json.dumps(data), "there"))
+    found = calibrate(base, samples, samples)
+    assert found.factors["TC"].work == pytest.approx(3, rel=0.1)
+    assert found.factors["TG"].work == pytest.approx(50, rel=0.1)
+    assert found.factors["TG"].constant == pytest.approx(5, rel=0.2)
+    assert found.factors["to_cpu"].constant == pytest.approx(2, rel=0.01)
+    assert found.factors["start_cpu"].constant == pytest.approx(1, rel=0.01)
+    assert found.before["BG"] > 0.5
+    assert max(found.after.values()) < 0.1
+    assert found.model.auto is None, "what was the fastest there says nothing here"
+
+
+# The command.
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """Small graphs, and one shipped model."""
+    monkeypatch.setattr(calibration, "FITTED_GRAPHS", ("kronecker6", "grid8"))
+    monkeypatch.setattr(calibration, "JUDGED_GRAPHS", ("kronecker7",))
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "own"))
+    shipped = [read_model(json.dumps(model_json("other__card")), "shipped")]
+    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter(shipped))
+    return shipped
+
+
+@pytest.mark.usefixtures("tiny", "one_thread")
+def test_a_model_comes_out_and_the_old_one_is_kept(tmp_path, capsys):
+    path = tmp_path / f"{machine_slug(None)}.json"
+    path.write_text("the old one")
+    assert run_calibration(devices="cpu", out=tmp_path) == 0
+    assert (tmp_path / f"{path.name}.previous").read_text() == "the old one"
+    model = read_model(path.read_text(), str(path))
+    assert model.name == machine_slug(None)
+    assert set(model.learned) == {"TC", "BC"} == set(model.edges_per_second)
+    assert set(model.start) == set(model.convert) == {"cpu"}
+    about = model.about
+    assert about["calibrated_from"]["name"] == "other__card"
+    assert about["probes"] == ["kronecker6", "grid8"]
+    assert {"version", "date", "features", "samples", "seconds", "machine"} <= about.keys()
+    assert set(about["factors"]) >= {"TC", "BC", "start_cpu", "convert_cpu"}
+    printed = capsys.readouterr().out
+    for words in ("other__card", machine_slug(None), "TC", "before", "after", str(path)):
+        assert words in printed
+
+
+@pytest.mark.usefixtures("tiny", "one_thread")
+def test_without_a_folder_of_its_own_whole_searches_say_what_auto_is(tmp_path, monkeypatch):
+    fastest = {"shallow": {"selector": "learned"}, "deep": {"selector": "average"}}
+    seen = []
+
+    def compare(info, quick):
+        seen.append(speed_model.find_model(*machine_slug(None).split("__")).about["probes"])
+        return {"auto": fastest, "seconds": {}}
+
+    monkeypatch.setattr("hetero_bfs.training.train.compare_selectors", compare)
+    assert run_calibration(devices="cpu") == 0
+    (path,) = (tmp_path / "own").glob("*.json")
+    assert read_model(path.read_text(), str(path)).auto == fastest
+    assert seen == [["kronecker6", "grid8"]], "the searches are by the model that was written"
+
+
+def test_a_model_that_lacks_something_is_no_base(tiny):
+    data = model_json("other__card")
+    data["learned"].pop("BC")
+    data["start"].pop("on_cpu")
+    tiny[0] = read_model(json.dumps(data), "shipped")
+    with pytest.raises(ModelError, match="other__card lacks BC, start on cpu; choose another with"):
+        choose_base(None, None)
+    with pytest.raises(ModelError, match="no speed model is named 'that'; shipped are other__card"):
+        choose_base(None, "that")
+    tiny.clear()
+    with pytest.raises(ModelError, match="no speed model is installed"):
+        choose_base(None, None)
