@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "graph500": _graph500,
             "bfs": _bfs,
             "train": _train,
+            "study": _study,
             "devices": _devices,
             "convert": _convert,
         },
@@ -219,6 +220,33 @@ def _train(options: argparse.Namespace) -> int:
 
     _load_numba()
     return int(run_training(options.quick, options.device, options.devices, options.out))
+
+
+def _study(options: argparse.Namespace) -> int:
+    from hetero_bfs.study import StudyOptions, run_study
+
+    _load_numba()
+    summary = run_study(
+        options.out_dir,
+        StudyOptions(
+            scales=tuple(options.scale),
+            graphs=tuple(options.graph),
+            directed=options.directed,
+            keys=options.keys,
+            rounds=options.rounds,
+            quick=options.quick,
+            device=options.device,
+            devices=options.devices,
+            power_log=options.power_log,
+        ),
+    )
+    _print_notes(summary["notes"])
+    text = _text_stream(options)
+    for name, finding in summary["findings"].items():
+        print(f"{name + ':':<13}{finding}", file=text)
+    print(f"the page is {options.out_dir / 'index.html'}", file=text)
+    _write_json(options.json, summary)
+    return 0
 
 
 def _engine_options(options: argparse.Namespace) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from hetero_bfs import energy, memory
 from hetero_bfs.build import SearchGraph, build_bytes, build_search_graph
+from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray
@@ -267,15 +268,7 @@ def _measure_energy(
     engine: Engine, keys: list[int], options: Graph500Options, report: Graph500Report
 ) -> energy.EnergyReport:
     """Repeat all keys until the meters can be trusted."""
-    info = engine.device_info
-    name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
-    try:
-        meters, unmeasured = energy.find_meters(name, pci, options.power_log)
-    except energy.MeterError as error:
-        report.notes.append(str(error))
-        meters, unmeasured = energy.find_meters(name, pci)
-    if info is None:
-        unmeasured = [u for u in unmeasured if u.domain != "device"]
+    meters, unmeasured = meters_of(engine.device_info, options.power_log, report.notes)
     nedge = sum(record.result.nedge for record in report.roots)
 
     def run_searches() -> tuple[int, int]:
@@ -284,6 +277,21 @@ def _measure_energy(
         return len(keys), nedge
 
     return energy.measure(run_searches, meters, unmeasured, options.energy_seconds)
+
+
+def meters_of(
+    info: DeviceInfo | None, power_log: Path | None, notes: list[str]
+) -> tuple[list[energy.Meter], list[energy.Unmeasured]]:
+    """Find what measures the host and the device in use; without a power log if it is bad."""
+    name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
+    try:
+        meters, unmeasured = energy.find_meters(name, pci, power_log)
+    except energy.MeterError as error:
+        notes.append(str(error))
+        meters, unmeasured = energy.find_meters(name, pci)
+    if info is None:
+        unmeasured = [u for u in unmeasured if u.domain != "device"]
+    return meters, unmeasured
 
 
 def _log2(number: int) -> float:
