@@ -43,7 +43,7 @@ from hetero_bfs.machine import describe_machine
 from hetero_bfs.selector import model_of
 from hetero_bfs.statistics import teps_statistics
 from hetero_bfs.trace import LevelTrace
-from hetero_bfs.training.compare import grid
+from hetero_bfs.training.families import grid
 from hetero_bfs.tuning import Tuning, default_tuning
 
 Row = dict[str, Any]

@@ -26,7 +26,7 @@ from hetero_bfs.kronecker import search_keys
 from hetero_bfs.machine import describe_machine
 from hetero_bfs.statistics import teps_statistics
 from hetero_bfs.strategy import STRATEGIES
-from hetero_bfs.training.collect import measure_search
+from hetero_bfs.training.measure import measure_search
 
 SELECTORS = ("alpha-beta", "daga", "average", "learned")
 

@@ -1,39 +1,29 @@
 """Collect samples: every strategy on every level of generated graphs, from the same state.
 
 A sample is one row of a CSV file: the graph, the level's features, what was measured and its
-seconds. `measured` names a strategy, or `start_cpu`, `start_device` (beginning a search there),
-`to_cpu`, `to_device` (moving it to the other device, and what merging the parents costs later),
-`convert_cpu`, `convert_device` (bitmap to queue). Rows are written graph by graph, so
-an interrupted collection loses at most one graph.
+seconds (measure.py). Rows are written graph by graph, so an interrupted collection loses at most
+one graph.
 """
 
 from __future__ import annotations
 
 import csv
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 
-from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import SearchGraph, build_search_graph
-from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import RMATEdges
-from hetero_bfs.strategy import STRATEGIES, Strategy
 from hetero_bfs.trace import LevelFeatures
-
-REPEATS = 3
-"""Times a level is repeated; the least counts, so that a busy machine disturbs the model less."""
+from hetero_bfs.training.measure import measure_search
 
 ROOTS_PER_GRAPH = 4
-_PAUSE_SECONDS = 0.003
 
 FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
 COLUMNS = (
@@ -145,135 +135,3 @@ def _measure_graph(engine: Engine, number: int, edges: RMATEdges) -> Iterator[di
                 "seconds": seconds,
                 "examined": "" if examined is None else examined,
             }
-
-
-def measure_search(
-    engine: Engine, root: int
-) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
-    """Walk through one search on the host and measure everything at every level.
-
-    `root` is a new id. Yields (features, what was measured, seconds, neighbours examined);
-    see the head of this file for the names.
-    """
-    graph, host = engine.graph, engine.platform.host
-    num_edges = graph.graph.num_stored_edges
-    frontier = Frontier(int(graph.degree[root]), graph.num_searched, num_edges)
-    if not engine.platform.lists_host_finds:
-        frontier.keep_no_list()
-    starts = _measure_starts(engine, root, frontier)
-    while not frontier.is_over:
-        features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
-        for name, seconds in starts.items() if frontier.level == 0 else ():
-            yield features, name, seconds, None
-        measurement = _LevelMeasurement(engine, frontier)
-        for strategy in engine.candidates:
-            seconds, examined = measurement.strategy(strategy)
-            yield features, strategy.name, seconds, examined
-        for name, seconds, found in measurement.moves():
-            moved = replace(features, frontier_vertices=found)
-            yield moved, name, seconds, None
-        measurement.restore()
-        host.run(STRATEGIES["TC"], frontier)
-
-
-def _measure_starts(engine: Engine, root: int, frontier: Frontier) -> dict[str, float]:
-    """Time beginning a search on each device; leaves it begun on the host.
-
-    After a pause, as in real use: sleeping threads must be woken, and that costs more than the
-    work. The median counts, since the least is that of a wake-up by luck.
-    """
-    times: dict[str, list[float]] = {}
-    accelerator = engine.accelerator
-    for _ in range(REPEATS):
-        if accelerator is not None:
-            accelerator.begin(root, frontier.copy())  # hands it the policy, which is not timed
-            time.sleep(_PAUSE_SECONDS)
-            started = time.perf_counter()
-            accelerator.begin(root, frontier.copy())
-            times.setdefault("start_device", []).append(time.perf_counter() - started)
-            accelerator.release()
-        time.sleep(_PAUSE_SECONDS)
-        started = time.perf_counter()
-        engine.platform.host.begin(root, frontier)
-        times.setdefault("start_cpu", []).append(time.perf_counter() - started)
-    return {name: median(seconds) for name, seconds in times.items()}
-
-
-class _LevelMeasurement:
-    """Repeats work on one level, from the same state each time."""
-
-    def __init__(self, engine: Engine, frontier: Frontier) -> None:
-        self.engine = engine
-        self.frontier = frontier
-        self.host: CPUSearcher = engine.platform.host
-        self.snapshot = self.host.visited[frontier.visited_index].copy()
-        self.times: dict[str, list[float]] = {}
-        self.found: dict[str, int] = {}
-
-    def restore(self) -> None:
-        """Bring the host back to the level's start."""
-        self.host.visited[self.frontier.visited_index][:] = self.snapshot
-
-    def strategy(self, strategy: Strategy) -> tuple[float, int | None]:
-        """Return the least seconds of one strategy, and what bottom-up looked at if it counts."""
-        times = []
-        examined = None
-        on_device = strategy.device_kind == "device"
-        for _ in range(REPEATS):
-            self.restore()
-            state = self.frontier.copy()
-            if on_device:
-                self._enter_device(state)
-            searcher = self.engine.platform.searcher(strategy.device_kind)
-            found, seconds = searcher.run(strategy, state)
-            times.append(seconds)
-            examined = found.examined
-            if strategy.variant == "plain" and strategy.direction == "bottom-up":
-                self._convert(state, strategy.device_kind, found.vertices)
-            if on_device:
-                self._leave_device(state)
-        return min(times), examined
-
-    def moves(self) -> Iterator[tuple[str, float, int]]:
-        """Yield (name, least seconds, frontier vertices) of conversions and crossings."""
-        for name, times in self.times.items():
-            yield name, min(times), self.found[name]
-
-    def _convert(self, state: Frontier, kind: str, found: int) -> None:
-        if found:
-            state.queue_index ^= 1  # keep the level's own queue
-            seconds = self.engine.platform.searcher(kind).to_queue(state)  # type: ignore[arg-type]
-            self._note(f"convert_{kind}", seconds, found)
-
-    def _enter_device(self, state: Frontier) -> None:
-        accelerator = self.engine.accelerator
-        assert accelerator is not None
-        accelerator.launch_nothing(state)  # hands it the policy, which is not timed
-        started = time.perf_counter()
-        if not accelerator.unified:
-            accelerator.clear(state)
-            queue = self.host.queue[state.queue_index][: state.vertices]
-            accelerator.add_parents(queue, self.host.parent[queue])
-        accelerator.receive(state, with_queue=True)
-        accelerator.launch_nothing(state)
-        self._note("to_device", time.perf_counter() - started, state.vertices)
-
-    def _leave_device(self, state: Frontier) -> None:
-        """Time the way back from this level's start, then leave the host as it was."""
-        accelerator = self.engine.accelerator
-        assert accelerator is not None
-        if state.form == "bitmap" or state.vertices == 0:
-            accelerator.release()
-            return
-        if accelerator.unified:
-            started = time.perf_counter()
-            accelerator.send(state, with_queue=True)
-            self._note("to_cpu", time.perf_counter() - started, state.vertices)
-            return
-        started = time.perf_counter()
-        accelerator.send(state, with_queue=True)
-        self._note("to_cpu", time.perf_counter() - started, state.vertices)
-
-    def _note(self, name: str, seconds: float, found: int) -> None:
-        self.times.setdefault(name, []).append(seconds)
-        self.found[name] = found

@@ -16,10 +16,10 @@ import numpy as np
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
-from hetero_bfs.graph import EdgeList
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.selector import ALPHA, BETA, Selector, alpha_beta, make_selector
 from hetero_bfs.strategy import DeviceKind
+from hetero_bfs.training.families import grid
 
 _KEYS = {"shallow": 16, "deep": 4}
 _ROUNDS = 3
@@ -58,14 +58,6 @@ def _graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[SearchGraph]
         "shallow": [build_search_graph(KroneckerEdges(s).materialise()) for s in scales],
         "deep": [build_search_graph(grid(side), "locality")],
     }
-
-
-def grid(side: int) -> EdgeList:
-    """Make the square grid of so many vertices a side, row by row."""
-    ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)
-    src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
-    dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
-    return EdgeList(src, dst, side * side)
 
 
 def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:

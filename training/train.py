@@ -22,7 +22,6 @@ from hetero_bfs.speed_model import SpeedModel, user_models_folder
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
-    REPEATS,
     ROOTS_PER_GRAPH,
     Plan,
     collect,
@@ -31,6 +30,7 @@ from hetero_bfs.training.collect import (
 from hetero_bfs.training.compare import compare_selectors
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
+from hetero_bfs.training.measure import REPEATS
 from hetero_bfs.training.tune import plan_for, tune
 from hetero_bfs.tuning import Tuning, read_tuning
 

@@ -251,3 +251,20 @@ def rmat_range(start, scale, seed, thresholds, src, dst):
             _rmat_block(start + low, scale, seed, thresholds, states, ends)
             _scramble(ends[0], scale, value0, value1, src[low:high])
             _scramble(ends[1], scale, value0, value1, dst[low:high])
+
+
+@kernel(parallel=True)
+def preferential_edges(degree, seed, src, dst):
+    """Fill src and dst (uint32) with edges by preferential attachment, `degree` to a vertex.
+
+    Ends stand in one row, source and target of edge after edge. A target copies an end drawn from
+    those before it: a vertex with probability in proportion to its degree so far. Instead of
+    reading it there, which other targets must have been written for, its own draw is repeated.
+    """
+    key = _splitmix(seed)
+    for edge in prange(src.size):
+        end = np.uint64(2 * edge + 1)
+        while end & np.uint64(1):
+            end = _splitmix(key ^ (end * _GOLDEN)) % end
+        src[edge] = edge // degree
+        dst[edge] = end // np.uint64(2 * degree)

@@ -1,0 +1,131 @@
+"""The best schedule: exact on any costs, and possible and no worse than others on real ones."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from graphs import edge_list, nasty
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from hetero_bfs.engine import Engine
+from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
+from hetero_bfs.training.oracle import (
+    SearchCosts,
+    best_schedule,
+    count_levels,
+    levels_to_measure,
+    measure_costs,
+    schedule_text,
+)
+
+seconds = st.floats(0, 10, allow_nan=False)
+
+
+@st.composite
+def search_costs(draw):
+    levels = draw(st.integers(1, 4))
+    names = draw(st.lists(st.sampled_from(list(STRATEGIES)), min_size=1, max_size=5, unique=True))
+
+    def table(*shape):
+        return draw(arrays(np.float64, shape, elements=seconds))
+
+    return SearchCosts(
+        tuple(STRATEGIES[name] for name in names),
+        table(levels, len(names)),
+        table(2),
+        table(levels, 2),
+        table(levels, 2),
+        np.arange(levels),
+    )
+
+
+def walk(costs: SearchCosts, schedule) -> float:
+    """What a schedule takes, move by move, as a search does it."""
+    names = [s.name for s in costs.strategies]
+    total, kind, form = 0.0, None, "queue"
+    for level, name in enumerate(schedule):
+        strategy = STRATEGIES[name]
+        there = DEVICE_KINDS.index(strategy.device_kind)
+        if kind is None:
+            total += costs.start[there]
+        else:
+            if strategy.direction == "top-down" and form == "bitmap":
+                total += costs.convert[level, kind]
+            if kind != there:
+                total += costs.switch[level, there]
+        total += costs.seconds[level, names.index(name)]
+        kind, form = there, "queue" if strategy.direction == "top-down" else "bitmap"
+    return total
+
+
+@given(search_costs())
+def test_no_schedule_is_better(costs):
+    names = [s.name for s in costs.strategies]
+    least = min(walk(costs, schedule) for schedule in product(names, repeat=costs.num_levels))
+    best = best_schedule(costs)
+    assert best.seconds == pytest.approx(least)
+    assert walk(costs, best.strategies) == pytest.approx(least)
+
+
+@given(search_costs(), st.randoms(use_true_random=False))
+def test_a_schedule_adds_up_to_its_levels_and_moves(costs, random):
+    names = [s.name for s in costs.strategies]
+    schedule = [random.choice(names) for _ in range(costs.num_levels)]
+    assert costs.schedule_seconds(schedule) == pytest.approx(walk(costs, schedule))
+
+
+@given(search_costs(), st.randoms(use_true_random=False))
+def test_only_what_is_allowed_is_chosen(costs, random):
+    names = [s.name for s in costs.strategies]
+    among = random.sample(names, random.randint(1, len(names)))
+    best = best_schedule(costs, among)
+    assert set(best.strategies) <= set(among)
+    assert best.seconds >= best_schedule(costs).seconds - 1e-12
+
+
+def test_schedules_are_written_in_short():
+    assert schedule_text(["TC", "TG", "BG", "BG", "BG", "TG"]) == "TC TG BG*3 TG"
+    assert schedule_text([]) == ""
+
+
+@given(st.integers(1, 5000))
+def test_levels_are_measured_from_the_first_to_the_last(count):
+    levels = levels_to_measure(count, 64)
+    assert levels[0] == 0
+    assert levels[-1] == count - 1
+    assert len(levels) == min(count, 64)
+    assert levels == sorted(set(levels))
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("name", ["Kronecker 10", "grid", "star", "two components"])
+def test_on_real_searches(name):
+    with Engine(nasty(name), "fixed:TC", devices="cpu") as engine:
+        root = int(engine.graph.degree.argmax())
+        costs = measure_costs(engine, root, repeats=2, most_measured=16)
+        best = best_schedule(costs)
+        assert len(best.strategies) == costs.num_levels == count_levels(engine, root)[0]
+        assert costs.measured.size == min(costs.num_levels, 16)
+        assert (costs.seconds > 0).all()
+        for strategy in engine.candidates:
+            alone = [strategy.name] * costs.num_levels
+            assert best.seconds <= costs.schedule_seconds(alone) + 1e-12
+        assert not costs.switch.any(), "there is no other device"
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_level_between_measured_ones_lies_between_them():
+    length = 400
+    path = edge_list([(i, i + 1) for i in range(length - 1)], length)
+    with Engine(path, "fixed:TC", devices="cpu") as engine:
+        root = int(engine.graph.relabelling.new_of_old[0])
+        costs = measure_costs(engine, root, repeats=1, most_measured=20)
+        first, second = costs.measured[-2:]
+        ends = costs.seconds[[first, second]]
+        between = costs.seconds[first : second + 1]
+        assert (between >= ends.min(axis=0) - 1e-12).all()
+        assert (between <= ends.max(axis=0) + 1e-12).all()

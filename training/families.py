@@ -1,0 +1,152 @@
+"""Families of graphs on which selectors are trained and compared, each made from a seed on demand.
+
+Family and parameters, by name (scale: log2 of the vertices):
+
+    kronecker18          Graph500's
+    kronecker18-45-15-25 R-MAT with A, B, C in hundredths, D being the rest
+    uniform18            16 edges a vertex between uniformly drawn ends
+    grid512              square grid of so many vertices a side
+    small-world18        ring where each vertex knows its 8 next, 1 edge in 50 rewired (Watts and
+                         Strogatz 1998)
+    preferential18       each vertex joins 8 earlier ones by their degree (Barabasi and Albert 1999;
+                         copy model of Batagelj and Brandes 2005, in the form of Sanders and Schulz
+                         2016, where every edge is made by itself)
+    anything else        a file that hetero_bfs.io reads
+
+Vertex ids stay as each generator makes them. R-MAT scrambles its own, which would tell the degrees;
+searches relabel skewed graphs by degree and deep ones by locality anyway, so that shuffling would
+change only the small worlds, and those (crawls, meshes with shortcuts) come in an order of their
+own too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph import EdgeList, EdgeSource
+from hetero_bfs.io import read
+from hetero_bfs.kronecker import KroneckerEdges, RMATEdges, check_scale
+
+REWIRED_SHARE = 0.02
+NEIGHBOURS = 8
+"""Edges that each vertex of a small world or a preferential graph brings along."""
+
+_SEED = 2018
+
+
+@dataclass(frozen=True)
+class StudyGraph:
+    """A graph to study: its family, its own name, and a function that makes its edges."""
+
+    family: str
+    name: str
+    make: Callable[[], EdgeSource]
+
+
+def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:
+    """List the graphs of a study, some of every family but files.
+
+    Parameters
+    ----------
+    size : {"quick", "full"}
+        Seconds or minutes to measure on two cores.
+    gpu : bool
+        Whether they are for a GPU: 4 to 16 times as large.
+
+    Raises
+    ------
+    ValueError
+        Another size.
+    """
+    if size not in ("quick", "full"):
+        raise ValueError(f'size is {size!r}; it must be "quick" or "full"')
+    scales = {("quick", False): (15,), ("quick", True): (18,), ("full", False): (16, 18)}
+    names = []
+    for scale in scales.get((size, gpu), (18, 20, 22)):
+        side = 1 << scale // 2
+        names += [f"kronecker{scale}", f"kronecker{scale}-45-15-25", f"uniform{scale}"]
+        names += [f"grid{side}", f"small-world{scale}", f"preferential{scale}"]
+    return [named_graph(name) for name in names]
+
+
+def named_graph(name: str) -> StudyGraph:
+    """Return the graph of a name; see the head of this file.
+
+    Raises
+    ------
+    GraphError
+        No name of a generated graph, and no file.
+    """
+    match = re.fullmatch(r"([a-z-]+?)(\d+)((?:-\d+){3})?", name)
+    family = match[1] if match else ""
+    if match and match[3] and family == "kronecker":
+        a, b, c = (int(share) / 100 for share in match[3][1:].split("-"))
+        quadrants = (a, b, c, round(1.0 - a - b - c, 2))
+        edges = RMATEdges(int(match[2]), *quadrants, seed=_SEED)  # refuses shares below 0
+        return StudyGraph(family, name, edges.materialise)
+    if match and not match[3] and family in _MAKERS:
+        size = int(match[2])
+        if family != "grid":
+            check_scale(size, NEIGHBOURS)
+        return StudyGraph(family, name, partial(_MAKERS[family], size))
+    path = Path(name)
+    if not path.is_file():
+        raise GraphError(
+            f"{name} is neither a file nor a generated graph; generated are "
+            f"{', '.join(f'{family}N' for family in _MAKERS)} and kroneckerN-A-B-C"
+        )
+    return StudyGraph("file", path.name.partition(".")[0], partial(read, path))
+
+
+def grid(side: int) -> EdgeList:
+    """Make the square grid of so many vertices a side, row by row."""
+    ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)
+    src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
+    dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
+    return EdgeList(src, dst, side * side)
+
+
+def small_world(scale: int, seed: int = _SEED) -> EdgeList:
+    """Make a ring lattice of 2**scale vertices of degree 16, some edges led elsewhere."""
+    n = 1 << scale
+    random = np.random.default_rng(seed)
+    src = np.repeat(np.arange(n, dtype=np.uint32), NEIGHBOURS)
+    dst = src + np.tile(np.arange(1, NEIGHBOURS + 1, dtype=np.uint32), n)
+    dst &= np.uint32(n - 1)
+    rewired = np.flatnonzero(random.random(src.size, np.float32) < REWIRED_SHARE)
+    dst[rewired] = random.integers(0, n, rewired.size, np.uint32)
+    return EdgeList(src, dst, n)
+
+
+def preferential(scale: int, seed: int = _SEED) -> EdgeList:
+    """Make a graph of 2**scale vertices that join earlier ones in proportion to their degree."""
+    from hetero_bfs.kernels.generate import preferential_edges
+
+    src, dst = (np.empty(NEIGHBOURS << scale, np.uint32) for _ in range(2))
+    preferential_edges(NEIGHBOURS, np.uint64(seed), src, dst)
+    return EdgeList(src, dst, 1 << scale)
+
+
+def uniform(scale: int, seed: int = _SEED) -> EdgeList:
+    """Make 16 edges a vertex between ends drawn uniformly from 2**scale vertices."""
+    return RMATEdges(scale, 0.25, 0.25, 0.25, 0.25, seed=seed).materialise()
+
+
+def _graph500(scale: int) -> EdgeList:
+    return KroneckerEdges(scale).materialise()
+
+
+_MAKERS: dict[str, Callable[[int], EdgeSource]] = {
+    "kronecker": _graph500,
+    "uniform": uniform,
+    "grid": grid,
+    "small-world": small_world,
+    "preferential": preferential,
+}

@@ -1,0 +1,180 @@
+"""Measure one search: every strategy on every level, from the same state, and what moves cost.
+
+`measured` names a strategy, or `start_cpu`, `start_device` (beginning a search there), `to_cpu`,
+`to_device` (moving it to the other device, and what merging the parents costs later),
+`convert_cpu`, `convert_device` (bitmap to queue). Levels are timed by the device's own clock where
+it has one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
+from statistics import median
+
+from hetero_bfs.bfs import Frontier
+from hetero_bfs.devices.cpu import CPUSearcher
+from hetero_bfs.engine import Engine
+from hetero_bfs.strategy import STRATEGIES, Strategy
+from hetero_bfs.trace import LevelFeatures
+
+REPEATS = 3
+"""Times a level is repeated for training."""
+
+Middle = Callable[[Sequence[float]], float]
+"""What stands for repeated measurements: `min`, or the median."""
+
+_PAUSE_SECONDS = 0.003
+
+
+def measure_search(
+    engine: Engine,
+    root: int,
+    repeats: int = REPEATS,
+    middle: Middle = min,
+    levels: Container[int] | None = None,
+) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
+    """Walk through one search on the host and measure everything at its levels.
+
+    Parameters
+    ----------
+    engine : Engine
+    root : int
+        A new id.
+    repeats : int
+        Times each strategy runs each level.
+    middle : callable
+        What counts of them: by default the least, which a busy machine disturbs least.
+    levels : container of int, optional
+        The levels to measure, by default all.
+
+    Yields
+    ------
+    tuple
+        Features, what was measured (see the head of this file), seconds, and the neighbours that
+        bottom-up examined where it counts them.
+    """
+    graph, host = engine.graph, engine.platform.host
+    num_edges = graph.graph.num_stored_edges
+    frontier = Frontier(int(graph.degree[root]), graph.num_searched, num_edges)
+    if not engine.platform.lists_host_finds:
+        frontier.keep_no_list()
+    starts = _measure_starts(engine, root, frontier, repeats)
+    while not frontier.is_over:
+        if levels is not None and frontier.level not in levels:
+            host.run(STRATEGIES["TC"], frontier)
+            continue
+        features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
+        for name, seconds in starts.items() if frontier.level == 0 else ():
+            yield features, name, seconds, None
+        measurement = _LevelMeasurement(engine, frontier, repeats, middle)
+        for strategy in engine.candidates:
+            seconds, examined = measurement.strategy(strategy)
+            yield features, strategy.name, seconds, examined
+        for name, seconds, found in measurement.moves():
+            moved = replace(features, frontier_vertices=found)
+            yield moved, name, seconds, None
+        measurement.restore()
+        host.run(STRATEGIES["TC"], frontier)
+
+
+def _measure_starts(
+    engine: Engine, root: int, frontier: Frontier, repeats: int
+) -> dict[str, float]:
+    """Time beginning a search on each device; leaves it begun on the host.
+
+    After a pause, as in real use: sleeping threads must be woken, and that costs more than the
+    work. The median counts, since the least is that of a wake-up by luck.
+    """
+    times: dict[str, list[float]] = {}
+    accelerator = engine.accelerator
+    for _ in range(repeats):
+        if accelerator is not None:
+            accelerator.begin(root, frontier.copy())  # hands it the policy, which is not timed
+            time.sleep(_PAUSE_SECONDS)
+            started = time.perf_counter()
+            accelerator.begin(root, frontier.copy())
+            times.setdefault("start_device", []).append(time.perf_counter() - started)
+            accelerator.release()
+        time.sleep(_PAUSE_SECONDS)
+        started = time.perf_counter()
+        engine.platform.host.begin(root, frontier)
+        times.setdefault("start_cpu", []).append(time.perf_counter() - started)
+    return {name: median(seconds) for name, seconds in times.items()}
+
+
+class _LevelMeasurement:
+    """Repeats work on one level, from the same state each time."""
+
+    def __init__(self, engine: Engine, frontier: Frontier, repeats: int, middle: Middle) -> None:
+        self.engine = engine
+        self.repeats, self.middle = repeats, middle
+        self.frontier = frontier
+        self.host: CPUSearcher = engine.platform.host
+        self.snapshot = self.host.visited[frontier.visited_index].copy()
+        self.times: dict[str, list[float]] = {}
+        self.found: dict[str, int] = {}
+
+    def restore(self) -> None:
+        """Bring the host back to the level's start."""
+        self.host.visited[self.frontier.visited_index][:] = self.snapshot
+
+    def strategy(self, strategy: Strategy) -> tuple[float, int | None]:
+        """Return the seconds of one strategy, and what bottom-up looked at if it counts."""
+        times = []
+        examined = None
+        on_device = strategy.device_kind == "device"
+        for _ in range(self.repeats):
+            self.restore()
+            state = self.frontier.copy()
+            if on_device:
+                self._enter_device(state)
+            searcher = self.engine.platform.searcher(strategy.device_kind)
+            found, seconds = searcher.run(strategy, state)
+            times.append(seconds)
+            examined = found.examined
+            if strategy.variant == "plain" and strategy.direction == "bottom-up":
+                self._convert(state, strategy.device_kind, found.vertices)
+            if on_device:
+                self._leave_device(state)
+        return self.middle(times), examined
+
+    def moves(self) -> Iterator[tuple[str, float, int]]:
+        """Yield (name, seconds, frontier vertices) of conversions and crossings."""
+        for name, times in self.times.items():
+            yield name, self.middle(times), self.found[name]
+
+    def _convert(self, state: Frontier, kind: str, found: int) -> None:
+        if found:
+            state.queue_index ^= 1  # keep the level's own queue
+            seconds = self.engine.platform.searcher(kind).to_queue(state)  # type: ignore[arg-type]
+            self._note(f"convert_{kind}", seconds, found)
+
+    def _enter_device(self, state: Frontier) -> None:
+        accelerator = self.engine.accelerator
+        assert accelerator is not None
+        accelerator.launch_nothing(state)  # hands it the policy, which is not timed
+        started = time.perf_counter()
+        if not accelerator.unified:
+            accelerator.clear(state)
+            queue = self.host.queue[state.queue_index][: state.vertices]
+            accelerator.add_parents(queue, self.host.parent[queue])
+        accelerator.receive(state, with_queue=True)
+        accelerator.launch_nothing(state)
+        self._note("to_device", time.perf_counter() - started, state.vertices)
+
+    def _leave_device(self, state: Frontier) -> None:
+        """Time the way back after this level, then leave the host as it was."""
+        accelerator = self.engine.accelerator
+        assert accelerator is not None
+        if state.form == "bitmap" or state.vertices == 0:
+            accelerator.release()
+            return
+        started = time.perf_counter()
+        accelerator.send(state, with_queue=True)
+        self._note("to_cpu", time.perf_counter() - started, state.vertices)
+
+    def _note(self, name: str, seconds: float, found: int) -> None:
+        self.times.setdefault(name, []).append(seconds)
+        self.found[name] = found

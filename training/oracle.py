@@ -1,0 +1,168 @@
+"""The oracle: the best schedule of one search, from what every strategy and move was measured at.
+
+A schedule names a strategy for each level. Which vertices a level reaches does not depend on the
+strategies, so each can be measured on every level of one search, and the best schedule is the
+shortest path over levels x (device, data form), found exactly by dynamic programming. An edge costs
+the level by that strategy, and before it what the move takes: starting on a device, turning a
+bitmap into a queue where it lies, crossing to the other device.
+
+Of a search with many levels only some are measured; those between are interpolated by level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.engine import Engine
+from hetero_bfs.search import Search
+from hetero_bfs.selector import FixedSelector
+from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, Strategy
+from hetero_bfs.training.measure import measure_search
+
+REPEATS = 5
+MOST_MEASURED = 64
+"""Levels of a search that are measured; of deeper ones a sample of so many."""
+
+_FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
+
+Table = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchCosts:
+    """What was measured of one search, all in seconds.
+
+    Parameters
+    ----------
+    strategies : tuple of Strategy
+    seconds : float64 (levels, strategies)
+    start : float64 (2,)
+        Beginning on each of `DEVICE_KINDS`.
+    switch : float64 (levels, 2)
+        Crossing to each of them before a level.
+    convert : float64 (levels, 2)
+        Turning a bitmap there into a queue before a level.
+    measured : int64 array
+        The levels that were; the others are interpolated.
+    """
+
+    strategies: tuple[Strategy, ...]
+    seconds: Table
+    start: Table
+    switch: Table
+    convert: Table
+    measured: npt.NDArray[np.int64]
+
+    @property
+    def num_levels(self) -> int:
+        """Levels of the search."""
+        return int(self.seconds.shape[0])
+
+    def moves(self) -> Table:
+        """Return float64 (levels, strategies, strategies): from one to the next before a level.
+
+        At level 0 all rows are alike: what it takes to start.
+        """
+        kind = np.array([DEVICE_KINDS.index(s.device_kind) for s in self.strategies])
+        top_down = np.array([s.direction == "top-down" for s in self.strategies])
+        converts = ~top_down[:, None] & top_down[None, :]
+        crosses = kind[:, None] != kind[None, :]
+        moves = converts * self.convert[:, kind, None] + crosses * self.switch[:, None, kind]
+        moves[0] = self.start[kind]
+        return np.asarray(moves)
+
+    def schedule_seconds(self, schedule: Sequence[str]) -> float:
+        """Add up what a schedule of one strategy a level should take."""
+        names = [s.name for s in self.strategies]
+        numbers = [names.index(name) for name in schedule]
+        total = float(self.seconds[np.arange(len(numbers)), numbers].sum())
+        moves = self.moves()
+        total += float(moves[0, 0, numbers[0]])
+        return total + sum(float(moves[i + 1, a, b]) for i, (a, b) in enumerate(pairwise(numbers)))
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A strategy for each level, and the seconds that all should take."""
+
+    strategies: tuple[str, ...]
+    seconds: float
+
+
+def best_schedule(costs: SearchCosts, among: Collection[str] = tuple(STRATEGIES)) -> Schedule:
+    """Return the schedule of least seconds, exactly, of the strategies `among` which to choose."""
+    allowed = np.array([0.0 if s.name in among else np.inf for s in costs.strategies])
+    moves = costs.moves()
+    levels, count = costs.seconds.shape
+    least = moves[0, 0] + costs.seconds[0] + allowed
+    before = np.zeros((levels, count), np.int64)
+    for level in range(1, levels):
+        reached = least[:, None] + moves[level]
+        before[level] = reached.argmin(axis=0)
+        least = reached.min(axis=0) + costs.seconds[level] + allowed
+    chosen = int(least.argmin())
+    seconds = float(least[chosen])
+    path = [chosen]
+    for level in range(levels - 1, 0, -1):
+        path.append(int(before[level, path[-1]]))
+    return Schedule(tuple(costs.strategies[i].name for i in reversed(path)), seconds)
+
+
+def schedule_text(schedule: Sequence[str]) -> str:
+    """Write a schedule in short: "TC TG BG*3 TG"."""
+    runs = [(name, len(list(levels))) for name, levels in groupby(schedule)]
+    return " ".join(name if count == 1 else f"{name}*{count}" for name, count in runs)
+
+
+def count_levels(engine: Engine, root: int) -> tuple[int, int]:
+    """Search from `root` (a new id) on the host; return levels, and vertices reached beside it."""
+    search = Search(engine.platform, root, FixedSelector(STRATEGIES["TC"]))
+    search.run()
+    traces = search.traces
+    return len(traces), sum(trace.found_vertices for trace in traces)
+
+
+def levels_to_measure(count: int, most: int = MOST_MEASURED) -> list[int]:
+    """Return the numbers of the levels to measure of so many: all, or the first and a sample."""
+    if count <= most:
+        return list(range(count))
+    first = np.arange(_FIRST_LEVELS)
+    spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)
+    return [int(level) for level in np.unique(np.concatenate((first, spread)))]
+
+
+def measure_costs(
+    engine: Engine, root: int, repeats: int = REPEATS, most_measured: int = MOST_MEASURED
+) -> SearchCosts:
+    """Measure every strategy and move on the levels of the search from `root` (a new id).
+
+    Medians of so many repeats. Without a level to run (the root has no edge), all is empty.
+    """
+    count, _ = count_levels(engine, root)
+    wanted = levels_to_measure(count, most_measured)
+    found: dict[str, dict[int, float]] = {}
+    for features, measured, seconds, _ in measure_search(
+        engine, root, repeats, median, frozenset(wanted)
+    ):
+        # What is measured after a level belongs before the next one.
+        after = measured.startswith("convert") or measured == "to_cpu"
+        found.setdefault(measured, {})[features.level + after] = seconds
+
+    def over_levels(name: str) -> Table:
+        points = found.get(name) or {0: 0.0}
+        return np.interp(np.arange(count), list(points), list(points.values()))
+
+    return SearchCosts(
+        tuple(engine.candidates),
+        np.column_stack([over_levels(s.name) for s in engine.candidates]),
+        np.array([found.get(f"start_{kind}", {}).get(0, 0.0) for kind in DEVICE_KINDS]),
+        np.column_stack([over_levels(f"to_{kind}") for kind in DEVICE_KINDS]),
+        np.column_stack([over_levels(f"convert_{kind}") for kind in DEVICE_KINDS]),
+        np.array(wanted, np.int64),
+    )

@@ -1,0 +1,263 @@
+"""Regret: how much slower the schedule that a selector chooses is than the best one known.
+
+For each graph and root every way of choosing runs once, which tells its schedule; the oracle
+(oracle.py) finds the best one from measured levels and moves. All distinct schedules are then
+replayed in turn as fixed ones, in one run, several rounds. A way's `seconds` are the median of its
+schedule's replays, so that equal schedules have equal seconds and noise is no regret;
+`oracle_seconds` is the least median of all replays, whoever chose that schedule; `regret` is
+seconds / oracle_seconds - 1. Beside the oracle's own schedule its best on each device alone are
+replayed, as measured moves are the least certain part of it.
+
+Ways: every strategy alone (`fixed:TC`), the selectors, and `none`, no selector at all: the one
+strategy that, in hindsight, was the best of those alone for this search.
+
+What choosing itself takes is no part of `seconds`. `selection_share` is its part of the search's
+time when the selector chooses while it searches: on the host as its clock has it; where the device
+chooses within a launch, what the search then takes longer than the replay of the same schedule.
+
+A schedule whose levels add up to more than `SLOWEST` times the oracle's is not replayed: its
+seconds are that sum, and `estimated` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hetero_bfs.build import SearchGraph, build_search_graph
+from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.engine import Engine
+from hetero_bfs.errors import ModelError
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.kronecker import search_keys
+from hetero_bfs.machine import machine_slug
+from hetero_bfs.progress import progress
+from hetero_bfs.selector import FixedSelector, Selector
+from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
+from hetero_bfs.training.families import StudyGraph
+from hetero_bfs.training.oracle import (
+    best_schedule,
+    count_levels,
+    measure_costs,
+    schedule_text,
+)
+
+SELECTORS = ("alpha-beta", "daga", "average", "learned", "auto")
+ORACLE, NONE = "oracle", "none"
+SLOWEST = 8.0
+ROUNDS = 7
+COLUMNS = (
+    "machine",
+    "family",
+    "graph",
+    "root",
+    "selector",
+    "seconds",
+    "oracle_seconds",
+    "regret",
+    "selection_share",
+    "estimated",
+    "schedule",
+)
+
+_MOST_ROUNDS = 51
+_ROUNDS_SECONDS = 1.0  # more rounds than asked for, as long as they take no longer
+_TIMED = 2  # searches of a turn that count, after one that does not
+_KEYS_DRAWN = 16
+_LEAST_REACHED = 0.1  # of the searched vertices: roots in small components tell nothing
+
+_Names = tuple[str, ...]
+
+
+def measure_regret(
+    graphs: Sequence[StudyGraph],
+    info: DeviceInfo | None,
+    roots: int = 2,
+    rounds: int = ROUNDS,
+    selectors: Sequence[str] = SELECTORS,
+) -> pd.DataFrame:
+    """Measure the regret of every way of choosing on graphs.
+
+    Parameters
+    ----------
+    graphs : sequence of StudyGraph
+    info : DeviceInfo or None
+        The OpenCL device beside the host, None for the host alone.
+    roots : int
+        Searches of each graph, from different roots.
+    rounds : int
+        Times that every schedule is replayed at least, twice each.
+    selectors : sequence of str
+        By name; those that cannot run on this machine are left out. Strategies alone, `none` and
+        the oracle are always measured.
+
+    Returns
+    -------
+    DataFrame
+        A row for each graph, root and way, of the columns `COLUMNS`; the head of this file
+        explains them. `root` is the caller's id.
+    """
+    rows: list[dict[str, Any]] = []
+    for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
+        wanted = (None, "cpu") if info is None else (str(info.index), "all")
+        with Engine(
+            build_search_graph(graph.make()), "fixed:TC", device=wanted[0], devices=wanted[1]
+        ) as engine:
+            rows += measure_graph(engine, graph, roots, rounds, selectors)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def measure_graph(
+    engine: Engine,
+    graph: StudyGraph,
+    roots: int = 2,
+    rounds: int = ROUNDS,
+    selectors: Sequence[str] = SELECTORS,
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one graph that the engine has ready; see `measure_regret`.
+
+    The engine's selector is another one afterwards.
+    """
+    made = dict(_make_selectors(engine, selectors))
+    machine = machine_slug(engine.device_info)
+    for key in roots_of(engine, roots):
+        for row in _Replays(engine, key, made, rounds).rows():
+            yield {"machine": machine, "family": graph.family, "graph": graph.name, "root": key} | (
+                row
+            )
+
+
+def roots_of(engine: Engine, count: int) -> list[int]:
+    """Draw roots (the caller's ids) whose searches reach a tenth of the graph, if there are."""
+    graph: SearchGraph = engine.graph
+    keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS_DRAWN)
+    new = graph.relabelling.new_of_old
+    found: list[int] = []
+    for key in keys:
+        levels, reached = count_levels(engine, int(new[key]))
+        if levels and reached >= _LEAST_REACHED * graph.num_searched:
+            found.append(key)
+        if len(found) == count:
+            break
+    return found
+
+
+def summarise(table: pd.DataFrame) -> pd.DataFrame:
+    """Return regret by selector: geometric means of 1 + regret, minus 1.
+
+    Columns: one for each family; `all`, the mean over families, each counting alike; `worst`, the
+    largest of the families'; `selection`, the mean of `selection_share`. Sorted by `all`.
+    """
+    logarithm = np.log1p(table["regret"]).groupby([table["selector"], table["family"]]).mean()
+    families = logarithm.unstack()
+    summary = np.expm1(families)
+    summary["all"] = np.expm1(families.mean(axis=1))
+    summary["worst"] = np.expm1(families.max(axis=1))
+    summary["selection"] = table.groupby("selector")["selection_share"].mean()
+    return summary.sort_values("all")
+
+
+def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str, Selector]]:
+    """Make those that can run; a model that is missing makes no other selector in its name."""
+    for name in wanted:
+        try:
+            engine.set_selector(name)
+        except ModelError:
+            continue
+        if name in ("learned", "average") and engine.selector.name != name:
+            continue
+        yield name, engine.selector
+
+
+class _Replays:
+    """One search by all ways: schedules, their replays, and the searches that chose them."""
+
+    def __init__(
+        self, engine: Engine, key: int, selectors: dict[str, Selector], rounds: int
+    ) -> None:
+        self.engine, self.key, self.selectors = engine, key, selectors
+        root = int(engine.graph.relabelling.new_of_old[key])
+        self.costs = measure_costs(engine, root)
+        self.schedules = self._schedules()
+        sums = {names: self.costs.schedule_seconds(names) for names in self.schedules.values()}
+        limit = SLOWEST * sums[self.schedules[ORACLE]]
+        self.estimates = {names: total for names, total in sums.items() if total > limit}
+        self.fixed = {
+            names: FixedSelector(*(STRATEGIES[name] for name in names))
+            for names in sums
+            if names not in self.estimates
+        }
+        self.replays: dict[_Names, list[float]] = {names: [] for names in self.fixed}
+        self.lives: dict[str, list[float]] = {
+            way: [] for way in selectors if self.schedules[way] in self.fixed
+        }
+        self.selects: dict[str, list[float]] = {way: [] for way in self.lives}
+        self._replay(rounds, sum(sums[names] for names in self.fixed))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each way."""
+        seconds = {names: median(times) for names, times in self.replays.items()}
+        oracle_seconds = min(seconds.values())
+        seconds |= self.estimates
+        alone = [way for way in self.schedules if way.startswith("fixed:")]
+        ways = {way: names for way, names in self.schedules.items() if "," not in way}
+        ways[NONE] = ways[min(alone, key=lambda way: seconds[ways[way]])]
+        for way, names in ways.items():
+            yield {
+                "selector": way,
+                "seconds": seconds[names],
+                "oracle_seconds": oracle_seconds,
+                "regret": seconds[names] / oracle_seconds - 1.0,
+                "selection_share": self._selection_share(way, names, seconds[names]),
+                "estimated": names in self.estimates,
+                "schedule": schedule_text(names),
+            }
+
+    def _schedules(self) -> dict[str, _Names]:
+        """Return the schedule of each way, and of the oracle on each device alone."""
+        costs, candidates = self.costs, self.engine.candidates
+        found = {f"fixed:{s.name}": (s.name,) * costs.num_levels for s in candidates}
+        for way, selector in self.selectors.items():
+            self.engine.set_selector(selector)
+            traces = self.engine.search(self.key).traces
+            found[way] = tuple(trace.strategy for trace in traces)
+        for kind in DEVICE_KINDS:
+            names = [s.name for s in candidates if s.device_kind == kind]
+            if names:
+                found[f"{ORACLE},{kind}"] = best_schedule(costs, names).strategies
+        found[ORACLE] = best_schedule(costs).strategies
+        return found
+
+    def _replay(self, rounds: int, round_seconds: float) -> None:
+        """Replay all schedules in turn, and the selectors' own searches among them."""
+        turns: list[tuple[Selector, list[float], list[float]]] = []
+        turns += [(self.fixed[names], times, []) for names, times in self.replays.items()]
+        turns += [(self.selectors[w], times, self.selects[w]) for w, times in self.lives.items()]
+        expected = round_seconds * (1 + _TIMED) * len(turns) / len(self.fixed)
+        count = max(rounds, min(int(_ROUNDS_SECONDS / expected), _MOST_ROUNDS))
+        order = np.random.default_rng(0)
+        for _ in range(count):
+            for number in order.permutation(len(turns)):
+                selector, times, selects = turns[number]
+                self.engine.set_selector(selector)
+                self.engine.search(self.key)
+                for _ in range(_TIMED):
+                    search = self.engine.search(self.key)
+                    times.append(search.seconds)
+                    records = search.recording().records
+                    selects.append(float(records[:, layout.SELECT_SECONDS].sum()))
+
+    def _selection_share(self, way: str, names: _Names, seconds: float) -> float:
+        """Return what choosing takes of a search; NaN where the search was not repeated."""
+        if way not in self.selectors:
+            return 0.0
+        if way not in self.lives:
+            return float("nan")
+        live = median(self.lives[way])
+        if all(STRATEGIES[name].device_kind == "cpu" for name in names):
+            return median(self.selects[way]) / live
+        return max(live - seconds, 0.0) / live
