@@ -110,6 +110,12 @@ def _add_study(commands: Any, run: Run) -> None:
     )
     add("--graph", type=Path, nargs="+", default=[], metavar="FILE", help="graph files to study")
     add("--directed", action="store_true", help="keep the edges' direction (graph files)")
+    add(
+        "--families",
+        action=argparse.BooleanOptionalAction,
+        help="also measure regret on a graph of each other family, such as grids and small worlds "
+        "(default unless --scale or --graph is given)",
+    )
     add("--keys", type=_positive, default=8, help="search keys of a graph (default %(default)s)")
     add("--rounds", type=_positive, default=3, help="times each is searched (default %(default)s)")
     add("--quick", action="store_true", help="a first look: scales 12 and 14, 4 keys, 2 rounds")

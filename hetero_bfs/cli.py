@@ -232,6 +232,9 @@ def _study(options: argparse.Namespace) -> int:
             scales=tuple(options.scale),
             graphs=tuple(options.graph),
             directed=options.directed,
+            families=options.families
+            if options.families is not None
+            else not (options.scale or options.graph),
             keys=options.keys,
             rounds=options.rounds,
             quick=options.quick,

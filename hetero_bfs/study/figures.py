@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def levels(table: pd.DataFrame) -> Figure:
         axes.set_axis_off()
     for axes, name in zip(panels, shown, strict=False):
         one = table[table["graph"] == name]
-        one = one[one["key"] == one["key"].iloc[0]]
+        key = one["key"].iloc[0]
+        one = one[one["key"] == key]
         for strategy in style.order_of(one["strategy"]):
             line = one[one["strategy"] == strategy].sort_values("level")
             look = style.look_of(strategy)
@@ -42,14 +44,16 @@ def levels(table: pd.DataFrame) -> Figure:
             axes.plot(line["level"], line["seconds"], **look)
         axes.set_yscale("log")
         style.seconds_axis(axes.yaxis)
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        style.tidy(axes, name, "level (distance from the key)", "time of the level (s)")
+        axes.locator_params(axis="x", integer=True)
+        style.tidy(
+            axes, f"{name}, key {key}", "level (distance from the key)", "time of the level (s)"
+        )
     _legend_above(figure, panels[0])
     return figure
 
 
 def shown_graphs(table: pd.DataFrame) -> list[str]:
-    """Choose graphs for a figure of few panels: all files, and Kronecker graphs from the largest."""
+    """Choose graphs for a figure of few panels: files, and the largest Kronecker graphs."""
     names = list(dict.fromkeys(table["graph"]))
     files = list(dict.fromkeys(table[table["scale"].isna()]["graph"]))[:MOST_PANELS]
     generated = [name for name in names if name not in files]
@@ -60,11 +64,11 @@ def shown_graphs(table: pd.DataFrame) -> list[str]:
 
 def throughput(table: pd.DataFrame) -> Figure:
     """Draw GTEPS by strategy and selector: over scales, and for each graph file."""
-    return _over_graphs(table, "harmonic_mean_gteps", "GTEPS (10^9 traversed edges / s)")
+    return _over_graphs(table, "harmonic_mean_gteps", "GTEPS ($10^9$ traversed edges / s)")
 
 
 def energy(table: pd.DataFrame) -> Figure:
-    """Draw MTEPS/W by strategy and selector, each energy domain by itself, with and without idle."""
+    """Draw MTEPS/W by strategy and selector, each domain by itself, idle power in and apart."""
     measured = table[table["mteps_per_watt"].notna()]
     if measured.empty:
         reasons = table.drop_duplicates(["domain", "unmeasured_because"])
@@ -107,17 +111,23 @@ def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) 
         rest.set_axis_off()
     for one, (table, column, title, scales) in zip(axes, panels, strict=False):
         places = _places(table, scales)
-        for name in style.order_of(table["selector"]):
+        names = style.order_of(table["selector"])
+        for name, shift in zip(names, _apart(len(names), not scales), strict=True):
             line = table[table["selector"] == name]
             look = style.look_of(name) | ({} if scales else {"linestyle": "none"})
-            one.plot([places[graph] for graph in line["graph"]], line[column], **look)
+            one.plot([places[graph] + shift for graph in line["graph"]], line[column], **look)
         one.set_yscale("log")
         style.plain_axis(one.yaxis)
         what = "Kronecker graphs" if scales else "graph files"
         style.tidy(one, f"{title}, {what}" if title else what, "", label)
         _name_places(one, table, places, scales)
-    _legend_beside(figure, axes[0])
+    _legend_beside(figure, axes)
     return figure
+
+
+def _apart(count: int, wanted: bool) -> Sequence[float]:
+    """Return shifts that keep marks of one place from covering each other."""
+    return list(np.linspace(-0.3, 0.3, count)) if wanted and count > 1 else [0.0] * count
 
 
 def _places(table: pd.DataFrame, scales: bool) -> dict[str, float]:
@@ -145,33 +155,28 @@ def relabelling(table: pd.DataFrame) -> Figure:
     graphs = table.drop_duplicates("graph")
     rows = np.arange(len(graphs))
     left.barh(rows, 100 * graphs["removed_share"], color="#9ecae1", edgecolor="#333333", hatch="//")
-    for row, share in zip(rows, graphs["removed_share"], strict=True):
+    for row, share in enumerate(graphs["removed_share"]):
         left.text(100 * share + 1, row, f"{100 * share:.1f} %", va="center", fontsize=8)
     left.set_xlim(0, max(100 * graphs["removed_share"].max(), 10) * 1.3)
     left.set_yticks(rows, graphs["graph"])
     left.invert_yaxis()
     style.tidy(left, "removed", "vertices without edges (% of all)", "graph")
     place = dict(zip(graphs["graph"], rows, strict=True))
-    for name in style.order_of(table["selector"]):
+    names = style.order_of(table["selector"])
+    for name, shift in zip(names, _apart(len(names), True), strict=True):
         line = table[table["selector"] == name]
         look = style.look_of(name) | {"linestyle": "none"}
-        right.plot(line["speedup"], [place[graph] for graph in line["graph"]], **look)
+        right.plot(line["speedup"], [place[graph] + shift for graph in line["graph"]], **look)
     right.axvline(1.0, color="#333333", linewidth=1.0)
     right.set_xscale("log")
     style.plain_axis(right.xaxis)
     style.tidy(right, "worth", "search time without relabelling / with it", "")
-    _legend_beside(figure, right)
+    _legend_beside(figure, [right])
     return figure
 
 
 def predictions(table: pd.DataFrame) -> Figure:
     """Draw predicted over measured seconds of levels, a panel for each strategy."""
-    table = table[table["predicted_seconds"].notna()]
-    if table.empty:
-        return style.placeholder(
-            "Predicted against measured seconds: no speed model",
-            ["No speed model of this machine is installed; `hetero-bfs train` makes one."],
-        )
     names = style.order_of(table["strategy"])
     columns = min(len(names), 3)
     rows = math.ceil(len(names) / columns)
@@ -180,9 +185,12 @@ def predictions(table: pd.DataFrame) -> Figure:
     ends = both[both > 0].min() / 1.5, both.max() * 1.5
     for axes in panels[len(names) :]:
         axes.set_axis_off()
-    for axes, name in zip(panels, names, strict=False):
-        one = table[table["strategy"] == name]
-        _scatter(axes, one, name, ends)
+    for number, (axes, name) in enumerate(zip(panels, names, strict=False)):
+        _scatter(axes, table[table["strategy"] == name], name, ends)
+        lowest = number + columns >= len(names)
+        axes.tick_params(labelbottom=lowest)
+        axes.set_xlabel(axes.get_xlabel() if lowest else "")
+        axes.set_ylabel(axes.get_ylabel() if number % columns == 0 else "")
     return figure
 
 
@@ -207,7 +215,18 @@ def _legend_above(figure: Figure, axes: Axes) -> None:
     )
 
 
-def _legend_beside(figure: Figure, axes: Axes) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    options: dict[str, Any] = {"fontsize": 8, "frameon": False, "handlelength": 3.2}
-    figure.legend(handles, labels, loc="outside right upper", **options)
+def _legend_beside(figure: Figure, panels: Sequence[Axes]) -> None:
+    """Explain every strategy and selector that any of the panels has."""
+    found: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    names = style.order_of(found)
+    figure.legend(
+        [found[name] for name in names],
+        names,
+        loc="outside right upper",
+        fontsize=8,
+        frameon=False,
+        handlelength=3.2,
+    )

@@ -1,7 +1,8 @@
 """Levels of a study: seconds of each strategy from the same state, and what the model predicts.
 
 The paper's Table 5. The state at each level is that of a search on the host; what is measured is
-the level alone, without moving the frontier there (training/collect.py).
+the level alone, without moving the frontier there: the median over rounds, each of which walks
+through the search and takes the median of a few repetitions (training/measure.py).
 """
 
 from __future__ import annotations
@@ -17,18 +18,13 @@ from hetero_bfs.selector import model_of
 from hetero_bfs.strategy import STRATEGIES, Strategy
 from hetero_bfs.study.measure import Row, Subject, add_note
 from hetero_bfs.trace import LevelFeatures
-from hetero_bfs.training.collect import measure_search
-
-MOST_LEVELS = 100
-"""Levels of a search that are measured; of a deep graph the first ones."""
-
-LEVEL_KEYS = 2
-"""Keys of each graph whose searches are measured level by level."""
+from hetero_bfs.training.measure import REPEATS, measure_search
+from hetero_bfs.training.oracle import count_levels, levels_to_measure
 
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """One strategy on one level of the search from a key: its seconds, once for each round."""
+    """One strategy on one level of the search from a key: seconds of each round."""
 
     key: int
     features: LevelFeatures
@@ -42,15 +38,19 @@ class MeasuredLevel:
 
 
 def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[MeasuredLevel]:
-    """Measure every strategy on every level of the first keys' searches."""
+    """Measure every strategy on the levels of the roots' searches; of deep ones on a sample."""
     measured: dict[tuple[int, int, str], MeasuredLevel] = {}
-    turns = [key for _ in range(rounds) for key in subject.keys[:LEVEL_KEYS]]
+    engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
+    turns = [key for _ in range(rounds) for key in subject.roots]
     for key in progress(turns, f"{subject.about.name}: levels"):
-        root = int(subject.graph.relabelling.new_of_old[key])
-        for features, name, seconds, _ in measure_search(subject.engine, root):
-            if features.level >= MOST_LEVELS:
-                add_note(notes, f"{subject.about.name}: only its first {MOST_LEVELS} levels")
-                break
+        root = int(new_of_old[key])
+        count, _ = count_levels(engine, root)
+        wanted = levels_to_measure(count)
+        if len(wanted) < count:
+            text = f"{len(wanted)} of {count} levels from key {key} are measured"
+            add_note(notes, f"{subject.about.name}: {text}")
+        walk = measure_search(engine, root, REPEATS, median, frozenset(wanted))
+        for features, name, seconds, _ in walk:
             if name in STRATEGIES:
                 level = MeasuredLevel(key, features, STRATEGIES[name])
                 measured.setdefault((key, features.level, name), level).rounds.append(seconds)

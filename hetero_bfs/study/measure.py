@@ -22,10 +22,12 @@ from hetero_bfs.kronecker import search_keys
 from hetero_bfs.progress import progress
 from hetero_bfs.selector import FixedSelector, Selector
 from hetero_bfs.statistics import teps_statistics
-from hetero_bfs.study.plan import StudyGraph, StudyOptions
+from hetero_bfs.study.plan import Planned, StudyOptions
+from hetero_bfs.training.regret import SELECTORS, roots_of
 from hetero_bfs.validate import Validator
 
-SELECTORS = ("alpha-beta", "daga", "average", "learned", "auto")
+ROOTS = 2
+"""Searches of each graph that are looked at level by level."""
 
 _VALIDATED_AT_ONCE = 16
 _MOST_SECONDS = 30.0  # for whole searches of one graph, all keys, ways and rounds together
@@ -47,15 +49,17 @@ class Way:
 
 @dataclass
 class Subject:
-    """A graph while it is studied: built, open on the device, with validated keys.
+    """A graph while it is studied: built, open on the device, its searches validated.
 
-    `nedge` has the traversed edges of each key.
+    `nedge` has the traversed edges of each key. `roots` are the keys whose searches are looked at
+    level by level; they reach much of the graph.
     """
 
-    about: StudyGraph
+    about: Planned
     edges: EdgeSource
     engine: Engine
     keys: list[int]
+    roots: list[int]
     nedge: dict[int, int]
     ways: list[Way]
 
@@ -66,10 +70,14 @@ class Subject:
 
     def row(self) -> Row:
         """Return the columns that say which graph a row is about."""
-        return {"graph": self.about.name, "family": self.about.family, "scale": self.about.scale}
+        return {
+            "graph": self.about.name,
+            "family": self.about.graph.family,
+            "scale": self.about.scale,
+        }
 
 
-def open_subject(about: StudyGraph, options: StudyOptions, notes: list[str]) -> Subject:
+def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Subject:
     """Make and build a graph, open it on the device, and validate every way of searching.
 
     Raises
@@ -79,7 +87,7 @@ def open_subject(about: StudyGraph, options: StudyOptions, notes: list[str]) -> 
     ValidationError
         A search gave a wrong result.
     """
-    edges = about.make()
+    edges = about.graph.make()
     graph = build_search_graph(edges)
     keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)
     if not keys:
@@ -88,8 +96,9 @@ def open_subject(about: StudyGraph, options: StudyOptions, notes: list[str]) -> 
     notes += [f"{about.name}: {note}" for note in engine.notes]
     ways = ways_of(engine, notes)
     keys = _affordable(about.name, engine, ways, keys, options.rounds, notes)
-    nedge = validate_ways(about.name, engine, edges, keys, ways)
-    return Subject(about, edges, engine, keys, nedge, ways)
+    roots = roots_of(engine, ROOTS)
+    nedge = validate_ways(about.name, engine, edges, list(dict.fromkeys([*keys, *roots])), ways)
+    return Subject(about, edges, engine, keys, roots, nedge, ways)
 
 
 def _open(graph: SearchGraph, options: StudyOptions) -> Engine:

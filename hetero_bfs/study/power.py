@@ -20,7 +20,7 @@ from hetero_bfs.study.plan import StudyOptions
 def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
     """Measure the energy of searches by every way; one row for each way and domain."""
     meters, unmeasured = meters_of(subject.engine.device_info, options.power_log, notes)
-    nedge = sum(subject.nedge.values())
+    nedge = sum(subject.nedge[key] for key in subject.keys)
     rows = []
     for way in progress(subject.ways, f"{subject.about.name}: energy"):
         subject.engine.set_selector(way.selector)

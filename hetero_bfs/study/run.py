@@ -18,11 +18,12 @@ from hetero_bfs.machine import describe_machine, source_commit
 from hetero_bfs.progress import announce
 from hetero_bfs.report import command_line
 from hetero_bfs.study import style
+from hetero_bfs.study.choices import regret_rows, schedule_rows
 from hetero_bfs.study.folder import check_folder, write_folder
 from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows
 from hetero_bfs.study.measure import Row, open_subject, relabelling, throughput
 from hetero_bfs.study.page import Part, page
-from hetero_bfs.study.plan import StudyGraph, StudyOptions, graphs_of, kronecker_graph
+from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of, kronecker_graph
 from hetero_bfs.study.power import efficiency
 from hetero_bfs.study.sections import SECTIONS, Section
 
@@ -44,7 +45,8 @@ class Study:
     def table(self, section: Section) -> pd.DataFrame:
         """Return a section's table, with all its columns even if it has no rows."""
         table = pd.DataFrame(self.rows.get(section.name, []), columns=list(section.columns))
-        table["scale"] = table["scale"].astype("Int64")
+        if "scale" in table:
+            table["scale"] = table["scale"].astype("Int64")
         return table
 
 
@@ -62,7 +64,7 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     study = Study()
     info = _device(options, study.notes)
     options = options.settled(info)
-    graphs = graphs_of(options)
+    graphs = graphs_of(options, info)
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a study
     _announce_duration(graphs, options)
@@ -73,15 +75,20 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     return _write(folder, study, options, info, time.perf_counter() - started)
 
 
-def measure_graph(study: Study, graph: StudyGraph, options: StudyOptions) -> None:
+def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
     """Add all of one graph's rows to a study."""
     subject = open_subject(graph, options, study.notes)
     with subject.engine:
+        regrets = regret_rows(subject, options)
+        study.add("regret", regrets)
+        if graph.regret_only:
+            return
         study.add("throughput", throughput(subject, options.rounds))
         study.add("relabelling", relabelling(subject, options))
         measured = measure_levels(subject, options.rounds, study.notes)
         study.add("levels", level_rows(subject, measured))
         study.add("predictions", prediction_rows(subject, measured, study.notes))
+        study.add("schedule", schedule_rows(subject, regrets, measured))
         study.add("energy", efficiency(subject, options, study.notes))
 
 
@@ -97,7 +104,7 @@ def _device(options: StudyOptions, notes: list[str]) -> DeviceInfo | None:
         return None
 
 
-def _announce_duration(graphs: Sequence[StudyGraph], options: StudyOptions) -> None:
+def _announce_duration(graphs: Sequence[Planned], options: StudyOptions) -> None:
     """Say how long the study will take, by what it takes on small graphs."""
     if max(graph.edges for graph in graphs) <= 2 * kronecker_graph(_PILOT_SCALES[-1]).edges:
         return
@@ -132,19 +139,10 @@ def _write(
     parts = []
     for section in SECTIONS:
         table = study.table(section)
-        png = style.to_png(section.draw(table), foot)
-        files[f"{section.name}.png"] = png
+        part = _part(section, table, foot)
+        parts.append(part)
+        files[f"{section.name}.png"] = part.png
         files[f"{section.name}.csv"] = table.to_csv(index=False, float_format="%.9g").encode()
-        parts.append(
-            Part(
-                section.name,
-                section.title,
-                section.reading,
-                section.finding(table),
-                section.brief(table),
-                png,
-            )
-        )
     text = page(_TITLE, describe(machine), parts, study.notes, foot)
     files["index.html"] = text.encode()
     summary = {
@@ -160,6 +158,18 @@ def _write(
     }
     write_folder(folder, files, summary)
     return summary
+
+
+def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
+    """Draw a section's figure and put its numbers in words."""
+    if table.empty:
+        figure = style.placeholder(section.title, [section.nothing])
+        finding, brief = section.nothing, table
+    else:
+        figure = section.draw(table)
+        finding, brief = section.finding(table), section.brief(table)
+    png = style.to_png(figure, foot)
+    return Part(section.name, section.title, section.reading, finding, brief, png)
 
 
 def describe(machine: dict[str, Any]) -> str:

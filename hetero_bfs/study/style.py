@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 WIDTH_INCHES = 9.5
 DOTS_PER_INCH = 120
-_FOOTER_INCHES = 0.55
-_FOOTER_CHARACTERS = 150
+_FOOTER_INCHES = 0.45
+_FOOTER_CHARACTERS = 180
 
 
 class Look(NamedTuple):
@@ -49,8 +49,8 @@ LOOKS = {
 
 def order_of(names: Iterable[str]) -> list[str]:
     """Return names without repetitions, in the order of `LOOKS`, others last."""
-    known = list(LOOKS)
-    return sorted(set(names), key=lambda name: (known.index(name) if name in known else 99, name))
+    known = {name: place for place, name in enumerate(LOOKS)}
+    return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
 
 
 def look_of(name: str) -> dict[str, Any]:
@@ -74,14 +74,15 @@ def new_figure(
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure, its height without the footer, and its axes row by row."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    height = height_inches + _FOOTER_INCHES
+    share = _FOOTER_INCHES / height
     figure = Figure(
-        figsize=(WIDTH_INCHES, height_inches + _FOOTER_INCHES),
+        figsize=(WIDTH_INCHES, height),
         dpi=DOTS_PER_INCH,
-        layout="constrained",
+        layout=ConstrainedLayoutEngine(rect=(0.0, share, 1.0, 1.0 - share)),
     )
-    share = _FOOTER_INCHES / (height_inches + _FOOTER_INCHES)
-    figure.get_layout_engine().set(rect=(0.0, share, 1.0, 1.0 - share))  # type: ignore[union-attr]
     axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, list(axes.ravel())
 
@@ -107,10 +108,14 @@ def seconds_axis(axis: Any) -> None:
 
 
 def plain_axis(axis: Any) -> None:
-    """Write a logarithmic axis in plain numbers, with 2s and 5s if it spans little."""
+    """Write a logarithmic axis in plain numbers, the more of them the less it spans."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
-    axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0), numticks=12))
+    low, high = axis.get_view_interval()
+    subs: tuple[float, ...] = (1.0, 2.0, 5.0)
+    if high / low < 12:
+        subs = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
+    axis.set_major_locator(LogLocator(10, subs=subs, numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
 
