@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if getattr(options, "device", None) is not None and options.devices == "cpu":
         parser.error("--device names an OpenCL device, --devices cpu wants none")
-    if options.command == "graph500" and options.directed and options.graph is None:
+    if getattr(options, "directed", False) and not getattr(options, "graph", True):
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
     if options.command == "graph500" and options.regenerate and options.graph is not None:
         parser.error("--regenerate goes with generated graphs, not with --graph FILE")

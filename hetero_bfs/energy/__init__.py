@@ -12,6 +12,7 @@ machine's meters, `report` the measurement itself.
 from hetero_bfs.energy.discover import find_meters
 from hetero_bfs.energy.meters import (
     DOMAINS,
+    TRUSTED_RESOLUTIONS,
     Domain,
     Meter,
     MeterError,
@@ -23,6 +24,7 @@ from hetero_bfs.energy.report import EnergyReport, MeterReading, format_report, 
 
 __all__ = [
     "DOMAINS",
+    "TRUSTED_RESOLUTIONS",
     "Domain",
     "EnergyReport",
     "Meter",

@@ -11,6 +11,11 @@ from hetero_bfs.strategy import STRATEGIES
 from hetero_bfs.study import choice_figures, figures, style
 from hetero_bfs.training.regret import NONE, ORACLE, summarise
 
+_MOST_ROWS = 12
+
+Brief = tuple[str, pd.DataFrame]
+"""A caption, and a table of text."""
+
 
 def format_seconds(seconds: float) -> str:
     """Write seconds with three figures and a fitting unit."""
@@ -18,6 +23,11 @@ def format_seconds(seconds: float) -> str:
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
+
+
+def no_brief(table: pd.DataFrame) -> Brief:
+    """Give nothing: the figure says all."""
+    return "", pd.DataFrame()
 
 
 def levels_finding(table: pd.DataFrame) -> str:
@@ -29,10 +39,12 @@ def levels_finding(table: pd.DataFrame) -> str:
     return f"Of {levels} levels measured, the fastest strategy was {named}."
 
 
-def levels_brief(table: pd.DataFrame) -> pd.DataFrame:
+def levels_brief(table: pd.DataFrame) -> Brief:
     """Give the paper's Table 5 for the first graph of the figure."""
-    one = table[table["graph"] == figures.shown_graphs(table)[0]]
-    one = one[(one["key"] == one["key"].iloc[0]) & (one["level"] < 12)]
+    graph = figures.shown_graphs(table)[0]
+    one = table[table["graph"] == graph]
+    key = one["key"].iloc[0]
+    one = one[(one["key"] == key) & (one["level"] < _MOST_ROWS)]
     rows = []
     for level, at in one.groupby("level"):
         first = at.iloc[0]
@@ -46,7 +58,7 @@ def levels_brief(table: pd.DataFrame) -> pd.DataFrame:
             row[name] = format_seconds(at.loc[at["strategy"] == name, "seconds"].iloc[0])
         row["fastest"] = at.loc[at["fastest"], "strategy"].iloc[0]
         rows.append(row)
-    return pd.DataFrame(rows)
+    return f"{graph}, search from key {key}", pd.DataFrame(rows)
 
 
 def throughput_finding(table: pd.DataFrame) -> str:
@@ -63,7 +75,7 @@ def throughput_finding(table: pd.DataFrame) -> str:
     )
 
 
-def throughput_brief(table: pd.DataFrame) -> pd.DataFrame:
+def throughput_brief(table: pd.DataFrame) -> Brief:
     """Give GTEPS by way and graph."""
     rows = []
     for name in style.order_of(table["selector"]):
@@ -76,7 +88,7 @@ def throughput_brief(table: pd.DataFrame) -> pd.DataFrame:
                 for graph in dict.fromkeys(table["graph"])
             }
         )
-    return pd.DataFrame(rows)
+    return "GTEPS, harmonic mean over keys", pd.DataFrame(rows)
 
 
 def energy_finding(table: pd.DataFrame) -> str:
@@ -98,11 +110,11 @@ def energy_finding(table: pd.DataFrame) -> str:
     return " ".join(parts)
 
 
-def energy_brief(table: pd.DataFrame) -> pd.DataFrame:
+def energy_brief(table: pd.DataFrame) -> Brief:
     """Give efficiency and power on the last graph."""
     measured = table[table["mteps_per_watt"].notna()]
     if measured.empty:
-        return pd.DataFrame()
+        return "", pd.DataFrame()
     graph = figures.shown_graphs(measured)[-1]
     columns = {
         "mteps_per_watt": "MTEPS/W",
@@ -111,11 +123,12 @@ def energy_brief(table: pd.DataFrame) -> pd.DataFrame:
         "idle_watts": "idle W",
         "joules_per_search": "J per search",
     }
-    return pd.DataFrame(
+    brief = pd.DataFrame(
         {"graph": graph, "domain": row["domain"], "selector": row["selector"]}
         | {new: "" if pd.isna(row[old]) else f"{row[old]:.3g}" for old, new in columns.items()}
         for _, row in measured[measured["graph"] == graph].iterrows()
     )
+    return f"{graph}, searches one after another", brief
 
 
 def relabelling_finding(table: pd.DataFrame) -> str:
@@ -130,7 +143,7 @@ def relabelling_finding(table: pd.DataFrame) -> str:
     )
 
 
-def relabelling_brief(table: pd.DataFrame) -> pd.DataFrame:
+def relabelling_brief(table: pd.DataFrame) -> Brief:
     """Give the vertices removed and the gain of each way for each graph."""
     graphs = table.drop_duplicates("graph").set_index("graph")
     rows = []
@@ -146,7 +159,7 @@ def relabelling_brief(table: pd.DataFrame) -> pd.DataFrame:
         for name in style.order_of(one.index):
             row[name] = f"{one.loc[name, 'speedup']:.2f}x"
         rows.append(row)
-    return pd.DataFrame(rows)
+    return "Vertices, and search time as given over that relabelled", pd.DataFrame(rows)
 
 
 def predictions_finding(table: pd.DataFrame) -> str:
@@ -159,7 +172,7 @@ def predictions_finding(table: pd.DataFrame) -> str:
     )
 
 
-def predictions_brief(table: pd.DataFrame) -> pd.DataFrame:
+def predictions_brief(table: pd.DataFrame) -> Brief:
     """Give the errors for each strategy."""
     rows = []
     for name in style.order_of(table["strategy"]):
@@ -173,7 +186,7 @@ def predictions_brief(table: pd.DataFrame) -> pd.DataFrame:
                 "predicted too long": f"{100 * (errors > 0).mean():.0f} % of levels",
             }
         )
-    return pd.DataFrame(rows)
+    return "Errors of the predicted seconds of a level, over the measured ones", pd.DataFrame(rows)
 
 
 def schedule_finding(table: pd.DataFrame) -> str:
@@ -198,10 +211,10 @@ def regret_finding(table: pd.DataFrame) -> str:
     return text + "."
 
 
-def regret_brief(table: pd.DataFrame) -> pd.DataFrame:
+def regret_brief(table: pd.DataFrame) -> Brief:
     """Give mean and worst regret, and what choosing itself takes."""
     summary = summarise(table)
-    return pd.DataFrame(
+    brief = pd.DataFrame(
         {"selector": name, "mean regret": f"{100 * row['all']:.1f} %"}
         | {"worst family": f"{100 * row['worst']:.1f} %"}
         | {
@@ -211,3 +224,4 @@ def regret_brief(table: pd.DataFrame) -> pd.DataFrame:
         }
         for name, row in summary.iterrows()
     )
+    return "Geometric mean over families, and what choosing itself takes", brief

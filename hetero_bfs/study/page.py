@@ -25,6 +25,7 @@ table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabu
 th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right;
   white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
+caption { text-align: left; color: #444; padding-bottom: .3rem; }
 thead th { border-bottom: 2px solid #888; }
 footer { border-top: 1px solid #ccc; margin-top: 3rem; padding-top: .8rem; }
 nav a { margin-right: 1.2rem; white-space: nowrap; }
@@ -33,12 +34,13 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 
 @dataclass(frozen=True)
 class Part:
-    """One section of the page; `reading` is HTML, `brief` a table of text cells."""
+    """One section of the page; `reading` is HTML, `brief` a table of text, may be empty."""
 
     name: str
     title: str
     reading: str
     finding: str
+    caption: str
     brief: pd.DataFrame
     png: bytes
 
@@ -66,13 +68,13 @@ def _section(part: Part) -> str:
         f'<p class="finding">{escape(part.finding)}</p>\n<p>{part.reading}</p>\n'
         f'<figure><img alt="{escape(part.title)}. {escape(part.finding)}" '
         f'src="data:image/png;base64,{image}"></figure>\n'
-        f"{_table(part.brief)}"
+        f"{_table(part.caption, part.brief)}"
         f'<p class="files">Beside this page: <a href="{part.name}.csv">{part.name}.csv</a>, '
         f'<a href="{part.name}.png">{part.name}.png</a></p></section>'
     )
 
 
-def _table(table: pd.DataFrame) -> str:
+def _table(caption: str, table: pd.DataFrame) -> str:
     if table.empty:
         return ""
     head = "".join(f"<th>{escape(str(name))}</th>" for name in table.columns)
@@ -81,6 +83,6 @@ def _table(table: pd.DataFrame) -> str:
         for row in table.fillna("").to_numpy()
     )
     return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>'
-        "</div>\n"
+        f'<div class="scroll"><table><caption>{escape(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n"
     )

@@ -10,11 +10,16 @@ from collections.abc import Sequence
 from functools import partial
 
 from hetero_bfs import energy
+from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.graph500 import meters_of
 from hetero_bfs.progress import progress
+from hetero_bfs.strategy import STRATEGIES
 from hetero_bfs.study.measure import Row, Subject, Way
 from hetero_bfs.study.plan import StudyOptions
+from hetero_bfs.training.regret import SELECTORS
+
+_IDLE_SECONDS = 1.0
 
 
 def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
@@ -25,7 +30,7 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
     for way in progress(subject.ways, f"{subject.about.name}: energy"):
         subject.engine.set_selector(way.selector)
         search = partial(_search_all, subject.engine, subject.keys, nedge)
-        report = energy.measure(search, meters, unmeasured, options.energy_seconds)
+        report = energy.measure(search, meters, unmeasured, options.energy_seconds, _IDLE_SECONDS)
         rows += [_measured(subject, way, total) for total in report.totals]
         found = {total.domain for total in report.totals}
         for domain in dict.fromkeys(u.domain for u in report.unmeasured):
@@ -33,6 +38,16 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
                 because = [u.reason for u in report.unmeasured if u.domain == domain]
                 rows.append(_unmeasured(subject, way, domain, "; ".join(because)))
     return rows
+
+
+def metering_seconds(info: DeviceInfo | None, options: StudyOptions) -> float:
+    """Estimate what the energy of one graph takes, all ways of searching."""
+    meters, _ = meters_of(info, options.power_log, [])
+    if not meters:
+        return 0.0
+    trusted = energy.TRUSTED_RESOLUTIONS * max(meter.resolution_seconds for meter in meters)
+    ways = len(STRATEGIES) + len(SELECTORS)
+    return ways * (max(options.energy_seconds, trusted) + max(_IDLE_SECONDS, trusted))
 
 
 def _search_all(engine: Engine, keys: Sequence[int], nedge: int) -> tuple[int, int]:

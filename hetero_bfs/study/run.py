@@ -17,14 +17,14 @@ from hetero_bfs.errors import DeviceError
 from hetero_bfs.machine import describe_machine, source_commit
 from hetero_bfs.progress import announce
 from hetero_bfs.report import command_line
-from hetero_bfs.study import style
+from hetero_bfs.study import findings, style
 from hetero_bfs.study.choices import regret_rows, schedule_rows
 from hetero_bfs.study.folder import check_folder, write_folder
 from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows
 from hetero_bfs.study.measure import Row, open_subject, relabelling, throughput
 from hetero_bfs.study.page import Part, page
 from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of, kronecker_graph
-from hetero_bfs.study.power import efficiency
+from hetero_bfs.study.power import efficiency, metering_seconds
 from hetero_bfs.study.sections import SECTIONS, Section
 
 _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
@@ -67,7 +67,7 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     graphs = graphs_of(options, info)
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a study
-    _announce_duration(graphs, options)
+    _announce_duration(graphs, options, info)
     started = time.perf_counter()
     for number, graph in enumerate(graphs, 1):
         announce(f"{graph.name}, graph {number} of {len(graphs)}")
@@ -75,7 +75,9 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     return _write(folder, study, options, info, time.perf_counter() - started)
 
 
-def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
+def measure_graph(
+    study: Study, graph: Planned, options: StudyOptions, with_energy: bool = True
+) -> None:
     """Add all of one graph's rows to a study."""
     subject = open_subject(graph, options, study.notes)
     with subject.engine:
@@ -89,7 +91,8 @@ def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
         study.add("levels", level_rows(subject, measured))
         study.add("predictions", prediction_rows(subject, measured, study.notes))
         study.add("schedule", schedule_rows(subject, regrets, measured))
-        study.add("energy", efficiency(subject, options, study.notes))
+        if with_energy:
+            study.add("energy", efficiency(subject, options, study.notes))
 
 
 def _device(options: StudyOptions, notes: list[str]) -> DeviceInfo | None:
@@ -104,22 +107,27 @@ def _device(options: StudyOptions, notes: list[str]) -> DeviceInfo | None:
         return None
 
 
-def _announce_duration(graphs: Sequence[Planned], options: StudyOptions) -> None:
-    """Say how long the study will take, by what it takes on small graphs."""
+def _announce_duration(
+    graphs: Sequence[Planned], options: StudyOptions, info: DeviceInfo | None
+) -> None:
+    """Say roughly how long the study will take, by what it takes on small graphs."""
     if max(graph.edges for graph in graphs) <= 2 * kronecker_graph(_PILOT_SCALES[-1]).edges:
+        announce(f"{len(graphs)} small graphs: a few seconds each, and compiling the first time")
         return
     announce("trying small graphs to say how long it takes")
     edges, seconds = [], []
     for scale in _PILOT_SCALES:
         pilot = kronecker_graph(scale)
         started = time.perf_counter()
-        measure_graph(Study(), pilot, options)
+        measure_graph(Study(), pilot, options, with_energy=False)
         edges.append(pilot.edges)
         seconds.append(time.perf_counter() - started)
     # the first one compiled; the others tell what a graph and what an edge takes
     slope = max((seconds[2] - seconds[1]) / (edges[2] - edges[1]), 0.0)
     constant = max(seconds[1] - slope * edges[1], 0.0)
     total = sum(constant + slope * graph.edges for graph in graphs)
+    measured = sum(not graph.regret_only for graph in graphs)
+    total += measured * metering_seconds(info, options)
     announce(f"{len(graphs)} graphs: about {_duration(total)}; longer for graphs of many levels")
 
 
@@ -164,12 +172,12 @@ def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
     """Draw a section's figure and put its numbers in words."""
     if table.empty:
         figure = style.placeholder(section.title, [section.nothing])
-        finding, brief = section.nothing, table
+        finding, (caption, brief) = section.nothing, findings.no_brief(table)
     else:
         figure = section.draw(table)
-        finding, brief = section.finding(table), section.brief(table)
+        finding, (caption, brief) = section.finding(table), section.brief(table)
     png = style.to_png(figure, foot)
-    return Part(section.name, section.title, section.reading, finding, brief, png)
+    return Part(section.name, section.title, section.reading, finding, caption, brief, png)
 
 
 def describe(machine: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ class Section:
 
     `name` is the stem of its PNG and CSV files; `columns` are those of the CSV, so that a table
     without rows has them too; `finding` says the result in a sentence and `brief` gives a small
-    table for the page, cells as text. `nothing` stands for both if the table has no rows.
+    table for the page, with a caption. `nothing` stands for both if the table has no rows.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Section:
     columns: tuple[str, ...]
     draw: Callable[[pd.DataFrame], Figure]
     finding: Callable[[pd.DataFrame], str]
-    brief: Callable[[pd.DataFrame], pd.DataFrame]
+    brief: Callable[[pd.DataFrame], findings.Brief]
     nothing: str = "Nothing could be measured; see the notes."
 
 
@@ -174,7 +174,7 @@ SECTIONS = (
         ),
         choice_figures.schedule,
         findings.schedule_finding,
-        lambda table: pd.DataFrame(),
+        findings.no_brief,
     ),
     Section(
         "regret",
