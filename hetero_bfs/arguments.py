@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hetero_bfs.strategy import AIMS
+
 Run = Callable[[argparse.Namespace], int]
 
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -83,6 +85,17 @@ def _add_train(commands: Any, run: Run) -> None:
     add = command.add_argument
     add("--quick", action="store_true", help="a first model in a minute or two")
     add("--out", type=Path, metavar="DIR", help="folder for model and samples")
+    add(
+        "--power-only",
+        action="store_true",
+        help="only measure watts, and add them to the model that there is",
+    )
+    add(
+        "--power-log",
+        type=Path,
+        metavar="FILE",
+        help="CSV that an external meter is writing (time, watts), for the watts of each strategy",
+    )
     _add_device_arguments(command)
     command.set_defaults(run=run)
 
@@ -152,6 +165,13 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         help="auto, learned, average, alpha-beta, daga, or fixed:TC (TG, BC, BG, BGC; with commas "
         "one per level); default %(default)s: what was the fastest when this machine was trained, "
         "average if it was not",
+    )
+    add(
+        "--optimize",
+        choices=AIMS,
+        default="time",
+        help="what the selector makes least: seconds, joules, or edp, joules times seconds; the "
+        "latter two need watts measured in training (default %(default)s)",
     )
     _add_device_arguments(command)
     help_text = "largest part of the edge array (256M)"

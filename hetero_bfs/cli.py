@@ -6,11 +6,18 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from hetero_bfs.arguments import make_parser
 from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.strategy import AIM_SELECTORS
+
+if TYPE_CHECKING:
+    from hetero_bfs.bfs import BFSResult
+    from hetero_bfs.engine import Engine
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,6 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
     if options.command == "graph500" and options.regenerate and options.graph is not None:
         parser.error("--regenerate goes with generated graphs, not with --graph FILE")
+    if getattr(options, "optimize", "time") != "time" and options.selector not in AIM_SELECTORS:
+        parser.error(
+            f"--optimize {options.optimize} goes with --selector {', '.join(AIM_SELECTORS)}; "
+            f"{options.selector} knows no aim"
+        )
+    if options.command == "train" and options.power_only and options.out is not None:
+        parser.error("--power-only adds to the installed model; --out DIR goes with training")
     try:
         _prepare(options)
         status: int = options.run(options)
@@ -76,6 +90,8 @@ def _prepare(options: argparse.Namespace) -> None:
 
         choose_device(options.device)
 
+    if getattr(options, "optimize", "time") != "time":
+        _check_aim(options)
     progress.enabled = True
     if getattr(options, "threads", None) is not None:
         import numba
@@ -86,6 +102,21 @@ def _prepare(options: argparse.Namespace) -> None:
                 f"{numba.config.NUMBA_NUM_THREADS}"
             )
         numba.set_num_threads(options.threads)
+
+
+def _check_aim(options: argparse.Namespace) -> None:
+    """Find out whether the aim's watts are known, which need not wait for a graph."""
+    from hetero_bfs.aim import make_aiming
+    from hetero_bfs.devices.opencl import choose_device
+    from hetero_bfs.errors import DeviceError
+    from hetero_bfs.strategy import available
+
+    device = None
+    if options.devices == "all":
+        with suppress(DeviceError):  # one asked for by name was found before
+            device = choose_device(options.device)
+    _load_numba()
+    make_aiming("learned", device, available(device is not None), False, options.optimize)
 
 
 def _graph500(options: argparse.Namespace) -> int:
@@ -152,6 +183,7 @@ def _bfs(options: argparse.Namespace) -> int:
         "gather_seconds": result.gather_seconds,
         "teps": result.teps,
         "selector": engine.selector.name,
+        "optimize": _aim_figures(engine, result),
         "device": None if engine.device_info is None else engine.device_info.name,
         "strategies": [trace.strategy for trace in result.traces],
         "valid": True if options.validate else None,
@@ -166,10 +198,28 @@ def _bfs(options: argparse.Namespace) -> int:
     device = engine.device_info
     name = "none" if device is None else device.name
     print(f"selector {engine.selector.name}, device {name}", file=text)
+    if engine.objective is not None:
+        figures = summary["optimize"]
+        print(
+            f"aim: least {engine.objective}\n{1e3 * figures['model_joules']:.4g} mJ by these watts,"
+            f" {1e3 * figures['model_net_joules']:.4g} above idle",
+            file=text,
+        )
     if options.verbose:
         print(format_levels(result.traces), file=text)
     _write_json(options.json, summary)
     return 0
+
+
+def _aim_figures(engine: Engine, result: BFSResult) -> dict[str, Any]:
+    """Return the aim, and what the search took by the model's watts."""
+    objective = engine.objective
+    if objective is None:
+        return {"aim": "time"}
+    return objective.to_dict() | {
+        "model_joules": objective.joules(result.traces),
+        "model_net_joules": objective.net_joules(result.traces),
+    }
 
 
 def _convert(options: argparse.Namespace) -> int:
@@ -216,10 +266,16 @@ def _devices(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from hetero_bfs.training import run_training
+    from hetero_bfs.training import run_power_training, run_training
 
     _load_numba()
-    return int(run_training(options.quick, options.device, options.devices, options.out))
+    if options.power_only:
+        return int(
+            run_power_training(options.quick, options.device, options.devices, options.power_log)
+        )
+    return int(
+        run_training(options.quick, options.device, options.devices, options.out, options.power_log)
+    )
 
 
 def _study(options: argparse.Namespace) -> int:
@@ -261,6 +317,7 @@ def _engine_options(options: argparse.Namespace) -> dict[str, Any]:
         "device_memory_bytes": options.device_memory,
         "order": options.order,
         "decision_interval": options.decision_interval,
+        "optimize": options.optimize,
     }
 
 
@@ -274,6 +331,7 @@ def _print_notes(notes: Sequence[str]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
+@cache
 def _load_numba() -> None:
     """Load Numba as commands need it; have it tell on stderr, once, when it compiles.
 

@@ -10,6 +10,7 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.aim import make_aiming
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.cpu import MAX_THREADS, CPUSearcher
@@ -18,9 +19,10 @@ from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.devices.opencl_stream import Streaming, StreamingSearcher, open_searcher
 from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
+from hetero_bfs.power import Objective
 from hetero_bfs.search import Platform, Search
-from hetero_bfs.selector import FixedSelector, Selector, make_selector, model_of
-from hetero_bfs.strategy import STRATEGIES, available
+from hetero_bfs.selector import FixedSelector, Selector, model_of
+from hetero_bfs.strategy import STRATEGIES, Aim, available
 from hetero_bfs.tuning import Tuning
 
 _WARM_UP = (
@@ -60,9 +62,14 @@ class Engine:
     device_memory_bytes : int, optional
         What may be used of the OpenCL device's memory; by default all. The edges of a graph that
         does not fit stay on the host and stream through the device in parts.
+    optimize : {"time", "energy", "edp"}
+        What a selector given by name makes least: seconds, joules or their product. Energy needs
+        watts measured in training, and a selector that compares ("auto", "learned", "average").
 
     Raises
     ------
+    ModelError
+        The selector cannot be made, or nothing was measured for `optimize`.
     DeviceError
         A device asked for by name is not there. A device that cannot hold the graph is left out
         instead, with a line in `notes`.
@@ -82,6 +89,7 @@ class Engine:
         threads: int | None = None,
         tuning: Tuning | None = None,
         device_memory_bytes: int | None = None,
+        optimize: Aim = "time",
     ) -> None:
         if decision_interval < 1:
             raise ValueError(f"decision_interval is {decision_interval}; it must be at least 1")
@@ -94,6 +102,7 @@ class Engine:
         self.decision_interval = decision_interval
         self.threads = threads
         self.tuning = tuning
+        self.optimize: Aim = optimize
         self._one_at_a_time = threading.Lock()
         started = time.perf_counter()
         host, accelerator = self._open(device, devices, max_alloc_bytes, device_memory_bytes)
@@ -156,11 +165,18 @@ class Engine:
         accelerator = self.accelerator
         return accelerator.bytes_streamed if isinstance(accelerator, StreamingSearcher) else 0
 
-    def set_selector(self, selector: str | Selector) -> None:
-        """Choose strategies by another selector from now on."""
+    @property
+    def objective(self) -> Objective | None:
+        """What the selector was made for, if not for the least time."""
+        return self.selector.objective
+
+    def set_selector(self, selector: str | Selector, optimize: Aim | None = None) -> None:
+        """Choose strategies by another selector from now on, and with another aim if given."""
         if isinstance(selector, str):
+            aim = self.optimize if optimize is None else optimize
             deep = self.graph.relabelling.order == "locality"
-            made, notes = make_selector(selector, self.device_info, self.candidates, deep)
+            made, notes = make_aiming(selector, self.device_info, self.candidates, deep, aim)
+            self.optimize = aim
             self.notes += [note for note in notes if note not in self.notes]
             self.selector: Selector = made
         else:

@@ -25,6 +25,7 @@ from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.machine import source_commit
 from hetero_bfs.progress import progress
 from hetero_bfs.report import Graph500Report, RootRecord
+from hetero_bfs.strategy import Aim
 from hetero_bfs.validate import MAX_SEARCHES, Validator, group_bytes, validate
 
 _LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
@@ -54,6 +55,7 @@ class Graph500Options:
     device_memory_bytes: int | None = None
     order: str = "auto"
     decision_interval: int = 1
+    optimize: Aim = "time"
     validate: bool = True
     power_log: Path | None = None
     energy_seconds: float = 3.0
@@ -118,6 +120,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             scale=float(options.scale) if options.graph is None else _log2(edges.num_vertices),
             edgefactor=edges.num_input_edges / edges.num_vertices,
             selector=engine.selector.name,
+            objective=engine.objective,
             device=engine.device_info,
             parts=engine.num_parts,
             streaming=engine.streaming,
@@ -155,6 +158,7 @@ def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:
         max_alloc_bytes=options.max_alloc_bytes,
         device_memory_bytes=options.device_memory_bytes,
         decision_interval=options.decision_interval,
+        optimize=options.optimize,
     )
 
 
@@ -280,18 +284,24 @@ def _measure_energy(
 
 
 def meters_of(
-    info: DeviceInfo | None, power_log: Path | None, notes: list[str]
+    device: DeviceInfo | None, power_log: Path | None, notes: list[str]
 ) -> tuple[list[energy.Meter], list[energy.Unmeasured]]:
-    """Find what measures the host and the device in use; without a power log if it is bad."""
-    name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
+    """Find what measures this machine; without the power log, with a note, if that is bad."""
     try:
-        meters, unmeasured = energy.find_meters(name, pci, power_log)
+        return find_meters(device, power_log)
     except energy.MeterError as error:
         notes.append(str(error))
-        meters, unmeasured = energy.find_meters(name, pci)
-    if info is None:
-        unmeasured = [u for u in unmeasured if u.domain != "device"]
-    return meters, unmeasured
+        return find_meters(device)
+
+
+def find_meters(
+    device: DeviceInfo | None, power_log: Path | None = None
+) -> tuple[list[energy.Meter], list[energy.Unmeasured]]:
+    """Find what measures this machine with the device in use; see `energy.find_meters`."""
+    if device is None or device.type == "CPU":
+        meters, unmeasured = energy.find_meters(None, None, power_log)
+        return meters, [u for u in unmeasured if device is not None or u.domain != "device"]
+    return energy.find_meters(device.name, device.pci, power_log)
 
 
 def _log2(number: int) -> float:

@@ -18,6 +18,7 @@ from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.devices.opencl_stream import Streaming
 from hetero_bfs.machine import describe_machine
 from hetero_bfs.memory import format_bytes
+from hetero_bfs.power import Objective
 from hetero_bfs.relabel import Order
 from hetero_bfs.statistics import graph500_lines, statistics, teps_statistics
 from hetero_bfs.trace import format_levels
@@ -63,6 +64,8 @@ class Graph500Report:
     scale: float
     edgefactor: float
     selector: str
+    objective: Objective | None
+    """What the selector minimises, if not time."""
     device: DeviceInfo | None
     parts: int
     streaming: Streaming | None
@@ -107,6 +110,22 @@ class Graph500Report:
         """Return the search of median time."""
         return sorted(self.roots, key=lambda r: r.result.seconds)[len(self.roots) // 2]
 
+    def aim_figures(self) -> dict[str, Any]:
+        """Return the aim, and what a search takes by the model's watts, means over the keys.
+
+        Joules that were metered are in `energy`; they also have what the host does between
+        searches.
+        """
+        if self.objective is None:
+            return {"aim": "time"}
+        traces = [record.result.traces for record in self.roots]
+        joules, net = (
+            float(np.mean([of(t) for t in traces])) if traces else None
+            for of in (self.objective.joules, self.objective.net_joules)
+        )
+        figures = {"model_joules_per_search": joules, "model_net_joules_per_search": net}
+        return self.objective.to_dict() | figures
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON has it."""
         from hetero_bfs import __version__
@@ -132,6 +151,7 @@ class Graph500Report:
             "upload_time_seconds": self.upload_seconds,
             "compile_time_seconds": self.compile_seconds,
             "selector": self.selector,
+            "optimize": self.aim_figures(),
             "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
             "parts": self.parts,
             "streaming": None
@@ -204,6 +224,7 @@ def _machine_block(report: Graph500Report) -> str:
         f"host: {machine['cpu']}, {machine['threads']} threads",
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
         f"selector: {report.selector}",
+        *([] if report.objective is None else _aim_lines(report, report.objective)),
         f"edge array: {_edge_array(report)}",
         f"relabelling: {_ORDERS[report.order]}; {removed} of {report.num_vertices} vertices have "
         "no edges and left the searched range",
@@ -216,6 +237,22 @@ def _machine_block(report: Graph500Report) -> str:
         f"{report.compile_seconds:.3f} s (not counted)",
     ]
     return "\n".join(lines)
+
+
+def _aim_lines(report: Graph500Report, objective: Objective) -> list[str]:
+    """Return the aim and its watts, and joules per search by them beside the metered ones."""
+    figures = report.aim_figures()
+    line = (
+        f"energy of a search: {1e3 * figures['model_joules_per_search']:.4g} mJ by these watts, "
+        f"{1e3 * figures['model_net_joules_per_search']:.4g} above idle"
+    )
+    totals = [] if report.energy is None else report.energy.totals
+    for total in totals:
+        if total.domain in objective.domains:
+            net = total.net_joules
+            above = "" if net is None else f", {1e3 * net / total.searches:.4g} above idle"
+            line += f"; metered {total.domain} {1e3 * total.joules_per_search:.4g} mJ{above}"
+    return [f"aim: least {objective}", line]
 
 
 def _edge_array(report: Graph500Report) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import DIRECTION, MODEL, Policy, fixed_policy, make_policy
 from hetero_bfs.machine import cpu_slug, device_slug, machine_slug
+from hetero_bfs.power import Objective
 from hetero_bfs.speed_model import (
     ALL_COLUMNS,
     AUTO_GRAPHS,
@@ -49,6 +51,9 @@ class Selector:
     policy : Policy
         The rule as data (kernels/policy.py), evaluated by compiled code on host and device.
     """
+
+    objective: Objective | None = None
+    """What it was made for (power.py), if not for the least time."""
 
     def __init__(self, name: str, candidates: Sequence[Strategy], policy: Policy) -> None:
         self.name = name
@@ -135,6 +140,9 @@ class ModelSelector(Selector):
     With `looks_ahead` each candidate also bears what the rest of the search is expected to cost
     from its device; else a cheap first level on the host is chosen although the next one must
     leave it again.
+
+    With an `objective` the policy's numbers are costs under it instead of seconds. What is shown
+    as predicted remains seconds, from the same features by `in_seconds`, the policy without it.
     """
 
     def __init__(
@@ -144,20 +152,43 @@ class ModelSelector(Selector):
         candidates: Sequence[Strategy],
         predictors: Sequence[Linear],
         looks_ahead: bool,
+        objective: Objective | None = None,
     ) -> None:
         self.model = model
+        self.objective = objective
         one_kind = len({s.device_kind for s in candidates}) == 1  # then the rest is alike for all
-        policy = make_policy(
-            MODEL,
-            candidates,
-            weights=np.array([p.weights() for p in predictors]),
-            moves=_move_weights(model),
-            looks_ahead=looks_ahead and not one_kind,
-        )
-        super().__init__(name, candidates, policy)
+        weights, moves = np.array([p.weights() for p in predictors]), _move_weights(model)
+        ahead = looks_ahead and not one_kind
+
+        def policy(weights: Any, moves: Any) -> Policy:
+            return make_policy(MODEL, candidates, weights=weights, moves=moves, looks_ahead=ahead)
+
+        self.in_seconds = policy(weights, moves)
+        if objective is not None:
+            weights = weights * [[objective.per_second(s)] for s in candidates]
+            moves = moves * [[objective.per_second_of_moving(kind)] for kind in DEVICE_KINDS]
+        super().__init__(name, candidates, policy(weights, moves))
+
+    def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
+        """Return what a level's record says of its choice; predictions are seconds."""
+        choice = super().read_choice(features, record)
+        if self.objective is None or not choice.predicted_seconds:
+            return choice
+        seconds = record.copy()
+        seconds[layout.PREDICTED :] = np.nan
+        self._predict(self.in_seconds, features, seconds)
+        values = seconds[layout.PREDICTED :][: len(self.candidates)].tolist()
+        named = {s.name: value for s, value in zip(self.candidates, values, strict=True)}
+        return replace(choice, predicted_seconds=named)
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
         """Predict as the device did: by the same policy, from the same state."""
+        self._predict(self.policy, features, record)
+
+    def _predict(
+        self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
+    ) -> None:
+        """Fill in the predictions that a record lacks."""
         from hetero_bfs.kernels.policy import choose
 
         count = len(self.candidates)
@@ -165,7 +196,7 @@ class ModelSelector(Selector):
         if np.isnan(predicted).any():
             total = record[layout.PREDICTED + count :]
             n, m = features.num_vertices, features.num_edges
-            choose(self.policy, n, m, record, predicted, total)
+            choose(policy, n, m, record, predicted, total)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
         """Say which candidate came next and by how much, the look ahead included."""
@@ -174,8 +205,10 @@ class ModelSelector(Selector):
         second = next((int(i) for i in np.argsort(total) if i != best), best)
         if second == best:
             return "only candidate"
-        margin = 1e6 * (total[second] - total[best])
-        return f"{margin:.0f} us before {self.candidates[second].name}"
+        margin, name = total[second] - total[best], self.candidates[second].name
+        if self.objective is not None:
+            return f"{self.objective.margin(margin)} before {name}"
+        return f"{1e6 * margin:.0f} us before {name}"
 
 
 def model_of(device: DeviceInfo | None) -> SpeedModel | None:
@@ -209,7 +242,9 @@ def make_selector(
         return DirectionSelector("daga", _pair(candidates, "cpu", "device")), []
     if wanted in ("auto", "learned", "average"):
         if wanted == "auto":
-            wanted, made = _fastest_in_training(device, candidates, deep)
+            model = model_of(device)
+            auto = None if model is None else model.auto
+            wanted, made = best_in_training(model, auto, device, candidates, deep)
             if made is not None:
                 return made, []
         return _model_selector(wanted, device, candidates)
@@ -243,20 +278,26 @@ def _pair(
     }
 
 
-def _fastest_in_training(
-    device: DeviceInfo | None, candidates: Sequence[Strategy], deep: bool
+def best_in_training(
+    model: SpeedModel | None,
+    auto: Mapping[str, Mapping[str, Any]] | None,
+    device: DeviceInfo | None,
+    candidates: Sequence[Strategy],
+    deep: bool,
 ) -> tuple[str, Selector | None]:
-    """Return what "auto" stands for: the name of a model's selector, or Beamer's rule."""
-    model = model_of(device)
-    if model is None or model.auto is None:
+    """Return what "auto" stands for: the name of a model's selector, or Beamer's rule.
+
+    `auto` is what the model says was the best in training, None if nothing was compared.
+    """
+    if model is None or auto is None:
         return "learned", None
-    fastest = model.auto[AUTO_GRAPHS[deep]]
-    if model.name != machine_slug(device) and fastest.get("where") != "cpu":
+    best = auto[AUTO_GRAPHS[deep]]
+    if model.name != machine_slug(device) and best.get("where") != "cpu":
         return "learned", None  # trained with a device that is not in use
-    if fastest["selector"] != "alpha-beta":
-        return fastest["selector"], None
-    alpha, beta, where = fastest["alpha"], fastest["beta"], fastest["where"]
-    return fastest["selector"], alpha_beta(device, candidates, alpha, beta, where)
+    if best["selector"] != "alpha-beta":
+        return best["selector"], None
+    alpha, beta, where = best["alpha"], best["beta"], best["where"]
+    return best["selector"], alpha_beta(device, candidates, alpha, beta, where)
 
 
 def _model_selector(
@@ -276,6 +317,22 @@ def _model_selector(
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
             "(a minute or two)"
         )
+    return model_selector(kind, model, candidates), notes
+
+
+def model_selector(
+    kind: str,
+    model: SpeedModel,
+    candidates: Sequence[Strategy],
+    objective: Objective | None = None,
+) -> ModelSelector:
+    """Make the selector that chooses by a model's "learned" or "average" predictions.
+
+    Raises
+    ------
+    ModelError
+        The model lacks a strategy.
+    """
     known = model.learned.keys() & model.edges_per_second.keys()
     missing = [s.name for s in candidates if s.name not in known]
     if missing:
@@ -287,7 +344,7 @@ def _model_selector(
         predictors = [model.average(s) for s in candidates]
     else:
         predictors = [model.learned[s.name] for s in candidates]
-    return ModelSelector(kind, model, candidates, predictors, kind == "learned"), notes
+    return ModelSelector(kind, model, candidates, predictors, kind == "learned", objective)
 
 
 def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:

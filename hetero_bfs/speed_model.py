@@ -11,6 +11,7 @@ A model is one JSON file, named <cpu>__<device>.json, readable by eye:
     tuning    how the device's kernels are compiled and launched (tuning.py)
     auto      the selector that was the fastest at whole searches after training, of graphs with few
               levels and of deep ones; if that is Beamer's rule, with its alpha, beta and device
+    power     watts per strategy (power.py), where training had a meter
 
 Models are looked up first where `hetero-bfs train` writes them, then among those shipped.
 """
@@ -21,13 +22,15 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from hetero_bfs.errors import ModelError
+from hetero_bfs.files import replacing
+from hetero_bfs.power import Power, read_power
 from hetero_bfs.strategy import STRATEGIES, DeviceKind, Direction, Strategy
 from hetero_bfs.trace import LevelFeatures
 from hetero_bfs.tuning import Tuning, read_tuning
@@ -105,6 +108,7 @@ class SpeedModel:
     about: Mapping[str, Any]
     tuning: Tuning | None = None
     auto: Mapping[str, Mapping[str, Any]] | None = None
+    power: Power | None = None
 
     def learned_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
         """Predict a level by the learned coefficients, moving excluded."""
@@ -129,6 +133,7 @@ class SpeedModel:
             "about": dict(self.about),
             **({} if self.tuning is None else {"tuning": self.tuning.to_json()}),
             **({} if self.auto is None else {"auto": {k: dict(v) for k, v in self.auto.items()}}),
+            **({} if self.power is None else {"power": self.power.to_json()}),
             "learned": {name: _linear_to_json(m) for name, m in self.learned.items()},
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
             "start": {f"on_{kind}": _linear_to_json(m) for kind, m in self.start.items()},
@@ -162,9 +167,8 @@ def read_model(text: str, origin: str) -> SpeedModel:
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
             about=data["about"],
             tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
-            auto={name: _auto(data["auto"][name]) for name in AUTO_GRAPHS}
-            if "auto" in data
-            else None,
+            auto=_auto_by_graph(data["auto"]) if "auto" in data else None,
+            power=_power(data["power"]) if "power" in data else None,
         )
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         if isinstance(error, ModelError):
@@ -172,6 +176,12 @@ def read_model(text: str, origin: str) -> SpeedModel:
         else:
             what = f" is not a usable speed model ({type(error).__name__}: {error})"
         raise ModelError(f"{origin}{what}; train again with `{TRAIN_COMMAND}`") from error
+
+
+def write_model(model: SpeedModel, path: Path) -> None:
+    """Write a model's file, all or nothing."""
+    with replacing(path) as stream:
+        stream.write(json.dumps(model.to_json(), indent=1) + "\n")
 
 
 def user_models_folder() -> Path:
@@ -251,6 +261,17 @@ def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = Non
     if unknown:
         raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")
     return Linear(tuple(data), tuple(_number(value) for value in data.values()))
+
+
+def _power(data: Mapping[str, Any]) -> Power:
+    power = read_power(data)
+    if power.auto is None:
+        return power
+    return replace(power, auto={aim: _auto_by_graph(kinds) for aim, kinds in power.auto.items()})
+
+
+def _auto_by_graph(data: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {kind: _auto(data[kind]) for kind in AUTO_GRAPHS}
 
 
 def _auto(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,12 @@
-"""The strategies: every way in which one level can be computed (Zhang et al. 2018, section 3)."""
+"""The strategies: every way in which one level can be computed (Zhang et al. 2018, section 3).
+
+And what choosing among them may aim at.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Direction = Literal["top-down", "bottom-up"]
 DeviceKind = Literal["cpu", "device"]
@@ -11,6 +14,13 @@ DeviceKind = Literal["cpu", "device"]
 
 Form = Literal["queue", "bitmap"]
 """How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap."""
+
+Aim = Literal["time", "energy", "edp"]
+"""What a selector makes least: seconds, joules, or the energy-delay product (power.py)."""
+
+AIMS: tuple[Aim, ...] = get_args(Aim)
+AIM_SELECTORS = ("auto", "learned", "average")
+"""Selectors that know aims other than time: those that compare what candidates cost."""
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 FORMS: tuple[Form, ...] = ("queue", "bitmap")

@@ -29,3 +29,16 @@ def model_json(name: str) -> dict:
         "switch": {"to_cpu": {"constant": 1e-6}, "to_device": {"constant": 1e-6}},
         "convert": {"on_cpu": {"constant": 2e-6}, "on_device": {"constant": 2e-6}},
     }
+
+
+def power_json(watts: dict[str, dict[str, float]], **idle_watts: float) -> dict:
+    """Return the `power` of a model: watts by strategy and domain, idle watts by domain."""
+    return {
+        "watts": watts,
+        "error_watts": {name: dict.fromkeys(of, 0.5) for name, of in watts.items()},
+        "idle_watts": idle_watts,
+        "resolution_seconds": dict.fromkeys(idle_watts, 0.02),
+        "meters": {domain: f"meter of the {domain}" for domain in idle_watts},
+        "method": "made by hand",
+        "unmeasured": {},
+    }

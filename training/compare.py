@@ -8,6 +8,7 @@ graphs, and on a grid, which has thousands of levels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
@@ -18,10 +19,10 @@ from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.selector import ALPHA, BETA, Selector, alpha_beta, make_selector
-from hetero_bfs.strategy import DeviceKind
+from hetero_bfs.strategy import DeviceKind, Strategy
 from hetero_bfs.training.families import grid
 
-_KEYS = {"shallow": 16, "deep": 4}
+KEYS = {"shallow": 16, "deep": 4}
 _ROUNDS = 3
 _BETAS = (BETA, 64, 256)
 
@@ -37,11 +38,11 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
     """
     seconds: dict[str, dict[str, list[float]]] = {}
     auto = {}
-    for kind, graphs in _graphs(info, quick).items():
+    for kind, graphs in graphs_to_compare(info, quick).items():
         named: dict[str, dict[str, Any]] = {}
         times: dict[str, list[float]] = {}
         for graph in graphs:
-            for name, value, description in _medians(info, graph, _KEYS[kind]):
+            for name, value, description in _medians(info, graph, KEYS[kind]):
                 times.setdefault(name, []).append(value)
                 named[name] = description
         seconds[kind] = times
@@ -50,7 +51,8 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
     return {"auto": auto, "seconds": seconds}
 
 
-def _graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[SearchGraph]]:
+def graphs_to_compare(info: DeviceInfo | None, quick: bool) -> dict[str, list[SearchGraph]]:
+    """Make the graphs of few levels, by size, and of many."""
     fast = info is not None and info.type == "GPU"
     scales = (14, 16) if quick else (18, 20, 22) if fast else (16, 18)
     side = 256 if quick else 1024 if fast else 512
@@ -66,6 +68,14 @@ def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     for name in ("learned", "average"):
         found[name] = make_selector(name, info, candidates)[0], {"selector": name}
+    return found | beamers_rules(info, candidates)
+
+
+def beamers_rules(
+    info: DeviceInfo | None, candidates: Sequence[Strategy]
+) -> dict[str, tuple[Selector, dict[str, Any]]]:
+    """Return Beamer's rule on each device with several thresholds, and how a model names it."""
+    found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     kinds: tuple[DeviceKind, ...] = ("cpu",) if info is None else ("device", "cpu")
     for kind in kinds:
         for beta in _BETAS:

@@ -14,11 +14,12 @@ import pandas as pd
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.engine import Engine
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import DeviceError, ModelError
 from hetero_bfs.files import replacing
 from hetero_bfs.machine import describe_machine, machine_slug
 from hetero_bfs.progress import progress
-from hetero_bfs.speed_model import SpeedModel, user_models_folder
+from hetero_bfs.selector import model_of
+from hetero_bfs.speed_model import TRAIN_COMMAND, user_models_folder, write_model
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
@@ -28,6 +29,7 @@ from hetero_bfs.training.collect import (
     finished_graphs,
 )
 from hetero_bfs.training.compare import compare_selectors
+from hetero_bfs.training.energy import add_watts, compare_under_aims, measure_watts, open_meters
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
@@ -40,6 +42,7 @@ def run_training(
     device: str | None = None,
     devices: str = "all",
     out: Path | None = None,
+    power_log: Path | None = None,
 ) -> int:
     """Train this machine's speed model; returns the exit status.
 
@@ -51,6 +54,8 @@ def run_training(
         As for `Engine`.
     out : Path, optional
         Folder of model and samples, by default where the other commands look for models.
+    power_log : Path, optional
+        The log of an external meter, which must be in writing while this runs.
     """
     plan = QUICK_PLAN if quick else PAPER_PLAN
     info = _device(device, devices)
@@ -60,6 +65,7 @@ def run_training(
     samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
     model_path = folder / f"{name}.json"
 
+    metering, missing = open_meters(info, power_log)
     tuning = None if info is None else _tuning(info, quick, samples_path)
     samples = _collect_all(plan, samples_path, info, tuning)
     scores = evaluate(samples)
@@ -74,22 +80,52 @@ def run_training(
         "cross_validation": scores,
     }
     model = fit(samples, name, about, tuning)
+    if metering is not None:
+        model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
     if model_path.exists():
         model_path.replace(folder / f"{name}.json.previous")
-    _write(model, model_path)
+    write_model(model, model_path)
     if out is None:  # else nobody would find the model
         whole = compare_selectors(info, quick)
-        _write(
-            replace(model, auto=whole["auto"], about=about | {"whole_searches": whole}), model_path
-        )
+        model = replace(model, auto=whole["auto"], about=about | {"whole_searches": whole})
+        write_model(model, model_path)
         _report_whole(whole)
+        if metering is not None and model.power is not None:
+            write_model(compare_under_aims(model, info, quick, metering), model_path)
     _report(model_path, samples_path, len(samples), scores)
     return 0
 
 
-def _write(model: SpeedModel, path: Path) -> None:
-    with replacing(path) as stream:
-        stream.write(json.dumps(model.to_json(), indent=1) + "\n")
+def run_power_training(
+    quick: bool = False,
+    device: str | None = None,
+    devices: str = "all",
+    power_log: Path | None = None,
+) -> int:
+    """Measure the watts of this machine's strategies and add them to its model.
+
+    Parameters are those of `run_training`; returns the exit status.
+
+    Raises
+    ------
+    ModelError
+        There is no model of this machine.
+    MeterError
+        Nothing can be metered.
+    """
+    info = _device(device, devices)
+    model = model_of(info)
+    if model is None or model.name != machine_slug(info):
+        raise ModelError(
+            f"no speed model for this machine ({machine_slug(info)}) to add watts to; "
+            f"train one with `{TRAIN_COMMAND}`"
+        )
+    folder = user_models_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{model.name}.json"
+    add_watts(model, info, quick, power_log, path)
+    print(f"model    {path}")
+    return 0
 
 
 def _report_whole(whole: dict[str, Any]) -> None:

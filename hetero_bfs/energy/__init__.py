@@ -12,7 +12,6 @@ machine's meters, `report` the measurement itself.
 from hetero_bfs.energy.discover import find_meters
 from hetero_bfs.energy.meters import (
     DOMAINS,
-    TRUSTED_RESOLUTIONS,
     Domain,
     Meter,
     MeterError,
@@ -20,11 +19,18 @@ from hetero_bfs.energy.meters import (
     Unmeasured,
 )
 from hetero_bfs.energy.power_log import PowerLog
-from hetero_bfs.energy.report import EnergyReport, MeterReading, format_report, measure
+from hetero_bfs.energy.report import (
+    EnergyReport,
+    MeterReading,
+    format_report,
+    measure,
+    metered,
+    sampling_error_seconds,
+    trusted_seconds,
+)
 
 __all__ = [
     "DOMAINS",
-    "TRUSTED_RESOLUTIONS",
     "Domain",
     "EnergyReport",
     "Meter",
@@ -36,4 +42,7 @@ __all__ = [
     "find_meters",
     "format_report",
     "measure",
+    "metered",
+    "sampling_error_seconds",
+    "trusted_seconds",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, Protocol
 
 from hetero_bfs.errors import HeteroBFSError
@@ -22,13 +24,21 @@ MOST_WATTS = 500
 POWER_POLL_SECONDS = 0.05
 """How often power is read where there is no energy counter."""
 
+_PROBE_SECONDS = 1.0
+_PROBE_UPDATES = 8
+_PROBE_STEP_SECONDS = 0.0005
+
 
 class MeterError(HeteroBFSError, RuntimeError):
     """A meter that cannot be read; the message is the reason that a report gives."""
 
 
 class Meter(Protocol):
-    """One energy meter; `resolution_seconds` says how coarse its readings are in time."""
+    """One energy meter.
+
+    `resolution_seconds` says how coarse its readings are in time at worst, which is what plans of
+    measurements go by.
+    """
 
     name: str
     domain: Domain
@@ -40,6 +50,10 @@ class Meter(Protocol):
 
     def stop(self) -> float:
         """Return the joules since `start`; raise `MeterError` if they are not known."""
+        ...
+
+    def period_seconds(self) -> float:
+        """Return the seconds between two updates of its readings, as found on this machine."""
         ...
 
 
@@ -95,6 +109,29 @@ class SensorMeter:
         if self._error is not None:
             raise self._error
         return self._joules
+
+    def period_seconds(self) -> float:
+        """Watch the sensor until it has changed some times; the median gap, in seconds.
+
+        One that does not change twice within a second is taken to be as coarse as it may be.
+        """
+        changes: list[float] = []
+        begin = time.perf_counter()
+        try:
+            last = self.read()
+            while (now := time.perf_counter()) < begin + _PROBE_SECONDS:
+                if len(changes) > _PROBE_UPDATES:
+                    break
+                if (value := self.read()) != last:
+                    changes.append(now)
+                    last = value
+                time.sleep(_PROBE_STEP_SECONDS)
+        except MeterError:  # whoever measures with it will be told
+            changes = []
+        if len(changes) < 3:  # the first change says only when the second may be looked for
+            return self.resolution_seconds
+        period = statistics.median(b - a for a, b in pairwise(changes))
+        return max(period, POWER_POLL_SECONDS) if self.power else period
 
     def _poll(self) -> None:
         while self._error is None and not self._done.wait(self.poll_seconds):

@@ -49,6 +49,10 @@ class PowerLog:
             time.sleep(0.1)
         return joules
 
+    def period_seconds(self) -> float:
+        """Return the usual seconds between two samples of the log."""
+        return self.resolution_seconds
+
     def joules(self, start_unix_seconds: float, end_unix_seconds: float) -> float | Unmeasured:
         """Integrate over an interval that the log must cover, interpolating at its ends.
 
@@ -78,11 +82,13 @@ class PowerLog:
                     continue
                 columns = (0, 1)
             if len(row) <= max(columns):
-                raise MeterError(f"{where}: {','.join(row)!r} has no column {max(columns) + 1}")
+                raise MeterError(f"{where}: {_shown(row)} has no column {max(columns) + 1}")
             stamps.append(_stamp(row[columns[0]], where))
             watts.append(_watts(row[columns[1]], where))
             if stamps[-1] < max(stamps[-2:]):
-                raise MeterError(f"{where}: time stamp {row[columns[0]]!r} is before the last one")
+                raise MeterError(
+                    f"{where}: time stamp {_shown(row[columns[0]])} is before the last one"
+                )
         return stamps, watts
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -96,6 +102,11 @@ class PowerLog:
                 yield rows.line_num, [cell.strip() for cell in row]
 
 
+def _shown(cells: str | list[str]) -> str:
+    """Quote what a file has, cut to what fits on a line: a damaged one may have anything."""
+    return repr((cells if isinstance(cells, str) else ",".join(cells))[:60])
+
+
 def _header(row: list[str], where: str) -> tuple[int, int] | None:
     words = [re.split(r"[^a-z]", cell.lower(), maxsplit=1)[0] for cell in row]
     times = [i for i, word in enumerate(words) if word in ("time", "timestamp", "date")]
@@ -103,7 +114,7 @@ def _header(row: list[str], where: str) -> tuple[int, int] | None:
     if not times and not powers:
         return None
     if len(times) != 1 or len(powers) != 1:
-        raise MeterError(f"{where}: {','.join(row)!r} must name one column time and one watts")
+        raise MeterError(f"{where}: {_shown(row)} must name one column time and one watts")
     return times[0], powers[0]
 
 
@@ -115,7 +126,7 @@ def _stamp(text: str, where: str) -> float:
         with suppress(ValueError, OverflowError, OSError):
             stamp = datetime.fromisoformat(text).timestamp()
     if not 0 <= stamp < 1e11:  # the year 5138; more are milliseconds
-        raise MeterError(f"{where}: {text!r} is not a time stamp in Unix seconds or ISO 8601")
+        raise MeterError(f"{where}: {_shown(text)} is not a time stamp in Unix seconds or ISO 8601")
     return stamp
 
 
@@ -123,7 +134,7 @@ def _watts(text: str, where: str) -> float:
     with suppress(ValueError):
         if 0 <= (watts := float(text)) < math.inf:
             return watts
-    raise MeterError(f"{where}: {text!r} is not a number of watts")
+    raise MeterError(f"{where}: {_shown(text)} is not a number of watts")
 
 
 def _usual_step(stamps: list[float]) -> float:

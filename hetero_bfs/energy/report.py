@@ -23,7 +23,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class MeterReading:
-    """What one meter, or a domain's together, measured; None where idle is unmeasured."""
+    """What one meter, or a domain's together, measured; None where idle is unmeasured.
+
+    The reading is updated every `period_seconds`, so that each end of the measurement is off by
+    up to as much: `error_joules` is the standard error of the joules from that.
+    """
 
     name: str
     domain: Domain
@@ -35,6 +39,8 @@ class MeterReading:
     searches: int
     joules_per_search: float
     mteps_per_watt: float
+    period_seconds: float
+    error_joules: float
 
 
 @dataclass(frozen=True)
@@ -78,16 +84,17 @@ def measure(
     """
     if not meters:
         return EnergyReport(None, None, None, [], [], list(unmeasured))
-    trusted = TRUSTED_RESOLUTIONS * max(meter.resolution_seconds for meter in meters)
+    periods = [meter.period_seconds() for meter in meters]
+    trusted = trusted_seconds(meters, periods)
     idle: list[float | str] = ["no idle time was asked for"] * len(meters)
     idle_span = 0.0
     if idle_seconds > 0:
-        _, idle_span, idle = _metered(meters, partial(time.sleep, max(idle_seconds, trusted)))
+        _, idle_span, idle = metered(meters, partial(time.sleep, max(idle_seconds, trusted)))
     repeat = partial(_repeat, run_searches, max(minimum_seconds, trusted))
-    (searches, nedge), seconds, busy = _metered(meters, repeat)
+    (searches, nedge), seconds, busy = metered(meters, repeat)
     readings: list[MeterReading] = []
     missing = list(unmeasured)
-    for meter, joules, rest in zip(meters, busy, idle, strict=True):
+    for meter, joules, rest, period in zip(meters, busy, idle, periods, strict=True):
         if isinstance(joules, str):
             missing.append(Unmeasured(meter.name, meter.domain, joules))
             continue
@@ -95,14 +102,27 @@ def measure(
             missing.append(Unmeasured(f"{meter.name}, idle", meter.domain, rest))
         watts = None if isinstance(rest, str) else rest / idle_span
         name, domain = meter.name, meter.domain
-        readings.append(_reading(name, domain, joules, seconds, watts, searches, nedge))
+        counts = searches, nedge
+        readings.append(_reading(name, domain, joules, seconds, watts, counts, period))
     totals = _totals(readings, nedge)
     return EnergyReport(searches, nedge, seconds, readings, totals, missing)
 
 
-def _metered(
-    meters: Sequence[Meter], work: Callable[[], _T]
-) -> tuple[_T, float, list[float | str]]:
+def trusted_seconds(meters: Sequence[Meter], periods: Sequence[float]) -> float:
+    """Return how long a measurement with these meters must last, idle or busy."""
+    coarsest = max(meter.resolution_seconds for meter in meters)
+    return TRUSTED_RESOLUTIONS * max(coarsest, *periods)
+
+
+def sampling_error_seconds(period_seconds: float) -> float:
+    """Return the standard error of a measurement's length as a meter sees it.
+
+    Either end falls anywhere between two updates with equal chance: a variance of period**2 / 12.
+    """
+    return period_seconds / math.sqrt(6.0)
+
+
+def metered(meters: Sequence[Meter], work: Callable[[], _T]) -> tuple[_T, float, list[float | str]]:
     """Return work's result, its seconds, and per meter joules or why there are none."""
     for meter in meters:
         meter.start()
@@ -140,15 +160,26 @@ def _reading(
     joules: float,
     seconds: float,
     idle_watts: float | None,
-    searches: int,
-    nedge: int,
+    counts: tuple[int, int],
+    period_seconds: float,
 ) -> MeterReading:
+    searches, nedge = counts
     watts = joules / seconds
     net_joules = None if idle_watts is None else joules - idle_watts * seconds
     mteps = nedge / seconds / 1e6
-    each = joules / searches
     return MeterReading(
-        name, domain, joules, seconds, watts, idle_watts, net_joules, searches, each, mteps / watts
+        name,
+        domain,
+        joules,
+        seconds,
+        watts,
+        idle_watts,
+        net_joules,
+        searches,
+        joules / searches,
+        mteps / watts,
+        period_seconds,
+        watts * sampling_error_seconds(period_seconds),
     )
 
 
@@ -168,8 +199,8 @@ def _totals(readings: list[MeterReading], nedge: int) -> list[MeterReading]:
             math.fsum(reading.joules for reading in inside),
             inside[0].seconds,
             math.fsum(idle) if len(idle) == len(inside) else None,
-            inside[0].searches,
-            nedge,
+            (inside[0].searches, nedge),
+            max(reading.period_seconds for reading in inside),
         )
         totals.append(total)
     return totals
@@ -187,6 +218,12 @@ def format_report(report: EnergyReport) -> str:
     for total in report.totals:
         if total.domain != "system" and " + " in total.name:
             lines.append(_line(total, "all meters".ljust(width)))
+    for reading in report.meters:
+        error, period = reading.error_joules / reading.joules, 1e3 * reading.period_seconds
+        lines.append(
+            f"{reading.name:{width}}  updates every {_figure(period)} ms: joules +- "
+            f"{100 * error:.2g} % over {reading.seconds:.3g} s"
+        )
     for missing in report.unmeasured:
         lines.append(f"{missing.name:{width}}  {missing.domain:6}  unmeasured: {missing.reason}")
     return "\n".join(lines)

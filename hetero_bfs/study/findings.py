@@ -122,6 +122,7 @@ def energy_brief(table: pd.DataFrame) -> Brief:
         "watts": "W",
         "idle_watts": "idle W",
         "joules_per_search": "J per search",
+        "relative_error": "error, as a share",
     }
     brief = pd.DataFrame(
         {"graph": graph, "domain": row["domain"], "selector": row["selector"]}

@@ -45,7 +45,7 @@ def metering_seconds(info: DeviceInfo | None, options: StudyOptions) -> float:
     meters, _ = meters_of(info, options.power_log, [])
     if not meters:
         return 0.0
-    trusted = energy.TRUSTED_RESOLUTIONS * max(meter.resolution_seconds for meter in meters)
+    trusted = energy.trusted_seconds(meters, [meter.resolution_seconds for meter in meters])
     ways = len(STRATEGIES) + len(SELECTORS)
     return ways * (max(options.energy_seconds, trusted) + max(_IDLE_SECONDS, trusted))
 
@@ -71,6 +71,8 @@ def _measured(subject: Subject, way: Way, total: energy.MeterReading) -> Row:
         "watts": total.watts,
         "idle_watts": total.idle_watts,
         "joules_per_search": total.joules_per_search,
+        "relative_error": total.error_joules / total.joules,
+        "meter_period_seconds": total.period_seconds,
         "searches": total.searches,
         "seconds": total.seconds,
         "unmeasured_because": None,
@@ -85,6 +87,8 @@ def _unmeasured(subject: Subject, way: Way, domain: str, because: str) -> Row:
         "watts",
         "idle_watts",
         "joules_per_search",
+        "relative_error",
+        "meter_period_seconds",
         "searches",
         "seconds",
     )

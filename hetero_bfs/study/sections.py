@@ -103,6 +103,8 @@ SECTIONS = (
             "watts",
             "idle_watts",
             "joules_per_search",
+            "relative_error",
+            "meter_period_seconds",
             "searches",
             "seconds",
             "unmeasured_because",

@@ -16,12 +16,14 @@ from hetero_bfs import cli, energy
 from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
 from hetero_bfs.files import replacing
 from hetero_bfs.speed_model import MODELS_VARIABLE
-from hetero_bfs.strategy import available
+from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.study import StudyOptions, choice_figures, figures, run, run_study, style
 from hetero_bfs.study.choices import strategies_of
 from hetero_bfs.study.page import Part, page
+from hetero_bfs.study.power import metering_seconds
 from hetero_bfs.study.sections import SECTIONS
 from hetero_bfs.training.oracle import schedule_text
+from hetero_bfs.training.regret import SELECTORS
 
 NAMES = [section.name for section in SECTIONS]
 TINY = ["--keys", "2", "--rounds", "1"]
@@ -282,6 +284,9 @@ class ConstantMeter:
     def stop(self) -> float:
         return self.joules
 
+    def period_seconds(self) -> float:
+        return self.resolution_seconds
+
 
 def test_domains_stay_apart(tmp_path, monkeypatch):
     monkeypatch.setattr("hetero_bfs.study.power._IDLE_SECONDS", 0.01)
@@ -301,6 +306,16 @@ def test_domains_stay_apart(tmp_path, monkeypatch):
     titles = [axes.get_title(loc="left") for axes in panels if axes.get_lines()]
     assert any(title.startswith("CPU energy") for title in titles)
     assert any(title.startswith("whole system's energy") for title in titles)
+
+
+def test_metering_is_part_of_the_expected_duration(monkeypatch):
+    options = StudyOptions(energy_seconds=2.0)
+    monkeypatch.setattr(energy, "find_meters", lambda *_: ([], []))
+    assert metering_seconds(None, options) == 0
+    meters = [ConstantMeter("package", "cpu", 2.0), ConstantMeter("wall", "system", 8.0, 1.0)]
+    monkeypatch.setattr(energy, "find_meters", lambda *_: (meters, []))
+    ways = len(STRATEGIES) + len(SELECTORS)
+    assert metering_seconds(None, options) >= ways * 2 * 10 * 1.0  # ten updates, idle and busy
 
 
 def test_without_a_meter_it_says_unmeasured(tmp_path, monkeypatch):

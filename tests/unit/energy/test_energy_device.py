@@ -269,3 +269,28 @@ def test_a_malformed_pci_address_is_the_users_error(tmp_path):
     for text in ("3b", "0000:zz:00.0"):
         with pytest.raises(MeterError, match=f"'{text}' is not a PCI address"):
             find_meters("gfx1030", text, sysfs=tmp_path)
+
+
+# The period of updates
+
+
+@pytest.mark.parametrize("period", [0.02, 0.1])
+def test_the_period_of_a_counter_is_found(clock, period):
+    meter = SensorMeter("counter", "device", lambda: clock.now // period, 0.1)
+    assert meter.period_seconds() == pytest.approx(period, rel=0.1)
+
+
+def test_power_is_not_read_more_often_than_it_is_polled(clock):
+    meter = SensorMeter("power", "device", lambda: clock.now // 0.02, 0.1, power=True)
+    assert meter.period_seconds() == meters.POWER_POLL_SECONDS
+
+
+@pytest.mark.parametrize("error", [None, MeterError("permission: refused")])
+def test_a_sensor_that_stands_still_is_as_coarse_as_it_may_be(clock, error):
+    def read():
+        if error is not None:
+            raise error
+        return 1.0
+
+    meter = SensorMeter("still", "device", read, 0.1)
+    assert meter.period_seconds() == 0.1

@@ -1,6 +1,7 @@
 """Measuring with fake meters: reports with exact arithmetic."""
 
 import json
+import statistics
 
 import pytest
 from energy_fakes import FakeTime, searches_of
@@ -12,6 +13,7 @@ from hetero_bfs.energy import (
     Unmeasured,
     format_report,
     measure,
+    sampling_error_seconds,
 )
 
 
@@ -25,6 +27,9 @@ class FakeMeter:
 
     def start(self):
         self.running, self.begin = True, self.clock.now
+
+    def period_seconds(self):
+        return self.resolution_seconds
 
     def stop(self):
         self.running = False
@@ -52,6 +57,8 @@ def test_report_arithmetic(clock):
         searches=16,
         joules_per_search=50.0,
         mteps_per_watt=8 / 200,
+        period_seconds=0.001,
+        error_joules=pytest.approx(200 * 0.001 / 6**0.5),
     )
     assert report.unmeasured == []
 
@@ -86,6 +93,25 @@ def test_measuring_lasts_as_long_as_the_coarsest_meter_needs(clock):
     assert run.calls == 20
     assert report.seconds == 20.0
     assert clock.now - begin == 40.0
+
+
+def test_a_meter_found_to_be_coarser_than_thought_takes_longer(clock):
+    meter = FakeMeter(clock, "A", "cpu", 1.0, 2.0, resolution_seconds=0.1)
+    meter.period_seconds = lambda: 0.8
+    report = measure(searches_of(clock, 1.0), [meter], [], minimum_seconds=3.0)
+    assert report.seconds == 8.0
+    assert report.meters[0].period_seconds == 0.8
+    assert report.meters[0].error_joules == pytest.approx(2.0 * 0.8 / 6**0.5)
+
+
+def test_the_error_is_that_of_two_ends_anywhere_between_updates():
+    """What a counter that is updated every period says, over many measurements of 1 s."""
+    period = 0.1
+    begins = [i * 0.00737 % period for i in range(5000)]
+    ends = [begin + 1.0 + (i * 0.0313) % period for i, begin in enumerate(begins)]
+    seen = [e // period - b // period for b, e in zip(begins, ends, strict=True)]
+    off = [s * period - (e - b) for s, b, e in zip(seen, begins, ends, strict=True)]
+    assert statistics.stdev(off) == pytest.approx(sampling_error_seconds(period), rel=0.05)
 
 
 def test_without_meters_nothing_runs(clock):
@@ -182,6 +208,9 @@ def test_format_report(clock):
         "package-1 cpu 1,500.0 500 unmeasured unmeasured 125 0.016",
         "board device 6e-06 2e-06 1e-07 5.7e-06 5e-07 4,000,000.0",
         "all meters cpu 4,500.0 1,500.0 unmeasured unmeasured 375 0.005333",
+        "package-0 updates every 1 ms: joules +- 0.014 % over 3 s",
+        "package-1 updates every 1 ms: joules +- 0.014 % over 3 s",
+        "board updates every 1 ms: joules +- 0.014 % over 3 s",
         "whole system system unmeasured: absent: no meter",
         "package-1, idle cpu unmeasured: not yet",
     ]

@@ -1,0 +1,187 @@
+"""What each aim chooses on levels made by hand, and what has no aim."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from made_models import power_json
+from test_selector import ALL, GPU, HOST_ONLY, START
+
+from hetero_bfs.aim import make_aiming
+from hetero_bfs.errors import ModelError
+from hetero_bfs.selector import DirectionSelector, ModelSelector, make_selector
+from hetero_bfs.strategy import AIMS
+
+# By the made model: TC 1 us + 1 ns an edge, BC 1 us + 10 ns an unvisited vertex; the device twice.
+LEVEL = replace(START, level=1, device_kind="cpu", frontier_edges=6000, unvisited_vertices=1000)
+"""TC 7 us, BC 11 us, TG 15 us, BG 23 us with moving."""
+
+
+def system(**watts: float) -> dict:
+    return power_json({name: {"system": w} for name, w in watts.items()}, system=10.0)
+
+
+@pytest.fixture
+def aiming(trained):
+    """Return a function that makes a selector with a model that has this power."""
+
+    def make(power, aim, wanted="learned", device=None, deep=False):
+        def change(data):
+            if power is not None:
+                data["power"] = power
+
+        trained(device, change)
+        return make_aiming(wanted, device, HOST_ONLY if device is None else ALL, deep, aim)
+
+    return make
+
+
+def chosen(aiming, power, aim, **more) -> str:
+    selector, _ = aiming(power, aim, **more)
+    return selector.choose(LEVEL).strategy.name
+
+
+@pytest.mark.parametrize(
+    ("watts", "expected"),
+    [  # TC 7 us, BC 11 us: energy turns at 1.57 times the watts
+        ({"TC": 50.0, "BC": 50.0}, ["TC", "TC", "TC"]),
+        ({"TC": 100.0, "BC": 50.0}, ["TC", "BC", "TC"]),
+        ({"TC": 200.0, "BC": 40.0}, ["TC", "BC", "BC"]),
+        ({"TC": 40.0, "BC": 200.0}, ["TC", "TC", "TC"]),
+    ],
+)
+def test_each_aim_chooses_by_itself(aiming, watts, expected):
+    assert [chosen(aiming, system(**watts), aim) for aim in AIMS] == expected
+
+
+def test_the_product_is_least_where_the_aim_is_the_product(aiming):
+    """One level alone is the whole search: joules times seconds of either strategy."""
+    seconds = {"TC": 7e-6, "BC": 11e-6}
+    for tc_watts in (60, 90, 120, 150, 180, 400):
+        watts = {"TC": float(tc_watts), "BC": 50.0}
+        by_hand = {name: watts[name] * seconds[name] ** 2 for name in watts}
+        if by_hand["TC"] < 0.7 * by_hand["BC"] or by_hand["BC"] < 0.7 * by_hand["TC"]:
+            assert chosen(aiming, system(**watts), "edp") == min(by_hand, key=by_hand.get)
+
+
+def test_predictions_stay_seconds(aiming):
+    watts = {"TC": 100.0, "TG": 300.0, "BC": 50.0, "BG": 350.0, "BGC": 340.0}
+    in_seconds, _ = aiming(system(**watts), "time", device=GPU)
+    for aim in ("energy", "edp"):
+        selector, notes = aiming(system(**watts), aim, device=GPU)
+        assert notes == []
+        for level in (START, LEVEL, replace(LEVEL, device_kind="device", form="bitmap")):
+            expected = in_seconds.choose(level).predicted_seconds
+            assert selector.choose(level).predicted_seconds == pytest.approx(expected)
+
+
+def test_reasons_are_in_units_of_the_aim(aiming):
+    watts = system(TC=100.0, BC=50.0)
+    reasons = [aiming(watts, aim)[0].choose(LEVEL).reason for aim in AIMS]
+    assert reasons == ["4 us before BC", "0.15 mJ before TC", "1 us (edp) before BC"]
+
+
+def test_moves_cost_too(aiming):
+    """Where moving is dear in joules, the search stays although the level elsewhere is cheaper."""
+    level = replace(LEVEL, device_kind="device")
+    for device_watts, expected in ((10.0, "TG"), (100.0, "TC")):
+        watts = system(TC=50.0, BC=50.0, TG=device_watts, BG=device_watts, BGC=device_watts)
+        selector, _ = aiming(watts, "energy", device=GPU)
+        assert selector.choose(level).strategy.name == expected
+
+
+def test_what_no_meter_sees_is_left_out_with_a_note(aiming):
+    watts = {name: {"device": 200.0} for name in ("TC", "TG", "BG")}
+    selector, notes = aiming(power_json(watts, device=80.0), "energy", device=GPU)
+    assert [s.name for s in selector.candidates] == ["TG", "BG"]
+    (note,) = notes
+    assert "leaves out TC, BC, BGC" in note
+    assert "what the device draws" in note
+    assert selector.objective.idle_watts == 80.0
+
+
+@pytest.mark.parametrize("aim", ["energy", "edp"])
+def test_without_watts_the_remedy_is_named(aiming, trained, monkeypatch, tmp_path, aim):
+    with pytest.raises(ModelError, match=r"no meter was found.*--power-log FILE"):
+        aiming(None, aim)
+    monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path / "none"))
+    monkeypatch.setattr("hetero_bfs.speed_model._shipped", lambda: iter([]))
+    with pytest.raises(ModelError, match=r"no speed model of this machine.*hetero-bfs train"):
+        make_aiming("learned", None, HOST_ONLY, False, aim)
+
+
+def test_watts_of_another_machine_are_never_taken(monkeypatch, tmp_path):
+    """Average speeds of a similar machine may do for time; its watts say nothing here."""
+    from made_models import model_json
+
+    from hetero_bfs import speed_model
+
+    data = model_json("another__card") | {"power": system(TC=50.0, BC=50.0)}
+    shipped = speed_model.read_model(json.dumps(data), "shipped")
+    monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path))
+    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([shipped]))
+    assert make_aiming("auto", None, HOST_ONLY, False, "time")[0].name == "average"
+    with pytest.raises(ModelError, match="no speed model of this machine"):
+        make_aiming("auto", None, HOST_ONLY, False, "energy")
+
+
+@pytest.mark.parametrize("wanted", ["alpha-beta", "daga", "fixed:TC"])
+def test_rules_that_compare_nothing_know_no_aim(aiming, wanted):
+    power = system(TC=50.0, BC=50.0, TG=1.0, BG=1.0, BGC=1.0)
+    with pytest.raises(ModelError, match=f"{wanted} knows no aim; those that do are auto, learned"):
+        aiming(power, "energy", wanted=wanted, device=GPU)
+    assert aiming(power, "time", wanted=wanted, device=GPU)[0].objective is None
+
+
+def test_an_unknown_aim(aiming):
+    with pytest.raises(ModelError, match="unknown aim 'power'; choose one of time, energy, edp"):
+        aiming(system(TC=50.0, BC=50.0), "power")
+
+
+# auto.
+
+RULE = {"selector": "alpha-beta", "where": "cpu", "alpha": 15.0, "beta": 64.0}
+
+
+@pytest.mark.parametrize(
+    ("aim", "deep", "name"),
+    [
+        ("time", False, "average"),
+        ("energy", False, "alpha-beta(15,64,cpu)"),
+        ("energy", True, "average"),
+        ("edp", False, "learned"),  # nothing was compared under it
+    ],
+)
+def test_auto_is_what_was_best_under_the_aim(trained, aim, deep, name):
+    def change(data):
+        data["auto"] = {kind: {"selector": "average"} for kind in ("shallow", "deep")}
+        data["power"] = system(TC=50.0, BC=60.0)
+        data["power"]["auto"] = {"energy": {"shallow": RULE, "deep": {"selector": "average"}}}
+
+    trained(None, change)
+    selector, notes = make_aiming("auto", None, HOST_ONLY, deep, aim)
+    assert (selector.name, notes) == (name, [])
+    assert (selector.objective is None) == (aim == "time")
+    if aim != "time":
+        assert selector.objective.watts == {"TC": 50.0, "BC": 60.0}
+        assert isinstance(selector, DirectionSelector if "beta" in name else ModelSelector)
+
+
+def test_auto_by_a_rule_whose_strategies_lost_their_watts(trained):
+    def change(data):
+        data["power"] = system(TC=50.0)
+        data["power"]["auto"] = {"energy": dict.fromkeys(("shallow", "deep"), RULE)}
+
+    trained(None, change)
+    selector, notes = make_aiming("auto", None, HOST_ONLY, False, "energy")
+    assert selector.name == "learned"
+    assert "leaves out BC" in notes[0]
+
+
+def test_time_is_as_it_was(trained):
+    trained(GPU)
+    mine, _ = make_aiming("learned", GPU, ALL, False, "time")
+    theirs, _ = make_selector("learned", GPU, ALL)
+    assert mine.choose(LEVEL) == theirs.choose(LEVEL)

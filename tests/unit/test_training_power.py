@@ -1,0 +1,253 @@
+"""Training's watts, in a world where each strategy's levels take known seconds and joules."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from hetero_bfs import engine as engines
+from hetero_bfs.build import build_search_graph
+from hetero_bfs.energy import MeterError, Unmeasured
+from hetero_bfs.energy import report as energy_report
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.kronecker import KroneckerEdges
+from hetero_bfs.machine import machine_slug
+from hetero_bfs.power import POWER_AIMS
+from hetero_bfs.search import Search
+from hetero_bfs.speed_model import find_model, read_model
+from hetero_bfs.training import aims, metering, power, run_power_training
+from hetero_bfs.training import energy as training_energy
+from hetero_bfs.training.metering import Metering, Window
+
+SCALE = 10
+SECONDS = {"TC": 1e-3, "BC": 2e-3, "TG": 0.5e-3, "BG": 0.4e-3, "BGC": 0.45e-3}
+WATTS = {"TC": 90.0, "BC": 60.0, "TG": 200.0, "BG": 300.0, "BGC": 290.0}
+START_SECONDS, START_WATTS, IDLE_WATTS = 3e-3, 45.0, 30.0
+
+
+class World:
+    """Time, and joules drawn since its beginning; stands in for the module `time` too."""
+
+    def __init__(self):
+        self.now = self.joules = 0.0
+
+    def pass_by(self, seconds, watts):
+        self.now += seconds
+        self.joules += seconds * watts
+
+    def sleep(self, seconds):
+        self.pass_by(seconds, IDLE_WATTS)
+
+    def perf_counter(self):
+        return self.now
+
+    def searched(self, strategies):
+        self.pass_by(START_SECONDS, START_WATTS)
+        for name in strategies:
+            self.pass_by(SECONDS[name], WATTS[name])
+
+
+class WorldMeter:
+    """Reads the world's joules exactly; `wrong` is raised instead."""
+
+    resolution_seconds = 0.1
+
+    def __init__(self, world, domain="cpu", share=1.0, wrong=None):
+        self.world, self.domain, self.share, self.wrong = world, domain, share, wrong
+        self.name = f"meter of the {domain}"
+
+    def period_seconds(self):
+        return 0.02
+
+    def start(self):
+        self.begin = self.world.joules
+
+    def stop(self):
+        if self.wrong is not None:
+            raise self.wrong
+        return self.share * (self.world.joules - self.begin)
+
+
+@pytest.fixture
+def world(monkeypatch):
+    made = World()
+
+    class TimedSearch(Search):
+        def run(self, max_levels=None):
+            super().run(max_levels)
+            made.searched([trace.strategy for trace in self.traces])
+            return self.seconds
+
+    for module in (metering, power, energy_report):
+        monkeypatch.setattr(module, "time", made)
+    for module in (engines, power):
+        monkeypatch.setattr(module, "Search", TimedSearch)
+    return made
+
+
+def measured(metering, info=None, missing=()):
+    *windows, result = power.measure_power(info, SCALE, None, metering, missing)
+    assert windows == [None] * len(windows)
+    return result, len(windows)
+
+
+def test_known_watts_are_found(world):
+    """Starting, at 45 W, and the levels of other strategies are no part of a strategy's watts."""
+    meters = Metering([WorldMeter(world)])
+    found, windows = measured(meters)
+    assert found.watts["TC"]["cpu"] == pytest.approx(WATTS["TC"], rel=1e-3)
+    assert found.watts["BC"]["cpu"] == pytest.approx(WATTS["BC"], rel=1e-3)
+    assert found.idle_watts["cpu"] == pytest.approx(IDLE_WATTS, rel=1e-3)
+    assert (found.resolution_seconds, found.meters) == ({"cpu": 0.02}, {"cpu": "meter of the cpu"})
+    assert found.unmeasured == {}
+    assert windows == power.ROUNDS * len(power.planned(None, meters))
+    assert world.now <= 2 * power.planned_seconds(None, meters)
+
+
+def test_the_error_is_that_of_sampling_where_nothing_scatters(world):
+    """Both ends of both windows, in watts of the difference; less with every round."""
+    found, _ = measured(Metering([WorldMeter(world)]))
+    off, window = 0.02 / math.sqrt(6), 1.0
+    # A window's mean watts are between those of starting and of the strategy.
+    shares = [START_SECONDS + levels * SECONDS["TC"] for levels in (1, 2)]
+    least = math.hypot(*(45.0 * off / window * s for s in shares))
+    most = math.hypot(*(90.0 * off / window * s for s in shares))
+    error = found.error_watts["TC"]["cpu"]
+    assert least <= error * SECONDS["TC"] * math.sqrt(power.ROUNDS) <= 1.1 * most
+
+
+def test_domains_are_kept_apart(world):
+    meters = [WorldMeter(world, "cpu", 0.5), WorldMeter(world, "cpu", 0.1)]
+    meters += [WorldMeter(world, "system"), WorldMeter(world, "system", 0.9)]
+    found, _ = measured(Metering(meters))
+    assert found.watts["TC"]["cpu"] == pytest.approx(0.6 * WATTS["TC"], rel=1e-3)
+    assert found.watts["TC"]["system"] == pytest.approx(WATTS["TC"], rel=1e-3)  # the largest
+    assert found.meters["cpu"] == "meter of the cpu + meter of the cpu"
+
+
+def test_what_no_meter_sees_is_not_measured(world):
+    missing = [Unmeasured("RAPL", "cpu", "absent: none")]
+    found, windows = measured(Metering([WorldMeter(world, "device")]), missing=missing)
+    assert found.watts == {}
+    assert set(found.unmeasured) == {"TC", "BC"}
+    assert "RAPL: absent: none" in found.unmeasured["TC"]
+    assert found.idle_watts["device"] == pytest.approx(IDLE_WATTS, rel=1e-3)
+    assert windows == power.ROUNDS, "only the machine at rest"
+
+
+def test_a_meter_that_fails_takes_its_domain_along(world):
+    wrong = MeterError("permission: refused")
+    meters = Metering([WorldMeter(world), WorldMeter(world, "system", wrong=wrong)])
+    found, _ = measured(meters)
+    assert set(found.watts["TC"]) == set(found.idle_watts) == {"cpu"}
+    assert meters.failures == {"system": "meter of the system: permission: refused"}
+
+
+def test_a_device_that_is_the_processor_is_seen_by_its_meter(world, opencl_device):
+    found, _ = measured(Metering([WorldMeter(world)]), opencl_device)
+    names = set(SECONDS) if opencl_device.unified_memory else {"TC", "BC"}
+    assert set(found.watts) == names
+    for name in names:
+        assert found.watts[name]["cpu"] == pytest.approx(WATTS[name], rel=1e-2)
+
+
+# The difference of windows.
+
+
+def window(searches, seconds, joules):
+    return Window(searches, seconds, {"cpu": joules})
+
+
+def test_watts_are_of_the_difference():
+    shorter = [window(1000, 1.0, 50.0)] * 3  # 1 ms and 50 mJ each
+    longer = [window(500, 1.5, 250.0)] * 3  # 3 ms and 500 mJ
+    watts, error = power.slope(longer, shorter, "cpu", 0.0)
+    assert watts == pytest.approx(0.45 / 0.002)
+    assert error == pytest.approx(0.0, abs=1e-9)
+
+
+def test_scatter_is_in_the_error():
+    shorter = [window(1000, 1.0, 50.0)] * 4
+    longer = [window(1000, 2.0, 150.0 + off) for off in (-4.0, 4.0, -4.0, 4.0)]
+    watts, error = power.slope(longer, shorter, "cpu", 0.0)
+    assert watts == pytest.approx(100.0)
+    assert error == pytest.approx(4.0 * math.sqrt(4 / 3) / math.sqrt(4))
+
+
+def test_searches_that_are_no_longer_say_nothing():
+    same = [window(1000, 1.0, 50.0)] * 3
+    watts, error = power.slope(same, same, "cpu", 0.01)
+    assert math.isnan(watts)
+    assert math.isinf(error)
+
+
+@pytest.mark.parametrize("off", [0.0, 0.5])
+def test_watts_with_a_large_error_are_not_kept(world, off):
+    """A strategy's levels that are a thousandth of a search tell nothing of its watts."""
+    seconds = [1.0, 1.001, 1.001]
+    extra = zip(seconds, (off, -off, 0.0), strict=True)
+    base = {
+        "idle": [window(0, 1.0, 30.0)] * 3,
+        "first cpu": [window(100, s, 50.0) for s in seconds],
+        "TC": [window(100, 2 * s, 150.0) for s in seconds],
+        "BC": [window(100, 2.001 * s, 150.1 + more) for s, more in extra],
+    }
+    found = power.evaluate_windows(base, Metering([WorldMeter(world)]), "by hand", {})
+    assert set(found.watts) == {"TC"}
+    assert "its levels are too small" in found.unmeasured["BC"]
+
+
+# Whole searches under each aim.
+
+
+@pytest.fixture
+def tiny_graphs(monkeypatch):
+    graph = build_search_graph(KroneckerEdges(SCALE).materialise())
+    graphs = {"shallow": [graph], "deep": [graph]}
+    monkeypatch.setattr(aims, "graphs_to_compare", lambda info, quick: graphs)
+    monkeypatch.setattr(power, "scale_for", lambda info, quick: SCALE)
+
+
+@pytest.mark.usefixtures("tiny_graphs")
+def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys):
+    """The best of each aim is the one of which the figures say so."""
+    name = trained(None)
+    meters = [WorldMeter(world)], [Unmeasured("whole system", "system", "absent")]
+    monkeypatch.setattr(training_energy, "find_meters", lambda info, log: meters)
+    assert run_power_training(quick=True, devices="cpu") == 0
+    model = find_model(*name.split("__"))
+    assert model.power.watts["BC"]["cpu"] == pytest.approx(WATTS["BC"], rel=1e-3)
+    figures = model.about["aims"]["searches"]["shallow"]
+    assert "alpha-beta(15,64,cpu)" in figures
+    for aim in POWER_AIMS:
+        able = {n: f for n, f in figures.items() if n.endswith((aim, ")"))}
+        power_of_time = 1 if aim == "edp" else 0
+        best = min(able, key=lambda n: able[n]["joules"] * able[n]["seconds"] ** power_of_time)
+        chosen = model.power.auto[aim]["shallow"]
+        if chosen["selector"] == "alpha-beta":
+            assert best == f"alpha-beta(15,{chosen['beta']:g},cpu)"
+        else:
+            assert best == f"{chosen['selector']}, {aim}"
+    again = read_model(json.dumps(model.to_json()), "again")
+    assert again == model
+    text = capsys.readouterr().out
+    assert "idle 30 W" in text
+    assert "updated every 20 ms" in text
+
+
+@pytest.mark.usefixtures("tiny_graphs")
+def test_where_nothing_can_be_metered_it_says_so(world, trained, monkeypatch):
+    trained(None)
+    nothing = [], [Unmeasured("RAPL", "cpu", "absent")]
+    monkeypatch.setattr(training_energy, "find_meters", lambda info, log: nothing)
+    with pytest.raises(MeterError, match=r"no watts of any strategy.*--power-log FILE"):
+        run_power_training(devices="cpu")
+
+
+def test_watts_need_a_model_to_be_added_to(monkeypatch, tmp_path):
+    monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path))
+    monkeypatch.setattr("hetero_bfs.speed_model._shipped", lambda: iter([]))
+    with pytest.raises(HeteroBFSError, match=machine_slug(None)):
+        run_power_training(devices="cpu")

@@ -1,0 +1,117 @@
+"""Training for `--optimize energy|edp`: find meters, measure watts, compare selectors, tell."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.energy import MeterError, Unmeasured
+from hetero_bfs.graph500 import find_meters
+from hetero_bfs.power import METERS_REMEDY, Power
+from hetero_bfs.progress import progress
+from hetero_bfs.speed_model import SpeedModel, write_model
+from hetero_bfs.training import aims, power
+from hetero_bfs.training.metering import Metering
+from hetero_bfs.tuning import Tuning
+
+
+def add_watts(
+    model: SpeedModel,
+    info: DeviceInfo | None,
+    quick: bool,
+    power_log: Path | None,
+    path: Path,
+) -> SpeedModel:
+    """Return a trained model of this machine with watts measured now, and what is best by them.
+
+    It is written to `path`, where selectors must find it for the comparison.
+
+    Raises
+    ------
+    MeterError
+        Nothing can be metered.
+    """
+    metering, missing = open_meters(info, power_log)
+    watts = None
+    if metering is not None:
+        watts = measure_watts(info, quick, model.tuning, metering, missing)
+    if metering is None or watts is None:
+        raise MeterError(f"no watts of any strategy could be measured; {METERS_REMEDY}")
+    model = replace(model, power=watts)
+    write_model(model, path)
+    model = compare_under_aims(model, info, quick, metering)
+    write_model(model, path)
+    return model
+
+
+def open_meters(
+    info: DeviceInfo | None, power_log: Path | None
+) -> tuple[Metering | None, list[Unmeasured]]:
+    """Find the meters, before anything takes long; that there are none is no error.
+
+    Raises
+    ------
+    MeterError
+        The power log cannot be read.
+    """
+    meters, missing = find_meters(info, power_log)
+    if not meters:
+        why = "; ".join(f"{m.name}: {m.reason}" for m in missing)
+        print(f"note: no watts for --optimize energy or edp: {why}", file=sys.stderr)
+        return None, missing
+    return Metering(meters), missing
+
+
+def measure_watts(
+    info: DeviceInfo | None,
+    quick: bool,
+    tuning: Tuning | None,
+    metering: Metering,
+    missing: Sequence[Unmeasured],
+) -> Power | None:
+    """Measure the watts of the strategies and print them; None if there are none."""
+    seconds = power.planned_seconds(info, metering) + aims.planned_seconds(metering)
+    print(f"measuring power takes about {seconds:.0f} s", file=sys.stderr)
+    total = power.ROUNDS * len(power.planned(info, metering)) + 1
+    scale = power.scale_for(info, quick)
+    steps = power.measure_power(info, scale, tuning, metering, missing)
+    *_, measured = progress(steps, "measuring power", total, delay_seconds=0.0)
+    assert measured is not None, "the last one"
+    _report(measured, metering)
+    return measured if measured.watts else None
+
+
+def _report(measured: Power, metering: Metering) -> None:
+    print("watts while strategies run, idle included:")
+    for domain, watts in measured.idle_watts.items():
+        period = 1e3 * measured.resolution_seconds[domain]
+        name = measured.meters[domain]
+        print(f"  {domain}: {name}, updated every {period:.3g} ms; idle {watts:.4g} W")
+    for name, by_domain in measured.watts.items():
+        errors = measured.error_watts[name]
+        shown = ", ".join(f"{d} {w:.4g} +- {errors[d]:.2g} W" for d, w in by_domain.items())
+        print(f"  {name:<4} {shown}")
+    for name, why in [*measured.unmeasured.items(), *metering.failures.items()]:
+        print(f"  {name:<4} unmeasured: {why}")
+
+
+def compare_under_aims(
+    model: SpeedModel, info: DeviceInfo | None, quick: bool, metering: Metering
+) -> SpeedModel:
+    """Return the model, which is installed, with the best selector under each aim."""
+    assert model.power is not None, "without watts there are no aims"
+    steps = aims.compare_aims(info, quick, metering)
+    *_, found = progress(steps, "comparing aims", delay_seconds=0.0)
+    assert found is not None, "the last one"
+    for kind, figures in found["searches"].items():
+        print(f"a search of {kind} graphs, energy of the {' and '.join(found['domains'])}:")
+        for name, of in figures.items():
+            print(f"  {name:<26} {1e3 * of['seconds']:.3f} ms, {1e3 * of['joules']:.4g} mJ")
+    for aim, best in found["auto"].items():
+        print(f"auto for {aim}: {json.dumps(best)}")
+    with_auto = replace(model.power, auto=found["auto"] or None)
+    return replace(model, power=with_auto, about={**model.about, "aims": found})
