@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 MOST_PANELS = 6
 _MARKERS_UP_TO = 30
 _DOMAINS = {
-    "cpu": "CPU energy",
-    "device": "OpenCL device's energy",
-    "system": "whole system's energy",
+    "cpu": "energy of the CPU",
+    "device": "energy of the OpenCL device",
+    "system": "energy of the whole system",
 }
 
 
@@ -106,7 +106,7 @@ def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) 
     ]
     columns = min(len(panels), 2)
     rows = math.ceil(len(panels) / columns)
-    figure, axes = style.new_figure(4.2 * rows, rows, columns)
+    figure, axes = style.new_figure(max(4.2, 3.2 * rows), rows, columns)
     for rest in axes[len(panels) :]:
         rest.set_axis_off()
     for one, (table, column, title, scales) in zip(axes, panels, strict=False):
@@ -119,7 +119,7 @@ def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) 
         one.set_yscale("log")
         style.plain_axis(one.yaxis)
         what = "Kronecker graphs" if scales else "graph files"
-        style.tidy(one, f"{title}, {what}" if title else what, "", label)
+        style.tidy(one, title or what, "", label)
         _name_places(one, table, places, scales)
     _legend_beside(figure, axes)
     return figure

@@ -216,8 +216,8 @@ def regret_brief(table: pd.DataFrame) -> Brief:
     """Give mean and worst regret, and what choosing itself takes."""
     summary = summarise(table)
     brief = pd.DataFrame(
-        {"selector": name, "mean regret": f"{100 * row['all']:.1f} %"}
-        | {"worst family": f"{100 * row['worst']:.1f} %"}
+        {"selector": name, "mean regret": f"{100 * row['all']:,.1f} %"}
+        | {"worst family": f"{100 * row['worst']:,.1f} %"}
         | {
             "choosing takes": ""
             if pd.isna(row["selection"])

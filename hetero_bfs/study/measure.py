@@ -94,7 +94,7 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
         raise GraphError(f"{about.name} has no edge between two vertices: nothing to search")
     engine = _open(graph, options)
     notes += [f"{about.name}: {note}" for note in engine.notes]
-    ways = ways_of(engine, notes)
+    ways = ways_of(about.name, engine, notes)
     keys = _affordable(about.name, engine, ways, keys, options.rounds, notes)
     roots = roots_of(engine, ROOTS)
     nedge = validate_ways(about.name, engine, edges, list(dict.fromkeys([*keys, *roots])), ways)
@@ -105,7 +105,7 @@ def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
     return Engine(graph, selector="fixed:TC", device=options.device, devices=options.devices)
 
 
-def ways_of(engine: Engine, notes: list[str]) -> list[Way]:
+def ways_of(graph: str, engine: Engine, notes: list[str]) -> list[Way]:
     """List the strategies alone and the selectors that this machine can run.
 
     A selector that would silently be another one, such as "learned" without a model, is left out
@@ -121,7 +121,9 @@ def ways_of(engine: Engine, notes: list[str]) -> list[Way]:
             continue
         made = engine.selector
         if name == "auto":
-            add_note(notes, f"auto, the default selector, is {made.name} here")
+            text = f"auto, the default selector, is {made.name} on"
+            if not any(note.startswith(text) for note in notes):
+                notes.append(f"{text} {graph} and graphs like it")
             if made.name in {way.selector.name for way in ways}:
                 continue
         elif made.name != name:

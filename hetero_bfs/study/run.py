@@ -128,7 +128,9 @@ def _announce_duration(
     total = sum(constant + slope * graph.edges for graph in graphs)
     measured = sum(not graph.regret_only for graph in graphs)
     total += measured * metering_seconds(info, options)
-    announce(f"{len(graphs)} graphs: about {_duration(total)}; longer for graphs of many levels")
+    files = any(graph.scale is None and not graph.regret_only for graph in graphs)
+    more = "; a file of a graph with many levels may add some minutes" if files else ""
+    announce(f"{len(graphs)} graphs: about {_duration(total)}{more}")
 
 
 def _duration(seconds: float) -> str:

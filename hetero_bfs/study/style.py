@@ -113,19 +113,21 @@ def plain_axis(axis: Any) -> None:
 
     low, high = axis.get_view_interval()
     subs: tuple[float, ...] = (1.0, 2.0, 5.0)
-    if high / low < 12:
+    if high / low < 4:
+        subs = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+    elif high / low < 12:
         subs = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
     axis.set_major_locator(LogLocator(10, subs=subs, numticks=12))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.8f}".rstrip("0").rstrip(".")))
     axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
 
 
 def placeholder(title: str, lines: Sequence[str]) -> Figure:
     """Return a picture that says why there is nothing to draw."""
-    figure, (axes,) = new_figure(0.8 + 0.25 * len(lines))
+    wrapped = [part for line in lines for part in textwrap.wrap(line, 110)]
+    figure, (axes,) = new_figure(0.6 + 0.2 * len(wrapped))
     axes.set_axis_off()
     axes.set_title(title, fontsize=10, loc="left")
-    wrapped = [part for line in lines for part in textwrap.wrap(line, 110) or [""]]
     axes.text(0.0, 0.95, "\n".join(wrapped), fontsize=10, va="top", transform=axes.transAxes)
     return figure
 

@@ -304,8 +304,8 @@ def test_domains_stay_apart(tmp_path, monkeypatch):
     assert (both["system"] > 0).all()
     panels = figures.energy(rows).axes
     titles = [axes.get_title(loc="left") for axes in panels if axes.get_lines()]
-    assert any(title.startswith("CPU energy") for title in titles)
-    assert any(title.startswith("whole system's energy") for title in titles)
+    assert any(title.startswith("energy of the CPU") for title in titles)
+    assert any(title.startswith("energy of the whole system") for title in titles)
 
 
 def test_metering_is_part_of_the_expected_duration(monkeypatch):
