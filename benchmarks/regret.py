@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from strategies import markdown
+from tables import markdown
 
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.files import replacing

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from strategies import markdown
+from tables import markdown
 
 import hetero_bfs as hb
 from hetero_bfs.build import build_search_graph

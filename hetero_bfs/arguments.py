@@ -26,6 +26,7 @@ def make_parser(version: str, runs: Mapping[str, Run]) -> argparse.ArgumentParse
     _add_graph500(commands, runs["graph500"])
     _add_bfs(commands, runs["bfs"])
     _add_train(commands, runs["train"])
+    _add_study(commands, runs["study"])
     _add_devices(commands, runs["devices"])
     _add_convert(commands, runs["convert"])
     return parser
@@ -108,6 +109,44 @@ def _add_train(commands: Any, run: Run) -> None:
         help="CSV that an external meter is writing (time, watts), for the watts of each strategy",
     )
     _add_device_arguments(command)
+    command.set_defaults(run=run)
+
+
+def _add_study(commands: Any, run: Run) -> None:
+    command = commands.add_parser(
+        "study",
+        help="measure this machine and write the paper's tables and figures as a page",
+        description=(
+            "Measure strategies and selectors on Kronecker graphs or graph files and write one "
+            "HTML page, with a PNG and a CSV file for each figure. The folder must be new, empty, "
+            "or hold an earlier study, which is replaced; it is written when all is done."
+        ),
+    )
+    add = command.add_argument
+    add("out_dir", type=Path, metavar="OUT_DIR", help="folder for page, pictures and tables")
+    add(
+        "--scale",
+        type=_scale,
+        nargs="+",
+        default=[],
+        metavar="N",
+        help="Kronecker graphs, log2 of the vertices (default 14 to 18; on a GPU 16 18 20 22; "
+        "none with --graph alone)",
+    )
+    add("--graph", type=Path, nargs="+", default=[], metavar="FILE", help="graph files to study")
+    add("--directed", action="store_true", help="keep the edges' direction (graph files)")
+    add(
+        "--families",
+        action=argparse.BooleanOptionalAction,
+        help="also measure regret on a graph of each other family, such as grids and small worlds "
+        "(default unless --scale or --graph is given)",
+    )
+    add("--keys", type=_positive, default=8, help="search keys of a graph (default %(default)s)")
+    add("--rounds", type=_positive, default=3, help="times each is searched (default %(default)s)")
+    add("--quick", action="store_true", help="a first look: scales 12 and 14, 4 keys, 2 rounds")
+    add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
+    _add_device_arguments(command)
+    add("--json", type=Path, metavar="FILE", help='write the summary as JSON, "-" for stdout')
     command.set_defaults(run=run)
 
 

@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "graph500": _graph500,
             "bfs": _bfs,
             "train": _train,
+            "study": _study,
             "devices": _devices,
             "convert": _convert,
         },
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if getattr(options, "device", None) is not None and options.devices == "cpu":
         parser.error("--device names an OpenCL device, --devices cpu wants none")
-    if options.command == "graph500" and options.directed and options.graph is None:
+    if getattr(options, "directed", False) and not getattr(options, "graph", True):
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
     if options.command == "graph500" and options.regenerate and options.graph is not None:
         parser.error("--regenerate goes with generated graphs, not with --graph FILE")
@@ -283,6 +284,36 @@ def _train(options: argparse.Namespace) -> int:
     if options.calibrate:
         return int(run_calibration(*where, options.out, options.source))
     return int(run_training(options.quick, *where, options.out, options.power_log))
+
+
+def _study(options: argparse.Namespace) -> int:
+    from hetero_bfs.study import StudyOptions, run_study
+
+    _load_numba()
+    summary = run_study(
+        options.out_dir,
+        StudyOptions(
+            scales=tuple(options.scale),
+            graphs=tuple(options.graph),
+            directed=options.directed,
+            families=options.families
+            if options.families is not None
+            else not (options.scale or options.graph),
+            keys=options.keys,
+            rounds=options.rounds,
+            quick=options.quick,
+            device=options.device,
+            devices=options.devices,
+            power_log=options.power_log,
+        ),
+    )
+    _print_notes(summary["notes"])
+    text = _text_stream(options)
+    for name, finding in summary["findings"].items():
+        print(f"{name + ':':<13}{finding}", file=text)
+    print(f"the page is {options.out_dir / 'index.html'}", file=text)
+    _write_json(options.json, summary)
+    return 0
 
 
 def _engine_options(options: argparse.Namespace) -> dict[str, Any]:

@@ -12,6 +12,12 @@ enabled = False
 T = TypeVar("T")
 
 
+def announce(text: str) -> None:
+    """Print a line about what comes next on stderr."""
+    if enabled:
+        print(text, file=sys.stderr, flush=True)
+
+
 def progress(
     items: Iterable[T], description: str, total: int | None = None, delay_seconds: float = 1.0
 ) -> Iterator[T]:

@@ -171,7 +171,7 @@ class Graph500Report:
             "edge_passes": self.edge_passes,
             "machine": describe_machine(self.device),
             "version": __version__,
-            "command": " ".join(["hetero-bfs", *(_without_folder(a) for a in sys.argv[1:])]),
+            "command": command_line(),
             "date": datetime.date.today().isoformat(),
         }
 
@@ -292,6 +292,9 @@ def _schedule_block(report: Graph500Report) -> str:
     return "\n".join(lines)
 
 
-def _without_folder(argument: str) -> str:
-    """Leave out the folders of an absolute path: they say nothing elsewhere."""
-    return Path(argument).name if argument.startswith("/") else argument
+def command_line() -> str:
+    """Return the running command; of an absolute path the name, as its folder says nothing
+    elsewhere.
+    """
+    arguments = (Path(a).name if a.startswith("/") else a for a in sys.argv[1:])
+    return " ".join(["hetero-bfs", *arguments])

@@ -17,7 +17,7 @@ from hetero_bfs import arguments, cli
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
 
-COMMANDS = ["graph500", "bfs", "train", "devices", "convert"]
+COMMANDS = ["graph500", "bfs", "train", "study", "devices", "convert"]
 CPU = ["--devices", "cpu", "--selector", "fixed:TC"]
 SMALL = ["graph500", "--scale", "8", "--roots", "4", *CPU]
 

@@ -1,0 +1,120 @@
+"""Figures of what selectors choose: schedules beside the oracle's, and regret."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from hetero_bfs.study import style
+from hetero_bfs.study.figures import shown_graphs
+from hetero_bfs.training.regret import ORACLE, summarise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_COLUMNS = 14
+_DARK = 2.4  # shade, the logarithm of regret in percent, from which text is white
+
+
+def schedule(table: pd.DataFrame) -> Figure:
+    """Draw which strategy each selector chose at each level, the oracle on top.
+
+    Cells name the strategy; those that differ from the oracle's are hatched.
+    """
+    shown = shown_graphs(table)
+    columns = min(len(shown), 2)
+    rows = math.ceil(len(shown) / columns)
+    lines = table["selector"].nunique()
+    figure, panels = style.new_figure(rows * (0.3 * lines + 1.1), rows, columns)
+    for axes in panels[len(shown) :]:
+        axes.set_axis_off()
+    for axes, name in zip(panels, shown, strict=False):
+        one = table[table["graph"] == name]
+        key = one["key"].iloc[0]
+        _strips(axes, one[one["key"] == key])
+        style.tidy(axes, f"{name}, key {key}", "level (distance from the key)", "selector")
+        axes.grid(False)
+    return figure
+
+
+def _strips(axes: Axes, table: pd.DataFrame) -> None:
+    """Draw one row of cells for each selector; levels where no row changes share a column."""
+    wide = table.pivot(index="selector", columns="level", values="strategy")
+    names = [ORACLE, *(name for name in style.order_of(wide.index) if name != ORACLE)]
+    wide = wide.loc[names]
+    runs = [list(run) for _, run in groupby(wide.columns, key=lambda level: tuple(wide[level]))]
+    for x, run in enumerate(runs[:_MOST_COLUMNS]):
+        for y, name in enumerate(names):
+            strategy = wide.loc[name, run[0]]
+            differs = strategy != wide.loc[ORACLE, run[0]]
+            _cell(axes, x, y, strategy, differs)
+    count = min(len(runs), _MOST_COLUMNS)
+    labels = [f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:count]]
+    axes.set_xlim(-0.5, count - 0.5 + (0.6 if len(runs) > count else 0))
+    if len(runs) > count:
+        axes.text(count - 0.4, (len(names) - 1) / 2, "...", va="center", fontsize=9)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xticks(range(count), labels, rotation=0 if len("".join(labels)) < 30 else 45)
+    axes.set_yticks(range(len(names)), names)
+
+
+def _cell(axes: Axes, x: int, y: int, strategy: str, differs: bool) -> None:
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Rectangle
+
+    tint = tuple(1 - 0.35 * (1 - part) for part in to_rgb(style.LOOKS[strategy].color))
+    axes.add_patch(
+        Rectangle(
+            (x - 0.46, y - 0.42),
+            0.92,
+            0.84,
+            facecolor=tint,
+            edgecolor="#555555",
+            hatch="///" if differs else None,
+            linewidth=1.6 if differs else 0.6,
+        )
+    )
+    box = {"facecolor": tint, "edgecolor": "none", "pad": 0.8}
+    axes.text(x, y, strategy, ha="center", va="center", fontsize=8, bbox=box)
+
+
+def regret(table: pd.DataFrame) -> Figure:
+    """Draw regret by selector and family as a table of shades, with the numbers in it."""
+    percent = regret_by_family(table)
+    count = len(percent)
+    figure, (axes,) = style.new_figure(0.32 * count + 1.6)
+    shades = np.log10(np.clip(percent.to_numpy(), 1.0, 1000.0))
+    axes.imshow(shades, cmap="Greys", vmin=0.0, vmax=4.0, aspect="auto")
+    for (y, x), value in np.ndenumerate(percent.to_numpy()):
+        if np.isfinite(value):
+            color = "white" if shades[y, x] > _DARK else "black"
+            axes.text(x, y, _percent(value), ha="center", va="center", fontsize=8, color=color)
+    axes.set_xticks(range(percent.shape[1]), percent.columns)
+    axes.set_yticks(range(count), percent.index)
+    axes.axvline(percent.shape[1] - 2.5, color="black", linewidth=1.2)
+    style.tidy(
+        axes,
+        "regret: search time over the oracle's, minus 1, in %",
+        "family of graphs (geometric means over its searches)",
+        "selector",
+    )
+    axes.grid(False)
+    return figure
+
+
+def regret_by_family(table: pd.DataFrame) -> pd.DataFrame:
+    """Return regret in percent by selector and family, with the mean over families and the worst.
+
+    Selectors in the order of the mean; no selector at all (`none`) is the best strategy alone.
+    """
+    summary = summarise(table).drop(columns="selection")
+    return 100 * summary.rename(columns={"all": "mean"})
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"

@@ -1,0 +1,57 @@
+"""What selectors choose beside the oracle: schedules level by level, and regret.
+
+Regret is measured by training/regret.py; here its rows get the study's columns, and its schedules
+are taken apart into levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hetero_bfs.study.levels import MeasuredLevel
+from hetero_bfs.study.measure import Row, Subject
+from hetero_bfs.study.plan import StudyOptions
+from hetero_bfs.training.regret import ORACLE, measure_graph
+
+
+def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
+    """Measure the regret of every way of choosing on the roots' searches."""
+    graph = subject.about.graph
+    return list(measure_graph(subject.engine, graph, len(subject.roots), options.rounds))
+
+
+def schedule_rows(
+    subject: Subject, regrets: Sequence[Row], measured: Sequence[MeasuredLevel]
+) -> list[Row]:
+    """Return one row for each level and selector: its strategy and the oracle's.
+
+    `level_seconds` are those of the level alone (`levels`), None where it was not measured.
+    """
+    seconds = {(one.key, one.features.level, one.strategy.name): one.seconds for one in measured}
+    schedules = {(row["root"], row["selector"]): row["schedule"] for row in regrets}
+    rows = []
+    for (key, selector), text in schedules.items():
+        if selector.startswith("fixed:"):
+            continue
+        best = list(strategies_of(schedules[key, ORACLE]))
+        for level, (strategy, oracle) in enumerate(zip(strategies_of(text), best, strict=True)):
+            rows.append(
+                {
+                    **subject.row(),
+                    "key": key,
+                    "selector": selector,
+                    "level": level,
+                    "strategy": strategy,
+                    "oracle_strategy": oracle,
+                    "level_seconds": seconds.get((key, level, strategy)),
+                    "oracle_level_seconds": seconds.get((key, level, oracle)),
+                }
+            )
+    return rows
+
+
+def strategies_of(text: str) -> Iterator[str]:
+    """Yield the strategy of each level of a schedule that `schedule_text` wrote: "TC BG*3"."""
+    for run in text.split():
+        name, _, count = run.partition("*")
+        yield from [name] * int(count or 1)

@@ -1,0 +1,109 @@
+"""Levels of a study: seconds of each strategy from the same state, and what the model predicts.
+
+The paper's Table 5. The state at each level is that of a search on the host; what is measured is
+the level alone, without moving the frontier there: the median over rounds, each of which walks
+through the search and takes the median of a few repetitions (training/measure.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from statistics import median
+
+from hetero_bfs.errors import ModelError
+from hetero_bfs.progress import progress
+from hetero_bfs.selector import model_of
+from hetero_bfs.strategy import STRATEGIES, Strategy
+from hetero_bfs.study.measure import Row, Subject, add_note
+from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.training.measure import REPEATS, measure_search
+from hetero_bfs.training.oracle import count_levels, levels_to_measure
+
+
+@dataclass(frozen=True)
+class MeasuredLevel:
+    """One strategy on one level of the search from a key: seconds of each round."""
+
+    key: int
+    features: LevelFeatures
+    strategy: Strategy
+    rounds: list[float] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        """The median."""
+        return median(self.rounds)
+
+
+def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[MeasuredLevel]:
+    """Measure every strategy on the levels of the roots' searches; of deep ones on a sample."""
+    measured: dict[tuple[int, int, str], MeasuredLevel] = {}
+    engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
+    turns = [key for _ in range(rounds) for key in subject.roots]
+    for key in progress(turns, f"{subject.about.name}: levels"):
+        root = int(new_of_old[key])
+        count, _ = count_levels(engine, root)
+        wanted = levels_to_measure(count)
+        if len(wanted) < count:
+            text = f"{len(wanted)} of {count} levels from key {key} are measured"
+            add_note(notes, f"{subject.about.name}: {text}")
+        walk = measure_search(engine, root, REPEATS, median, frozenset(wanted))
+        for features, name, seconds, _ in walk:
+            if name in STRATEGIES:
+                level = MeasuredLevel(key, features, STRATEGIES[name])
+                measured.setdefault((key, features.level, name), level).rounds.append(seconds)
+    return list(measured.values())
+
+
+def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]:
+    """Return one row for each level and strategy, the fastest strategies marked."""
+    least: dict[tuple[int, int], float] = {}
+    for one in measured:
+        place = one.key, one.features.level
+        least[place] = min(one.seconds, least.get(place, inf))
+    return [
+        {
+            **_columns(subject, one),
+            "frontier_vertices": one.features.frontier_vertices,
+            "frontier_edges": one.features.frontier_edges,
+            "unvisited_vertices": one.features.unvisited_vertices,
+            "unvisited_edges": one.features.unvisited_edges,
+            "seconds": one.seconds,
+            "fastest": one.seconds == least[one.key, one.features.level],
+            "rounds": len(one.rounds),
+        }
+        for one in measured
+    ]
+
+
+def prediction_rows(
+    subject: Subject, measured: Sequence[MeasuredLevel], notes: list[str]
+) -> list[Row]:
+    """Return predicted and measured seconds by the installed speed model; nothing without one."""
+    try:
+        model = model_of(subject.engine.device_info)
+    except ModelError as error:
+        add_note(notes, str(error))
+        return []
+    if model is None:
+        return []
+    rows = []
+    for one in measured:
+        if one.strategy.name in model.learned:
+            predicted = model.learned_seconds(one.features, one.strategy)
+            rows.append(
+                {
+                    **_columns(subject, one),
+                    "measured_seconds": one.seconds,
+                    "predicted_seconds": predicted,
+                    "relative_error": predicted / one.seconds - 1,
+                }
+            )
+    return rows
+
+
+def _columns(subject: Subject, one: MeasuredLevel) -> Row:
+    level = one.features.level
+    return {**subject.row(), "key": one.key, "level": level, "strategy": one.strategy.name}

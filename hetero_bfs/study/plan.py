@@ -1,0 +1,129 @@
+"""What a study measures: which graphs, how often, and roughly how long that takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.io import read
+from hetero_bfs.training.families import StudyGraph, families, named_graph
+
+EDGEFACTOR = 16
+_SCALES = (14, 15, 16, 17, 18)
+_GPU_SCALES = (16, 18, 20, 22)
+_QUICK_SCALES = (12, 14)
+_FAMILY_SCALES = {False: 15, True: 18}  # on a GPU or not
+_QUICK_KEYS, _QUICK_ROUNDS, _QUICK_ENERGY_SECONDS = 4, 2, 1.0
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What to study.
+
+    Parameters
+    ----------
+    scales : tuple of int
+        Kronecker graphs. Without scales and files: those that suit the device.
+    graphs : tuple of Path
+        Graph files.
+    directed : bool
+        Whether to keep the direction of the files' edges.
+    families : bool
+        Whether to measure regret on a graph of each other family too (training/families.py).
+    keys, rounds : int
+        Search keys of each graph, and times that each is searched by every strategy and selector.
+    energy_seconds : float
+        Least seconds of searches for each reading of the energy meters, where there are any.
+    quick : bool
+        Small graphs if none are given, fewer keys and rounds: for a first look.
+    """
+
+    scales: tuple[int, ...] = ()
+    graphs: tuple[Path, ...] = ()
+    directed: bool = False
+    families: bool = False
+    keys: int = 8
+    rounds: int = 3
+    energy_seconds: float = 2.0
+    quick: bool = False
+    device: str | None = None
+    devices: str = "all"
+    power_log: Path | None = None
+
+    def settled(self, info: DeviceInfo | None) -> StudyOptions:
+        """Return the options with scales that suit the device, and with what `quick` means."""
+        scales = tuple(dict.fromkeys(self.scales))
+        if not scales and not self.graphs:
+            scales = _QUICK_SCALES if self.quick else _GPU_SCALES if _is_gpu(info) else _SCALES
+        if not self.quick:
+            return replace(self, scales=scales)
+        return replace(
+            self,
+            scales=scales,
+            keys=min(self.keys, _QUICK_KEYS),
+            rounds=min(self.rounds, _QUICK_ROUNDS),
+            energy_seconds=min(self.energy_seconds, _QUICK_ENERGY_SECONDS),
+        )
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One graph of a study, not made yet.
+
+    `scale` is None but for Graph500's Kronecker graphs; `edges` counts the edges, of a file roughly
+    by its size; `regret_only` leaves out all but regret.
+    """
+
+    graph: StudyGraph
+    scale: int | None
+    edges: int
+    regret_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return str(self.graph.name)
+
+
+def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
+    """List the graphs: Kronecker graphs, files, and for regret a graph of each other family.
+
+    Raises
+    ------
+    HeteroBFSError
+        A scale out of range, or a file that is not there.
+    """
+    planned = [kronecker_graph(scale) for scale in sorted(options.scales)]
+    for path in dict.fromkeys(options.graphs):
+        if not path.is_file():
+            raise HeteroBFSError(f"{path}: no such file; --graph takes graph files")
+        graph = replace(named_graph(str(path)), make=partial(read, path, options.directed))
+        if any(other.name == graph.name for other in planned):
+            raise HeteroBFSError(f"{path}: two graphs are called {graph.name}; rename the file")
+        planned.append(Planned(graph, None, _roughly(path)))
+    if options.families:
+        scale = _QUICK_SCALES[0] if options.quick else _FAMILY_SCALES[_is_gpu(info)]
+        known = {one.name for one in planned}
+        planned += [
+            Planned(graph, None, EDGEFACTOR << scale, regret_only=True)
+            for graph in families(scale)
+            if graph.name not in known
+        ]
+    return planned
+
+
+def kronecker_graph(scale: int) -> Planned:
+    """Return Graph500's graph of one scale."""
+    return Planned(named_graph(f"kronecker{scale}"), scale, EDGEFACTOR << scale)
+
+
+def _is_gpu(info: DeviceInfo | None) -> bool:
+    return info is not None and info.type == "GPU"
+
+
+def _roughly(path: Path) -> int:
+    bytes_per_edge = 4 if path.suffix == ".gz" else 10
+    return path.stat().st_size // bytes_per_edge

@@ -1,0 +1,102 @@
+"""Energy of a study: traversed edges per joule by strategy and selector (the paper's Figure 5).
+
+Domains are never mixed: a row is about one of cpu, device and system. What is not measured has
+empty values and the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from hetero_bfs import energy
+from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.engine import Engine
+from hetero_bfs.graph500 import meters_of
+from hetero_bfs.progress import progress
+from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.study.measure import Row, Subject, Way
+from hetero_bfs.study.plan import StudyOptions
+from hetero_bfs.training.regret import SELECTORS
+
+_IDLE_SECONDS = 1.0
+
+
+def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
+    """Measure the energy of searches by every way; one row for each way and domain."""
+    meters, unmeasured = meters_of(subject.engine.device_info, options.power_log, notes)
+    nedge = sum(subject.nedge[key] for key in subject.keys)
+    rows = []
+    for way in progress(subject.ways, f"{subject.about.name}: energy"):
+        subject.engine.set_selector(way.selector)
+        search = partial(_search_all, subject.engine, subject.keys, nedge)
+        report = energy.measure(search, meters, unmeasured, options.energy_seconds, _IDLE_SECONDS)
+        rows += [_measured(subject, way, total) for total in report.totals]
+        found = {total.domain for total in report.totals}
+        for domain in dict.fromkeys(u.domain for u in report.unmeasured):
+            if domain not in found:
+                because = [u.reason for u in report.unmeasured if u.domain == domain]
+                rows.append(_unmeasured(subject, way, domain, "; ".join(because)))
+    return rows
+
+
+def metering_seconds(info: DeviceInfo | None, options: StudyOptions) -> float:
+    """Estimate what the energy of one graph takes, all ways of searching."""
+    meters, _ = meters_of(info, options.power_log, [])
+    if not meters:
+        return 0.0
+    trusted = energy.trusted_seconds(meters, [meter.resolution_seconds for meter in meters])
+    ways = len(STRATEGIES) + len(SELECTORS)
+    return ways * (max(options.energy_seconds, trusted) + max(_IDLE_SECONDS, trusted))
+
+
+def _search_all(engine: Engine, keys: Sequence[int], nedge: int) -> tuple[int, int]:
+    for key in keys:
+        engine.search(key)
+    return len(keys), nedge
+
+
+def _measured(subject: Subject, way: Way, total: energy.MeterReading) -> Row:
+    net = None
+    if total.net_joules is not None and total.net_joules > 0:
+        net = total.mteps_per_watt * total.joules / total.net_joules
+    return {
+        **subject.row(),
+        "selector": way.name,
+        "kind": way.kind,
+        "domain": total.domain,
+        "meters": total.name,
+        "mteps_per_watt": total.mteps_per_watt,
+        "mteps_per_watt_without_idle": net,
+        "watts": total.watts,
+        "idle_watts": total.idle_watts,
+        "joules_per_search": total.joules_per_search,
+        "relative_error": total.error_joules / total.joules,
+        "meter_period_seconds": total.period_seconds,
+        "searches": total.searches,
+        "seconds": total.seconds,
+        "unmeasured_because": None,
+    }
+
+
+def _unmeasured(subject: Subject, way: Way, domain: str, because: str) -> Row:
+    empty = (
+        "meters",
+        "mteps_per_watt",
+        "mteps_per_watt_without_idle",
+        "watts",
+        "idle_watts",
+        "joules_per_search",
+        "relative_error",
+        "meter_period_seconds",
+        "searches",
+        "seconds",
+    )
+    return {
+        **subject.row(),
+        "selector": way.name,
+        "kind": way.kind,
+        "domain": domain,
+        **dict.fromkeys(empty),
+        "unmeasured_because": because,
+    }

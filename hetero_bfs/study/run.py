@@ -1,0 +1,200 @@
+"""What `hetero-bfs study` runs: measure graph by graph, draw, write the folder at once."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hetero_bfs import energy
+from hetero_bfs.devices.opencl import DeviceInfo, choose_device
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.machine import describe_machine, source_commit
+from hetero_bfs.progress import announce
+from hetero_bfs.report import command_line
+from hetero_bfs.study import findings, style
+from hetero_bfs.study.choices import regret_rows, schedule_rows
+from hetero_bfs.study.folder import check_folder, write_folder
+from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows
+from hetero_bfs.study.measure import Row, open_subject, relabelling, throughput
+from hetero_bfs.study.page import Part, page
+from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of, kronecker_graph
+from hetero_bfs.study.power import efficiency, metering_seconds
+from hetero_bfs.study.sections import SECTIONS, Section
+
+_TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
+_PILOT_SCALES = (8, 10, 12)
+
+
+@dataclass
+class Study:
+    """Tables by the names of their sections, and what their readers must know."""
+
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, name: str, rows: Iterable[Row]) -> None:
+        """Add rows to a table."""
+        self.rows.setdefault(name, []).extend(rows)
+
+    def table(self, section: Section) -> pd.DataFrame:
+        """Return a section's table, with all its columns even if it has no rows."""
+        table = pd.DataFrame(self.rows.get(section.name, []), columns=list(section.columns))
+        if "scale" in table:
+            table["scale"] = table["scale"].astype("Int64")
+        return table
+
+
+def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
+    """Measure this machine and write the study; returns its summary (also in study.json).
+
+    Raises
+    ------
+    HeteroBFSError
+        The folder, a graph or a device cannot be used, or a search result was wrong. Nothing is
+        written then.
+    """
+    source_commit()  # remembered: files may change while this runs
+    check_folder(folder)
+    study = Study()
+    info = _device(options, study.notes)
+    options = options.settled(info)
+    graphs = graphs_of(options, info)
+    if options.power_log is not None:
+        energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a study
+    _announce_duration(graphs, options, info)
+    started = time.perf_counter()
+    for number, graph in enumerate(graphs, 1):
+        announce(f"{graph.name}, graph {number} of {len(graphs)}")
+        measure_graph(study, graph, options)
+    return _write(folder, study, options, info, time.perf_counter() - started)
+
+
+def measure_graph(
+    study: Study, graph: Planned, options: StudyOptions, with_energy: bool = True
+) -> None:
+    """Add all of one graph's rows to a study."""
+    subject = open_subject(graph, options, study.notes)
+    with subject.engine:
+        regrets = regret_rows(subject, options)
+        study.add("regret", regrets)
+        if graph.regret_only:
+            return
+        study.add("throughput", throughput(subject, options.rounds))
+        study.add("relabelling", relabelling(subject, options))
+        measured = measure_levels(subject, options.rounds, study.notes)
+        study.add("levels", level_rows(subject, measured))
+        study.add("predictions", prediction_rows(subject, measured, study.notes))
+        study.add("schedule", schedule_rows(subject, regrets, measured))
+        if with_energy:
+            study.add("energy", efficiency(subject, options, study.notes))
+
+
+def _device(options: StudyOptions, notes: list[str]) -> DeviceInfo | None:
+    if options.devices == "cpu":
+        return None
+    try:
+        return choose_device(options.device)
+    except DeviceError as error:
+        if options.device is not None:
+            raise
+        notes.append(f"the CPU only: {error}")
+        return None
+
+
+def _announce_duration(
+    graphs: Sequence[Planned], options: StudyOptions, info: DeviceInfo | None
+) -> None:
+    """Say roughly how long the study will take, by what it takes on small graphs."""
+    if max(graph.edges for graph in graphs) <= 2 * kronecker_graph(_PILOT_SCALES[-1]).edges:
+        announce(f"{len(graphs)} small graphs: a few seconds each, and compiling the first time")
+        return
+    announce("trying small graphs to say how long it takes")
+    edges, seconds = [], []
+    for scale in _PILOT_SCALES:
+        pilot = kronecker_graph(scale)
+        started = time.perf_counter()
+        measure_graph(Study(), pilot, options, with_energy=False)
+        edges.append(pilot.edges)
+        seconds.append(time.perf_counter() - started)
+    # the first one compiled; the others tell what a graph and what an edge takes
+    slope = max((seconds[2] - seconds[1]) / (edges[2] - edges[1]), 0.0)
+    constant = max(seconds[1] - slope * edges[1], 0.0)
+    total = sum(constant + slope * graph.edges for graph in graphs)
+    measured = sum(not graph.regret_only for graph in graphs)
+    total += measured * metering_seconds(info, options)
+    files = any(graph.scale is None and not graph.regret_only for graph in graphs)
+    more = "; a file of a graph with many levels may add some minutes" if files else ""
+    announce(f"{len(graphs)} graphs: about {_duration(total)}{more}")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(round(seconds, -1), 10):.0f} seconds"
+    return f"{seconds / 60:.0f} minutes"
+
+
+def _write(
+    folder: Path, study: Study, options: StudyOptions, info: DeviceInfo | None, seconds: float
+) -> dict[str, Any]:
+    """Draw everything and write the folder; returns the summary."""
+    machine = describe_machine(info)
+    foot = footer(machine, options)
+    files: dict[str, bytes] = {}
+    parts = []
+    for section in SECTIONS:
+        table = study.table(section)
+        part = _part(section, table, foot)
+        parts.append(part)
+        files[f"{section.name}.png"] = part.png
+        files[f"{section.name}.csv"] = table.to_csv(index=False, float_format="%.9g").encode()
+    text = page(_TITLE, describe(machine), parts, study.notes, foot)
+    files["index.html"] = text.encode()
+    summary = {
+        "command": command_line(),
+        "date": datetime.date.today().isoformat(),
+        "machine": machine,
+        "seconds": seconds,
+        "keys": options.keys,
+        "rounds": options.rounds,
+        "findings": {part.name: part.finding for part in parts},
+        "files": sorted(files),
+        "notes": study.notes,
+    }
+    write_folder(folder, files, summary)
+    return summary
+
+
+def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
+    """Draw a section's figure and put its numbers in words."""
+    if table.empty:
+        figure = style.placeholder(section.title, [section.nothing])
+        finding, (caption, brief) = section.nothing, findings.no_brief(table)
+    else:
+        figure = section.draw(table)
+        finding, (caption, brief) = section.finding(table), section.brief(table)
+    png = style.to_png(figure, foot)
+    return Part(section.name, section.title, section.reading, finding, caption, brief, png)
+
+
+def describe(machine: dict[str, Any]) -> str:
+    """Say in a line what machine this is."""
+    device = machine["device"]
+    named = "no OpenCL device" if device is None else f"{device['name']} ({device['platform']})"
+    return f"{machine['cpu']}, {machine['threads']} threads; {named}"
+
+
+def footer(machine: dict[str, Any], options: StudyOptions) -> str:
+    """Return what stands beneath the page and each picture: command, machine, versions, date."""
+    driver = "" if machine["device"] is None else f", driver {machine['device']['driver']}"
+    return (
+        f"{command_line()} | {describe(machine)}{driver} | Python {machine['python']}, "
+        f"NumPy {machine['numpy']}, Numba {machine['numba']}, commit {machine['commit']}, "
+        f"{datetime.date.today().isoformat()} | medians of {options.rounds} rounds, "
+        f"{options.keys} keys, all ways in turn"
+    )

@@ -1,0 +1,195 @@
+"""The sections of a study: what each figure shows, how to read it, and where its numbers are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from hetero_bfs.study import choice_figures, figures, findings
+from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """One figure with its table.
+
+    `name` is the stem of its PNG and CSV files; `columns` are those of the CSV, so that a table
+    without rows has them too; `finding` says the result in a sentence and `brief` gives a small
+    table for the page, with a caption. `nothing` stands for both if the table has no rows.
+    """
+
+    name: str
+    title: str
+    reading: str
+    columns: tuple[str, ...]
+    draw: Callable[[pd.DataFrame], Figure]
+    finding: Callable[[pd.DataFrame], str]
+    brief: Callable[[pd.DataFrame], findings.Brief]
+    nothing: str = "Nothing could be measured; see the notes."
+
+
+_GRAPH = ("graph", "family", "scale")
+_SEARCHES = ("keys", "rounds")
+
+
+SECTIONS = (
+    Section(
+        "levels",
+        "Seconds of each strategy at each level (the paper's Table 5)",
+        "Every strategy runs every level of the same search from the same state; moving the "
+        "frontier to another device or form is left out. Lower is better. Where the lines cross, "
+        "another strategy becomes the best one: that is what a selector gains from. The figure "
+        "and the table have the first key of each graph, the CSV file all.",
+        (
+            *_GRAPH,
+            "key",
+            "level",
+            "strategy",
+            "frontier_vertices",
+            "frontier_edges",
+            "unvisited_vertices",
+            "unvisited_edges",
+            "seconds",
+            "fastest",
+            "rounds",
+        ),
+        figures.levels,
+        findings.levels_finding,
+        findings.levels_brief,
+    ),
+    Section(
+        "throughput",
+        "GTEPS by strategy and selector (Figure 4)",
+        "Whole searches, from the key to the complete parent array. Higher is better. Hollow "
+        "markers with broken lines are strategies alone, filled ones are selectors. A key's time "
+        "is the median of its rounds, GTEPS is the harmonic mean over keys, as Graph500 has it.",
+        (
+            *_GRAPH,
+            "vertices",
+            "input_edges",
+            "selector",
+            "kind",
+            "stands_for",
+            "median_seconds",
+            "harmonic_mean_gteps",
+            "first_quartile_gteps",
+            "third_quartile_gteps",
+            *_SEARCHES,
+        ),
+        figures.throughput,
+        findings.throughput_finding,
+        findings.throughput_brief,
+    ),
+    Section(
+        "energy",
+        "Energy efficiency by strategy and selector (Figure 5)",
+        "Million traversed edges per joule. Higher is better. Energy of the CPU, of the OpenCL "
+        "device and of the whole system is shown apart and never added up; &quot;idle power "
+        "apart&quot; subtracts what the resting machine draws, measured just before.",
+        (
+            *_GRAPH,
+            "selector",
+            "kind",
+            "domain",
+            "meters",
+            "mteps_per_watt",
+            "mteps_per_watt_without_idle",
+            "watts",
+            "idle_watts",
+            "joules_per_search",
+            "relative_error",
+            "meter_period_seconds",
+            "searches",
+            "seconds",
+            "unmeasured_because",
+        ),
+        figures.energy,
+        findings.energy_finding,
+        findings.energy_brief,
+    ),
+    Section(
+        "relabelling",
+        "What relabelling removes and is worth (Table 6, section 5.4)",
+        "Relabelling drops vertices without edges and numbers the others anew. The worth is the "
+        "median search time in the order given over that of the relabelled graph, by strategy "
+        "and selector: right of 1, relabelling pays.",
+        (
+            *_GRAPH,
+            "vertices",
+            "removed_vertices",
+            "removed_share",
+            "order",
+            "selector",
+            "kind",
+            "relabelled_seconds",
+            "as_given_seconds",
+            "speedup",
+            *_SEARCHES,
+        ),
+        figures.relabelling,
+        findings.relabelling_finding,
+        findings.relabelling_brief,
+    ),
+    Section(
+        "predictions",
+        "Predicted against measured seconds of levels",
+        "Each mark is one strategy on one level, predicted by the speed model that is installed "
+        "for this machine. On the line the prediction is right; dotted lines are half and twice "
+        "the measured time.",
+        (
+            *_GRAPH,
+            "key",
+            "level",
+            "strategy",
+            "measured_seconds",
+            "predicted_seconds",
+            "relative_error",
+        ),
+        figures.predictions,
+        findings.predictions_finding,
+        findings.predictions_brief,
+        "No speed model of this machine is installed; `hetero-bfs train` makes one.",
+    ),
+    Section(
+        "schedule",
+        "The chosen schedules beside the oracle's",
+        "For one search of each graph, which strategy each selector chose at each level. The "
+        "oracle is the schedule of least time, moves between devices and forms included, found "
+        "from measurements of every strategy at every level. Hatched cells differ from it. "
+        "Levels at which nothing changes share a column. <code>none</code> is no selector: the "
+        "strategy that was the best of those alone.",
+        (
+            *_GRAPH,
+            "key",
+            "selector",
+            "level",
+            "strategy",
+            "oracle_strategy",
+            "level_seconds",
+            "oracle_level_seconds",
+        ),
+        choice_figures.schedule,
+        findings.schedule_finding,
+        findings.no_brief,
+    ),
+    Section(
+        "regret",
+        "Regret: what choosing costs over the oracle, by family of graphs",
+        "The time of the schedule that a selector chose over that of the best schedule known, "
+        "minus 1, all schedules replayed in turn in one run. Lower is better, 0 is the oracle. "
+        "Cells are geometric means over the searches of a family; &quot;mean&quot; is that over "
+        "families, &quot;worst&quot; the largest of them. The CSV has every search; schedules that "
+        "would take more than eight times as long as the oracle's are estimated from their levels "
+        "and say so.",
+        REGRET_COLUMNS,
+        choice_figures.regret,
+        findings.regret_finding,
+        findings.regret_brief,
+    ),
+)

@@ -1,0 +1,143 @@
+"""Looks of a study's figures: readable without colour vision, with machine and command beneath.
+
+Every strategy and selector has a colour of Okabe and Ito's palette, a marker and a line style of
+its own. Strategies have hollow markers and broken lines, selectors filled ones and solid lines.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hetero_bfs.strategy import STRATEGIES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH_INCHES = 9.5
+DOTS_PER_INCH = 120
+_FOOTER_INCHES = 0.45
+_FOOTER_CHARACTERS = 180
+
+
+class Look(NamedTuple):
+    """How one strategy or selector is drawn."""
+
+    color: str
+    marker: str
+    line: str
+
+
+LOOKS = {
+    "TC": Look("#0072B2", "o", "--"),
+    "TG": Look("#E69F00", "s", "--"),
+    "BC": Look("#009E73", "^", ":"),
+    "BG": Look("#D55E00", "v", ":"),
+    "BGC": Look("#CC79A7", "D", ":"),
+    "alpha-beta": Look("#56B4E9", "P", "-"),
+    "daga": Look("#7F7F7F", "X", "-"),
+    "average": Look("#B8A800", "h", "-"),
+    "learned": Look("#000000", "o", "-"),
+    "auto": Look("#882255", "*", "-"),
+    "oracle": Look("#332288", "p", "-"),
+}
+"""Okabe and Ito's eight colours, a darker yellow and three more that differ in lightness."""
+
+
+def order_of(names: Iterable[str]) -> list[str]:
+    """Return names without repetitions, in the order of `LOOKS`, others last."""
+    known = {name: place for place, name in enumerate(LOOKS)}
+    return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
+
+
+def look_of(name: str) -> dict[str, Any]:
+    """Return Matplotlib's arguments for a line with markers."""
+    look = LOOKS.get(name, Look("#444444", ".", "-"))
+    strategy = name in STRATEGIES
+    return {
+        "color": look.color,
+        "marker": look.marker,
+        "linestyle": look.line,
+        "markersize": 7 if look.marker in "*PX" else 6,
+        "markerfacecolor": "white" if strategy else look.color,
+        "markeredgecolor": look.color,
+        "linewidth": 1.3 if strategy else 1.8,
+        "label": name,
+    }
+
+
+def new_figure(
+    height_inches: float, rows: int = 1, columns: int = 1, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure, its height without the footer, and its axes row by row."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    height = height_inches + _FOOTER_INCHES
+    share = _FOOTER_INCHES / height
+    figure = Figure(
+        figsize=(WIDTH_INCHES, height),
+        dpi=DOTS_PER_INCH,
+        layout=ConstrainedLayoutEngine(rect=(0.0, share, 1.0, 1.0 - share)),
+    )
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, list(axes.ravel())
+
+
+def tidy(axes: Axes, title: str, x_label: str, y_label: str) -> None:
+    """Give axes a title, labels with units and a faint grid."""
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_xlabel(x_label, fontsize=9)
+    axes.set_ylabel(y_label, fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.grid(True, which="major", color="#d9d9d9", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def seconds_axis(axis: Any) -> None:
+    """Write an axis of seconds as 10 µs, 1 ms and so on."""
+    from matplotlib.ticker import EngFormatter, NullFormatter
+
+    axis.set_major_formatter(EngFormatter(unit="s"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain_axis(axis: Any) -> None:
+    """Write a logarithmic axis in plain numbers, the more of them the less it spans."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    low, high = axis.get_view_interval()
+    subs: tuple[float, ...] = (1.0, 2.0, 5.0)
+    if high / low < 4:
+        subs = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+    elif high / low < 12:
+        subs = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
+    axis.set_major_locator(LogLocator(10, subs=subs, numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.8f}".rstrip("0").rstrip(".")))
+    axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+
+
+def placeholder(title: str, lines: Sequence[str]) -> Figure:
+    """Return a picture that says why there is nothing to draw."""
+    wrapped = [part for line in lines for part in textwrap.wrap(line, 110)]
+    figure, (axes,) = new_figure(0.6 + 0.2 * len(wrapped))
+    axes.set_axis_off()
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.text(0.0, 0.95, "\n".join(wrapped), fontsize=10, va="top", transform=axes.transAxes)
+    return figure
+
+
+def to_png(figure: Figure, footer: str) -> bytes:
+    """Return the picture as PNG, with command and machine beneath."""
+    lines = textwrap.wrap(footer, _FOOTER_CHARACTERS)
+    figure.text(
+        0.008, 0.012, "\n".join(lines), fontsize=6.5, color="#555555", va="bottom", ha="left"
+    )
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", metadata={"Description": footer, "Software": None})
+    return stream.getvalue()
