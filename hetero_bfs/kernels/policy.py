@@ -118,14 +118,18 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
 def pack_policy(
     policy: Policy, num_vertices: int, num_edges: int, interval: int, dtype: npt.DTypeLike
 ) -> npt.NDArray[np.floating[Any]]:
-    """Lay a policy out for policy.cl: numbers, moves, candidates, schedule."""
+    """Lay a policy out for policy.cl: numbers, moves, candidates, schedule.
+
+    The schedule has room for MOST_CANDIDATES at least, since policy.cl copies as many.
+    """
     numbers = [policy.rule, policy.kinds.size, policy.schedule.size, interval, policy.looks_ahead]
     mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
     numbers += [policy.alpha, policy.beta, num_vertices, num_edges, mean_degree]
     traits = (policy.kinds == DEVICE, policy.top_down, policy.cached)
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
-    parts = (numbers, policy.moves.ravel(), candidates.ravel(), policy.schedule)
+    padding = np.zeros(max(MOST_CANDIDATES - policy.schedule.size, 0))
+    parts = (numbers, policy.moves.ravel(), candidates.ravel(), policy.schedule, padding)
     return np.concatenate(parts).astype(dtype)
 
 
