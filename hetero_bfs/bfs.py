@@ -14,6 +14,13 @@ from hetero_bfs.strategy import DEVICE_KINDS, FORMS, DeviceKind, Direction, Form
 from hetero_bfs.trace import LevelTrace
 
 
+_START = np.zeros(layout.STATE_SIZE)
+_START[layout.FRONTIER_VERTICES] = 1
+_START[layout.KIND] = layout.NOWHERE
+_START[layout.FORM] = layout.QUEUE
+_START[layout.CHOSEN] = -1
+
+
 class Frontier:
     """Where a search stands between two levels: names for the items of `state` (kernels/level.py).
 
@@ -26,11 +33,11 @@ class Frontier:
         """Start at a root of this degree in a graph of these searched vertices, stored edges."""
         mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
         previous_edges = max(degree, 1) / mean_degree
-        unvisited = (num_vertices - 1, num_edges - degree)
-        place = (layout.NOWHERE, layout.QUEUE)
-        self.state = np.array(
-            (1, degree, *unvisited, previous_edges, *place, 0, 0, 0, -1, 0), np.float64
-        )
+        self.state = _START.copy()
+        self.state[layout.FRONTIER_EDGES] = degree
+        self.state[layout.UNVISITED_VERTICES] = num_vertices - 1
+        self.state[layout.UNVISITED_EDGES] = num_edges - degree
+        self.state[layout.PREVIOUS_EDGES] = previous_edges
 
     def copy(self) -> Frontier:
         """Return another one that stands where this one does."""

@@ -78,13 +78,14 @@ class Platform:
         The first choice depends on the root's degree alone, and is kept: choosing takes as long
         as a small level on the device.
         """
+        key = (selector, frontier.edges)
+        known = self._first_records.get(key) if frontier.level == 0 else None
+        if known is not None:
+            records[0] = known
+            frontier.state[layout.CHOSEN] = known[layout.STRATEGY]
+            return
         from hetero_bfs.kernels.policy import choose_level
 
-        key = (selector, frontier.edges)
-        if frontier.level == 0 and key in self._first_records:
-            records[0] = self._first_records[key]
-            frontier.state[layout.CHOSEN] = records[0, layout.STRATEGY]
-            return
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(selector.policy, interval, n, m, frontier.state, records)
         if frontier.level == 0:
@@ -153,6 +154,7 @@ class Search:
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
         self._used: set[DeviceKind] = set()
         self._complete_on: DeviceKind = "cpu"
+        self._ended_at: float | None = None  # the clock, if known before all is written down
 
     @property
     def traces(self) -> list[LevelTrace]:
@@ -180,7 +182,7 @@ class Search:
         except GridStalledError:  # the device runs step by step from now on
             self._used = set()
             self._run(max_levels)
-        self.seconds = time.perf_counter() - started
+        self.seconds = (self._ended_at or time.perf_counter()) - started
         return self.seconds
 
     def _run(self, max_levels: int | None) -> None:
@@ -258,7 +260,10 @@ class Search:
         policy, interval = self.selector.policy, self.decision_interval
         if self.level_by_level:
             limit = min(limit, frontier.level + 1)
-        return accelerator.run_levels(policy, interval, root, frontier, records, limit)
+        over = accelerator.run_levels(policy, interval, root, frontier, records, limit)
+        if over and len(self._used) == 1:
+            self._ended_at = accelerator.ended_at
+        return over
 
     def _bring(self, strategy: Strategy, frontier: Frontier) -> None:
         """Bring the frontier to the strategy's device, in the form that it reads.

@@ -63,6 +63,10 @@ class Tuning:
         for name in ("alone_edges", "registers"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must not be negative")
+        if self.alone_edges > _MOST_TILE_EDGES:
+            raise ValueError(
+                f"alone_edges is {self.alone_edges}; it must be at most {_MOST_TILE_EDGES}"
+            )
         if size * self.edges_per_item >= _MOST_TILE_EDGES:
             raise ValueError(
                 f"group_size x edges_per_item is {size * self.edges_per_item}; "
@@ -74,8 +78,9 @@ class Tuning:
         size = self.group_size
         words = size * self.vertices_per_item // 32
         top_down = size * self.edges_per_item * (2 + offset_bytes)
-        bottom_up = 2 * words * (12 + offset_bytes + 64) + words * (8 + 32) + 4 * self.cached_words
-        return max(top_down, bottom_up) + 8 * (size + size // 16) + _STATE_BYTES
+        bottom_up = words * (16 + offset_bytes + 32 + 64) + 4 * size + 4 * self.cached_words
+        alone = 2 * (self.alone_edges // 2 + 1) * (4 + offset_bytes + 2)
+        return max(top_down, bottom_up, alone) + 8 * (size + size // 16) + _STATE_BYTES
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields for a model file."""

@@ -27,8 +27,8 @@ from hetero_bfs.tuning import Tuning, default_tuning
 
 _LOG_ROWS = 4096
 _FIRST_ROWS = 64  # read back with the state; more only if there are more
-_SYNC_WORDS = 192  # SYNC_SIZE in search.cl
-_GAVE_UP = 128
+_GAVE_UP = 64  # word of `sync` in search.cl
+_ARRIVALS = 128
 _NUM_COUNTERS = 3
 _PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
 _PROBE_PATIENCE = 1 << 15
@@ -44,6 +44,8 @@ class OpenCLSearcher:
     """
 
     kind: DeviceKind = "device"
+    ended_at: float | None = None
+    """The clock when `run_levels` knew that the device was done; its records come after that."""
 
     def __init__(
         self,
@@ -98,12 +100,12 @@ class OpenCLSearcher:
         self._check_local_memory()
         make = self.device.buffer
         self._counters = make(_NUM_COUNTERS, np.uint64)
-        self._sync = make(_SYNC_WORDS, np.uint32)
         self._report = make(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
         self._read = np.zeros(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
         self._words = np.zeros(report.STATE_WORDS, np.uint64)
-        self._clear_sync()
         self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
+        self._sync = make(_ARRIVALS + self.groups, np.uint32)
+        self._clear_sync()
         self._policy = make(_POLICY_ITEMS, self._real)
         self.one_launch = self._find_grid()
         if not self.one_launch:
@@ -141,7 +143,7 @@ class OpenCLSearcher:
         return self.device.build([*options, *extra])
 
     def _clear_sync(self) -> None:
-        self.device.write(self._sync, np.zeros(_SYNC_WORDS, np.uint32))
+        self.device.fill(self._sync, 0)
         self.device.write(self._counters, np.zeros(_NUM_COUNTERS, np.uint64))
 
     def _find_grid(self) -> bool:
@@ -184,7 +186,7 @@ class OpenCLSearcher:
         self._words[report.FLAGS] = report.PROBES
         self._enqueue(self._kernels[0], 0)
         passed = self._read_state(1)[report.STATUS] == report.ENDED
-        sync = np.zeros(_SYNC_WORDS, np.uint32)
+        sync = np.zeros(_ARRIVALS, np.uint32)
         self.device.read(sync, self._sync)
         self._clear_sync()
         self._words[:] = 0
@@ -304,8 +306,9 @@ class OpenCLSearcher:
         start = NO_VERTEX if root is None else root
         flags = report.FORGETS if forget else 0
         state = self._launch(policy, start, limit, flags, frontier)
+        self.ended_at = time.perf_counter()
         levels = int(state[layout.LEVEL]) - first
-        seconds = time.perf_counter() - started
+        seconds = self.ended_at - started
         rows = self._rows(first, levels)
         report.read_rows(rows, self.edge_bits, policy.top_down, seconds, frontier.state, records)
         return bool(state[report.STATUS] == report.ENDED and first + levels < limit)

@@ -6,8 +6,8 @@
  * a hub is spread over many work-groups. Bottom-up gives a work-group whole bitmap words, so that
  * nobody else writes them. While most vertices are unvisited a tile is TILE_VERTICES: their first
  * neighbours, read side by side, settle most; the survivors are packed and their lists read. Once
- * few are unvisited (sparse) a tile is SPARSE_WORDS, and all of its vertices are survivors. Lists
- * longer than LONG_LIST are finished by the whole work-group.
+ * few are unvisited (sparse) each work-item takes a word and reads the lists of its vertices. Lists
+ * longer than LONG_LIST are finished, or taken, by the whole work-group.
  *
  * Both are shared by `groups` work-groups, of which this one is number `group` (search.cl).
  */
@@ -16,7 +16,6 @@
 #define PAST_TILE 0xFFFF
 #define TILE_VERTICES (GROUP * VERTICES_PER_ITEM)
 #define TILE_WORDS (TILE_VERTICES / 32)
-#define SPARSE_WORDS (2 * TILE_WORDS)
 #define LONG_LIST 512
 #define FRESH 1u /* outcomes of pull_first */
 #define LEFT 2u
@@ -46,59 +45,91 @@ typedef struct {
 } TopDown;
 
 typedef struct {
-    uint seen[SPARSE_WORDS];
-    uint fresh[SPARSE_WORDS];
-    uint degrees[SPARSE_WORDS];         /* what all vertices of a word have, or MIXED_DEGREES */
-    OFFSET lists[SPARSE_WORDS];         /* where a word's first list begins */
-    uint left[TILE_WORDS];              /* vertices to be made survivors */
-    uint place[TILE_WORDS];             /* where a word's survivors begin */
+    uint seen[TILE_WORDS];
+    uint fresh[GROUP];        /* what a word gained; sparse tiles have GROUP words */
+    uint degrees[TILE_WORDS]; /* what all vertices of a word have, or MIXED_DEGREES */
+    OFFSET lists[TILE_WORDS]; /* where a word's first list begins */
+    uint left[TILE_WORDS];    /* vertices to be made survivors */
+    uint place[TILE_WORDS];   /* where a word's survivors begin */
     union {
         uchar bytes[TILE_VERTICES];
         uint fours[TILE_VERTICES / 4];
     } outcome;
-    ushort survivors[SPARSE_WORDS * 32];
+    ushort survivors[TILE_VERTICES];
     uint num_survivors, num_long;
     volatile uint long_parent;
     uint cache[CACHED_WORDS];
 } BottomUp;
 
 /* Find the queue entries of a tile's first and last edge, by the whole work-group: in each round
- * its work-items look at as many entries side by side. */
+ * its work-items look at ranges side by side, in the end at all entries that are left. */
+#define FEW_ENTRIES (8 * GROUP)
+
 static void find_bounds(OFFSET first, OFFSET last, uint count, __global const OFFSET *offsets,
-                        __local uint *bounds)
+                        __local uint *bounds, __local ulong *scratch)
 {
     const uint lid = get_local_id(0);
-    uint stride = count;
+    uint range = count;
     if (lid < 2)
         bounds[lid] = 0;
-    while (stride > 1) {
-        stride = (stride + GROUP - 1) / GROUP;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    while (range > FEW_ENTRIES) { /* narrow both down to a range */
+        range = (range + GROUP - 1) / GROUP;
+        uint begin[2];
+#pragma unroll
+        for (uint b = 0; b < 2; b++)
+            begin[b] = bounds[b] + lid * range;
         barrier(CLK_LOCAL_MEM_FENCE);
-        const uint one = bounds[0] + lid * stride, other = bounds[1] + lid * stride;
+#pragma unroll
+        for (uint b = 0; b < 2; b++) {
+            const OFFSET wanted = b ? last : first;
+            if (begin[b] < count && offsets[begin[b]] <= wanted &&
+                (begin[b] + range >= count || offsets[begin[b] + range] > wanted))
+                bounds[b] = begin[b];
+        }
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (one < count && offsets[one] <= first)
-            atomic_max(&bounds[0], one);
-        if (other < count && offsets[other] <= last)
-            atomic_max(&bounds[1], other);
     }
+    const uint from = bounds[0], past = min(bounds[1] + range, count);
+    uint before[2] = {0, 0}; /* entries that begin no later than `first`, than `last` */
+    for (uint next = from + lid; next < past; next += FEW_ENTRIES) {
+        OFFSET offset[FEW_ENTRIES / GROUP];
+#pragma unroll
+        for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) /* all reads at once */
+            offset[k] = next + k * GROUP < past ? offsets[next + k * GROUP] : last + 1;
+#pragma unroll
+        for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) {
+            before[0] += offset[k] <= first;
+            before[1] += offset[k] <= last;
+        }
+    }
+    ulong total;
+    group_scan((ulong)before[1] << 32 | before[0], scratch, &total);
+    if (lid < 2)
+        bounds[lid] = from + (uint)(total >> 32 * lid) - 1;
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* Push the `edges` edges of the `count` vertices in the queue. What is found adds to `counter`;
- * a work-group that is alone adds to `alone` instead. */
+/* Push the `edges` edges of the `count` vertices in the queue. What is found adds to `counter`. With
+ * one tile for a work-group it is `eager`: time is what reads take that wait for each other, so all
+ * work-groups take a share, claim without looking, and read degrees before they know whose are
+ * needed. */
 static void top_down(uint group, uint groups, const Graph *graph, uint count, OFFSET edges,
                      __global const uint *queue, __global const OFFSET *offsets,
                      __global uint *visited, __global uint *parent,
-                     volatile __global ulong *counter, __local ulong *alone,
-                     __global uint *next_queue, __global OFFSET *next_offsets,
-                     __local TopDown *mine, __local ulong *scratch, __local ulong *base)
+                     volatile __global ulong *counter, __global uint *next_queue,
+                     __global OFFSET *next_offsets, __local TopDown *mine, __local ulong *scratch,
+                     __local ulong *base)
 {
     const uint lid = get_local_id(0);
-    for (OFFSET tile = (OFFSET)group * TILE; tile < edges; tile += (OFFSET)groups * TILE) {
-        const uint size = (uint)min((OFFSET)TILE, edges - tile);
+    const bool eager = edges <= (OFFSET)groups * TILE;
+    const OFFSET share = (edges + groups * GROUP - 1) / (groups * GROUP);
+    const uint items = eager ? (uint)share : ITEMS, tile_size = GROUP * items;
+    for (OFFSET tile = (OFFSET)group * tile_size; tile < edges;
+         tile += (OFFSET)groups * tile_size) {
+        const uint size = (uint)min((OFFSET)tile_size, edges - tile);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (count > TILE) {
-            find_bounds(tile, tile + size - 1, count, offsets, mine->bounds);
+            find_bounds(tile, tile + size - 1, count, offsets, mine->bounds, scratch);
         } else { /* entries of other tiles do no harm */
             if (lid < 2)
                 mine->bounds[lid] = lid * (count - 1);
@@ -116,7 +147,7 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
             top_step <<= 1;
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        uint target[ITEMS], entry[ITEMS], before[ITEMS];
+        uint target[ITEMS], entry[ITEMS], before[ITEMS], length[ITEMS];
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++)
             entry[k] = 0;
@@ -124,7 +155,7 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
 #pragma unroll
             for (uint k = 0; k < ITEMS; k++) {
                 const uint next = entry[k] + step;
-                if (next < entries && mine->begin[next] <= k * GROUP + lid)
+                if (k < items && next < entries && mine->begin[next] <= k * GROUP + lid)
                     entry[k] = next;
             }
         }
@@ -136,36 +167,34 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
                 target[k] = load_edge(&graph->forward, mine->shift[entry[k]] + edge);
         }
 #pragma unroll
-        for (uint k = 0; k < ITEMS; k++)
-            before[k] = target[k] == NO_VERTEX ? NO_VERTEX : PEEK(&visited[target[k] >> 5]);
+        for (uint k = 0; k < ITEMS; k++) {
+            before[k] = target[k] == NO_VERTEX ? NO_VERTEX : 0;
+            if (eager && k < items)
+                length[k] = graph->degree[before[k] ? 0 : target[k]];
+            else if (!before[k])
+                before[k] = PEEK(&visited[target[k] >> 5]);
+        }
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++) { /* all claims at once: nothing waits for the first */
             const uint bit = 1u << (target[k] & 31);
             if (!(before[k] & bit))
                 before[k] = atomic_or(&visited[target[k] >> 5], bit);
         }
-        uint length[ITEMS];
         ulong packed = 0, total;
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++) {
-            length[k] = 0;
             if (before[k] >> (target[k] & 31) & 1)
                 target[k] = NO_VERTEX;
             if (target[k] != NO_VERTEX) {
                 parent[target[k]] = queue[first + entry[k]];
-                length[k] = graph->degree[target[k]];
+                if (!eager)
+                    length[k] = graph->degree[target[k]];
                 packed += QUEUEABLE(length[k]) ? PACK(1, length[k]) : 0;
             }
         }
         const ulong others = group_scan(packed, scratch, &total);
-        if (lid == 0) {
-            if (alone) {
-                *base = *alone;
-                *alone += total;
-            } else {
-                *base = total ? atom_add(counter, total) : 0;
-            }
-        }
+        if (lid == 0)
+            *base = total ? atom_add(counter, total) : 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         size_t place = COUNT_OF(*base + others);
         OFFSET offset = (OFFSET)EDGES_OF(*base + others);
@@ -217,10 +246,10 @@ static void found(uint i, uint tile, uint u, __global uint *parent, __local Bott
 }
 
 /* Find the list of vertex number `i` of a tile. */
-static void find_list(uint i, uint tile, const Graph *graph, __local const BottomUp *mine,
-                      OFFSET *begin, OFFSET *end)
+static void find_list(uint i, uint tile, bool sparse, const Graph *graph,
+                      __local const BottomUp *mine, OFFSET *begin, OFFSET *end)
 {
-    const uint degree = mine->degrees[i >> 5];
+    const uint degree = sparse ? MIXED_DEGREES : mine->degrees[i >> 5];
     if (degree != MIXED_DEGREES) {
         *begin = mine->lists[i >> 5] + (OFFSET)degree * (i & 31);
         *end = *begin + degree;
@@ -230,19 +259,38 @@ static void find_list(uint i, uint tile, const Graph *graph, __local const Botto
     }
 }
 
-/* Look for a visited neighbour of each survivor, from edge number `skip` of its list on. */
-static void pull_survivors(const Graph *graph, uint todo, uint tile, uint skip,
+/* A visited neighbour among edges [edge, end), looked for by the whole work-group, or NO_VERTEX. */
+static uint pull_long(const Graph *graph, OFFSET edge, OFFSET end, __global const uint *visited,
+                      uint cached, __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid == 0)
+        mine->long_parent = NO_VERTEX;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (edge += lid; edge < end && PEEK(&mine->long_parent) == NO_VERTEX; edge += GROUP) {
+        const uint u = load_edge(&graph->backward, edge);
+        if (is_visited(u, visited, mine->cache, cached))
+            atomic_min(&mine->long_parent, u);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return mine->long_parent;
+}
+
+/* Look for a visited neighbour of each survivor, from the second edge of its list on; then of the
+ * vertices with long lists in what is left of these. */
+static void pull_survivors(const Graph *graph, uint tile, bool sparse,
                            __global const uint *visited, __global uint *parent, uint cached,
                            __local BottomUp *mine)
 {
-    const uint lid = get_local_id(0);
+    const uint lid = get_local_id(0), todo = mine->num_survivors;
+    OFFSET begin, end;
     for (uint round = 0; round < todo; round += GROUP) {
         const uint i = round + lid < todo ? mine->survivors[round + lid] : NO_VERTEX;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (i != NO_VERTEX) {
-            OFFSET begin, end;
-            find_list(i, tile, graph, mine, &begin, &end);
-            begin += skip;
+            find_list(i, tile, sparse, graph, mine, &begin, &end);
+            begin++;
             const OFFSET stop = end - begin > LONG_LIST ? begin + LONG_LIST : end;
             const uint match = pull_list(graph, begin, stop, visited, cached, mine->cache);
             if (match != NO_VERTEX)
@@ -252,27 +300,16 @@ static void pull_survivors(const Graph *graph, uint todo, uint tile, uint skip,
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-
-    /* What is left of long lists, one after another, by the whole work-group. */
-    const uint todo_long = mine->num_long;
+    const uint todo_long = min(mine->num_long, (uint)TILE_VERTICES);
     for (uint j = 0; j < todo_long; j++) {
         const uint i = mine->survivors[j];
-        OFFSET edge, end;
-        find_list(i, tile, graph, mine, &edge, &end);
-        edge += skip + LONG_LIST + lid;
-        if (lid == 0)
-            mine->long_parent = NO_VERTEX;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (; edge < end && PEEK(&mine->long_parent) == NO_VERTEX; edge += GROUP) {
-            const uint u = load_edge(&graph->backward, edge);
-            if (is_visited(u, visited, mine->cache, cached))
-                atomic_min(&mine->long_parent, u);
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid == 0 && mine->long_parent != NO_VERTEX)
-            found(i, tile, mine->long_parent, parent, mine);
-        barrier(CLK_LOCAL_MEM_FENCE);
+        find_list(i, tile, sparse, graph, mine, &begin, &end);
+        begin += sparse ? 0 : 1 + LONG_LIST;
+        const uint match = pull_long(graph, begin, end, visited, cached, mine);
+        if (lid == 0 && match != NO_VERTEX)
+            found(i, tile, match, parent, mine);
     }
+    barrier(CLK_LOCAL_MEM_FENCE);
 }
 
 /* Vertices and edges that a word gained; unlike a queue, it may gain vertices without edges. */
@@ -348,15 +385,80 @@ static void pull_left(__local BottomUp *mine)
         mine->survivors[slot++] = begin + LOWEST(rest);
 }
 
-/* Make all unvisited vertices of a tile survivors; work-item `lid` has word `lid`. */
-static void pull_all(__local BottomUp *mine)
+/* Look for a visited neighbour of each vertex of a sparse tile's word, by one work-item; vertices with
+ * long lists are left to the work-group, as long as there is room to note them. Few reads would hit
+ * the cache in local memory here, and PoCL 3.1's compiler fails on it in nested loops. */
+static void pull_word(const Graph *graph, uint tile, uint unvisited, __global const uint *visited,
+                      __global uint *parent, __local BottomUp *mine)
 {
     const uint lid = get_local_id(0);
-    if (lid < SPARSE_WORDS && ~mine->seen[lid]) {
-        uint slot = atomic_add(&mine->num_survivors, popcount(~mine->seen[lid]));
-        for (uint rest = ~mine->seen[lid]; rest; rest &= rest - 1)
-            mine->survivors[slot++] = lid * 32 + LOWEST(rest);
+    for (uint rest = unvisited; rest; rest &= rest - 1) {
+        const uint i = lid * 32 + LOWEST(rest);
+        uint match = NO_VERTEX;
+        OFFSET begin, end;
+        find_list(i, tile, true, graph, mine, &begin, &end);
+        const uint slot = end - begin > LONG_LIST ? atomic_inc(&mine->num_long) : TILE_VERTICES;
+        if (slot < TILE_VERTICES) {
+            mine->survivors[slot] = i;
+            end = begin;
+        }
+        for (; begin < end && match == NO_VERTEX; begin += 4) {
+            uint u[4], seen[4];
+#pragma unroll
+            for (uint k = 0; k < 4; k++)
+                u[k] = load_edge(&graph->backward, min(begin + k, end - 1));
+#pragma unroll
+            for (uint k = 0; k < 4; k++)
+                seen[k] = visited[u[k] >> 5];
+#pragma unroll
+            for (uint k = 4; k--;)
+                match = seen[k] >> (u[k] & 31) & 1 ? u[k] : match;
+        }
+        if (match != NO_VERTEX)
+            found(i, tile, match, parent, mine);
     }
+}
+
+/* Look for a visited neighbour of each unvisited vertex of a tile. Returns what work-item `lid`'s
+ * word gained. Barriers are the same for all tiles: PoCL's compiler copies code for each branch. */
+static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global const uint *visited,
+                       __global uint *next_visited, __global uint *parent, uint cached,
+                       __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0), word = tile + lid;
+    const bool has_word = lid < (sparse ? GROUP : TILE_WORDS);
+    const uint past = has_word ? past_bits(graph, word) : NO_VERTEX;
+    const uint seen = ~past ? visited[word] | past : past;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    mine->fresh[lid] = 0;
+    if (!sparse && has_word) {
+        mine->seen[lid] = seen;
+#ifdef DIRECTED /* `word_degree` has out-degrees */
+        mine->degrees[lid] = MIXED_DEGREES;
+#else
+        mine->degrees[lid] = ~past ? graph->word_degree[word] : 0;
+        mine->lists[lid] = ~past ? graph->backward_indptr[word * 32] : 0;
+#endif
+    }
+    if (lid == 0)
+        mine->num_survivors = mine->num_long = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (sparse)
+        pull_word(graph, tile, ~seen, visited, parent, mine);
+    else
+        pull_first(graph, tile, visited, parent, cached, mine);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (!sparse && has_word)
+        gather_word(mine);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (!sparse)
+        pull_left(mine);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    pull_survivors(graph, tile, sparse, visited, parent, cached, mine);
+    if (!~past)
+        return 0;
+    next_visited[word] = (seen | mine->fresh[lid]) & ~past;
+    return count_fresh(graph, word, mine->fresh[lid]);
 }
 
 /* Look for a visited neighbour of every unvisited vertex, in `visited` as the level found it; the
@@ -368,44 +470,13 @@ static void bottom_up(uint group, uint groups, const Graph *graph, ulong unvisit
 {
     const uint lid = get_local_id(0);
     const bool sparse = unvisited * SPARSE_SHARE < graph->n;
-    const uint tile_words = sparse ? SPARSE_WORDS : TILE_WORDS;
+    const uint tile_words = sparse ? GROUP : TILE_WORDS;
     ulong packed = 0, total;
     cached = min(cached, graph->words);
     for (uint word = lid; word < cached; word += GROUP)
         mine->cache[word] = visited[word];
-    for (uint tile = group * tile_words; tile < graph->words; tile += groups * tile_words) {
-        const uint word = tile + lid, past = past_bits(graph, word);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid < tile_words) {
-            mine->seen[lid] = ~past ? visited[word] | past : past;
-            mine->fresh[lid] = 0;
-#ifdef DIRECTED /* `word_degree` has out-degrees */
-            mine->degrees[lid] = MIXED_DEGREES;
-#else
-            mine->degrees[lid] = ~past ? graph->word_degree[word] : 0;
-            mine->lists[lid] = ~past ? graph->backward_indptr[word * 32] : 0;
-#endif
-        }
-        if (lid == 0)
-            mine->num_survivors = mine->num_long = 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (sparse)
-            pull_all(mine);
-        else
-            pull_first(graph, tile, visited, parent, cached, mine);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (!sparse && lid < TILE_WORDS)
-            gather_word(mine);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (!sparse)
-            pull_left(mine);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        pull_survivors(graph, mine->num_survivors, tile, !sparse, visited, parent, cached, mine);
-        if (lid < tile_words && ~past) {
-            next_visited[word] = (mine->seen[lid] | mine->fresh[lid]) & ~past;
-            packed += count_fresh(graph, word, mine->fresh[lid]);
-        }
-    }
+    for (uint tile = group * tile_words; tile < graph->words; tile += groups * tile_words)
+        packed += pull_tile(graph, tile, sparse, visited, next_visited, parent, cached, mine);
     group_scan(packed, scratch, &total);
     if (lid == 0 && total)
         atom_add(counter, total);

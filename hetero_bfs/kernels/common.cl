@@ -37,6 +37,39 @@
 #define SCAN_ROWS (GROUP / SCAN_ROW)
 #define SCAN_SIZE (GROUP + SCAN_ROWS)
 
+#ifdef NVIDIA
+/* The value of the work-item `distance` before this one in its warp of 32. */
+static ulong shuffle_up(ulong value, uint distance)
+{
+    uint low = (uint)value, high = (uint)(value >> 32);
+    asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(low) : "r"(distance));
+    asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(high) : "r"(distance));
+    return (ulong)high << 32 | low;
+}
+
+static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
+{
+    const uint lid = get_local_id(0), lane = lid & 31, warp = lid >> 5;
+    ulong sum = value, before = 0, all = 0;
+#pragma unroll
+    for (uint distance = 1; distance < 32; distance <<= 1) {
+        const ulong other = shuffle_up(sum, distance);
+        sum += lane >= distance ? other : 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane == 31)
+        scratch[warp] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (uint i = 0; i < GROUP / 32; i++) {
+        const ulong other = scratch[i];
+        before += i < warp ? other : 0;
+        all += other;
+    }
+    *total = all;
+    return before + sum - value;
+}
+#else
 static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
 {
     const uint lid = get_local_id(0);
@@ -62,3 +95,4 @@ static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
     *total = all;
     return before;
 }
+#endif

@@ -27,6 +27,7 @@ typedef float REAL;
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
 #define MOST_CANDIDATES 8
 #define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then the schedule, or what is ahead, of any length */
+#define COPY_SIZE (POLICY_SIZE + MOST_CANDIDATES) /* what is in local memory */
 #define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
 #define IS_CACHED(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
@@ -140,21 +141,23 @@ static uint choose_by_model(__local const REAL *policy, __global const REAL *ahe
 /* The number of the candidate for a level, for a search that stands on the device. */
 static uint choose(__local const REAL *policy, __global const REAL *schedule, const Level *level)
 {
-    if (policy[RULE] == FIXED)
-        return (uint)schedule[min(level->level, (uint)policy[SCHEDULE_SIZE] - 1)];
+    if (policy[RULE] == FIXED) {
+        const uint item = min(level->level, (uint)policy[SCHEDULE_SIZE] - 1);
+        return (uint)(item < MOST_CANDIDATES ? policy[POLICY_SIZE + item] : schedule[item]);
+    }
     if (policy[RULE] == DIRECTION) {
         const bool bottom_up =
             level->form ? level->frontier_vertices * policy[BETA] >= policy[NUM_VERTICES]
                         : level->frontier_edges * policy[ALPHA] > level->unvisited_edges;
-        return (uint)schedule[bottom_up];
+        return (uint)policy[POLICY_SIZE + bottom_up];
     }
     return choose_by_model(policy, schedule, level);
 }
 
-/* Copy what is read at every level; a barrier must follow. */
+/* Copy what is read at every level, the schedule's beginning too; a barrier must follow. */
 static void load_policy(__global const REAL *source, __local REAL *policy)
 {
-    for (uint i = get_local_id(0); i < POLICY_SIZE; i += get_local_size(0))
+    for (uint i = get_local_id(0); i < COPY_SIZE; i += get_local_size(0))
         policy[i] = source[i];
 }
 
@@ -163,7 +166,7 @@ static void load_policy(__global const REAL *source, __local REAL *policy)
 __kernel void choose_all(__global const REAL *policy, __global const REAL *levels,
                          __global uint *chosen)
 {
-    __local REAL copy[POLICY_SIZE];
+    __local REAL copy[COPY_SIZE];
     load_policy(policy, copy);
     barrier(CLK_LOCAL_MEM_FENCE);
     const size_t i = get_global_id(0);

@@ -118,7 +118,10 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
 def pack_policy(
     policy: Policy, num_vertices: int, num_edges: int, interval: int, dtype: npt.DTypeLike
 ) -> npt.NDArray[np.floating[Any]]:
-    """Lay a policy out for policy.cl: numbers, moves, candidates, schedule or what is ahead."""
+    """Lay a policy out for policy.cl: numbers, moves, candidates, schedule or what is ahead.
+
+    After the candidates there are MOST_CANDIDATES numbers at least, since policy.cl copies as many.
+    """
     knots = policy.ahead.shape[0]
     numbers = [policy.rule, policy.kinds.size, policy.schedule.size, interval, knots]
     mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
@@ -126,13 +129,9 @@ def pack_policy(
     traits = (policy.kinds == DEVICE, policy.top_down, policy.cached)
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
-    parts = (
-        numbers,
-        policy.moves.ravel(),
-        candidates.ravel(),
-        policy.schedule,
-        policy.ahead.ravel(),
-    )
+    rest = np.concatenate((policy.schedule, policy.ahead.ravel()))
+    padding = np.zeros(max(MOST_CANDIDATES - rest.size, 0))
+    parts = (numbers, policy.moves.ravel(), candidates.ravel(), rest, padding)
     return np.concatenate(parts).astype(dtype)
 
 

@@ -69,17 +69,21 @@ typedef struct {
 #define ROWS (2 * STATE_SIZE) /* in `report` */
 #define ROW_SIZE 5
 
-/* `sync`: words far enough apart to lie in cache lines of their own. */
-#define ARRIVED 0
-#define GENERATION 64
-#define GAVE_UP 128
+/* `sync`: words far enough apart to lie in cache lines of their own, then one for each work-group. */
+#define GENERATION 0
+#define GAVE_UP 64
+#define ARRIVALS 128
 
 #define NUM_COUNTERS 3
 #define PROBE_ROUNDS 64
 
 #ifdef NVIDIA
-/* A fence that also drops what the multiprocessor has cached, and a read that loops cannot lose. */
-#define FENCE() asm volatile("fence.acq_rel.gpu;" ::: "memory")
+/* A write that others see after all before it, and a read that loops cannot lose and that drops what
+ * the multiprocessor has cached. */
+static void post(volatile __global uint *address, uint value)
+{
+    asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
 static uint poll(volatile __global uint *address)
 {
     uint value;
@@ -94,10 +98,16 @@ static ulong read_clock(void)
     return value;
 }
 #else
-#define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
+static void post(volatile __global uint *address, uint value)
+{
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atomic_xchg(address, value);
+}
 static uint poll(volatile __global uint *address)
 {
-    return atomic_or(address, 0);
+    const uint value = atomic_or(address, 0);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    return value;
 }
 static ulong read_clock(void)
 {
@@ -105,35 +115,62 @@ static ulong read_clock(void)
 }
 #endif
 
-/* Wait for all work-groups of the grid; false if they did not come within `patience` polls. */
-static bool grid_barrier(volatile __global uint *sync, uint groups, uint patience,
-                         __local uint *alright)
+/* Poll every GROUPth of `count` words, at most POLLED at once, until all are `wanted`; false if they
+ * are not within `patience` polls. */
+#define POLLED 4
+
+static bool wait_for(volatile __global uint *sync, volatile __global uint *words, uint count,
+                     uint wanted, uint patience)
 {
-    if (groups == 1) {
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        return true;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (get_local_id(0) == 0) {
-        const uint generation = poll(sync + GENERATION);
-        FENCE();
-        if (atomic_inc(sync + ARRIVED) == groups - 1) {
-            atomic_xchg(sync + ARRIVED, 0);
-            FENCE();
-            atomic_inc(sync + GENERATION);
-        } else {
-            while (patience && poll(sync + GENERATION) == generation)
-                if (!(--patience & 1023) && poll(sync + GAVE_UP))
-                    patience = 0;
-            if (!patience)
-                atomic_xchg(sync + GAVE_UP, 1);
+    for (uint first = 0; first < count; first += POLLED * GROUP) {
+        bool all = false;
+        while (patience && !all) {
+            all = true;
+#pragma unroll
+            for (uint k = 0; k < POLLED; k++)
+                if (first + k * GROUP < count)
+                    all &= poll(words + first + k * GROUP) == wanted;
+            if (!all && !(--patience & 1023) && poll(sync + GAVE_UP))
+                patience = 0;
         }
-        FENCE();
-        *alright = !poll(sync + GAVE_UP);
+    }
+    if (!patience)
+        atomic_xchg(sync + GAVE_UP, 1);
+    return patience != 0;
+}
+
+/* Wait for all work-groups of the grid; false if they did not come within `patience` polls. Each
+ * posts its arrival in a word of its own, work-group 0 looks at all of them side by side and posts
+ * the next generation. `generation`: the last one, the same in every work-item. */
+static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, uint patience,
+                         uint *generation, __local uint *alright)
+{
+    const uint lid = get_local_id(0), next = ++*generation;
+    if (lid == 0)
+        *alright = 1;
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (group) {
+        if (lid == 0) {
+            post(sync + ARRIVALS + group, next);
+            *alright = wait_for(sync, sync + GENERATION, 1, next, patience);
+        }
+    } else if (1 + lid < groups &&
+               !wait_for(sync, sync + ARRIVALS + 1 + lid, groups - 1 - lid, next, patience)) {
+        *alright = 0;
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (group == 0 && lid == 0 && *alright)
+        post(sync + GENERATION, next);
     return *alright;
 }
+
+/* A frontier that one work-group keeps to itself, and the next one, by turns. */
+#define ALONE_VERTICES (ALONE_EDGES / 2 + 1)
+typedef struct {
+    uint vertex[2][ALONE_VERTICES];
+    OFFSET list[2][ALONE_VERTICES];  /* where the vertex's list begins */
+    ushort begin[2][ALONE_VERTICES]; /* its first edge among the frontier's */
+} Alone;
 
 /* What a search writes; see kernels/bfs.py. */
 typedef struct {
@@ -144,12 +181,13 @@ typedef struct {
 typedef struct {
     ulong state[STATE_SIZE], saved[STATE_SIZE];
     ulong scratch[SCAN_SIZE];
-    ulong base, found;
-    uint alright, rejoins, runs;
-    REAL policy[POLICY_SIZE];
+    ulong base;
+    uint alright, runs;
+    REAL policy[COPY_SIZE];
     union {
         TopDown top_down;
         BottomUp bottom_up;
+        Alone alone;
     } level;
 } Shared;
 
@@ -163,7 +201,7 @@ static void consume(ulong *state, ulong last, ulong found, ulong now, __global u
         state[FORM] = 0;
         return;
     }
-    if (last != PUSH && last != PULL)
+    if (last != PUSH && last != ALONE && last != PULL)
         return;
     if (rows) {
         __global ulong *row = rows + (uint)state[LEVEL] % LOG_ROWS * ROW_SIZE;
@@ -207,7 +245,7 @@ static uint choose_level(const ulong *state, ulong before, __local const REAL *p
 
 /* The step for the coming level, chosen if it is not yet. */
 static ulong next_step(ulong *state, ulong before, __local const REAL *policy,
-                       __global const REAL *schedule, uint alone_edges)
+                       __global const REAL *schedule, bool may_be_alone)
 {
     if (state[CHOSEN] == NO_CHOICE)
         state[CHOSEN] = choose_level(state, before, policy, schedule);
@@ -220,12 +258,15 @@ static ulong next_step(ulong *state, ulong before, __local const REAL *policy,
         return PULL;
     if (state[FORM] == BITMAP)
         return TO_QUEUE;
-    return state[FRONTIER_EDGES] <= alone_edges ? ALONE : PUSH;
+    /* After the first level there often are too many edges, and joining the others takes time. */
+    may_be_alone &= state[LEVEL] > 0 && state[FRONTIER_EDGES] <= ALONE_EDGES &&
+                    state[FRONTIER_VERTICES] <= ALONE_VERTICES;
+    return may_be_alone ? ALONE : PUSH;
 }
 
 /* Say what comes next; one work-item. `found` is what the last step counted. */
 static void decide(__local Shared *mine, ulong found, __global const REAL *schedule,
-                   __global ulong *rows, uint alone_edges)
+                   __global ulong *rows, bool may_be_alone)
 {
     ulong state[STATE_SIZE]; /* in registers */
     for (uint i = 0; i < STATE_SIZE; i++)
@@ -248,7 +289,7 @@ static void decide(__local Shared *mine, ulong found, __global const REAL *sched
             if (state[FLAGS] & FORGETS)
                 state[STEP] = FORGET;
         } else {
-            state[STEP] = next_step(state, before, mine->policy, schedule, alone_edges);
+            state[STEP] = next_step(state, before, mine->policy, schedule, may_be_alone);
             state[BEGAN] = now;
             if (last != TO_QUEUE)
                 state[DECIDED] = now;
@@ -287,9 +328,8 @@ static void run_push(uint group, uint groups, const Graph *graph, const Arrays *
     top_down(group, groups, graph, (uint)state[FRONTIER_VERTICES], (OFFSET)state[FRONTIER_EDGES],
              q ? arrays->queue1 : arrays->queue0, q ? arrays->offsets1 : arrays->offsets0,
              v ? arrays->visited1 : arrays->visited0, arrays->parent, counter,
-             state[STEP] == ALONE ? &mine->found : 0, q ? arrays->queue0 : arrays->queue1,
-             q ? arrays->offsets0 : arrays->offsets1, &mine->level.top_down, mine->scratch,
-             &mine->base);
+             q ? arrays->queue0 : arrays->queue1, q ? arrays->offsets0 : arrays->offsets1,
+             &mine->level.top_down, mine->scratch, &mine->base);
 }
 
 /* Run a bottom-up level: the share of work-group `group`. */
@@ -356,7 +396,7 @@ static bool take_step(uint kinds, __global const REAL *schedule, volatile __glob
 {
     __local ulong *state = mine->state;
     if (!is_over(state) && !state[PENDING]) {
-        decide(mine, counters[state[DONE] % NUM_COUNTERS], schedule, rows, 0);
+        decide(mine, counters[state[DONE] % NUM_COUNTERS], schedule, rows, false);
         state[PENDING] = state[STEP] != DECIDE;
     }
     const bool runs = state[PENDING] && kinds >> state[STEP] & 1;
@@ -389,43 +429,142 @@ STEP_KERNEL(other_step, 1 << BEGIN | 1 << TO_QUEUE | 1 << FORGET,
 
 #ifdef ONE_LAUNCH
 
-/* Decide for one work-group what comes next; one work-item. A work-group that ran a level alone
- * either goes on alone, or `rejoins` the others with the state as it was before it decided and
- * what its last level found in the step's counter, as if all had run that level. */
-static void prepare(bool alone, __global const REAL *schedule, volatile __global ulong *counters,
-                    __global ulong *rows, __local Shared *mine)
+/* Push the frontier of a work-group that is alone, whose `count` vertices have `edges` edges and lie
+ * in slot `now`. What is found goes to the other slot as far as it has room, and to the queue for all
+ * work-groups. A claim, and what is read of the vertex if it succeeds, are under way together.
+ * Returns what was found. */
+static ulong push_alone(const Graph *graph, uint now, uint count, uint edges,
+                        __global uint *visited, __global uint *parent, __global uint *next_queue,
+                        __global OFFSET *next_offsets, __local Alone *mine, __local ulong *scratch)
 {
-    __local ulong *state = mine->state;
-    const ulong found = alone ? mine->found : counters[state[DONE] % NUM_COUNTERS];
-    if (alone)
-        for (uint i = 0; i < STATE_SIZE; i++)
-            mine->saved[i] = state[i];
-    decide(mine, found, schedule, rows, ALONE_EDGES);
-    mine->found = 0;
-    mine->rejoins = alone && state[STEP] != ALONE;
-    if (alone)
-        state[DONE] = mine->saved[DONE]; /* it is the same step */
-    if (mine->rejoins) {
-        for (uint i = 0; i < STATE_SIZE; i++)
-            state[i] = mine->saved[i];
-        counters[state[DONE] % NUM_COUNTERS] = found;
+    const uint lid = get_local_id(0);
+    ulong found = 0;
+    uint top_step = 1;
+    while (top_step < count)
+        top_step <<= 1;
+    for (uint round = 0; round < edges; round += TILE) {
+        uint entry[ITEMS], target[ITEMS], length[ITEMS];
+        OFFSET list[ITEMS];
+        bool claimed[ITEMS];
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++)
+            entry[k] = 0;
+        for (uint step = top_step >> 1; step; step >>= 1) {
+#pragma unroll
+            for (uint k = 0; k < ITEMS; k++) {
+                const uint next = entry[k] + step;
+                if (next < count && mine->begin[now][next] <= round + k * GROUP + lid)
+                    entry[k] = next;
+            }
+        }
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            const uint edge = round + k * GROUP + lid, e = entry[k];
+            target[k] = NO_VERTEX;
+            if (edge < edges)
+                target[k] =
+                    load_edge(&graph->forward, mine->list[now][e] + edge - mine->begin[now][e]);
+        }
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            const uint v = target[k] == NO_VERTEX ? 0 : target[k];
+            length[k] = graph->degree[v];
+            list[k] = graph->indptr[v];
+        }
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            const uint bit = 1u << (target[k] & 31);
+            claimed[k] =
+                target[k] != NO_VERTEX && !(atomic_or(&visited[target[k] >> 5], bit) & bit);
+        }
+        ulong packed = 0, total;
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            if (claimed[k])
+                parent[target[k]] = mine->vertex[now][entry[k]];
+            claimed[k] = claimed[k] && QUEUEABLE(length[k]);
+            packed += claimed[k] ? PACK(1, length[k]) : 0;
+        }
+        const ulong before = found + group_scan(packed, scratch, &total);
+        uint place = COUNT_OF(before);
+        OFFSET offset = (OFFSET)EDGES_OF(before);
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++)
+            if (claimed[k]) {
+                next_queue[place] = target[k];
+                next_offsets[place] = offset;
+                if (place < ALONE_VERTICES) {
+                    mine->vertex[now ^ 1][place] = target[k];
+                    mine->list[now ^ 1][place] = list[k];
+                    mine->begin[now ^ 1][place] = (ushort)offset;
+                }
+                place++;
+                offset += length[k];
+            }
+        found += total;
     }
+    return found;
+}
+
+/* Run levels by this work-group alone, as long as they are few edges top-down. It leaves the state as
+ * it was before the last decision, and what the last level found in the step's counter, as if all
+ * work-groups had run that level. */
+static void run_alone(const Graph *graph, const Arrays *arrays, __global const REAL *schedule,
+                      volatile __global ulong *counter, __global ulong *rows, __local Shared *mine)
+{
+    const uint lid = get_local_id(0);
+    __local ulong *state = mine->state;
+    uint q = (uint)state[QUEUE_INDEX], count = (uint)state[FRONTIER_VERTICES];
+    uint edges = (uint)state[FRONTIER_EDGES];
+    for (uint i = lid; i < count; i += GROUP) {
+        const uint v = (q ? arrays->queue1 : arrays->queue0)[i];
+        mine->level.alone.vertex[q][i] = v;
+        mine->level.alone.list[q][i] = graph->indptr[v];
+        mine->level.alone.begin[q][i] = (ushort)(q ? arrays->offsets1 : arrays->offsets0)[i];
+    }
+    while (true) {
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        const ulong found =
+            push_alone(graph, q, count, edges,
+                       state[VISITED_INDEX] ? arrays->visited1 : arrays->visited0, arrays->parent,
+                       q ? arrays->queue0 : arrays->queue1, q ? arrays->offsets0 : arrays->offsets1,
+                       &mine->level.alone, mine->scratch);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid == 0) {
+            for (uint i = 0; i < STATE_SIZE; i++)
+                mine->saved[i] = state[i];
+            decide(mine, found, schedule, rows, true);
+            mine->runs = state[STEP] == ALONE;
+            if (mine->runs)
+                state[DONE] = mine->saved[DONE]; /* it is the same step */
+            else
+                *counter = found;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (!mine->runs)
+            break;
+        q ^= 1;
+        count = (uint)COUNT_OF(found);
+        edges = (uint)EDGES_OF(found);
+    }
+    if (lid < STATE_SIZE)
+        state[lid] = mine->saved[lid];
 }
 
 /* Whether the grid makes progress together, and sees across a barrier what others wrote: `cells`,
  * one for each work-group, count the rounds. */
 static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,
-                  uint patience, __local uint *alright)
+                  uint patience, uint *generation, __local uint *alright)
 {
     for (uint round = 1; round <= PROBE_ROUNDS; round++) {
         if (get_local_id(0) == 0)
             cells[group] = round;
-        if (!grid_barrier(sync, groups, patience, alright))
+        if (!grid_barrier(sync, group, groups, patience, generation, alright))
             return false;
         for (uint i = get_local_id(0); i < groups; i += GROUP)
             if (cells[i] != round)
                 atomic_xchg(sync + GAVE_UP, 1);
-        if (!grid_barrier(sync, groups, patience, alright))
+        if (!grid_barrier(sync, group, groups, patience, generation, alright))
             return false;
     }
     return true;
@@ -438,9 +577,11 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
 {
     DECLARE_SEARCH
     __global ulong *shared = report + begin % 2 * STATE_SIZE; /* after levels that ran alone */
-    bool alone = false, reload = false;
+    uint generation = poll(sync + GENERATION);
+    bool reload = false;
     if (mine.state[FLAGS] & PROBES) {
-        const bool passed = probe(cells, sync, group, groups, patience, &mine.alright);
+        const bool passed =
+            probe(cells, sync, group, groups, patience, &generation, &mine.alright);
         if (group == 0 && lid == 0)
             after[STATUS] = passed ? ENDED : FAILED;
         return;
@@ -449,43 +590,43 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         if (lid == 0) {
             for (uint i = 0; reload && i < STATE_SIZE; i++)
                 mine.state[i] = shared[i];
-            prepare(alone, policy + POLICY_SIZE, counters, rows, &mine);
+            decide(&mine, counters[mine.state[DONE] % NUM_COUNTERS], policy + POLICY_SIZE, rows,
+                   true);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint doing = (uint)mine.state[STEP];
-        const bool rejoins = mine.rejoins;
         if (doing == DECIDE)
             break;
         volatile __global ulong *counter = counters + mine.state[DONE] % NUM_COUNTERS;
-        if (group == 0 && lid == 0 && !alone)
+        if (group == 0 && lid == 0)
             counters[(mine.state[DONE] + 1) % NUM_COUNTERS] = 0;
-        alone = doing == ALONE && group == 0;
-        if (rejoins || (doing == ALONE && group))
-            ;
-        else if (doing == PULL)
-            run_pull(group, groups, &graph, &arrays, counter, &mine);
-        else if (doing == PUSH || doing == ALONE)
-            run_push(group, alone ? 1 : groups, &graph, &arrays, counter, &mine);
-        else
-            run_other(group, groups, &graph, &arrays, counter, &mine);
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        if (alone) {
+        reload = doing == ALONE;
+        if (reload && group == 0) {
+            run_alone(&graph, &arrays, policy + POLICY_SIZE, counter, rows, &mine);
+            barrier(CLK_LOCAL_MEM_FENCE);
             if (lid == 0)
-                mine.state[STEP] = PUSH;
-            continue;
+                copy_state(mine.state, shared);
+        } else if (doing == PULL) {
+            run_pull(group, groups, &graph, &arrays, counter, &mine);
+        } else if (doing == PUSH) {
+            run_push(group, groups, &graph, &arrays, counter, &mine);
+        } else if (!reload) {
+            run_other(group, groups, &graph, &arrays, counter, &mine);
         }
-        if (rejoins && lid == 0)
-            copy_state(mine.state, shared);
-        reload = doing == ALONE || rejoins;
-        if (!grid_barrier(sync, groups, patience, &mine.alright)) {
+        if (doing == FORGET) /* nothing comes after it */
+            break;
+        if (!grid_barrier(sync, group, groups, patience, &generation, &mine.alright)) {
             if (lid == 0)
                 mine.state[STATUS] = FAILED;
             break;
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (group == 0 && lid == 0)
+    if (group == 0 && lid == 0) {
+        if (mine.state[STEP] == FORGET)
+            mine.state[STEP] = DECIDE;
         copy_state(mine.state, after);
+    }
 }
 
 #endif
