@@ -13,7 +13,6 @@ from hetero_bfs.kernels import level as layout
 from hetero_bfs.strategy import DEVICE_KINDS, FORMS, DeviceKind, Direction, Form
 from hetero_bfs.trace import LevelTrace
 
-
 _START = np.zeros(layout.STATE_SIZE)
 _START[layout.FRONTIER_VERTICES] = 1
 _START[layout.KIND] = layout.NOWHERE
