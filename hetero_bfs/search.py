@@ -118,9 +118,10 @@ class Recording:
     def _trace(self, record: npt.NDArray[np.float64]) -> LevelTrace:
         features = LevelFeatures.from_state(record, self.num_vertices, self.num_edges)
         level = features.level
-        skipped = level % self.decision_interval or record[layout.CHOSEN_AT] != level
+        skipped = level % self.decision_interval
         if not skipped:
             self.selector.complete(features, record)
+        kept = skipped or record[layout.CHOSEN_AT] != level
         choice = self.selector.read_choice(features, record)
         return LevelTrace(
             features,
@@ -130,7 +131,7 @@ class Recording:
             float(record[layout.SELECT_SECONDS]),
             int(record[layout.FOUND_VERTICES]),
             choice.predicted_seconds,
-            "as the level before" if skipped else choice.reason,
+            "as the level before" if kept else choice.reason,
         )
 
 

@@ -14,6 +14,8 @@ from graphs import grid, path
 from oracle import check_search
 
 import hetero_bfs as hb
+from hetero_bfs.engine import Engine
+from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels import team
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import atomic_add
@@ -139,3 +141,25 @@ def test_a_directed_graph_searched_by_a_team():
         for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC"):
             engine.set_selector(selector)
             check_search(engine, edges, int(edges.src[1]))
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_models_choice_stays_while_levels_are_alike(trained):
+    """On a grid, whose frontier grows by a few edges a level, it is asked ever less often."""
+    trained(None)
+    with Engine(grid(300, 300), selector="learned", devices="cpu", correction=False) as engine:
+        search = engine.search(0)
+        records = search.recording().records
+        traces = search.traces
+    asked = records[:, layout.CHOSEN_AT] == np.arange(len(records))
+    assert asked[0]
+    assert asked.sum() < len(records) / 5
+    for level in np.flatnonzero(~asked):
+        chosen_at = int(records[level, layout.CHOSEN_AT])
+        assert asked[chosen_at]
+        now, then = records[level], records[chosen_at]
+        assert now[layout.STRATEGY] == then[layout.STRATEGY]
+        for column in (layout.FRONTIER_EDGES, layout.UNVISITED_EDGES):
+            assert abs(now[column] - then[column]) <= 0.2 * then[column]
+        assert traces[level].reason == "as the level before"
+    assert all(set(trace.predicted_seconds) == {"TC", "BC"} for trace in traces)
