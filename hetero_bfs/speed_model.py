@@ -35,7 +35,7 @@ from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, DeviceKind, Direction,
 from hetero_bfs.trace import LevelFeatures
 from hetero_bfs.tuning import Tuning, read_tuning
 
-FORMAT = 1
+FORMAT = 2
 MODELS_VARIABLE = "HETERO_BFS_MODELS"
 NO_DEVICE = "no-device"
 TRAIN_COMMAND = "hetero-bfs train"
