@@ -20,7 +20,7 @@ def model_json(name: str) -> dict:
         learned[strategy.name] = {k: factor * v for k, v in columns.items()}
     speeds = {s.name: 1e9 if s.device_kind == "cpu" else 5e8 for s in STRATEGIES.values()}
     return {
-        "format": 1,
+        "format": 2,
         "name": name,
         "about": {"machine": {"device": {"type": "CPU"}}},
         "learned": learned,
