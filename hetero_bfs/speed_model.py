@@ -217,15 +217,10 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     do: it knows the host's strategies.
     """
     wanted = f"{host}__{NO_DEVICE if device is None else device}"
-    own = {path.stem: path for path in sorted(user_models_folder().glob("*.json"))}
-    shipped = {model.name: model for model in shipped_models()}
-    others = (n for n in [*own, *shipped] if device is None and n.startswith(f"{host}__"))
-    for name in (wanted, *others):
-        if name in own:
-            return _read_file(own[name])
-        if name in shipped:
-            return shipped[name]
-    return None
+    files = _shipped_files() | {path.stem: path for path in user_models_folder().glob("*.json")}
+    others = (n for n in sorted(files) if device is None and n.startswith(f"{host}__"))
+    name = next((n for n in (wanted, *others) if n in files), None)
+    return None if name is None else _read_file(files[name])
 
 
 def named_model(name: str) -> SpeedModel:
@@ -236,13 +231,11 @@ def named_model(name: str) -> SpeedModel:
     ModelError
         There is none of that name.
     """
+    files = _shipped_files()
     own = user_models_folder() / f"{name}.json"
-    if own.is_file():
-        return _read_file(own)
-    shipped = {model.name: model for model in shipped_models()}
-    if name not in shipped:
-        raise ModelError(f"no speed model is named {name!r}; shipped are {', '.join(shipped)}")
-    return shipped[name]
+    if not own.is_file() and name not in files:
+        raise ModelError(f"no speed model is named {name!r}; shipped are {', '.join(files)}")
+    return _read_file(own if own.is_file() else files[name])
 
 
 def default_model(device_type: str | None) -> SpeedModel | None:
@@ -264,13 +257,17 @@ def _read_file(path: Traversable) -> SpeedModel:
 
 def shipped_models() -> Iterator[SpeedModel]:
     """Yield the models that are installed with this program."""
+    yield from map(_read_file, _shipped_files().values())
+
+
+def _shipped_files() -> dict[str, Traversable]:
+    """Return the files of the models that are installed with this program, by name."""
     try:
         folder = resources.files("hetero_bfs.models")
     except ModuleNotFoundError:  # a bare checkout on PYTHONPATH, not installed
-        return
-    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
-        if entry.name.endswith(".json"):
-            yield _read_file(entry)
+        return {}
+    entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    return {e.name.removesuffix(".json"): e for e in entries if e.name.endswith(".json")}
 
 
 def _format_problem(data: Mapping[str, Any]) -> str:

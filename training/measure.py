@@ -1,16 +1,17 @@
 """Measure one search: every strategy on every level, from the same state, and what moves cost.
 
-`measured` names a strategy, or `start_cpu`, `start_device` (beginning a search there), `to_cpu`,
-`to_device` (moving it to the other device, and what merging the parents costs later),
-`convert_cpu`, `convert_device` (bitmap to queue). Levels are timed by the device's own clock where
-it has one.
+`measured` names a strategy, or `start_cpu`, `start_device` (what a search that stays there takes
+beyond its levels), `to_cpu`, `to_device` (moving it to the other device, and what merging the
+parents costs later), `convert_cpu`, `convert_device` (bitmap to queue). Levels are timed by the
+device's own clock where it has one.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -20,7 +21,7 @@ from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.engine import Engine
 from hetero_bfs.search import Search
 from hetero_bfs.selector import FixedSelector
-from hetero_bfs.strategy import STRATEGIES, Strategy
+from hetero_bfs.strategy import STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.trace import LevelFeatures
 
 REPEATS = 3
@@ -32,7 +33,8 @@ MOST_MEASURED = 64
 Middle = Callable[[Sequence[float]], float]
 """What stands for repeated measurements: `min`, or the median."""
 
-_PAUSE_SECONDS = 0.003
+_START_REPEATS = 5
+_LEAST_SECONDS = 1e-7
 _FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
 
 
@@ -85,48 +87,51 @@ def measure_search(
     frontier = Frontier(int(graph.degree[root]), graph.num_searched, num_edges)
     if not engine.platform.lists_host_finds:
         frontier.keep_no_list()
-    starts = _measure_starts(engine, root, frontier, repeats)
+    first = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
+    measured: list[dict[str, float]] = []  # of the levels up to the first one that is left out
+    host.begin(root, frontier)
     while not frontier.is_over:
         if levels is not None and frontier.level not in levels:
             host.run(STRATEGIES["TC"], frontier)
             continue
         features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
-        for name, seconds in starts.items() if frontier.level == 0 else ():
-            yield features, name, seconds, None
+        if len(measured) == frontier.level:
+            measured.append({})
         measurement = _LevelMeasurement(engine, frontier, repeats, middle)
         for strategy in engine.candidates:
             seconds, examined = measurement.strategy(strategy)
+            measured[-1][strategy.name] = seconds
             yield features, strategy.name, seconds, examined
         for name, seconds, found in measurement.moves():
+            measured[-1][name] = seconds
             moved = replace(features, frontier_vertices=found)
             yield moved, name, seconds, None
         measurement.restore()
         host.run(STRATEGIES["TC"], frontier)
+    for kind in dict.fromkeys(s.device_kind for s in engine.candidates) if measured else ():
+        yield first, f"start_{kind}", _measure_start(engine, root, kind, measured), None
 
 
-def _measure_starts(
-    engine: Engine, root: int, frontier: Frontier, repeats: int
-) -> dict[str, float]:
-    """Time beginning a search on each device; leaves it begun on the host.
+def _measure_start(
+    engine: Engine, root: int, kind: DeviceKind, measured: Sequence[Mapping[str, float]]
+) -> float:
+    """Return what a search that stays on one device takes beyond its levels, in seconds.
 
-    After a pause, as in real use: sleeping threads must be woken, and that costs more than the
-    work. The median counts, since the least is that of a wake-up by luck.
+    Searches of the fastest strategies there, cut off after the measured levels, one after another;
+    the median less what the levels and conversions were measured at.
     """
-    times: dict[str, list[float]] = {}
-    accelerator = engine.accelerator
-    for _ in range(repeats):
-        if accelerator is not None:
-            accelerator.begin(root, frontier.copy())  # hands it the policy, which is not timed
-            time.sleep(_PAUSE_SECONDS)
-            started = time.perf_counter()
-            accelerator.begin(root, frontier.copy())
-            times.setdefault("start_device", []).append(time.perf_counter() - started)
-            accelerator.release()
-        time.sleep(_PAUSE_SECONDS)
-        started = time.perf_counter()
-        engine.platform.host.begin(root, frontier)
-        times.setdefault("start_cpu", []).append(time.perf_counter() - started)
-    return {name: median(seconds) for name, seconds in times.items()}
+    here = [s.name for s in engine.candidates if s.device_kind == kind]
+    schedule = [min(here, key=level.__getitem__) for level in measured]
+    known = sum(level[name] for level, name in zip(measured, schedule, strict=True))
+    for before, (one, other) in zip(measured, pairwise(schedule), strict=False):
+        if STRATEGIES[one].direction == "bottom-up" and STRATEGIES[other].direction == "top-down":
+            known += before.get(f"convert_{kind}", 0.0)
+    selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
+    seconds = []
+    for _ in range(1 + _START_REPEATS):  # the first hands the device the policy
+        search = Search(engine.platform, root, selector)
+        seconds.append(search.run(max_levels=len(schedule)))
+    return max(median(seconds[1:]) - known, _LEAST_SECONDS)
 
 
 class _LevelMeasurement:
