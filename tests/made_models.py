@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from hetero_bfs.speed_model import COLUMNS
+import json
+from pathlib import Path
+
+import pytest
+
+from hetero_bfs import speed_model
+from hetero_bfs.speed_model import COLUMNS, FORMAT
 from hetero_bfs.strategy import STRATEGIES
 
 
@@ -20,7 +26,7 @@ def model_json(name: str) -> dict:
         learned[strategy.name] = {k: factor * v for k, v in columns.items()}
     speeds = {s.name: 1e9 if s.device_kind == "cpu" else 5e8 for s in STRATEGIES.values()}
     return {
-        "format": 2,
+        "format": FORMAT,
         "name": name,
         "about": {"machine": {"device": {"type": "CPU"}}},
         "learned": learned,
@@ -42,3 +48,12 @@ def power_json(watts: dict[str, dict[str, float]], **idle_watts: float) -> dict:
         "method": "made by hand",
         "remarks": {},
     }
+
+
+def ship(monkeypatch: pytest.MonkeyPatch, folder: Path, *models: dict) -> None:
+    """Let these models be all that come with the program, as files in a folder."""
+    folder.mkdir(exist_ok=True)
+    paths = {model["name"]: folder / f"{model['name']}.json" for model in models}
+    for model in models:
+        paths[model["name"]].write_text(json.dumps(model))
+    monkeypatch.setattr(speed_model, "_shipped_files", lambda: dict(paths))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_models import model_json
+from made_models import model_json, ship
 
 from hetero_bfs import speed_model
 from hetero_bfs.errors import ModelError
@@ -112,9 +112,7 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr(calibration, "FITTED_GRAPHS", ("kronecker6", "grid8"))
     monkeypatch.setattr(calibration, "JUDGED_GRAPHS", ("kronecker7",))
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "own"))
-    shipped = [read_model(json.dumps(model_json("other__card")), "shipped")]
-    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter(shipped))
-    return shipped
+    ship(monkeypatch, tmp_path / "shipped", model_json("other__card"))
 
 
 @pytest.mark.usefixtures("tiny", "one_thread")
@@ -153,15 +151,16 @@ def test_without_a_folder_of_its_own_whole_searches_say_what_auto_is(tmp_path, m
     assert seen == [["kronecker6", "grid8"]], "the searches are by the model that was written"
 
 
-def test_a_model_that_lacks_something_is_no_base(tiny):
+@pytest.mark.usefixtures("tiny")
+def test_a_model_that_lacks_something_is_no_base(monkeypatch, tmp_path):
     data = model_json("other__card")
     data["learned"].pop("BC")
     data["start"].pop("on_cpu")
-    tiny[0] = read_model(json.dumps(data), "shipped")
+    ship(monkeypatch, tmp_path / "shipped", data)
     with pytest.raises(ModelError, match="other__card lacks BC, start on cpu; choose another with"):
         choose_base(None, None)
     with pytest.raises(ModelError, match="no speed model is named 'that'; shipped are other__card"):
         choose_base(None, "that")
-    tiny.clear()
+    ship(monkeypatch, tmp_path / "shipped")
     with pytest.raises(ModelError, match="no speed model is installed"):
         choose_base(None, None)

@@ -11,6 +11,7 @@ import sys
 import numba
 import numpy as np
 import pytest
+from made_models import ship
 
 import hetero_bfs
 from hetero_bfs import arguments, cli
@@ -430,8 +431,8 @@ def test_devices_without_a_runtime(monkeypatch, capsys):
     assert NO_RUNTIME in capsys.readouterr().out
 
 
-def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, capsys):
-    monkeypatch.setattr("hetero_bfs.speed_model.shipped_models", lambda: iter([]))
+def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, tmp_path, capsys):
+    ship(monkeypatch, tmp_path / "shipped")
     name = trained(None)
     assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
     assert capsys.readouterr().err == ""

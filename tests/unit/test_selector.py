@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from made_models import model_json
+from made_models import model_json, ship
 
 from hetero_bfs import speed_model
 from hetero_bfs.devices.opencl import DeviceInfo
@@ -449,8 +448,7 @@ def test_a_trained_machine(trained, device, wanted, name):
 @pytest.mark.parametrize("wanted", ["auto", "learned", "average"])
 def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path, wanted):
     monkeypatch.setenv(speed_model.MODELS_VARIABLE, str(tmp_path))
-    shipped = speed_model.read_model(json.dumps(model_json("other__card")), "shipped")
-    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([shipped]))
+    ship(monkeypatch, tmp_path / "shipped", model_json("other__card"))
     selector, notes = make_selector(wanted, GPU, ALL)
     assert selector.name == "average"
     (note,) = notes
@@ -465,7 +463,7 @@ def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path,
 
 def test_no_model_at_all(monkeypatch, tmp_path):
     monkeypatch.setenv(speed_model.MODELS_VARIABLE, str(tmp_path / "none"))
-    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([]))
+    ship(monkeypatch, tmp_path / "shipped")
     selector, (note,) = make_selector("auto", GPU, ALL)
     assert "no speed model is installed" in note
     assert "`hetero-bfs train --quick`" in note

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
-from made_models import model_json
+from made_models import model_json, ship
 
 from hetero_bfs import speed_model
 from hetero_bfs.errors import ModelError
 from hetero_bfs.speed_model import (
     ALL_COLUMNS,
     COLUMNS,
+    FORMAT,
     MODELS_VARIABLE,
     MOVE_COLUMNS,
     Linear,
@@ -174,15 +174,15 @@ def test_a_corrupt_file(name):
     assert "train again with `hetero-bfs train`" in str(caught.value)
 
 
-@pytest.mark.parametrize("number", [0, 2, "1", None])
+@pytest.mark.parametrize("number", [0, FORMAT - 1, FORMAT + 1, str(FORMAT), None])
 def test_another_format(number):
     data = model_json("m") | {"format": number}
-    with pytest.raises(ModelError, match=rf"x\.json.*model format {number}, this program reads 1"):
+    with pytest.raises(ModelError, match=rf"x\.json.*format {number}, this program reads {FORMAT}"):
         read(data, "x.json")
 
 
 def test_a_format_to_come_names_the_program_that_wrote_it():
-    data = model_json("m") | {"format": 2, "about": {"version": "9.1.0"}}
+    data = model_json("m") | {"format": FORMAT + 1, "about": {"version": "9.1.0"}}
     with pytest.raises(ModelError, match=r"newer hetero_bfs \(9\.1\.0\); update this one"):
         read(data, "x.json")
 
@@ -260,38 +260,34 @@ def own(tmp_path, name, text=None):
 
 @pytest.fixture
 def shipped(monkeypatch, tmp_path):
-    """Return the list of what is shipped, empty; the user's folder is tmp_path / models."""
-    models = []
+    """Ship a model of host and card that says so; the user's folder is tmp_path / models."""
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
-    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter(models))
-    return models
+    model = model_json("host__card") | {"about": {"from": "wheel"}}
+    ship(monkeypatch, tmp_path / "shipped", model)
 
 
 def test_the_users_models_come_first(shipped, tmp_path):
-    shipped.append(replace(read(model_json("host__card")), about={"from": "wheel"}))
-    assert find_model("host", "card") is shipped[0]
+    assert find_model("host", "card").about == {"from": "wheel"}
     own(tmp_path, "host__card")
-    assert find_model("host", "card").about != shipped[0].about
+    assert find_model("host", "card").about != {"from": "wheel"}
     assert find_model("host", "another") is None
     assert find_model("hos", "card") is None
     assert find_model("another", "card") is None
 
 
 def test_by_name(shipped, tmp_path):
-    shipped.append(replace(read(model_json("host__card")), about={"from": "wheel"}))
-    assert named_model("host__card") is shipped[0]
+    assert named_model("host__card").about == {"from": "wheel"}
     own(tmp_path, "host__card")
-    assert named_model("host__card").about != shipped[0].about
+    assert named_model("host__card").about != {"from": "wheel"}
     with pytest.raises(ModelError, match="no speed model is named 'cart'; shipped are host__card"):
         named_model("cart")
 
 
 def test_the_host_alone_takes_its_own_model_or_any_of_the_host(shipped, tmp_path):
-    assert find_model("host", None) is None
-    own(tmp_path, "host-2__card")
-    assert find_model("host", None) is None
-    own(tmp_path, "host__card")
-    assert find_model("host", None).name == "host__card"
+    assert find_model("hosts", None) is None
+    own(tmp_path, "hosts-2__card")
+    assert find_model("hosts", None) is None
+    assert find_model("host", None).about == {"from": "wheel"}
     own(tmp_path, "host__no-device")
     assert find_model("host", None).name == "host__no-device"
     assert find_model("host", "card").name == "host__card"
@@ -305,19 +301,17 @@ def test_folder(monkeypatch):
     assert "hetero_bfs" in str(user_models_folder())
 
 
-def test_default_is_the_most_similar_machine(monkeypatch):
+def test_default_is_the_most_similar_machine(monkeypatch, tmp_path):
     def made(name, device):
-        data = model_json(name)
-        data["about"] = {"machine": {"device": device}}
-        return read(data)
+        return model_json(name) | {"about": {"machine": {"device": device}}}
 
     cpu, gpu, none = made("a", {"type": "CPU"}), made("b", {"type": "GPU"}), made("c", None)
-    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([cpu, gpu, none]))
-    assert default_model("GPU") is gpu
-    assert default_model("CPU") is cpu
-    assert default_model(None) is none
-    assert default_model("ACCELERATOR") is cpu
-    monkeypatch.setattr(speed_model, "shipped_models", lambda: iter([]))
+    ship(monkeypatch, tmp_path, cpu, gpu, none)
+    assert default_model("GPU").name == "b"
+    assert default_model("CPU").name == "a"
+    assert default_model(None).name == "c"
+    assert default_model("ACCELERATOR").name == "a"
+    ship(monkeypatch, tmp_path)
     assert default_model("GPU") is None
 
 
@@ -343,9 +337,10 @@ def test_a_corrupt_model_of_this_machine_is_not_passed_over(shipped, tmp_path, d
         find_model("host", device)
 
 
-def test_a_corrupt_model_of_another_machine_does_not_matter(shipped, tmp_path):
+def test_a_corrupt_model_of_another_machine_does_not_matter(shipped, tmp_path, monkeypatch):
     """Such as one in a format to come, in a home folder that machines share."""
     own(tmp_path, "another__card", "{")
+    ship(monkeypatch, tmp_path / "shipped", {"name": "a-third__card", "format": FORMAT - 1})
     own(tmp_path, "host__card")
     assert find_model("host", "card").name == "host__card"
     assert find_model("host", None).name == "host__card"
