@@ -4,14 +4,16 @@
 beyond its levels), `to_cpu`, `to_device` (moving it to the other device, and what merging the
 parents costs later), `convert_cpu`, `convert_device` (bitmap to queue). Levels are timed by the
 device's own clock where it has one.
+
+A level that is repeated finds in the caches what it has just read, which a search does not. So what
+is the fastest on a device at each level is measured once more in whole searches that stay there.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -22,7 +24,7 @@ from hetero_bfs.engine import Engine
 from hetero_bfs.search import Search
 from hetero_bfs.selector import FixedSelector
 from hetero_bfs.strategy import STRATEGIES, DeviceKind, Strategy
-from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.trace import LevelFeatures, LevelTrace
 
 REPEATS = 3
 """Times a level is repeated for training."""
@@ -33,7 +35,7 @@ MOST_MEASURED = 64
 Middle = Callable[[Sequence[float]], float]
 """What stands for repeated measurements: `min`, or the median."""
 
-_START_REPEATS = 5
+_WHOLE_SEARCHES = 5
 _LEAST_SECONDS = 1e-7
 _FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
 
@@ -87,51 +89,90 @@ def measure_search(
     frontier = Frontier(int(graph.degree[root]), graph.num_searched, num_edges)
     if not engine.platform.lists_host_finds:
         frontier.keep_no_list()
-    first = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
-    measured: list[dict[str, float]] = []  # of the levels up to the first one that is left out
+    walk = _Walk(LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges))
     host.begin(root, frontier)
     while not frontier.is_over:
-        if levels is not None and frontier.level not in levels:
-            host.run(STRATEGIES["TC"], frontier)
-            continue
-        features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
-        if len(measured) == frontier.level:
-            measured.append({})
-        measurement = _LevelMeasurement(engine, frontier, repeats, middle)
-        for strategy in engine.candidates:
-            seconds, examined = measurement.strategy(strategy)
-            measured[-1][strategy.name] = seconds
-            yield features, strategy.name, seconds, examined
-        for name, seconds, found in measurement.moves():
-            measured[-1][name] = seconds
-            moved = replace(features, frontier_vertices=found)
-            yield moved, name, seconds, None
-        measurement.restore()
+        if levels is None or frontier.level in levels:
+            features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
+            measurement = _LevelMeasurement(engine, frontier, repeats, middle)
+            for strategy in engine.candidates:
+                seconds, examined = measurement.strategy(strategy)
+                walk.note(features, strategy.name, seconds, examined)
+            for name, seconds, found in measurement.moves():
+                walk.note(replace(features, frontier_vertices=found), name, seconds, None)
+            measurement.restore()
         host.run(STRATEGIES["TC"], frontier)
-    for kind in dict.fromkeys(s.device_kind for s in engine.candidates) if measured else ():
-        yield first, f"start_{kind}", _measure_start(engine, root, kind, measured), None
+    for kind in dict.fromkeys(s.device_kind for s in engine.candidates) if walk.seconds else ():
+        walk.add_whole_searches(engine, root, kind, frontier.level)
+    for features, name, seconds, examined in walk.rows:
+        yield features, name, walk.in_search.get((features.level, name), seconds), examined
 
 
-def _measure_start(
-    engine: Engine, root: int, kind: DeviceKind, measured: Sequence[Mapping[str, float]]
-) -> float:
-    """Return what a search that stays on one device takes beyond its levels, in seconds.
+class _Walk:
+    """What was measured on the way through one search."""
 
-    Searches of the fastest strategies there, cut off after the measured levels, one after another;
-    the median less what the levels and conversions were measured at.
-    """
-    here = [s.name for s in engine.candidates if s.device_kind == kind]
-    schedule = [min(here, key=level.__getitem__) for level in measured]
-    known = sum(level[name] for level, name in zip(measured, schedule, strict=True))
-    for before, (one, other) in zip(measured, pairwise(schedule), strict=False):
-        if STRATEGIES[one].direction == "bottom-up" and STRATEGIES[other].direction == "top-down":
-            known += before.get(f"convert_{kind}", 0.0)
-    selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
-    seconds = []
-    for _ in range(1 + _START_REPEATS):  # the first hands the device the policy
-        search = Search(engine.platform, root, selector)
-        seconds.append(search.run(max_levels=len(schedule)))
-    return max(median(seconds[1:]) - known, _LEAST_SECONDS)
+    def __init__(self, first: LevelFeatures) -> None:
+        self.first = first
+        self.rows: list[tuple[LevelFeatures, str, float, int | None]] = []
+        self.seconds: dict[int, dict[str, float]] = {}  # by level, then by what was measured
+        self.in_search: dict[tuple[int, str], float] = {}
+
+    def note(self, features: LevelFeatures, name: str, seconds: float, looked: int | None) -> None:
+        """Add one measurement of a level."""
+        self.rows.append((features, name, seconds, looked))
+        self.seconds.setdefault(features.level, {})[name] = seconds
+
+    def add_whole_searches(self, engine: Engine, root: int, kind: DeviceKind, count: int) -> None:
+        """Add what searches of `count` levels by the fastest strategies of one device tell.
+
+        Their median seconds at the levels that were measured, if the device times its levels, and
+        what they take beyond their levels as the start.
+        """
+        schedule = self._fastest(engine, kind, count)
+        selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
+        searches = []
+        for _ in range(1 + _WHOLE_SEARCHES):
+            searches.append(Search(engine.platform, root, selector))
+            searches[-1].run()
+        del searches[0]  # it handed the device the policy
+        whole = median(search.seconds for search in searches)
+        spent = np.array([[_seconds(t) for t in search.traces] for search in searches])
+        levels = np.median(spent[:, :, 0], axis=0)
+        beyond = whole - float(np.median(spent.sum(axis=(1, 2)) - spent[:, 0, 1]))
+        if (
+            count > 1 and (levels == levels[0]).all()
+        ):  # without a clock, a launch's levels are alike
+            beyond = whole - self._expected(schedule, kind)
+        else:
+            for level in self.seconds:
+                self.in_search[level, schedule[level]] = float(levels[level])
+        self.rows.append((self.first, f"start_{kind}", max(beyond, _LEAST_SECONDS), None))
+
+    def _fastest(self, engine: Engine, kind: DeviceKind, count: int) -> list[str]:
+        """Return the fastest strategy of a device at each level, by the last one measured."""
+        here = [s.name for s in engine.candidates if s.device_kind == kind]
+        schedule: list[str] = []
+        for level in range(count):
+            if level in self.seconds:
+                schedule.append(min(here, key=self.seconds[level].__getitem__))
+            else:
+                schedule.append(schedule[-1])
+        return schedule
+
+    def _expected(self, schedule: Sequence[str], kind: DeviceKind) -> float:
+        """Add up what levels and conversions were measured at, those between by the last one."""
+        total, known = 0.0, self.seconds[0]
+        for level, name in enumerate(schedule):
+            convert = known.get(f"convert_{kind}", 0.0)  # measured after the level before
+            known = self.seconds.get(level, known)
+            total += known[name]
+            if level and STRATEGIES[name].direction == "top-down":
+                total += convert * (STRATEGIES[schedule[level - 1]].direction == "bottom-up")
+        return total
+
+
+def _seconds(trace: LevelTrace) -> tuple[float, float, float]:
+    return trace.seconds, trace.transfer_seconds, trace.select_seconds
 
 
 class _LevelMeasurement:

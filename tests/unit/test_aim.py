@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_models import power_json
+from made_models import model_json, power_json, ship
 from test_selector import ALL, GPU, HOST_ONLY, START
 
 from hetero_bfs.aim import make_aiming
@@ -111,21 +110,16 @@ def test_without_watts_the_remedy_is_named(aiming, trained, monkeypatch, tmp_pat
     with pytest.raises(ModelError, match=r"no meter was found.*--power-log FILE"):
         aiming(None, aim)
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path / "none"))
-    monkeypatch.setattr("hetero_bfs.speed_model._shipped", lambda: iter([]))
+    ship(monkeypatch, tmp_path / "shipped")
     with pytest.raises(ModelError, match=r"no speed model of this machine.*hetero-bfs train"):
         make_aiming("learned", None, HOST_ONLY, False, aim)
 
 
 def test_watts_of_another_machine_are_never_taken(monkeypatch, tmp_path):
     """Average speeds of a similar machine may do for time; its watts say nothing here."""
-    from made_models import model_json
-
-    from hetero_bfs import speed_model
-
     data = model_json("another__card") | {"power": system(TC=50.0, BC=50.0)}
-    shipped = speed_model.read_model(json.dumps(data), "shipped")
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path))
-    monkeypatch.setattr(speed_model, "_shipped", lambda: iter([shipped]))
+    ship(monkeypatch, tmp_path / "shipped", data)
     assert make_aiming("auto", None, HOST_ONLY, False, "time")[0].name == "average"
     with pytest.raises(ModelError, match="no speed model of this machine"):
         make_aiming("auto", None, HOST_ONLY, False, "energy")

@@ -7,6 +7,7 @@ import json
 import math
 
 import pytest
+from made_models import ship
 
 from hetero_bfs import engine as engines
 from hetero_bfs.energy import MeterError, Unmeasured
@@ -281,6 +282,6 @@ def test_where_nothing_can_be_metered_it_says_so(world, trained, monkeypatch):
 
 def test_watts_need_a_model_to_be_added_to(monkeypatch, tmp_path):
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path))
-    monkeypatch.setattr("hetero_bfs.speed_model._shipped", lambda: iter([]))
+    ship(monkeypatch, tmp_path / "shipped")
     with pytest.raises(HeteroBFSError, match=machine_slug(None)):
         run_power_training(devices="cpu")
