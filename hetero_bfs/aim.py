@@ -64,6 +64,7 @@ def make_aiming(
             f"--optimize {aim} leaves out {', '.join(left_out)}: no watts were measured where they "
             f"work; the others are compared by what the {' and '.join(objective.domains)} draws"
         )
+    corrects = wanted != "average"  # as without an aim: it is to be the paper's
     if wanted == "auto":
         auto = (power.auto or {}).get(aim)
         wanted, made = best_in_training(model, auto, device, candidates, deep)
@@ -71,7 +72,6 @@ def make_aiming(
             made.objective = objective
             return made, notes
         wanted = "learned" if made is not None else wanted
-    corrects = wanted != "average"  # as without an aim: it is to be the paper's
     return model_selector(wanted, model, fit, corrects, objective), notes
 
 

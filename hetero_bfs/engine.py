@@ -180,6 +180,10 @@ class Engine:
 
     def set_selector(self, selector: str | Selector, optimize: Aim | None = None) -> None:
         """Choose strategies by another selector from now on, and with another aim if given."""
+        with self._one_at_a_time:
+            self._set_selector(selector, optimize)
+
+    def _set_selector(self, selector: str | Selector, optimize: Aim | None) -> None:
         if isinstance(selector, str):
             aim = self.optimize if optimize is None else optimize
             deep = self.graph.relabelling.order == "locality"
@@ -191,7 +195,7 @@ class Engine:
             missing = [s.name for s in selector.candidates if s not in self.candidates]
             if missing:
                 raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
-            self.selector = selector
+            self.selector = selector.uncorrected
         self._look_ahead()
         self._correct()
 
@@ -240,7 +244,7 @@ class Engine:
     def _run(self, search: Search) -> float:
         """Search, and learn from it for the next one; returns its seconds."""
         seconds = search.run()
-        if self._learns is not None and search.root is not None:
+        if self._learns is not None and search.root is not None and not search.began_again:
             self.selector = self._learns.learn(search.recording(), seconds)
         return seconds
 

@@ -152,6 +152,7 @@ class Search:
         self.decision_interval = decision_interval
         self.level_by_level = level_by_level
         self.seconds = 0.0
+        self.began_again = False  # after a grid that stalled, whose time is in `seconds` too
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
         self._used: set[DeviceKind] = set()
         self._complete_on: DeviceKind = "cpu"
@@ -181,6 +182,7 @@ class Search:
         try:
             self._run(max_levels)
         except GridStalledError:  # the device runs step by step from now on
+            self.began_again = True
             self._used = set()
             self._run(max_levels)
         self.seconds = (self._ended_at or time.perf_counter()) - started

@@ -65,6 +65,8 @@ class Selector:
         self.name = name
         self.candidates = tuple(candidates)
         self.policy = policy
+        self.uncorrected: Selector = self
+        """The selector that this one is a correction of: itself, if it is none."""
 
     def choose(self, features: LevelFeatures) -> Choice:
         """Return the strategy for the level that these features describe."""
@@ -195,6 +197,7 @@ class ModelSelector(Selector):
         if not self.looks_ahead or (self._graph is not None and self._graph[2] is profile):
             return self
         other = copy(self)
+        other.uncorrected = other
         other._graph = (num_vertices, num_edges, profile)
         other._look_ahead()
         return other
@@ -206,10 +209,10 @@ class ModelSelector(Selector):
             self.policy = look_ahead(self.policy, *self._graph)
 
     def corrected(self, factors: npt.NDArray[np.float64]) -> ModelSelector:
-        """Return this selector with all predicted seconds times these factors."""
+        """Return this selector, itself uncorrected, with all predicted seconds times factors."""
         other = copy(self)
         count = len(self.candidates)
-        other.factors = self.factors * factors
+        other.factors = factors
 
         def scaled(policy: Policy) -> Policy:
             return policy._replace(
@@ -287,13 +290,14 @@ def make_selector(
             raise ModelError("--selector daga runs bottom-up on an OpenCL device; there is none")
         return DirectionSelector("daga", _pair(candidates, "cpu", "device")), []
     if wanted in ("auto", "learned", "average"):
+        corrects = wanted != "average"  # which, asked for, is to be the paper's
         if wanted == "auto":
             model = model_of(device)
             auto = None if model is None else model.auto
             wanted, made = best_in_training(model, auto, device, candidates, deep)
             if made is not None:
                 return made, []
-        return _model_selector(wanted, device, candidates)
+        return _model_selector(wanted, device, candidates, corrects)
     raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
 
 
@@ -347,7 +351,7 @@ def best_in_training(
 
 
 def _model_selector(
-    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy]
+    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy], corrects: bool
 ) -> tuple[Selector, list[str]]:
     notes = []
     model = model_of(device)
@@ -363,7 +367,6 @@ def _model_selector(
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
             f"(a minute or two), or adapt that one with `{TRAIN_COMMAND} --calibrate` (half of one)"
         )
-    corrects = wanted != "average"  # which, asked for, is to be the paper's
     return model_selector(kind, model, candidates, corrects), notes
 
 

@@ -33,7 +33,7 @@ def fit(
         edges_per_second={
             s.name: _average_speed(by_measured[s.name], s.direction, alpha) for s in strategies
         },
-        start=_moves(by_measured, "start"),
+        start=_starts(by_measured),
         switch=_moves(by_measured, "to"),
         convert=_moves(by_measured, "convert"),
         about=about,
@@ -62,6 +62,17 @@ def _moves(by_measured: Mapping[str, pd.DataFrame], what: str) -> dict[DeviceKin
         kind: fit_linear(by_measured[f"{what}_{kind}"], MOVE_COLUMNS)
         for kind in kinds
         if f"{what}_{kind}" in by_measured
+    }
+
+
+def _starts(by_measured: Mapping[str, pd.DataFrame]) -> dict[DeviceKind, Linear]:
+    """Return the median seconds of starting, which are differences of two measurements."""
+    kinds: tuple[DeviceKind, ...] = ("cpu", "device")
+    found = {kind: by_measured.get(f"start_{kind}") for kind in kinds}
+    return {
+        kind: Linear(("constant",), (float(f"{rows['seconds'].median():.6g}"),))
+        for kind, rows in found.items()
+        if rows is not None
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -18,7 +19,7 @@ from hetero_bfs import __version__
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.engine import Engine
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.files import replacing
 from hetero_bfs.machine import describe_machine, machine_slug
 from hetero_bfs.progress import progress
@@ -119,7 +120,7 @@ def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) ->
 def install_model(model: SpeedModel, path: Path) -> None:
     """Write a model, and keep the one that was there as .previous."""
     if path.exists():
-        path.replace(path.with_name(f"{path.name}.previous"))
+        shutil.copyfile(path, path.with_name(f"{path.name}.previous"))
     write_model(model, path)
 
 
@@ -206,7 +207,13 @@ def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
     """Return how to compile and launch the device's kernels: measured, or as samples have it."""
     path = samples_path.with_suffix(".tuning.json")
     if finished_graphs(samples_path) and path.exists():
-        return read_tuning(json.loads(path.read_text()))
+        try:
+            return read_tuning(json.loads(path.read_text()))
+        except ValueError as error:  # no JSON
+            raise HeteroBFSError(
+                f"{path} is damaged ({error}); move it and {samples_path.name} away to train "
+                "from the start"
+            ) from error
     tuning = _tune(info, quick)
     with replacing(path) as stream:
         stream.write(json.dumps(tuning.to_json(), indent=1) + "\n")

@@ -134,9 +134,11 @@ static bool wait_for(volatile __global uint *sync, volatile __global uint *words
                 patience = 0;
         }
     }
-    if (!patience)
-        atomic_xchg(sync + GAVE_UP, 1);
-    return patience != 0;
+    if (patience)
+        return true;
+    /* Who has gone on meanwhile either is seen here, or sees at its end that this one gave up. */
+    atomic_xchg(sync + GAVE_UP, 1);
+    return count == 1 && poll(words) == wanted;
 }
 
 /* Wait for all work-groups of the grid; false if they did not come within `patience` polls. Each
@@ -576,7 +578,8 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
                                const uint patience)
 {
     DECLARE_SEARCH
-    __global ulong *shared = report + begin % 2 * STATE_SIZE; /* after levels that ran alone */
+    /* After levels that ran alone. `before` is there too, which one launch for all does not read. */
+    __global ulong *shared = report + begin % 2 * STATE_SIZE;
     uint generation = poll(sync + GENERATION);
     bool reload = false;
     if (mine.state[FLAGS] & PROBES) {
@@ -625,6 +628,8 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
     if (group == 0 && lid == 0) {
         if (mine.state[STEP] == FORGET)
             mine.state[STEP] = DECIDE;
+        if (poll(sync + GAVE_UP))
+            mine.state[STATUS] = FAILED;
         copy_state(mine.state, after);
     }
 }

@@ -31,6 +31,8 @@ def check_folder(folder: Path) -> None:
             raise HeteroBFSError(f"{folder} cannot be written: permission denied")
     elif folder.exists() or folder.is_symlink():
         raise HeteroBFSError(f"{folder} is no folder; name a new one")
+    if folder.exists():
+        return
     above = next(path for path in folder.absolute().parents if path.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise HeteroBFSError(f"{folder} cannot be made: {above} is no folder one may write to")

@@ -102,7 +102,13 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
 
 
 def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
-    return Engine(graph, selector="fixed:TC", device=options.device, devices=options.devices)
+    return Engine(
+        graph,
+        selector="fixed:TC",
+        device=options.device,
+        devices=options.devices,
+        correction=False,
+    )
 
 
 def ways_of(graph: str, engine: Engine, notes: list[str]) -> list[Way]:

@@ -182,7 +182,8 @@ SECTIONS = (
         "regret",
         "Regret: what choosing costs over the oracle, by family of graphs",
         "The time of the schedule that a selector chose over that of the best schedule known, "
-        "minus 1, all schedules replayed in turn in one run. Lower is better, 0 is the oracle. "
+        "minus 1, all schedules replayed in turn in one run. Lower is better; 0 is the fastest "
+        "replay, which may be another than the oracle's own schedule. Models are not corrected. "
         "Cells are geometric means over the searches of a family; &quot;mean&quot; is that over "
         "families, &quot;worst&quot; the largest of them. The CSV has every search; schedules that "
         "would take more than eight times as long as the oracle's are estimated from their levels "

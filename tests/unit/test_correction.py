@@ -355,6 +355,10 @@ def test_what_was_learned_outlives_another_selector(monkeypatch):
             engine.set_selector("fixed:TC")
             engine.set_selector("learned")
             assert engine.selector is corrected
+        for _ in range(3):  # factors are of the model, not of what was corrected
+            factors = dict(engine.corrections)
+            engine.set_selector(engine.selector)
+            assert engine.corrections == factors
         another = model_selector("learned", truth(), available(False))
         engine.set_selector(another)
         assert engine.selector.model is another.model

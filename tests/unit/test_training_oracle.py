@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from graphs import edge_list, nasty
+from graphs import edge_list, nasty, path
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hetero_bfs.engine import Engine
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
-from hetero_bfs.training.measure import count_levels, levels_to_measure
+from hetero_bfs.trace import LevelFeatures, LevelTrace
+from hetero_bfs.training import measure
+from hetero_bfs.training.measure import count_levels, levels_to_measure, measure_search
 from hetero_bfs.training.oracle import (
     SearchCosts,
     best_schedule,
@@ -128,3 +132,55 @@ def test_a_level_between_measured_ones_lies_between_them():
         between = costs.seconds[first : second + 1]
         assert (between >= ends.min(axis=0) - 1e-12).all()
         assert (between <= ends.max(axis=0) + 1e-12).all()
+
+
+FIRST = LevelFeatures(0, 1, 4, 99, 396, 100, 400, 1.0, None, "queue")
+
+
+@pytest.mark.parametrize("clocked", [True, False])
+def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, clocked):
+    """Levels that a device cannot tell apart are taken as they were measured one by one."""
+    walk = measure._Walk(FIRST)
+    for level, (down, up) in enumerate(((1.0, 9.0), (9.0, 2.0), (3.0, 9.0))):
+        for name, seconds in (("TC", down), ("BC", up)):
+            walk.note(replace(FIRST, level=level), name, seconds, None)
+    walk.note(replace(FIRST, level=1), "convert_cpu", 0.25, None)
+    ran = []
+
+    class Whole:
+        def __init__(self, platform, root, selector):
+            ran.append([s.name for s in selector.candidates])
+            levels = (1.5, 2.5, 3.5) if clocked else (2.0, 2.0, 2.0)
+            self.traces = [
+                LevelTrace(FIRST, "TC", seconds, 0.125, 0.0, 1, {}, "") for seconds in levels
+            ]
+            self.seconds = 10.0
+
+        def run(self):
+            pass
+
+    monkeypatch.setattr(measure, "Search", Whole)
+    engine = SimpleNamespace(platform=None, candidates=[STRATEGIES["TC"], STRATEGIES["BC"]])
+    walk.add_whole_searches(engine, 0, "cpu", 3)
+    assert set(map(tuple, ran)) == {("TC", "BC")}
+    assert walk.rows[-1][1] == "start_cpu"
+    if clocked:  # moves before later levels are known; the first one's is the start itself
+        assert walk.rows[-1][2] == pytest.approx(10.0 - 7.5 - 2 * 0.125)
+        assert walk.in_search == {(0, "TC"): 1.5, (1, "BC"): 2.5, (2, "TC"): 3.5}
+    else:
+        assert walk.rows[-1][2] == pytest.approx(10.0 - 6.0 - 0.25)
+        assert walk.in_search == {}
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_of_a_sample_every_level_has_its_own_seconds():
+    """Each strategy once at each level that was asked for, and nothing at the others."""
+    with Engine(path(40), selector="fixed:TC", devices="cpu") as engine:
+        root = int(engine.graph.relabelling.new_of_old[0])
+        wanted = {0, 1, 2, 7, 20}
+        rows = list(measure_search(engine, root, levels=wanted))
+    for name in ("TC", "BC"):
+        assert sorted(f.level for f, measured, *_ in rows if measured == name) == sorted(wanted)
+    (start,) = [(f.level, seconds) for f, measured, seconds, _ in rows if measured == "start_cpu"]
+    assert start[0] == 0
+    assert start[1] > 0
