@@ -18,6 +18,7 @@ import pandas as pd
 from tables import markdown
 
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
+from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.files import replacing
 from hetero_bfs.machine import describe_machine
 from hetero_bfs.training.families import StudyGraph, named_graph, study_graphs
@@ -45,10 +46,17 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--devices", choices=("all", "cpu"), default="all", help="or the CPU alone")
     parser.add_argument("--graphs", help="names and files, with commas; by default every family")
     parser.add_argument("--quick", action="store_true", help="one small graph of each kind")
-    parser.add_argument("--roots", type=int, default=4, help="searches of each graph")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="replays, at least")
+    parser.add_argument("--roots", type=_positive, default=4, help="searches of each graph")
+    parser.add_argument("--rounds", type=_positive, default=ROUNDS, help="replays, at least")
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
     return parser.parse_args()
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number}; it must be at least 1")
+    return number
 
 
 def graphs_of(options: argparse.Namespace, info: DeviceInfo | None) -> list[StudyGraph]:
@@ -107,4 +115,7 @@ def describe(table: pd.DataFrame, machine: dict[str, Any], options: argparse.Nam
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except HeteroBFSError as error:
+        raise SystemExit(f"regret.py: {error}") from None

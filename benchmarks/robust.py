@@ -58,7 +58,12 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", help="index or part of the name; by default a GPU")
-    parser.add_argument("--graphs", type=lambda text: text.split(","), default=["kron18"])
+    parser.add_argument(
+        "--graphs",
+        type=lambda text: text.split(","),
+        default=["kron18"],
+        help="kron18, grid512 and files, with commas (default kron18)",
+    )
     parser.add_argument("--keys", type=int, default=32, help="search keys (default 32)")
     parser.add_argument("--random", type=int, default=10, help="models spoiled at random")
     parser.add_argument("--seed", type=int, default=5, help="of the random models")

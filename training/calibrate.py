@@ -30,13 +30,18 @@ from hetero_bfs.speed_model import (
     SpeedModel,
     default_model,
     named_model,
-    user_models_folder,
 )
 from hetero_bfs.strategy import available
 from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.families import named_graph
 from hetero_bfs.training.fit import fit
-from hetero_bfs.training.train import about_model, install_auto, install_model, training_device
+from hetero_bfs.training.train import (
+    about_model,
+    install_auto,
+    install_model,
+    make_folder,
+    training_device,
+)
 from hetero_bfs.tuning import Tuning, default_tuning
 
 FITTED_GRAPHS = ("kronecker14", "kronecker16", "kronecker17", "uniform15", "grid256")
@@ -102,6 +107,7 @@ def run_calibration(
     info = training_device(device, devices)
     base = choose_base(info, source)
     name = machine_slug(info)
+    folder = make_folder(out)
     print(f"calibrating {base.name} for {name}; this takes about half a minute")
     tuning = None if info is None else _tuning_of(base, info)
     fitted = measure_graphs(FITTED_GRAPHS, info, tuning)
@@ -117,8 +123,6 @@ def run_calibration(
         "median_relative_error": {"before": dict(found.before), "after": dict(found.after)},
     }
     model = replace(found.model, name=name, about=about, tuning=tuning)
-    folder = user_models_folder() if out is None else out
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
     install_model(model, path)
     _report(found, path, len(fitted), time.perf_counter() - started)

@@ -1,4 +1,4 @@
-"""What `hetero-bfs train` runs: tune -> collect -> evaluate -> fit -> compare -> regret."""
+"""What `hetero-bfs train` runs: tune, collect, evaluate, fit, power, compare, aims, regret."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.files import replacing
 from hetero_bfs.machine import describe_machine, machine_slug
 from hetero_bfs.progress import progress
-from hetero_bfs.speed_model import COLUMNS, SpeedModel, user_models_folder, write_model
+from hetero_bfs.speed_model import (
+    COLUMNS,
+    MODELS_VARIABLE,
+    SpeedModel,
+    user_models_folder,
+    write_model,
+)
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
@@ -74,8 +80,7 @@ def run_training(
     plan = QUICK_PLAN if quick else PAPER_PLAN
     info = training_device(device, devices)
     name = machine_slug(info)
-    folder = user_models_folder() if out is None else out
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = make_folder(out)
     samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
     model_path = folder / f"{name}.json"
 
@@ -115,6 +120,19 @@ def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) ->
         "features": {direction: list(columns) for direction, columns in COLUMNS.items()},
         "samples": len(samples),
     }
+
+
+def make_folder(out: Path | None) -> Path:
+    """Return the folder for models, which is there then; `out` or the one of this user."""
+    folder = user_models_folder() if out is None else out
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = f"set {MODELS_VARIABLE} to" if out is None else "name"
+        raise HeteroBFSError(
+            f"{folder} is no folder for models: {error.strerror}; {remedy} another one"
+        ) from error
+    return folder
 
 
 def install_model(model: SpeedModel, path: Path) -> None:
