@@ -24,6 +24,9 @@ from hetero_bfs.strategy import DeviceKind, Strategy
 from hetero_bfs.training.families import StudyGraph, named_graph
 
 KEYS = {"shallow": 8, "deep": 4}
+CLEARLY_FASTER = 0.9
+"""Of "learned"'s seconds, that another selector must not take to become "auto"."""
+
 _ROUNDS = 3
 _BETAS = (BETA, 64, 256)
 
@@ -48,8 +51,19 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
                 named[name] = description
         seconds[kind] = times
         complete = [name for name, values in times.items() if len(values) == len(graphs)]
-        auto[kind] = named[min(complete, key=lambda name: float(np.prod(times[name])))]
+        auto[kind] = named[fastest({name: times[name] for name in complete})]
     return {"auto": auto, "seconds": seconds}
+
+
+def fastest(times: dict[str, list[float]]) -> str:
+    """Return the name of the fastest by the geometric mean over graphs.
+
+    "learned" stays unless another one is clearly faster: that knows each level, while the others
+    are rules that suited these few graphs, and noise alone makes one of many look a little faster.
+    """
+    means = {name: float(np.exp(np.mean(np.log(values)))) for name, values in times.items()}
+    best = min(means, key=means.__getitem__)
+    return best if means[best] < CLEARLY_FASTER * means.get("learned", np.inf) else "learned"
 
 
 def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[StudyGraph]]:

@@ -36,6 +36,7 @@ Middle = Callable[[Sequence[float]], float]
 """What stands for repeated measurements: `min`, or the median."""
 
 _WHOLE_SEARCHES = 5
+_ENOUGH_SECONDS = 0.2  # of whole searches: then no more of them
 _LEAST_SECONDS = 1e-7
 _FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
 
@@ -130,10 +131,12 @@ class _Walk:
         """
         schedule = self._fastest(engine, kind, count)
         selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
-        searches = []
-        for _ in range(1 + _WHOLE_SEARCHES):
+        searches: list[Search] = []
+        while len(searches) <= _WHOLE_SEARCHES:
             searches.append(Search(engine.platform, root, selector))
             searches[-1].run()
+            if len(searches) > 1 and sum(one.seconds for one in searches) > _ENOUGH_SECONDS:
+                break
         del searches[0]  # it handed the device the policy
         whole = median(search.seconds for search in searches)
         spent = np.array([[_seconds(t) for t in search.traces] for search in searches])

@@ -11,6 +11,7 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.speed_model import COLUMNS, MODELS_VARIABLE, read_model
 from hetero_bfs.training import compare, duration, train
 from hetero_bfs.training.collect import Plan, finished_graphs
+from hetero_bfs.training.compare import fastest
 from hetero_bfs.training.duration import GraphSeconds, collecting_seconds, in_words
 from hetero_bfs.training.families import named_graph
 from hetero_bfs.training.fit import fit_linear
@@ -181,3 +182,10 @@ def test_families_count_alike_in_the_fit():
     (fitted,) = fit_linear(rows, ("frontier_vertices",)).coefficients
     # Least squares of relative errors 1 - x and 1 - x / 3, each weighing half.
     assert fitted == pytest.approx((1 + 1 / 3) / (1 + 1 / 9))
+
+
+def test_learned_stays_unless_another_selector_is_clearly_faster():
+    assert fastest({"average": [0.95, 0.95], "learned": [1.0, 1.0]}) == "learned"
+    assert fastest({"average": [0.5, 1.5], "learned": [1.0, 1.0]}) == "average"
+    assert fastest({"average": [0.5, 4.0], "learned": [1.0, 1.0]}) == "learned"
+    assert fastest({"average": [2.0], "alpha-beta(15,18,cpu)": [1.0]}) == "alpha-beta(15,18,cpu)"
