@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_COLUMNS = 14
-_DARK = 2.4  # shade, the logarithm of regret in percent, from which text is white
+_DARKEST = 8.0  # logarithm of regret in percent that would be black: text stays readable on all
 
 
 def schedule(table: pd.DataFrame) -> Figure:
@@ -37,7 +37,12 @@ def schedule(table: pd.DataFrame) -> Figure:
         one = table[table["graph"] == name]
         key = one["key"].iloc[0]
         _strips(axes, one[one["key"] == key])
-        style.tidy(axes, f"{name}, key {key}", "level (distance from the key)", "selector")
+        style.tidy(
+            axes,
+            f"{name}, key {key}",
+            "level (distance from the key), equal ones joined",
+            "selector (hatched: not as the oracle)",
+        )
         axes.grid(False)
     return figure
 
@@ -88,18 +93,17 @@ def regret(table: pd.DataFrame) -> Figure:
     percent = regret_by_family(table)
     count = len(percent)
     figure, (axes,) = style.new_figure(0.32 * count + 1.6)
-    shades = np.log10(np.clip(percent.to_numpy(), 1.0, 1000.0))
-    axes.imshow(shades, cmap="Greys", vmin=0.0, vmax=4.0, aspect="auto")
+    shades = np.log10(np.clip(percent.to_numpy(), 1.0, None))
+    axes.imshow(shades, cmap="Greys", vmin=0.0, vmax=_DARKEST, aspect="auto")
     for (y, x), value in np.ndenumerate(percent.to_numpy()):
         if np.isfinite(value):
-            color = "white" if shades[y, x] > _DARK else "black"
-            axes.text(x, y, _percent(value), ha="center", va="center", fontsize=8, color=color)
+            axes.text(x, y, _percent(value), ha="center", va="center", fontsize=8)
     axes.set_xticks(range(percent.shape[1]), percent.columns)
     axes.set_yticks(range(count), percent.index)
     axes.axvline(percent.shape[1] - 2.5, color="black", linewidth=1.2)
     style.tidy(
         axes,
-        "regret: search time over the oracle's, minus 1, in %",
+        "regret: search time over that of the fastest schedule, minus 1, in %",
         "family of graphs (geometric means over its searches)",
         "selector",
     )
