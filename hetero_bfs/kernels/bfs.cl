@@ -1,13 +1,13 @@
 /* One level of breadth-first search on an OpenCL device, top-down or bottom-up.
  * Twin of bfs.py, which describes the encoding of the state.
  *
- * Top-down balances by edges: a work-group takes TILE edges of the frontier wherever they lie,
+ * Top-down balances by edges: a work-group takes up to TILE of the frontier's wherever they lie,
  * finds their queue entries by binary search, and its work-items take the edges in turn, so that
  * a hub is spread over many work-groups. Bottom-up gives a work-group whole bitmap words, so that
- * nobody else writes them. While most vertices are unvisited a tile is TILE_VERTICES: their first
- * neighbours, read side by side, settle most; the survivors are packed and their lists read. Once
- * few are unvisited (sparse) each work-item takes a word and reads the lists of its vertices. Lists
- * longer than LONG_LIST are finished, or taken, by the whole work-group.
+ * nobody else writes them. Unless few vertices are unvisited a tile is TILE_VERTICES: their first
+ * neighbours, read side by side, settle most; the survivors are packed and their lists read. If few
+ * are (sparse: 1 in SPARSE_SHARE) each work-item takes a word and reads the lists of its vertices.
+ * Lists longer than LONG_LIST are finished, or taken, by the whole work-group.
  *
  * Both are shared by `groups` work-groups, of which this one is number `group` (search.cl).
  */

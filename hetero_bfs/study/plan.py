@@ -100,7 +100,8 @@ def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
     for path in dict.fromkeys(options.graphs):
         if not path.is_file():
             raise HeteroBFSError(f"{path}: no such file; --graph takes graph files")
-        graph = replace(named_graph(str(path)), make=partial(read, path, options.directed))
+        name = path.name.partition(".")[0]
+        graph = StudyGraph("file", name, partial(read, path, options.directed))
         if any(other.name == graph.name for other in planned):
             raise HeteroBFSError(f"{path}: two graphs are called {graph.name}; rename the file")
         planned.append(Planned(graph, None, _roughly(path)))
