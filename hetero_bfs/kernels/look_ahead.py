@@ -32,7 +32,8 @@ def look_ahead(
     if levels > MOST_KNOTS:
         spread = np.linspace(_FIRST_LEVELS, levels - 1, MOST_KNOTS - _FIRST_LEVELS)
         kept = np.concatenate((kept[:_FIRST_LEVELS], np.unique(spread.astype(np.int64))))
-    left = [share_left(profile[level, UNVISITED_EDGES], num_edges) for level in kept]
+    unvisited = profile[kept, UNVISITED_EDGES].tolist()
+    left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # compiled only inlined
     return policy._replace(ahead=np.column_stack((left, after[kept])))
 
 
