@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 from tables import markdown
 
+from hetero_bfs.arguments import positive
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.files import replacing
@@ -46,17 +47,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--devices", choices=("all", "cpu"), default="all", help="or the CPU alone")
     parser.add_argument("--graphs", help="names and files, with commas; by default every family")
     parser.add_argument("--quick", action="store_true", help="one small graph of each kind")
-    parser.add_argument("--roots", type=_positive, default=4, help="searches of each graph")
-    parser.add_argument("--rounds", type=_positive, default=ROUNDS, help="replays, at least")
+    parser.add_argument("--roots", type=positive, default=4, help="searches of each graph")
+    parser.add_argument("--rounds", type=positive, default=ROUNDS, help="replays, at least")
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
     return parser.parse_args()
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number}; it must be at least 1")
-    return number
 
 
 def graphs_of(options: argparse.Namespace, info: DeviceInfo | None) -> list[StudyGraph]:

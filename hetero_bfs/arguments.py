@@ -40,8 +40,8 @@ def _add_graph500(commands: Any, run: Run) -> None:
     )
     add = command.add_argument
     add("--scale", type=_scale, default=18, help="log2 of the vertices (default %(default)s)")
-    add("--edgefactor", type=_positive, default=16, help="edges per vertex (default %(default)s)")
-    add("--roots", type=_positive, default=64, help="search keys (default %(default)s)")
+    add("--edgefactor", type=positive, default=16, help="edges per vertex (default %(default)s)")
+    add("--roots", type=positive, default=64, help="search keys (default %(default)s)")
     add("--seed1", type=_seed, default=2, help="generator's first seed (default %(default)s)")
     add("--seed2", type=_seed, default=3, help="generator's second seed (default %(default)s)")
     add("--graph", type=Path, metavar="FILE", help="search this graph instead of generating one")
@@ -141,8 +141,8 @@ def _add_study(commands: Any, run: Run) -> None:
         help="also measure regret on a graph of each other family, such as grids and small worlds "
         "(default unless --scale or --graph is given)",
     )
-    add("--keys", type=_positive, default=8, help="search keys of a graph (default %(default)s)")
-    add("--rounds", type=_positive, default=3, help="times each is searched (default %(default)s)")
+    add("--keys", type=positive, default=8, help="search keys of a graph (default %(default)s)")
+    add("--rounds", type=positive, default=3, help="times each is searched (default %(default)s)")
     add("--quick", action="store_true", help="a first look: scales 12 and 14, 4 keys, 2 rounds")
     add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
     _add_device_arguments(command)
@@ -212,7 +212,7 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--decision-interval",
-        type=_positive,
+        type=positive,
         default=1,
         metavar="N",
         help="choose anew every N levels (default %(default)s)",
@@ -237,7 +237,7 @@ def _add_device_arguments(command: argparse.ArgumentParser) -> None:
         default="all",
         help="cpu: search without an OpenCL device (default %(default)s)",
     )
-    add("--threads", type=_positive, metavar="N", help="CPU threads (default all cores)")
+    add("--threads", type=positive, metavar="N", help="CPU threads (default all cores)")
 
 
 def _integer(text: str, low: int, high: int, what: str) -> int:
@@ -254,7 +254,8 @@ def _scale(text: str) -> int:
     return _integer(text, 1, 31, "a scale")
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Read a number of at least 1."""
     return _integer(text, 1, 2**31 - 1, "a positive integer")
 
 

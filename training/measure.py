@@ -142,9 +142,8 @@ class _Walk:
         spent = np.array([[_seconds(t) for t in search.traces] for search in searches])
         levels = np.median(spent[:, :, 0], axis=0)
         beyond = whole - float(np.median(spent.sum(axis=(1, 2)) - spent[:, 0, 1]))
-        if (
-            count > 1 and (levels == levels[0]).all()
-        ):  # without a clock, a launch's levels are alike
+        clocked = count == 1 or (levels != levels[0]).any()  # else a launch's levels are alike
+        if not clocked:
             beyond = whole - self._expected(schedule, kind)
         else:
             for level in self.seconds:

@@ -21,6 +21,20 @@ from hetero_bfs.training.regret import SELECTORS
 
 _IDLE_SECONDS = 1.0
 
+METERED = (
+    "meters",
+    "mteps_per_watt",
+    "mteps_per_watt_without_idle",
+    "watts",
+    "idle_watts",
+    "joules_per_search",
+    "relative_error",
+    "meter_period_seconds",
+    "searches",
+    "seconds",
+)
+"""Columns of the energy table that are empty where nothing was measured."""
+
 
 def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
     """Measure the energy of searches by every way; one row for each way and domain."""
@@ -80,23 +94,11 @@ def _measured(subject: Subject, way: Way, total: energy.MeterReading) -> Row:
 
 
 def _unmeasured(subject: Subject, way: Way, domain: str, because: str) -> Row:
-    empty = (
-        "meters",
-        "mteps_per_watt",
-        "mteps_per_watt_without_idle",
-        "watts",
-        "idle_watts",
-        "joules_per_search",
-        "relative_error",
-        "meter_period_seconds",
-        "searches",
-        "seconds",
-    )
     return {
         **subject.row(),
         "selector": way.name,
         "kind": way.kind,
         "domain": domain,
-        **dict.fromkeys(empty),
+        **dict.fromkeys(METERED),
         "unmeasured_because": because,
     }

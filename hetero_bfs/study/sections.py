@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hetero_bfs.study import choice_figures, figures, findings
+from hetero_bfs.study.power import METERED
 from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
 
 if TYPE_CHECKING:
@@ -97,16 +98,7 @@ SECTIONS = (
             "selector",
             "kind",
             "domain",
-            "meters",
-            "mteps_per_watt",
-            "mteps_per_watt_without_idle",
-            "watts",
-            "idle_watts",
-            "joules_per_search",
-            "relative_error",
-            "meter_period_seconds",
-            "searches",
-            "seconds",
+            *METERED,
             "unmeasured_because",
         ),
         figures.energy,
