@@ -78,8 +78,7 @@ class Platform:
         The first choice depends on the root's degree alone, and is kept: choosing takes as long
         as a small level on the device.
         """
-        key = (selector, frontier.edges)
-        known = self._first_records.get(key) if frontier.level == 0 else None
+        known = self.known_choice(selector, frontier) if frontier.level == 0 else None
         if known is not None:
             records[0] = known
             frontier.state[layout.CHOSEN] = known[layout.STRATEGY]
@@ -91,7 +90,13 @@ class Platform:
         if frontier.level == 0:
             if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by selectors of the past
                 self._first_records.clear()
-            self._first_records[key] = records[0].copy()
+            self._first_records[(selector, frontier.edges)] = records[0].copy()
+
+    def known_choice(
+        self, selector: Selector, frontier: Frontier
+    ) -> npt.NDArray[np.float64] | None:
+        """Return the record that a search begins with which stands at this frontier, its root."""
+        return self._first_records.get((selector, frontier.edges))
 
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
         """Return host memory for the parents that the device found."""
@@ -199,6 +204,7 @@ class Search:
         if not platform.lists_host_finds:
             frontier.keep_no_list()
         records = platform.records_of(candidates, _FIRST_RECORDS)
+        self._start_early(frontier, min(limit, records.shape[0]))
         try:
             while self._run_here(frontier, records, limit):
                 records = platform.records_of(candidates, frontier.level + 1)
@@ -207,6 +213,19 @@ class Search:
             platform.host.note_foreign_parents()  # they are anywhere
             raise
         self._records = records[: frontier.level].copy()
+
+    def _start_early(self, frontier: Frontier, limit: int) -> None:
+        """Have the device begin, if it is known that the first level runs there."""
+        platform, selector = self.platform, self.selector
+        known = platform.known_choice(selector, frontier)
+        if known is None or platform.accelerator is None or self.level_by_level:
+            return
+        chosen = int(known[layout.STRATEGY])
+        if selector.candidates[chosen].device_kind == "device":
+            assert self.root is not None
+            platform.accelerator.start_early(
+                selector.policy, self.decision_interval, self.root, chosen, frontier, limit
+            )
 
     def _run_here(self, frontier: Frontier, records: npt.NDArray[np.float64], limit: int) -> bool:
         """Run levels where the search is, and move it if the policy says so; False at its end."""

@@ -13,7 +13,9 @@ from typing import Any
 from hetero_bfs.errors import ModelError
 
 _MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in bfs.cl
-_STATE_BYTES = 2048  # state, policy and the like
+_MOST_ALONE_EDGES = 4095  # SQUAD_COUNT_BITS in search.cl
+_MOST_SQUAD_GROUPS = 256
+_STATE_BYTES = 4096  # state, policy and the like
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,10 @@ class Tuning:
     cached_words : int
         Words of the bitmap that BGC keeps in local memory.
     alone_edges : int
-        Edges of a frontier up to which one work-group runs a top-down level alone.
+        Edges of a frontier that a work-group keeps to itself where one launch runs a whole search:
+        up to so many it runs a top-down level alone.
+    squad_groups : int
+        Work-groups that share larger frontiers so, on graphs of short lists.
     registers : int
         Most registers for a work-item, 0 for the compiler's choice; NVIDIA only.
     one_launch : bool
@@ -46,7 +51,8 @@ class Tuning:
     vertices_per_item: int = 8
     groups_per_unit: int = 8
     cached_words: int = 1024
-    alone_edges: int = 1024
+    alone_edges: int = 512
+    squad_groups: int = 32
     registers: int = 0
     one_launch: bool = True
 
@@ -57,15 +63,18 @@ class Tuning:
             raise ValueError(f"group_size is {size}; it must be a power of two from 32 to 1024")
         if self.vertices_per_item not in (4, 8):
             raise ValueError(f"vertices_per_item is {self.vertices_per_item}; it must be 4 or 8")
-        for name in ("edges_per_item", "groups_per_unit", "cached_words"):
+        for name in ("edges_per_item", "groups_per_unit", "cached_words", "alone_edges"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("alone_edges", "registers"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must not be negative")
-        if self.alone_edges > _MOST_TILE_EDGES:
+        if self.registers < 0:
+            raise ValueError(f"registers is {self.registers}; it must not be negative")
+        if self.alone_edges > _MOST_ALONE_EDGES:
             raise ValueError(
-                f"alone_edges is {self.alone_edges}; it must be at most {_MOST_TILE_EDGES}"
+                f"alone_edges is {self.alone_edges}; it must be at most {_MOST_ALONE_EDGES}"
+            )
+        if not 1 <= self.squad_groups <= _MOST_SQUAD_GROUPS:
+            raise ValueError(
+                f"squad_groups is {self.squad_groups}; it must be from 1 to {_MOST_SQUAD_GROUPS}"
             )
         if size * self.edges_per_item >= _MOST_TILE_EDGES:
             raise ValueError(
@@ -79,7 +88,7 @@ class Tuning:
         words = size * self.vertices_per_item // 32
         top_down = size * self.edges_per_item * (2 + offset_bytes)
         bottom_up = words * (16 + offset_bytes + 32 + 64) + 4 * size + 4 * self.cached_words
-        alone = 2 * (self.alone_edges // 2 + 1) * (4 + offset_bytes + 2)
+        alone = 2 * self.alone_edges * (4 + 2 * offset_bytes) + 8 * self.squad_groups
         return max(top_down, bottom_up, alone) + 8 * (size + size // 16) + _STATE_BYTES
 
     def to_json(self) -> dict[str, Any]:

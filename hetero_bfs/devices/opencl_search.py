@@ -30,6 +30,7 @@ _FIRST_ROWS = 64  # read back with the state; more only if there are more
 _GAVE_UP = 64  # word of `sync` in search.cl
 _ARRIVALS = 128
 _NUM_COUNTERS = 3
+_SQUAD_RESERVE = 4  # a quarter of a work-group's room is for a list that its share ends in
 _PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
 _PROBE_PATIENCE = 1 << 15
 _POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
@@ -66,6 +67,7 @@ class OpenCLSearcher:
         self._mappings: list[Any] = []
         self._packed: tuple[Policy, int] | None = None
         self._alone: dict[Strategy, Policy] = {}
+        self._early: npt.NDArray[np.uint64] | None = None  # the state that `start_early` launched
 
     # Setting up.
 
@@ -99,14 +101,14 @@ class OpenCLSearcher:
         self._report_module = report
         self._check_local_memory()
         make = self.device.buffer
-        self._counters = make(_NUM_COUNTERS, np.uint64)
+        self._counters = make(_NUM_COUNTERS + 2 * self.tuning.squad_groups, np.uint64)
         self._report = make(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
         self._read = np.zeros(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
         self._words = np.zeros(report.STATE_WORDS, np.uint64)
         self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
         self._sync = make(_ARRIVALS + self.groups, np.uint32)
         self._clear_sync()
-        self._policy = make(_POLICY_ITEMS, self._real)
+        self._policy = make(_POLICY_ITEMS, np.float32)
         self.one_launch = self._find_grid()
         if not self.one_launch:
             self._program = self._build()
@@ -133,7 +135,7 @@ class OpenCLSearcher:
             f"-DITEMS={tuning.edges_per_item}",
             f"-DVERTICES_PER_ITEM={tuning.vertices_per_item}",
             f"-DCACHED_WORDS={tuning.cached_words}",
-            f"-DALONE_EDGES={tuning.alone_edges}",
+            *self._squad_options(),
             f"-DEDGE_BITS={self.edge_bits}",
             f"-DLOG_ROWS={_LOG_ROWS}",
             *self.on_device.options(),
@@ -142,9 +144,25 @@ class OpenCLSearcher:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")
         return self.device.build([*options, *extra])
 
+    def _squad_options(self) -> list[str]:
+        """Return what search.cl needs to know of squads: work-groups that keep a small frontier.
+
+        Where lists are short a share of the frontier's edges never is much more than its part, so
+        that several can share one; else one runs alone.
+        """
+        room, size = self.tuning.alone_edges, self.tuning.squad_groups
+        longest = int(self.graph.degree.max(initial=0))
+        short = longest <= room // _SQUAD_RESERVE and size <= self.device.info.compute_units
+        return [
+            f"-DROOM={room}",
+            f"-DALONE_EDGES={min(room, self.tuning.group_size) if short else room}",
+            f"-DSQUAD_GROUPS={size if short else 1}",
+            f"-DSQUAD_EDGES={size * (room - room // _SQUAD_RESERVE) if short else 0}",
+        ]
+
     def _clear_sync(self) -> None:
         self.device.fill(self._sync, 0)
-        self.device.write(self._counters, np.zeros(_NUM_COUNTERS, np.uint64))
+        self.device.fill(self._counters, 0)
 
     def _find_grid(self) -> bool:
         """Find the largest grid that makes progress together; False if there is none.
@@ -197,18 +215,12 @@ class OpenCLSearcher:
         if self._packed is not None and self._packed[0] is policy and self._packed[1] == interval:
             return
         graph = self.graph
-        packed = pack_policy(
-            policy, graph.num_searched, graph.graph.num_stored_edges, interval, self._real
-        )
+        packed = pack_policy(policy, graph.num_searched, graph.graph.num_stored_edges, interval)
         if packed.nbytes > self._policy.size:
             self._policy = self.device.buffer(2 * packed.size, packed.dtype)
             self._bind_search()
         self.device.write(self._policy, packed)
         self._packed = (policy, interval)
-
-    @property
-    def _real(self) -> npt.DTypeLike:
-        return np.float64 if self.device.info.has_double else np.float32
 
     def _bind_search(self, patience: int = _PATIENCE) -> None:
         arguments = [
@@ -282,6 +294,40 @@ class OpenCLSearcher:
         frontier.state[layout.LEVEL] += level
         return Found(frontier.vertices, frontier.edges), float(record[0, layout.SECONDS])
 
+    def start_early(
+        self, policy: Policy, interval: int, root: int, chosen: int, frontier: Frontier, limit: int
+    ) -> None:
+        """Launch a search that `run_levels` is about to be asked for, if one launch runs it all.
+
+        What the host keeps of a search then is written down while the device is at work.
+        """
+        if not self.one_launch or frontier.is_over or limit == 0:
+            return
+        report = self._report_module
+        self.acquire()
+        self.load_policy(policy, interval)
+        self._drop_early()
+        limit = min(limit, _LOG_ROWS)
+        report.write_state(frontier.state, root, limit, report.FORGETS, self._words)
+        self._words[layout.CHOSEN] = chosen
+        self._enqueue(self._kernels[0], 0)
+        self._early = self._words.copy()
+
+    def _drop_early(self) -> None:
+        """Forget what `start_early` launched, since nobody asked for it then."""
+        if self._early is not None:
+            self._early = None
+            self.device.finish()
+            self._clear_sync()
+
+    def _is_launched(self) -> bool:
+        """Tell whether `start_early` launched just the state that is in `_words`."""
+        if self._early is not None and np.array_equal(self._early, self._words):
+            self._early = None
+            return True
+        self._drop_early()
+        return False
+
     def run_levels(
         self,
         policy: Policy,
@@ -333,8 +379,8 @@ class OpenCLSearcher:
         """Run by the policy that is loaded until the device has no more to do; return its state."""
         report = self._report_module
         report.write_state(frontier.state, root, limit, flags, self._words)
-        launches = 0
-        kernels = self._first_kernels(policy, root, frontier)
+        launches = int(self._is_launched())
+        kernels = [] if launches else self._first_kernels(policy, root, frontier)
         while True:
             for kernel in kernels:
                 self._enqueue(kernel, launches)

@@ -2,9 +2,9 @@
  *
  * Build options: OFFSET (uint or ulong: an offset into the edge array), GROUP (work-items per
  * work-group, a power of two), EDGE_BITS (low bits of the counter that hold edges), NUM_PARTS and
- * PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bfs.cl), ALONE_EDGES and LOG_ROWS
- * (search.cl), ONE_LAUNCH for `search`, DIRECTED if a vertex may lack out-edges, ATOMIC_PEEK and
- * TESTS for tests, NVIDIA if the compiler is NVIDIA's.
+ * PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bfs.cl), ROOM, ALONE_EDGES,
+ * SQUAD_GROUPS, SQUAD_EDGES and LOG_ROWS (search.cl), ONE_LAUNCH for `search`, DIRECTED if a vertex
+ * may lack out-edges, ATOMIC_PEEK and TESTS for tests, NVIDIA if the compiler is NVIDIA's.
  */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
@@ -45,6 +45,13 @@ static ulong shuffle_up(ulong value, uint distance)
     asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(low) : "r"(distance));
     asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(high) : "r"(distance));
     return (ulong)high << 32 | low;
+}
+
+/* The value of the work-item `distance` after this one in its warp. */
+static uint shuffle_down(uint value, uint distance)
+{
+    asm volatile("shfl.sync.down.b32 %0, %0, %1, 0x1f, 0xffffffff;" : "+r"(value) : "r"(distance));
+    return value;
 }
 
 static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)

@@ -2,8 +2,9 @@
 
 The levels of searches of one graph are much alike, whatever the root: so one usual search tells
 what is ahead of the others. Its `profile` is the state before each level (level.py), float64
-(levels, RECORD_STATE); a policy (policy.py) predicts what each level and move of it takes, and
-backwards from the last level the least seconds to the end follow exactly.
+(levels, RECORD_STATE), of a deep one a sample of levels is kept; a policy (policy.py) predicts
+what each level and move of it takes, and backwards from the last level the least seconds to the
+end follow exactly.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ import numpy.typing as npt
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import UNVISITED_EDGES
-from hetero_bfs.kernels.policy import CONVERT, SWITCH, Policy, dot, fill_columns, share_left
-
-MOST_KNOTS = 64
-"""Levels of a profile that a policy keeps; of a deep one a sample."""
+from hetero_bfs.kernels.policy import (
+    CONVERT,
+    MOST_KNOTS,
+    SWITCH,
+    Policy,
+    dot,
+    fill_columns,
+    share_left,
+)
 
 _FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
 

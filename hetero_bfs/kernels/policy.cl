@@ -1,15 +1,11 @@
 /* Choosing a strategy: a policy is data, evaluated by one function. Twin of policy.py, which
  * explains rules and columns; `pack_policy` there lays the data out as read here.
  *
- * REAL is double where the device has it, else float. Called by one work-item.
+ * REAL is float: one work-item evaluates a policy while all others wait, so what counts is how soon
+ * it is done; seconds need no more digits. What it reads at every level is in local memory.
  */
 
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-typedef double REAL;
-#else
 typedef float REAL;
-#endif
 
 #define RULE 0
 #define CANDIDATES 1
@@ -26,19 +22,22 @@ typedef float REAL;
 #define CANDIDATE(s) (MOVES + 6 * NUM_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
 #define MOST_CANDIDATES 8
-#define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then the schedule, or what is ahead, of any length */
-#define COPY_SIZE (POLICY_SIZE + MOST_CANDIDATES) /* what is in local memory */
+#define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then what is ahead, or a schedule of any length */
+#define MOST_KNOTS 64
+#define COPY_SIZE (POLICY_SIZE + MOST_KNOTS * (1 + MOST_CANDIDATES)) /* what is in local memory */
 #define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
 #define IS_CACHED(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
 
 #define FIXED 0
 #define DIRECTION 1
+#define MODEL 2
 #define SWITCH 1
 #define CONVERT 2
 
 #define MIXED ((REAL)0.8)
 #define LARGEST_SHARE ((REAL)0.999999)
+#define ALIKE ((REAL)0.2)
 
 /* What a policy looks at, as level.py has it; `form` 1 for a bitmap. */
 typedef struct {
@@ -85,13 +84,14 @@ static void expectations(const Level *level, REAL *expected_examined, REAL *expe
 static REAL dot_columns(__local const REAL *weights, const REAL *columns)
 {
     REAL total = 0;
+#pragma unroll
     for (uint i = 0; i < NUM_COLUMNS; i++)
         total += weights[i] * columns[i];
     return total;
 }
 
 /* The row of what is ahead whose first item is nearest to `left`, as a ratio; they fall. */
-static uint find_knot(__global const REAL *ahead, uint knots, uint row, REAL left)
+static uint find_knot(__local const REAL *ahead, uint knots, uint row, REAL left)
 {
     uint low = 0, high = knots;
     while (low < high) {
@@ -107,9 +107,9 @@ static uint find_knot(__global const REAL *ahead, uint knots, uint row, REAL lef
     return low;
 }
 
-static uint choose_by_model(__local const REAL *policy, __global const REAL *ahead,
-                            const Level *level)
+static uint choose_by_model(__local const REAL *policy, const Level *level)
 {
+    __local const REAL *ahead = policy + POLICY_SIZE;
     REAL columns[NUM_COLUMNS] = {1, policy[NUM_VERTICES], level->frontier_vertices,
                                  level->frontier_edges, level->unvisited_vertices,
                                  level->unvisited_edges};
@@ -143,7 +143,7 @@ static uint choose(__local const REAL *policy, __global const REAL *schedule, co
 {
     if (policy[RULE] == FIXED) {
         const uint item = min(level->level, (uint)policy[SCHEDULE_SIZE] - 1);
-        return (uint)(item < MOST_CANDIDATES ? policy[POLICY_SIZE + item] : schedule[item]);
+        return (uint)(POLICY_SIZE + item < COPY_SIZE ? policy[POLICY_SIZE + item] : schedule[item]);
     }
     if (policy[RULE] == DIRECTION) {
         const bool bottom_up =
@@ -151,10 +151,15 @@ static uint choose(__local const REAL *policy, __global const REAL *schedule, co
                         : level->frontier_edges * policy[ALPHA] > level->unvisited_edges;
         return (uint)policy[POLICY_SIZE + bottom_up];
     }
-    return choose_by_model(policy, schedule, level);
+    return choose_by_model(policy, level);
 }
 
-/* Copy what is read at every level, the schedule's beginning too; a barrier must follow. */
+static bool is_near(REAL now, REAL then)
+{
+    return fabs(now - then) <= ALIKE * then;
+}
+
+/* Copy what is read at every level, a long schedule's end excepted; a barrier must follow. */
 static void load_policy(__global const REAL *source, __local REAL *policy)
 {
     for (uint i = get_local_id(0); i < COPY_SIZE; i += get_local_size(0))

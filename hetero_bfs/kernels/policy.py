@@ -45,6 +45,7 @@ from hetero_bfs.strategy import Strategy
 
 NUM_COLUMNS = 8
 MOST_CANDIDATES = 8
+MOST_KNOTS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
 START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
 _MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
@@ -116,11 +117,11 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
 
 
 def pack_policy(
-    policy: Policy, num_vertices: int, num_edges: int, interval: int, dtype: npt.DTypeLike
-) -> npt.NDArray[np.floating[Any]]:
+    policy: Policy, num_vertices: int, num_edges: int, interval: int
+) -> npt.NDArray[np.float32]:
     """Lay a policy out for policy.cl: numbers, moves, candidates, schedule or what is ahead.
 
-    After the candidates there are MOST_CANDIDATES numbers at least, since policy.cl copies as many.
+    After the candidates there is room for MOST_KNOTS rows at least, since policy.cl copies that.
     """
     knots = policy.ahead.shape[0]
     numbers = [policy.rule, policy.kinds.size, policy.schedule.size, interval, knots]
@@ -130,9 +131,9 @@ def pack_policy(
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
     rest = np.concatenate((policy.schedule, policy.ahead.ravel()))
-    padding = np.zeros(max(MOST_CANDIDATES - rest.size, 0))
+    padding = np.zeros(max(MOST_KNOTS * (1 + MOST_CANDIDATES) - rest.size, 0))
     parts = (numbers, policy.moves.ravel(), candidates.ravel(), rest, padding)
-    return np.concatenate(parts).astype(dtype)
+    return np.concatenate(parts).astype(np.float32)
 
 
 @njit(inline="always")

@@ -30,7 +30,7 @@ from hetero_bfs.kernels.level import (
 ROOT, STEP = 5, 11
 STATUS, LIMIT, FLAGS = range(12, 15)
 BEGAN, DONE, PENDING, DECIDED = range(15, 19)
-STATE_WORDS = 19
+STATE_WORDS = 23
 TO_QUEUE, PUSH, PULL = 2, 3, 5  # of STEP
 RUNNING, ENDED, LEAVES, FAILED = range(4)
 FORGETS, CONVERTS, PROBES = 1, 2, 4

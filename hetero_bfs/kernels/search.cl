@@ -14,8 +14,9 @@
  * counter of what it found, the candidate that ran, and the clock when that was decided, when the
  * level began, and at its end.
  *
- * In `search`, while the frontier is small, work-group 0 runs levels alone (ALONE), with barriers
- * of its own; the others wait for the end of the step.
+ * In `search`, while the frontier is small, a few work-groups run levels as a squad, each with a share
+ * of the frontier in its own local memory, and the others wait for the end of that step: one alone
+ * (ALONE), with no barrier but its own, or SQUAD_GROUPS, which tell each other what they found (SQUAD).
  */
 
 #define FRONTIER_VERTICES 0
@@ -37,7 +38,11 @@
 #define DONE 16    /* number of the last step, which names its counter */
 #define PENDING 17 /* STEP is decided and not run yet */
 #define DECIDED 18 /* the clock when the level was decided on; turning a bitmap follows */
-#define STATE_SIZE 19
+#define MODELLED_VERTICES 19 /* the state of the last level that a model was asked about */
+#define MODELLED_EDGES 20
+#define MODELLED_UNVISITED 21 /* edges */
+#define MODELLED_FORM 22
+#define STATE_SIZE 23
 
 typedef struct {
     ulong words[STATE_SIZE];
@@ -54,6 +59,7 @@ typedef struct {
 #define ALONE 4
 #define PULL 5
 #define FORGET 6
+#define SQUAD 7
 
 /* STATUS */
 #define RUNNING 0
@@ -90,6 +96,18 @@ static uint poll(volatile __global uint *address)
     asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
     return value;
 }
+#if SQUAD_GROUPS > 1
+static void post_long(volatile __global ulong *address, ulong value)
+{
+    asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+static ulong poll_long(volatile __global ulong *address)
+{
+    ulong value;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+#endif
 /* Nanoseconds. */
 static ulong read_clock(void)
 {
@@ -109,6 +127,19 @@ static uint poll(volatile __global uint *address)
     mem_fence(CLK_GLOBAL_MEM_FENCE);
     return value;
 }
+#if SQUAD_GROUPS > 1
+static void post_long(volatile __global ulong *address, ulong value)
+{
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atom_xchg(address, value);
+}
+static ulong poll_long(volatile __global ulong *address)
+{
+    const ulong value = atom_add(address, 0);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    return value;
+}
+#endif
 static ulong read_clock(void)
 {
     return 0;
@@ -166,13 +197,17 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
     return *alright;
 }
 
-/* A frontier that one work-group keeps to itself, and the next one, by turns. */
-#define ALONE_VERTICES (ALONE_EDGES / 2 + 1)
+/* A work-group's share of a squad's frontier, and of the next one, by turns. It has at most ROOM edges,
+ * and so finds at most ROOM vertices. */
 typedef struct {
-    uint vertex[2][ALONE_VERTICES];
-    OFFSET list[2][ALONE_VERTICES];  /* where the vertex's list begins */
-    ushort begin[2][ALONE_VERTICES]; /* its first edge among the frontier's */
-} Alone;
+    uint vertex[2][ROOM];
+    OFFSET list[2][ROOM];  /* where the vertex's list begins */
+    OFFSET begin[2][ROOM]; /* its first edge among the share's */
+#if SQUAD_GROUPS > 1
+    ushort entry[2][ROOM];     /* whose each edge is: lists are short here */
+    ulong words[SQUAD_GROUPS]; /* what each work-group found */
+#endif
+} Share;
 
 /* What a search writes; see kernels/bfs.py. */
 typedef struct {
@@ -184,14 +219,24 @@ typedef struct {
     ulong state[STATE_SIZE], saved[STATE_SIZE];
     ulong scratch[SCAN_SIZE];
     ulong base;
-    uint alright, runs;
+    uint alright, runs, bounds[2];
     REAL policy[COPY_SIZE];
     union {
         TopDown top_down;
         BottomUp bottom_up;
-        Alone alone;
+        Share share;
     } level;
 } Shared;
+
+/* What the host is told of a level. */
+typedef struct {
+    ulong found, chosen, decided, began, ended;
+} Row;
+
+static void write_row(__global ulong *rows, ulong level, Row row)
+{
+    *(__global Row *)(rows + (uint)level % LOG_ROWS * ROW_SIZE) = row;
+}
 
 /* Move the state on by what the last step counted. See level.advance. */
 static void consume(ulong *state, ulong last, ulong found, ulong now, __global ulong *rows)
@@ -203,20 +248,14 @@ static void consume(ulong *state, ulong last, ulong found, ulong now, __global u
         state[FORM] = 0;
         return;
     }
-    if (last != PUSH && last != ALONE && last != PULL)
+    if (last != PUSH && last != ALONE && last != SQUAD && last != PULL)
         return;
     if (rows) {
-        __global ulong *row = rows + (uint)state[LEVEL] % LOG_ROWS * ROW_SIZE;
-        row[0] = found;
-        row[1] = state[CHOSEN];
-        row[2] = state[DECIDED];
-        row[3] = state[BEGAN];
-        row[4] = now;
+        const Row row = {found, state[CHOSEN], state[DECIDED], state[BEGAN], now};
+        write_row(rows, state[LEVEL], row);
     }
-    if (last == PULL)
-        state[VISITED_INDEX] ^= 1;
-    else
-        state[QUEUE_INDEX] ^= 1;
+    state[VISITED_INDEX] ^= last == PULL;
+    state[QUEUE_INDEX] ^= last != PULL;
     state[FORM] = last == PULL ? BITMAP : 0;
     state[PREVIOUS_EDGES] = state[FRONTIER_EDGES];
     state[FRONTIER_VERTICES] = vertices;
@@ -227,13 +266,30 @@ static void consume(ulong *state, ulong last, ulong found, ulong now, __global u
     state[CHOSEN] = NO_CHOICE;
 }
 
+/* Whether a model would hardly predict otherwise than for the last level it was asked about. */
+static bool is_alike(const ulong *state)
+{
+    return state[FORM] == state[MODELLED_FORM] &&
+           is_near(state[FRONTIER_VERTICES], state[MODELLED_VERTICES]) &&
+           is_near(state[FRONTIER_EDGES], state[MODELLED_EDGES]) &&
+           is_near(state[UNVISITED_EDGES], state[MODELLED_UNVISITED]);
+}
+
 /* The candidate for the coming level; `before` is that of the level before, if it ran here. */
-static uint choose_level(const ulong *state, ulong before, __local const REAL *policy,
+static uint choose_level(ulong *state, ulong before, __local const REAL *policy,
                          __global const REAL *schedule)
 {
     const uint level = (uint)state[LEVEL], interval = (uint)policy[INTERVAL];
     if (before != NO_CHOICE && interval > 1 && level % interval)
         return (uint)before;
+    if (policy[RULE] == MODEL) {
+        if (before != NO_CHOICE && is_alike(state))
+            return (uint)before;
+        state[MODELLED_VERTICES] = state[FRONTIER_VERTICES];
+        state[MODELLED_EDGES] = state[FRONTIER_EDGES];
+        state[MODELLED_UNVISITED] = state[UNVISITED_EDGES];
+        state[MODELLED_FORM] = state[FORM];
+    }
     const Level features = {(REAL)state[FRONTIER_VERTICES],
                             (REAL)state[FRONTIER_EDGES],
                             (REAL)state[UNVISITED_VERTICES],
@@ -247,7 +303,7 @@ static uint choose_level(const ulong *state, ulong before, __local const REAL *p
 
 /* The step for the coming level, chosen if it is not yet. */
 static ulong next_step(ulong *state, ulong before, __local const REAL *policy,
-                       __global const REAL *schedule, bool may_be_alone)
+                       __global const REAL *schedule, bool may_be_squad)
 {
     if (state[CHOSEN] == NO_CHOICE)
         state[CHOSEN] = choose_level(state, before, policy, schedule);
@@ -261,19 +317,22 @@ static ulong next_step(ulong *state, ulong before, __local const REAL *policy,
     if (state[FORM] == BITMAP)
         return TO_QUEUE;
     /* After the first level there often are too many edges, and joining the others takes time. */
-    may_be_alone &= state[LEVEL] > 0 && state[FRONTIER_EDGES] <= ALONE_EDGES &&
-                    state[FRONTIER_VERTICES] <= ALONE_VERTICES;
-    return may_be_alone ? ALONE : PUSH;
+    if (!may_be_squad || state[LEVEL] == 0)
+        return PUSH;
+    if (state[FRONTIER_EDGES] <= ALONE_EDGES)
+        return ALONE;
+    return state[FRONTIER_EDGES] <= SQUAD_EDGES ? SQUAD : PUSH;
 }
 
 /* Say what comes next; one work-item. `found` is what the last step counted. */
 static void decide(__local Shared *mine, ulong found, __global const REAL *schedule,
-                   __global ulong *rows, bool may_be_alone)
+                   __global ulong *rows, bool may_be_squad)
 {
-    ulong state[STATE_SIZE]; /* in registers */
+    ulong state[STATE_SIZE]; /* in registers, so every index must be a constant */
+#pragma unroll
     for (uint i = 0; i < STATE_SIZE; i++)
         state[i] = mine->state[i];
-    const ulong last = state[STEP], before = state[CHOSEN], now = read_clock();
+    const ulong last = state[STEP], before = state[CHOSEN], now = rows ? read_clock() : 0;
     state[STEP] = DECIDE;
     if (last == BEGIN)
         state[ROOT] = NO_VERTEX;
@@ -285,19 +344,21 @@ static void decide(__local Shared *mine, ulong found, __global const REAL *sched
         } else if (state[FLAGS] & CONVERTS) {
             state[STEP] = last == TO_QUEUE ? DECIDE : TO_QUEUE;
             state[STATUS] = last == TO_QUEUE ? ENDED : RUNNING;
-            state[last == TO_QUEUE ? BEGAN : DECIDED] = now;
+            state[BEGAN] = last == TO_QUEUE ? now : state[BEGAN];
+            state[DECIDED] = last == TO_QUEUE ? state[DECIDED] : now;
         } else if (over || state[LEVEL] >= state[LIMIT]) {
             state[STATUS] = ENDED;
             if (state[FLAGS] & FORGETS)
                 state[STEP] = FORGET;
         } else {
-            state[STEP] = next_step(state, before, mine->policy, schedule, may_be_alone);
+            state[STEP] = next_step(state, before, mine->policy, schedule, may_be_squad);
             state[BEGAN] = now;
             if (last != TO_QUEUE)
                 state[DECIDED] = now;
         }
     }
     state[DONE] += state[STEP] != DECIDE;
+#pragma unroll
     for (uint i = 0; i < STATE_SIZE; i++)
         mine->state[i] = state[i];
 }
@@ -431,34 +492,61 @@ STEP_KERNEL(other_step, 1 << BEGIN | 1 << TO_QUEUE | 1 << FORGET,
 
 #ifdef ONE_LAUNCH
 
-/* Push the frontier of a work-group that is alone, whose `count` vertices have `edges` edges and lie
- * in slot `now`. What is found goes to the other slot as far as it has room, and to the queue for all
- * work-groups. A claim, and what is read of the vertex if it succeeds, are under way together.
- * Returns what was found. */
-static ulong push_alone(const Graph *graph, uint now, uint count, uint edges,
-                        __global uint *visited, __global uint *parent, __global uint *next_queue,
-                        __global OFFSET *next_offsets, __local Alone *mine, __local ulong *scratch)
+/* Find whose the share's edges are that this work-item takes in a round. */
+static void find_entries(uint now, uint round, uint count, uint edges, uint *entry,
+                         __local const Share *mine)
 {
     const uint lid = get_local_id(0);
-    ulong found = 0;
+#if SQUAD_GROUPS > 1
+#pragma unroll
+    for (uint k = 0; k < ITEMS; k++)
+        entry[k] = mine->entry[now][min(round + k * GROUP + lid, edges - 1)];
+#else
     uint top_step = 1;
     while (top_step < count)
         top_step <<= 1;
+#pragma unroll
+    for (uint k = 0; k < ITEMS; k++)
+        entry[k] = 0;
+    for (uint step = top_step >> 1; step; step >>= 1) {
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            const uint next = entry[k] + step;
+            if (next < count && mine->begin[now][next] <= round + k * GROUP + lid)
+                entry[k] = next;
+        }
+    }
+#endif
+}
+
+/* Put a vertex into a share, at a place of its own. Of a share of more than ROOM edges nobody asks
+ * whose they are. */
+static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint length,
+                __local Share *mine)
+{
+    mine->vertex[slot][place] = v;
+    mine->list[slot][place] = list;
+    mine->begin[slot][place] = begin;
+#if SQUAD_GROUPS > 1
+    for (OFFSET edge = begin; edge < min(begin + length, (OFFSET)ROOM); edge++)
+        mine->entry[slot][edge] = (ushort)place;
+#endif
+}
+
+/* Push this work-group's share of a squad's frontier, `count` vertices with `edges` edges in slot
+ * `now`; what is found goes to the other slot. A claim, and what is read of the vertex if it
+ * succeeds, are under way together. Returns what was found. */
+static ulong push_share(const Graph *graph, uint now, uint count, uint edges,
+                        __global uint *visited, __global uint *parent, __local Share *mine,
+                        __local ulong *scratch)
+{
+    const uint lid = get_local_id(0);
+    ulong found = 0;
     for (uint round = 0; round < edges; round += TILE) {
         uint entry[ITEMS], target[ITEMS], length[ITEMS];
         OFFSET list[ITEMS];
         bool claimed[ITEMS];
-#pragma unroll
-        for (uint k = 0; k < ITEMS; k++)
-            entry[k] = 0;
-        for (uint step = top_step >> 1; step; step >>= 1) {
-#pragma unroll
-            for (uint k = 0; k < ITEMS; k++) {
-                const uint next = entry[k] + step;
-                if (next < count && mine->begin[now][next] <= round + k * GROUP + lid)
-                    entry[k] = next;
-            }
-        }
+        find_entries(now, round, count, edges, entry, mine);
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++) {
             const uint edge = round + k * GROUP + lid, e = entry[k];
@@ -493,13 +581,7 @@ static ulong push_alone(const Graph *graph, uint now, uint count, uint edges,
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++)
             if (claimed[k]) {
-                next_queue[place] = target[k];
-                next_offsets[place] = offset;
-                if (place < ALONE_VERTICES) {
-                    mine->vertex[now ^ 1][place] = target[k];
-                    mine->list[now ^ 1][place] = list[k];
-                    mine->begin[now ^ 1][place] = (ushort)offset;
-                }
+                put(now ^ 1, place, target[k], list[k], offset, length[k], mine);
                 place++;
                 offset += length[k];
             }
@@ -508,47 +590,193 @@ static ulong push_alone(const Graph *graph, uint now, uint count, uint edges,
     return found;
 }
 
-/* Run levels by this work-group alone, as long as they are few edges top-down. It leaves the state as
- * it was before the last decision, and what the last level found in the step's counter, as if all
- * work-groups had run that level. */
-static void run_alone(const Graph *graph, const Arrays *arrays, __global const REAL *schedule,
-                      volatile __global ulong *counter, __global ulong *rows, __local Shared *mine)
+/* Put the share of work-group `group` of a frontier in the queue, cut by edges among `size`
+ * work-groups, into slot 0; returns its vertices and edges. */
+static ulong take_share(uint group, uint size, const Graph *graph, uint count, OFFSET edges,
+                        __global const uint *queue, __global const OFFSET *offsets,
+                        __local Share *mine, __local uint *bounds, __local ulong *scratch)
+{
+    const uint lid = get_local_id(0);
+    uint first = 0, past = count;
+    if (size > 1) { /* vertices whose first edge lies in [low, high) */
+        const OFFSET low = (OFFSET)((ulong)edges * group / size);
+        const OFFSET high = (OFFSET)((ulong)edges * (group + 1) / size);
+        find_bounds(low, high, count, offsets, bounds, scratch);
+        first = bounds[0] + (offsets[bounds[0]] < low);
+        past = bounds[1] + (offsets[bounds[1]] < high);
+    }
+    const OFFSET begin = first < count ? offsets[first] : edges;
+    const OFFSET end = past < count ? offsets[past] : edges;
+    for (uint i = lid; first + i < past; i += GROUP) {
+        const uint v = queue[first + i];
+        put(0, i, v, graph->indptr[v], offsets[first + i] - begin, graph->degree[v], mine);
+    }
+    return PACK(past - first, end - begin);
+}
+
+/* Write this work-group's share to the queue for all, after what others have. */
+static void leave_share(uint slot, ulong share, ulong before, __global uint *queue,
+                        __global OFFSET *offsets, __local const Share *mine)
+{
+    const uint base = (uint)COUNT_OF(before);
+    const OFFSET first = (OFFSET)EDGES_OF(before);
+    for (uint i = get_local_id(0); i < COUNT_OF(share); i += GROUP) {
+        queue[base + i] = mine->vertex[slot][i];
+        offsets[base + i] = first + mine->begin[slot][i];
+    }
+}
+
+#if SQUAD_GROUPS > 1
+/* A work-group of a squad says in one word what it found: the number of the level, vertices, edges. */
+#define SQUAD_EDGE_BITS 20
+#define SQUAD_COUNT_BITS 12
+#define SQUAD_FOUND(word) \
+    PACK((uint)(word) >> SQUAD_EDGE_BITS, (word) & (((ulong)1 << SQUAD_EDGE_BITS) - 1))
+
+/* Wait for one work-group's word of the level `turn`; 0 if it does not come. */
+static ulong await_word(volatile __global ulong *word, uint turn, volatile __global uint *sync,
+                        uint patience)
+{
+    ulong value = poll_long(word);
+    while (value >> 32 != turn) {
+        if (--patience == 0 || (!(patience & 1023) && poll(sync + GAVE_UP))) {
+            atomic_xchg(sync + GAVE_UP, 1);
+            return 0;
+        }
+        value = poll_long(word);
+    }
+    return value;
+}
+
+/* Tell the squad what this work-group found, and wait for the others: a barrier for all of them. It
+ * orders no memory but through what the word depends on, the claims, which are atomic and done; a
+ * squad's work-groups hand each other nothing else.
+ * Words of two levels lie apart, since who is slow may still read the one when who is fast writes
+ * the other. Returns to work-item 0 what all found, and `most`, the edges of the one that has most;
+ * PACK(0, 0) and more than ROOM if some did not come. The words are in `mine` after a barrier. */
+static ulong tell_squad(ulong found, uint turn, uint group, volatile __global ulong *words,
+                        volatile __global uint *sync, uint patience, OFFSET *most,
+                        __local Share *mine)
+{
+    const uint lid = get_local_id(0);
+    uint vertices = 0, edges = 0, largest = 0;
+    words += turn % 2 * SQUAD_GROUPS;
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (lid == 0)
+        post_long(words + group, (ulong)turn << 32 | COUNT_OF(found) << SQUAD_EDGE_BITS |
+                                     EDGES_OF(found));
+#ifdef NVIDIA
+    if (lid >= 32)
+        return 0;
+    for (uint i = lid; i < SQUAD_GROUPS; i += 32) {
+        const ulong word = await_word(words + i, turn, sync, patience);
+        const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : ROOM + 1;
+        mine->words[i] = word;
+        vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
+        edges += more;
+        largest = max(largest, more);
+    }
+#pragma unroll
+    for (uint distance = 16; distance; distance >>= 1) {
+        vertices += shuffle_down(vertices, distance);
+        edges += shuffle_down(edges, distance);
+        largest = max(largest, shuffle_down(largest, distance));
+    }
+#else
+    for (uint i = lid; i < SQUAD_GROUPS; i += GROUP)
+        mine->words[i] = await_word(words + i, turn, sync, patience);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    for (uint i = 0; i < SQUAD_GROUPS; i++) {
+        const ulong word = mine->words[i];
+        const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : ROOM + 1;
+        vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
+        edges += more;
+        largest = max(largest, more);
+    }
+#endif
+    *most = largest;
+    return PACK(vertices, edges);
+}
+#endif
+
+/* Run levels as one of a squad's `size` work-groups, as long as they are few edges top-down. It leaves
+ * the state as it was before the last decision, and what the last level found in the step's counter,
+ * as if all work-groups had run that level. `words`: where they tell each other what they found. */
+static void run_squad(uint group, uint size, const Graph *graph, const Arrays *arrays,
+                      __global const REAL *schedule, volatile __global ulong *counter,
+                      __global ulong *rows, volatile __global ulong *words,
+                      volatile __global uint *sync, uint patience, __local Shared *mine)
 {
     const uint lid = get_local_id(0);
     __local ulong *state = mine->state;
-    uint q = (uint)state[QUEUE_INDEX], count = (uint)state[FRONTIER_VERTICES];
-    uint edges = (uint)state[FRONTIER_EDGES];
-    for (uint i = lid; i < count; i += GROUP) {
-        const uint v = (q ? arrays->queue1 : arrays->queue0)[i];
-        mine->level.alone.vertex[q][i] = v;
-        mine->level.alone.list[q][i] = graph->indptr[v];
-        mine->level.alone.begin[q][i] = (ushort)(q ? arrays->offsets1 : arrays->offsets0)[i];
-    }
+    const ulong step = state[STEP];
+    uint q = (uint)state[QUEUE_INDEX], slot = 0, levels = 0;
+    ulong chosen = 0, decided = state[DECIDED], began = state[BEGAN], ended = 0; /* of the last row */
+    ulong share = take_share(group, size, graph, (uint)state[FRONTIER_VERTICES],
+                             (OFFSET)state[FRONTIER_EDGES], q ? arrays->queue1 : arrays->queue0,
+                             q ? arrays->offsets1 : arrays->offsets0, &mine->level.share,
+                             mine->bounds, mine->scratch);
+#if SQUAD_GROUPS > 1
+    uint turn = (uint)(max(words[group], words[SQUAD_GROUPS + group]) >> 32);
+#endif
     while (true) {
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        const ulong found =
-            push_alone(graph, q, count, edges,
-                       state[VISITED_INDEX] ? arrays->visited1 : arrays->visited0, arrays->parent,
-                       q ? arrays->queue0 : arrays->queue1, q ? arrays->offsets0 : arrays->offsets1,
-                       &mine->level.alone, mine->scratch);
-        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid < STATE_SIZE)
+            mine->saved[lid] = state[lid];
+        share = push_share(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share),
+                           state[VISITED_INDEX] ? arrays->visited1 : arrays->visited0,
+                           arrays->parent, &mine->level.share, mine->scratch);
+        slot ^= 1;
+        ulong found = share;
+        OFFSET most = 0;
+#if SQUAD_GROUPS > 1
+        if (step == SQUAD)
+            found = tell_squad(share, ++turn, group, words, sync, patience, &most,
+                               &mine->level.share);
+        else
+#endif
+            barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0) {
-            for (uint i = 0; i < STATE_SIZE; i++)
-                mine->saved[i] = state[i];
-            decide(mine, found, schedule, rows, true);
-            mine->runs = state[STEP] == ALONE;
-            if (mine->runs)
+            decide(mine, found, schedule, 0, true);
+            /* A squad stays one for few edges too: coming and going takes time. */
+            const bool goes_on = state[STEP] == step || (step == SQUAD && state[STEP] == ALONE &&
+                                                         state[FRONTIER_EDGES] > ALONE_EDGES / 2);
+            mine->runs = goes_on && most <= ROOM;
+            if (mine->runs) {
+                state[STEP] = step;
                 state[DONE] = mine->saved[DONE]; /* it is the same step */
-            else
+            } else if (group == 0) {
                 *counter = found;
+            }
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
+        if (rows && lid == GROUP - 1) { /* beside work-item 0, in another warp */
+            if (levels) {
+                const Row row = {PACK(mine->saved[FRONTIER_VERTICES], mine->saved[FRONTIER_EDGES]),
+                                 chosen, decided, began, ended};
+                write_row(rows, mine->saved[LEVEL] - 1, row);
+                decided = began = ended;
+            }
+            chosen = mine->saved[CHOSEN];
+            ended = read_clock();
+            levels++;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (!mine->runs)
             break;
         q ^= 1;
-        count = (uint)COUNT_OF(found);
-        edges = (uint)EDGES_OF(found);
     }
+    ulong before = 0;
+#if SQUAD_GROUPS > 1
+    for (uint i = 0; step == SQUAD && i < group; i++)
+        before += SQUAD_FOUND(mine->level.share.words[i]);
+#endif
+    if (rows && lid == GROUP - 1) {
+        mine->saved[DECIDED] = decided;
+        mine->saved[BEGAN] = began;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    leave_share(slot, share, before, q ? arrays->queue0 : arrays->queue1,
+                q ? arrays->offsets0 : arrays->offsets1, &mine->level.share);
     if (lid < STATE_SIZE)
         state[lid] = mine->saved[lid];
 }
@@ -559,6 +787,7 @@ static bool probe(__global uint *cells, volatile __global uint *sync, uint group
                   uint patience, uint *generation, __local uint *alright)
 {
     for (uint round = 1; round <= PROBE_ROUNDS; round++) {
+        barrier(CLK_LOCAL_MEM_FENCE); /* all have read how the last barrier ended */
         if (get_local_id(0) == 0)
             cells[group] = round;
         if (!grid_barrier(sync, group, groups, patience, generation, alright))
@@ -566,6 +795,7 @@ static bool probe(__global uint *cells, volatile __global uint *sync, uint group
         for (uint i = get_local_id(0); i < groups; i += GROUP)
             if (cells[i] != round)
                 atomic_xchg(sync + GAVE_UP, 1);
+        barrier(CLK_LOCAL_MEM_FENCE);
         if (!grid_barrier(sync, group, groups, patience, generation, alright))
             return false;
     }
@@ -578,7 +808,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
                                const uint patience)
 {
     DECLARE_SEARCH
-    /* After levels that ran alone. `before` is there too, which one launch for all does not read. */
+    /* After a squad's levels. `before` is there too, which one launch for all does not read. */
     __global ulong *shared = report + begin % 2 * STATE_SIZE;
     uint generation = poll(sync + GENERATION);
     bool reload = false;
@@ -589,6 +819,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
             after[STATUS] = passed ? ENDED : FAILED;
         return;
     }
+    barrier(CLK_LOCAL_MEM_FENCE);
     while (true) {
         if (lid == 0) {
             for (uint i = 0; reload && i < STATE_SIZE; i++)
@@ -603,11 +834,13 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         volatile __global ulong *counter = counters + mine.state[DONE] % NUM_COUNTERS;
         if (group == 0 && lid == 0)
             counters[(mine.state[DONE] + 1) % NUM_COUNTERS] = 0;
-        reload = doing == ALONE;
-        if (reload && group == 0) {
-            run_alone(&graph, &arrays, policy + POLICY_SIZE, counter, rows, &mine);
+        const uint squad = doing == ALONE ? 1 : doing == SQUAD ? SQUAD_GROUPS : 0;
+        reload = squad > 0;
+        if (group < squad) {
+            run_squad(group, squad, &graph, &arrays, policy + POLICY_SIZE, counter, rows,
+                      counters + NUM_COUNTERS, sync, patience, &mine);
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (lid == 0)
+            if (group == 0 && lid == 0)
                 copy_state(mine.state, shared);
         } else if (doing == PULL) {
             run_pull(group, groups, &graph, &arrays, counter, &mine);

@@ -1,4 +1,7 @@
-"""The policy in OpenCL C chooses as the one on the host does (policy.cl and policy.py)."""
+"""The policy in OpenCL C chooses as the one on the host does (policy.cl and policy.py).
+
+It is in single precision there, so that near ties may fall differently.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +52,8 @@ def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:
 def on_device(engine, policy, n, m, states) -> np.ndarray:
     accelerator = engine.accelerator
     device = accelerator.device
-    packed = pack_policy(policy, n, m, 1, np.float64)
-    levels = np.ascontiguousarray(states[:, COLUMNS])
+    packed = pack_policy(policy, n, m, 1)
+    levels = np.ascontiguousarray(states[:, COLUMNS].astype(np.float32))
     buffers = [device.buffer(a.size, a.dtype) for a in (packed, levels)]
     for buffer, array in zip(buffers, (packed, levels), strict=True):
         device.write(buffer, array)
@@ -67,20 +70,18 @@ def on_device(engine, policy, n, m, states) -> np.ndarray:
     "selector", ["fixed:TG,BG,BGC,TC", "alpha-beta", "daga", "average", "learned"]
 )
 def test_host_and_device_choose_alike(opencl_device, trained, selector):
-    if not opencl_device.has_double:
-        pytest.skip("this device has no double precision, so that near ties may fall differently")
     trained(opencl_device)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector=selector) as engine:
         policy, count = engine.selector.policy, len(engine.candidates)
         n, m = 2_000_000, 60_000_000
-        states = random_states(4096, n, m)
+        states = random_states(4096, n, m).astype(np.float32).astype(np.float64)
         there = on_device(engine, policy, n, m, states)
         predicted, total = np.zeros(count), np.zeros(count)
         seen = set()
         for state, device_choice in zip(states, there, strict=True):
             here = choose(policy, n, m, state, predicted, total)
             tie = selector in ("average", "learned") and np.isclose(
-                total[here], total[device_choice], rtol=1e-9
+                total[here], total[device_choice], rtol=1e-4
             )
             assert here == device_choice or tie, (state.tolist(), total.tolist())
             seen.add(int(here))

@@ -14,8 +14,7 @@ from hetero_bfs import speed_model
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.look_ahead import MOST_KNOTS
-from hetero_bfs.kernels.policy import _find_knot
+from hetero_bfs.kernels.policy import MOST_KNOTS, _find_knot
 from hetero_bfs.machine import machine_slug
 from hetero_bfs.selector import (
     SELECTORS,
