@@ -25,10 +25,18 @@ from hetero_bfs.speed_model import (
     default_model,
     find_model,
 )
-from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, DeviceKind, Direction, Strategy
+from hetero_bfs.strategy import (
+    DEVICE_KINDS,
+    NAMED_SELECTORS,
+    STRATEGIES,
+    DeviceKind,
+    Direction,
+    Strategy,
+    schedule_names,
+)
 from hetero_bfs.trace import LevelFeatures
 
-SELECTORS = ("auto", "learned", "average", "alpha-beta", "daga", "fixed:NAME[,NAME...]")
+SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 ALPHA = 15
 BETA = 18
 
@@ -279,7 +287,10 @@ def make_selector(
     """
     names = [s.name for s in candidates]
     if wanted.startswith("fixed:"):
-        chosen = wanted.removeprefix("fixed:").upper().split(",")
+        try:
+            chosen = schedule_names(wanted)
+        except ValueError as error:
+            raise ModelError(f"selector {error}") from None
         if not set(chosen) <= set(names):
             raise ModelError(f"--selector {wanted}: strategies that can run are {', '.join(names)}")
         return FixedSelector(*(STRATEGIES[name] for name in chosen)), []

@@ -107,7 +107,7 @@ def test_what_no_meter_sees_is_left_out_with_a_note(aiming):
 
 @pytest.mark.parametrize("aim", ["energy", "edp"])
 def test_without_watts_the_remedy_is_named(aiming, trained, monkeypatch, tmp_path, aim):
-    with pytest.raises(ModelError, match=r"no meter was found.*--power-log FILE"):
+    with pytest.raises(ModelError, match=r"has none; .*train --power-only`.*--power-log FILE"):
         aiming(None, aim)
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path / "none"))
     ship(monkeypatch, tmp_path / "shipped")

@@ -94,8 +94,8 @@ def test_fixed_alone(name):
 
 
 @pytest.mark.parametrize("wanted", ["fixed:", "fixed:XX", "fixed:TC,", "fixed:TC;BG", "fixed:B C"])
-def test_fixed_names_what_can_run(wanted):
-    with pytest.raises(ModelError, match="strategies that can run are TC, TG, BC, BG, BGC"):
+def test_fixed_names_what_there_is(wanted):
+    with pytest.raises(ModelError, match="those there are: TC, TG, BC, BG, BGC"):
         make_selector(wanted, GPU, ALL)
 
 
