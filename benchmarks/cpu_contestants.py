@@ -13,7 +13,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -27,8 +28,25 @@ import hetero_bfs as hb
 
 _PULL_SHARE = 50  # GraphBLAS pulls while the frontier has over 1 / 50 of the vertices
 
+_SPINNING = "GOMP_SPINCOUNT"
 _ENVIRONMENT = dict(os.environ)
-"""GAP's, from before hetero_bfs shortens GNU OpenMP's spinning (GOMP_SPINCOUNT) for itself."""
+"""GAP's, from before hetero_bfs shortens GNU OpenMP's spinning for itself."""
+
+
+@contextmanager
+def usual_spinning() -> Iterator[None]:
+    """Let libraries that load meanwhile see how long OpenMP's threads spin without hetero_bfs.
+
+    They read it once, as they load.
+    """
+    ours = os.environ.pop(_SPINNING, None)
+    if _SPINNING in _ENVIRONMENT:
+        os.environ[_SPINNING] = _ENVIRONMENT[_SPINNING]
+    try:
+        yield
+    finally:
+        if ours is not None:
+            os.environ[_SPINNING] = ours
 
 
 @dataclass(frozen=True, eq=False)
