@@ -26,17 +26,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from cpu_contestants import (
-    PEERS,
-    Case,
-    Contestant,
-    OurCall,
-    OurSearch,
-    gap_seconds,
-    run_gap,
-    timed,
-    usual_spinning,
-)
+from cpu_contestants import Case, Contestant, OurCall, OurSearch, timed, usual_spinning
+from cpu_peer_codes import PEERS, gap_seconds, run_gap
 from tables import markdown
 
 import hetero_bfs as hb
@@ -145,8 +136,8 @@ def open_peers(names: Sequence[str], gap: Path | None) -> list[Contestant]:
                 peers.append(PEERS[name](gap))
         except ImportError as error:
             package = PEERS[name].package
-            remedy = f"pip install {package}" if package else str(error)
-            say(f"{name} is left out: {remedy}")
+            remedy = f"pip install {package} {PEERS[name].needs}" if package else str(error)
+            say(f"{name} is left out: {remedy.strip()}")
     return peers
 
 

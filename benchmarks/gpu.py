@@ -40,7 +40,7 @@ from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.machine import describe_machine
-from hetero_bfs.selector import model_of
+from hetero_bfs.named_selector import model_of
 from hetero_bfs.statistics import teps_statistics
 from hetero_bfs.trace import LevelTrace
 from hetero_bfs.training.families import named_graph

@@ -12,14 +12,9 @@ from collections.abc import Sequence
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.machine import machine_slug
+from hetero_bfs.named_selector import best_in_training, make_selector, model_of
 from hetero_bfs.power import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
-from hetero_bfs.selector import (
-    Selector,
-    best_in_training,
-    make_selector,
-    model_of,
-    model_selector,
-)
+from hetero_bfs.selector import Selector, model_selector
 from hetero_bfs.speed_model import TRAIN_COMMAND, SpeedModel
 from hetero_bfs.strategy import AIM_SELECTORS, AIMS, Aim, Strategy
 

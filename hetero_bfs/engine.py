@@ -22,9 +22,10 @@ from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.devices.opencl_stream import Streaming, StreamingSearcher, open_searcher
 from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
+from hetero_bfs.named_selector import SELECTORS, model_of
 from hetero_bfs.power import Objective
 from hetero_bfs.search import Platform, Search, usual_states
-from hetero_bfs.selector import SELECTORS, FixedSelector, ModelSelector, Selector, model_of
+from hetero_bfs.selector import FixedSelector, ModelSelector, Selector
 from hetero_bfs.strategy import AIMS, STRATEGIES, Aim, available
 from hetero_bfs.tuning import Tuning
 

@@ -13,8 +13,8 @@ from math import inf
 from statistics import median
 
 from hetero_bfs.errors import ModelError
+from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import progress
-from hetero_bfs.selector import model_of
 from hetero_bfs.strategy import STRATEGIES, Strategy
 from hetero_bfs.study.measure import Row, Subject, add_note
 from hetero_bfs.trace import LevelFeatures

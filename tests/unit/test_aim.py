@@ -13,8 +13,9 @@ from hetero_bfs.aim import make_aiming
 from hetero_bfs.correction import Correction, Probe
 from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
+from hetero_bfs.named_selector import make_selector
 from hetero_bfs.search import Recording
-from hetero_bfs.selector import DirectionSelector, ModelSelector, make_selector
+from hetero_bfs.selector import DirectionSelector, ModelSelector
 from hetero_bfs.strategy import AIMS
 
 # By the made model: TC 1 us + 1 ns an edge, BC 1 us + 10 ns an unvisited vertex; the device twice.

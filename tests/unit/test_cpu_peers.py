@@ -1,4 +1,4 @@
-"""benchmarks/cpu_peers.py and cpu_contestants.py: checks that stop, protocol, tables."""
+"""benchmarks/cpu_peers.py and what it compares: checks that stop, protocol, tables."""
 
 import os
 import sys
@@ -14,6 +14,7 @@ import hetero_bfs as hb
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 import cpu_contestants as contestants
+import cpu_peer_codes as codes
 import cpu_peers as peers
 
 VARIABLE = "GOMP_SPINCOUNT"
@@ -65,10 +66,10 @@ class Scripted(contestants.Contestant):
         return self.search(key)[0]
 
 
-@pytest.mark.parametrize("name", sorted(set(contestants.PEERS) - {"gap"}))
+@pytest.mark.parametrize("name", sorted(set(codes.PEERS) - {"gap"}))
 def test_a_peer_finds_what_we_find_and_is_stopped_if_not(name, case):
     try:
-        peer = contestants.PEERS[name](None)
+        peer = codes.PEERS[name](None)
     except ImportError as error:
         pytest.skip(str(error))
     peer.prepare(case)
@@ -95,21 +96,21 @@ def test_parents_that_are_no_neighbours_stop(case):
 
 
 def test_what_gap_prints_is_read():
-    assert contestants.gap_findings(GAP_OUTPUT) == (9, [1, 3, 4, 1], True)
-    assert contestants.gap_seconds(GAP_OUTPUT + "Trial Time:   0.25\n", "Trial Time") == 0.25
+    assert codes.gap_findings(GAP_OUTPUT) == (9, [1, 3, 4, 1], True)
+    assert codes.gap_seconds(GAP_OUTPUT + "Trial Time:   0.25\n", "Trial Time") == 0.25
     with pytest.raises(SystemExit, match="no Build Time"):
-        contestants.gap_seconds(GAP_OUTPUT, "Build Time")
+        codes.gap_seconds(GAP_OUTPUT, "Build Time")
 
 
 @pytest.mark.parametrize(
     ("was", "now"), [("PASS", "FAIL"), ("has 9 nodes", "has 8 nodes"), ("bu          1", "bu 2")]
 )
 def test_gap_is_stopped_where_it_differs(was, now, case, monkeypatch, tmp_path):
-    gap = contestants.GAP(tmp_path)
+    gap = codes.GAP(tmp_path)
     gap.prepare(case)
-    monkeypatch.setattr(contestants, "run_gap", lambda *_: GAP_OUTPUT)
+    monkeypatch.setattr(codes, "run_gap", lambda *_: GAP_OUTPUT)
     assert gap.check(case, 0, GAP_LEVELS) == 0.005
-    monkeypatch.setattr(contestants, "run_gap", lambda *_: GAP_OUTPUT.replace(was, now))
+    monkeypatch.setattr(codes, "run_gap", lambda *_: GAP_OUTPUT.replace(was, now))
     with pytest.raises(SystemExit, match="level sizes"):
         gap.check(case, 0, GAP_LEVELS)
 
@@ -126,10 +127,10 @@ def test_a_peer_that_is_not_there_is_left_out_with_a_remedy(monkeypatch, capsys)
 @pytest.mark.parametrize("usual", [None, "7"])
 def test_peers_load_without_our_spinning(monkeypatch, usual):
     seen = []
-    monkeypatch.setattr(contestants, "_ENVIRONMENT", {} if usual is None else {VARIABLE: usual})
+    monkeypatch.setattr(contestants, "ENVIRONMENT", {} if usual is None else {VARIABLE: usual})
     monkeypatch.setenv(VARIABLE, "20000")
     monkeypatch.setitem(
-        contestants.PEERS, "scipy", lambda _: seen.append(os.environ.get(VARIABLE)) or Scripted(1.0)
+        codes.PEERS, "scipy", lambda _: seen.append(os.environ.get(VARIABLE)) or Scripted(1.0)
     )
     peers.open_peers(["scipy"], None)
     assert seen == [usual]

@@ -17,14 +17,8 @@ from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.look_ahead import MOST_KNOTS
 from hetero_bfs.kernels.policy import _find_knot
 from hetero_bfs.machine import machine_slug
-from hetero_bfs.selector import (
-    SELECTORS,
-    DirectionSelector,
-    FixedSelector,
-    ModelSelector,
-    Selector,
-    make_selector,
-)
+from hetero_bfs.named_selector import SELECTORS, make_selector
+from hetero_bfs.selector import DirectionSelector, FixedSelector, ModelSelector, Selector
 from hetero_bfs.speed_model import Linear, SpeedModel
 from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.trace import LevelFeatures
