@@ -53,15 +53,16 @@ def check_new_entry(path: Path) -> None:
     Permission bits do not tell: a file system may be read-only, and root may write anywhere.
     """
     folder = path.absolute().parent
-    if folder.exists() and not folder.is_dir():
-        raise HeteroBFSError(f"{path} cannot be written: {folder} is a file, no folder")
+    if not folder.is_dir():
+        what = (
+            f"{folder} is a file, no folder"
+            if folder.exists()
+            else f"there is no folder {folder}; make it first"
+        )
+        raise HeteroBFSError(f"{path} cannot be written: {what}")
     try:
         with tempfile.TemporaryDirectory(prefix=".hetero-bfs-", dir=folder):
             pass
-    except FileNotFoundError:
-        raise HeteroBFSError(
-            f"{path} cannot be written: there is no folder {folder}; make it first"
-        ) from None
     except OSError as error:
         raise HeteroBFSError(
             f"{path} cannot be written: folder {folder}: {error.strerror or error}"
