@@ -1,6 +1,6 @@
 """Compare this package's CPU search with what people use today, side by side in one run.
 
-    python benchmarks/cpu_peers.py --gap DIR --out benchmarks/results/NAME --graphs kron18,grid2048
+    python benchmarks/cpu_peers.py --gap DIR --graphs kronecker18,grid2048 --out DIR
 
 writes cpu_peers.csv (a row for each graph and contestant, in seconds) and cpu_peers.md (the same as
 one table, with machine, versions, command, commit and date), anew after every graph.
@@ -8,8 +8,8 @@ one table, with machine, versions, command, commit and date), anew after every g
 Every contestant reads the same undirected graph and searches from the same keys on the same cores;
 what they find is compared before anything is timed. Then they take turns, in an order that rotates
 from round to round. A turn is a pause in which the last one's threads fall asleep, an untimed
-search (unless it was long), and the timed one. Graphs: kron18 (edgefactor 16) and uniform18 (16
-random edges a vertex), from GAP's converter if there is one; grid2048 (its side); and files.
+search (unless it was long), and the timed one. Graphs by their names in training/families.py:
+kronecker18 and uniform18, from GAP's converter if there is one, grid2048 and others; and files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import os
-import re
 import sys
 import tempfile
 import time
@@ -27,16 +26,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from cpu_contestants import (
-    PEERS,
-    Case,
-    Contestant,
-    OurCall,
-    OurSearch,
-    gap_seconds,
-    run_gap,
-    timed,
-)
+from cpu_contestants import Case, Contestant, OurCall, OurSearch, timed, usual_spinning
+from cpu_peer_codes import PEERS, gap_seconds, run_gap
 from tables import markdown
 
 import hetero_bfs as hb
@@ -45,12 +36,12 @@ from hetero_bfs.build import build_search_graph
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.machine import describe_machine, usable_cores
+from hetero_bfs.training.families import StudyGraph, named_graph
 
-_EDGEFACTOR = 16
 _PAUSE_SECONDS = 0.02
 _UNTIMED_BELOW_SECONDS = 1.0  # what a longer search finds in the caches makes no difference
 _CONSTRUCTIONS = 3
-_CONVERTER_OPTION = {"kron": "-g", "uniform": "-u"}
+_CONVERTER = {"kronecker": "-g {} -k 16", "uniform": "-u {} -k 16"}  # the same graphs by GAP
 
 Row = dict[str, Any]
 
@@ -58,16 +49,16 @@ Row = dict[str, Any]
 def main() -> None:
     options = parse()
     start_over_with(options.threads)
-    # Peers first: as they load, hetero_bfs has not yet set how long OpenMP's threads spin.
     contestants = [OurSearch(), OurCall(), *open_peers(options.peers, options.gap)]
+    options.graphs = find_graphs(options.graphs)
     load = os.getloadavg()[0]
     options.out.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        for name in options.graphs:
-            rows += measure(name, contestants, work, options)
+        for graph in options.graphs:
+            rows += measure(graph, contestants, work, options)
             table = with_ratios(pd.DataFrame(rows))
             with replacing(options.out / "cpu_peers.csv") as stream:
                 table.to_csv(stream, index=False, float_format="%.9g")
@@ -80,7 +71,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--gap", type=Path, metavar="DIR", help="folder of GAP's bfs and converter")
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
     parser.add_argument("--work", type=Path, metavar="DIR", help="for graphs; else a temporary one")
-    parser.add_argument("--graphs", default="kron18,kron20,kron22,uniform20,grid2048")
+    parser.add_argument(
+        "--graphs", default="kronecker18,kronecker20,kronecker22,uniform20,grid2048"
+    )
     parser.add_argument("--keys", type=int, default=8, help="search keys of each graph")
     parser.add_argument("--rounds", type=int, default=5, help="times each key is searched")
     parser.add_argument("--threads", type=int, default=usable_cores())
@@ -97,15 +90,10 @@ def parse() -> argparse.Namespace:
     for peer in options.peers:
         if peer not in PEERS:
             parser.error(f"--peers {peer!r}: known are {', '.join(PEERS)}")
-    for graph in options.graphs:
-        if not generated(graph) and not Path(graph).is_file():
-            parser.error(f"--graphs {graph!r}: neither kron18, uniform18, grid256 nor a file")
     options.gap = options.gap and options.gap.resolve()  # "." would search the PATH for bfs
     for program in ("bfs", "converter"):
         if options.gap and not (options.gap / program).is_file():
             parser.error(f"--gap {options.gap}: there is no {program} in it; run make there")
-    if len({stem_of(name) for name in options.graphs}) < len(options.graphs):
-        parser.error("--graphs: two of them have the same name; rename a file")
     if not 1 <= options.threads <= usable_cores():
         parser.error(f"--threads {options.threads} is not within 1 to {usable_cores()}, the cores")
     if min(options.keys, options.rounds) < 1:
@@ -128,25 +116,37 @@ def start_over_with(threads: int) -> None:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | wanted)
 
 
+def find_graphs(names: Sequence[str]) -> list[StudyGraph]:
+    """Find graphs by their names, or stop the program."""
+    try:
+        graphs = [named_graph(name) for name in names]
+    except hb.GraphError as error:
+        sys.exit(f"--graphs: {error}")
+    if len({graph.name for graph in graphs}) < len(graphs):
+        sys.exit("--graphs: two of them have the same name; rename a file")
+    return graphs
+
+
 def open_peers(names: Sequence[str], gap: Path | None) -> list[Contestant]:
     """Load the peers that are there and say how to get the others."""
     peers = []
     for name in names:
         try:
-            peers.append(PEERS[name](gap))
+            with usual_spinning():
+                peers.append(PEERS[name](gap))
         except ImportError as error:
             package = PEERS[name].package
-            remedy = f"pip install {package}" if package else str(error)
-            say(f"{name} is left out: {remedy}")
+            remedy = f"pip install {package} {PEERS[name].needs}" if package else str(error)
+            say(f"{name} is left out: {remedy.strip()}")
     return peers
 
 
 def measure(
-    name: str, contestants: Sequence[Contestant], work: Path, options: argparse.Namespace
+    graph: StudyGraph, contestants: Sequence[Contestant], work: Path, options: argparse.Namespace
 ) -> list[Row]:
     """Make a graph, check every contestant on it, time them; return rows of the table."""
-    say(f"{name}: construction")
-    case, construction = make_case(name, work, options.gap, options.keys)
+    say(f"{graph.name}: construction")
+    case, construction = make_case(graph, work, options.gap, options.keys)
     for contestant in contestants:
         say(f"{case.name}: {contestant.title} gets ready")
         contestant.prepare(case)
@@ -180,24 +180,23 @@ def measure(
 
 
 def make_case(
-    name: str, work: Path, gap: Path | None, num_keys: int
+    about: StudyGraph, work: Path, gap: Path | None, num_keys: int
 ) -> tuple[Case, dict[str, list[float]]]:
     """Make or read a graph, write it for all, and time construction from edges in memory.
 
     GAP's converter makes its own edges, as many as ours of the same kind; its Build Time ends
     with neighbour lists, ours with relabelled ones.
     """
-    kind, size = generated(name) or ("file", 0)
-    path = work / f"{stem_of(name)}.sg"
-    by_gap = gap is not None and kind in _CONVERTER_OPTION
-    edges = make_edges(name)
+    path = work / f"{about.name}.sg"
+    option = _CONVERTER.get(about.family) if about.name == f"{about.family}{about.scale}" else None
+    by_gap = gap is not None and option is not None
+    edges = about.make()
     build_search_graph(hb.KroneckerEdges(8).materialise())  # compile
     seconds: dict[str, list[float]] = {"hetero_bfs": []} | ({"GAP": []} if by_gap else {})
     for _ in range(_CONSTRUCTIONS):
         seconds["hetero_bfs"].append(timed(build_search_graph, edges)[0])
-        if gap is not None and by_gap:
-            drawn = (_CONVERTER_OPTION[kind], size, "-k", _EDGEFACTOR)
-            text = run_gap(gap / "converter", *drawn, "-b", path)
+        if gap is not None and option is not None:
+            text = run_gap(gap / "converter", *option.format(about.scale).split(), "-b", path)
             seconds["GAP"].append(gap_seconds(text, "Build Time"))
     if not by_gap:
         io.write(edges, path)
@@ -205,36 +204,8 @@ def make_case(
     graph = io.load(path)
     keys = search_keys(graph.num_vertices, lambda v: graph.neighbours(v).size == 0, num_keys)
     if not keys:
-        sys.exit(f"{name}: no vertex has an edge, so there is no key to search from")
-    return Case(stem_of(name), path, graph, keys), seconds
-
-
-def generated(name: str) -> tuple[str, int] | None:
-    """Split the name of a graph to generate into kind and size; None for a file."""
-    match = re.fullmatch(r"(kron|uniform|grid)([1-9]\d*)", name)
-    return (match[1], int(match[2])) if match else None
-
-
-def stem_of(name: str) -> str:
-    """Return the name of a graph in the tables: that of a file without folder and endings."""
-    return name if generated(name) else Path(name).name.split(".")[0]
-
-
-def make_edges(name: str) -> hb.EdgeList | hb.CSRGraph:
-    """Make or read the edges of a graph, as a user of ours would have them."""
-    kind, size = generated(name) or ("file", 0)
-    if kind == "kron":
-        return hb.KroneckerEdges(size, _EDGEFACTOR).materialise()
-    if kind == "uniform":
-        random = np.random.default_rng(1)
-        src, dst = random.integers(1 << size, size=(2, _EDGEFACTOR << size), dtype=np.uint32)
-        return hb.EdgeList(src, dst, 1 << size)
-    if kind == "grid":
-        at = np.arange(size * size, dtype=np.uint32).reshape(size, size)
-        src = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
-        dst = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
-        return hb.EdgeList(src, dst, size * size)
-    return io.read(name)
+        sys.exit(f"{about.name}: no vertex has an edge, so there is no key to search from")
+    return Case(about.name, path, graph, keys), seconds
 
 
 def check(case: Case, contestants: Sequence[Contestant], budget: float) -> set[Contestant]:
@@ -298,7 +269,7 @@ def describe(
     """Format the results as Markdown: a row for each graph, a column for each contestant."""
     machine = describe_machine(None)
     releases = ", ".join(dict.fromkeys(c.version() for c in contestants))
-    graphs = ",".join(name if generated(name) else Path(name).name for name in options.graphs)
+    graphs = ",".join(graph.name for graph in options.graphs)
     legend = [
         f"- {c.title} (threads: {options.threads if c.parallel else 1}): {c.gives}"
         for c in contestants

@@ -12,7 +12,8 @@ graph by the device's own clock) and gpu.md (both as tables, with machine and ve
     cpu         the host alone, its default selector
 
 All ways search from the same keys in turn, after the first few keys' results were validated (all 64
-are by `hetero-bfs graph500`). Graphs: kron20 (edgefactor 16), grid2048 (its side), and files.
+are by `hetero-bfs graph500`). Graphs: kronecker20 and others by their names in
+training/families.py, and files.
 `floor` is what the search must at least take: the bytes of `floor_bytes` over the bandwidth of a
 copy on the device, and one launch with one read-back.
 """
@@ -33,17 +34,16 @@ import pandas as pd
 from tables import markdown
 
 import hetero_bfs as hb
-from hetero_bfs import io
 from hetero_bfs.arguments import byte_count
 from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.machine import describe_machine
-from hetero_bfs.selector import model_of
+from hetero_bfs.named_selector import model_of
 from hetero_bfs.statistics import teps_statistics
 from hetero_bfs.trace import LevelTrace
-from hetero_bfs.training.families import grid
+from hetero_bfs.training.families import named_graph
 from hetero_bfs.tuning import Tuning, default_tuning
 
 Row = dict[str, Any]
@@ -58,7 +58,7 @@ def main() -> None:
     levels: list[Row] = []
     machine: dict[str, Any] = {}
     for name in options.graphs:
-        edges = load(name)
+        edges = named_graph(name).make()
         graph = build_search_graph(edges)
         engines = open_engines(name, graph, options)
         machine = describe_machine(engines["auto"].device_info)
@@ -74,7 +74,12 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", help="index or part of the name; by default a GPU")
-    parser.add_argument("--graphs", type=lambda text: text.split(","), default=["kron20"])
+    parser.add_argument(
+        "--graphs",
+        type=lambda text: text.split(","),
+        default=["kronecker20"],
+        help="kronecker20, grid2048 and files, with commas (default kronecker20)",
+    )
     parser.add_argument("--keys", type=int, default=64, help="search keys (default 64)")
     parser.add_argument("--rounds", type=int, default=3, help="times each key is searched")
     parser.add_argument("--ways", type=lambda text: text.split(","), default=["auto", "steps"])
@@ -89,15 +94,6 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def load(name: str) -> Any:
-    """Make or read a graph by its name on the command line."""
-    if match := re.fullmatch(r"kron(\d+)", name):
-        return hb.KroneckerEdges(int(match[1])).materialise()
-    if match := re.fullmatch(r"grid(\d+)", name):
-        return grid(int(match[1]))
-    return io.read(name)
-
-
 def open_engines(
     name: str, graph: SearchGraph, options: argparse.Namespace
 ) -> dict[str, hb.Engine]:
@@ -107,8 +103,7 @@ def open_engines(
     assert info is not None, probe.notes
     model = model_of(info)
     tuning: Tuning = (None if model is None else model.tuning) or default_tuning(info.type)
-    scales = [int(n[4:]) for n in options.graphs if n.startswith("kron")]
-    largest = name == f"kron{max(scales, default=0)}"
+    largest = max(map(kronecker_scale, options.graphs))
     make: dict[str, Callable[[], hb.Engine]] = {
         "auto": lambda: probe,
         "steps": lambda: hb.Engine(
@@ -116,15 +111,21 @@ def open_engines(
         ),
         "cpu": lambda: hb.Engine(graph, devices="cpu"),
     }
-    if name.startswith("kron"):
+    if kronecker_scale(name):
         make["parts"] = lambda: hb.Engine(
             graph, device=options.device, max_alloc_bytes=options.max_alloc
         )
-    if name.startswith("kron") and largest:
+    if kronecker_scale(name) == largest > 0:
         make["stream"] = lambda: hb.Engine(
             graph, device=options.device, device_memory_bytes=options.device_memory
         )
     return {way: make[way]() for way in ("auto", *options.ways) if way in make}
+
+
+def kronecker_scale(name: str) -> int:
+    """Return the scale of Graph500's graph of this name, 0 for another graph."""
+    match = re.fullmatch(r"kronecker(\d+)", name)
+    return int(match[1]) if match else 0
 
 
 def measure(
@@ -135,7 +136,7 @@ def measure(
     options: argparse.Namespace,
 ) -> tuple[list[Row], list[Row]]:
     """Validate the first keys on every engine, then time all in turn."""
-    count = options.keys if name.startswith("kron") else min(options.keys, options.few_keys)
+    count = options.keys if kronecker_scale(name) else min(options.keys, options.few_keys)
     keys = search_keys(graph.num_vertices, graph.is_isolated, count)
     nedge = validate(edges, keys, engines, options.few_keys)
     times: dict[str, list[float]] = {way: [] for way in engines}

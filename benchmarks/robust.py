@@ -1,6 +1,6 @@
 """What a model that mispredicts costs, corrected by measured level times and not.
 
-    python benchmarks/robust.py --graphs kron18,grid512 --out benchmarks/results/NAME
+    python benchmarks/robust.py --graphs kronecker18,grid512 --out benchmarks/results/NAME
 
 spoils this machine's speed model: each strategy's seconds, and each move's, times 10 and divided
 by 10, then all of them at random. Each spoiled model searches from the same keys as Beamer's rule
@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from gpu import load
 from tables import markdown
 
 import hetero_bfs as hb
@@ -28,9 +27,11 @@ from hetero_bfs.build import build_search_graph
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.machine import describe_machine
+from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import progress
-from hetero_bfs.selector import Selector, alpha_beta, model_of, model_selector
+from hetero_bfs.selector import Selector, alpha_beta, model_selector
 from hetero_bfs.speed_model import SpeedModel
+from hetero_bfs.training.families import named_graph
 
 Factors = dict[str, float]
 Row = dict[str, Any]
@@ -44,7 +45,7 @@ def main() -> None:
     rows: list[Row] = []
     machine: dict[str, Any] = {}
     for name in options.graphs:
-        graph = build_search_graph(load(name))
+        graph = build_search_graph(named_graph(name).make())
         keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)
         with hb.Engine(graph, selector="alpha-beta", device=options.device) as engine:
             machine = describe_machine(engine.device_info)
@@ -61,8 +62,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--graphs",
         type=lambda text: text.split(","),
-        default=["kron18"],
-        help="kron18, grid512 and files, with commas (default kron18)",
+        default=["kronecker18"],
+        help="kronecker18, grid512 and files, with commas (default kronecker18)",
     )
     parser.add_argument("--keys", type=int, default=32, help="search keys (default 32)")
     parser.add_argument("--random", type=int, default=10, help="models spoiled at random")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hetero_bfs.bfs import BFSResult
     from hetero_bfs.engine import Engine, bfs
     from hetero_bfs.errors import (
+        ArgumentError,
         DeviceError,
         GraphError,
         GraphFileError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentError",
     "BFSResult",
     "CSRGraph",
     "DeviceError",
@@ -55,6 +57,7 @@ __all__ = [
 ]
 
 _MODULE_OF = {
+    "ArgumentError": "errors",
     "BFSResult": "bfs",
     "CSRGraph": "graph",
     "DeviceError": "errors",

@@ -12,15 +12,10 @@ from collections.abc import Sequence
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.machine import machine_slug
-from hetero_bfs.power import METERS_REMEDY, Power, make_objective
-from hetero_bfs.selector import (
-    Selector,
-    best_in_training,
-    make_selector,
-    model_of,
-    model_selector,
-)
-from hetero_bfs.speed_model import SpeedModel
+from hetero_bfs.named_selector import best_in_training, make_selector, model_of
+from hetero_bfs.power import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
+from hetero_bfs.selector import Selector, model_selector
+from hetero_bfs.speed_model import TRAIN_COMMAND, SpeedModel
 from hetero_bfs.strategy import AIM_SELECTORS, AIMS, Aim, Strategy
 
 
@@ -81,11 +76,12 @@ def _measured(device: DeviceInfo | None, aim: Aim) -> tuple[SpeedModel, Power]:
     if model is None:
         raise ModelError(
             f"--optimize {aim} needs measured watts of every strategy, and there is no speed model "
-            f"of this machine ({machine_slug(device)}); {METERS_REMEDY}"
+            f"of this machine ({machine_slug(device)}); make one with `{TRAIN_COMMAND}`, which "
+            f"measures them too: {METERS_REMEDY}"
         )
     if model.power is None:
         raise ModelError(
             f"--optimize {aim} needs measured watts of every strategy, and the speed model "
-            f"{model.name} has none: no meter was found when it was trained; {METERS_REMEDY}"
+            f"{model.name} has none; {WATTS_REMEDY}"
         )
     return model, model.power

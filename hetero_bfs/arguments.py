@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.strategy import AIMS
+from hetero_bfs.strategy import AIMS, NAMED_SELECTORS, STRATEGIES, schedule_names
 
 Run = Callable[[argparse.Namespace], int]
 
@@ -279,10 +279,15 @@ def byte_count(text: str) -> int:
 
 
 def _selector(text: str) -> str:
-    if text in ("auto", "learned", "average", "alpha-beta", "daga"):
+    if text.startswith("fixed:"):
+        try:
+            schedule_names(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
         return text
-    if re.fullmatch(r"fixed:(TC|TG|BC|BG|BGC)(,(TC|TG|BC|BG|BGC))*", text):
+    if text in NAMED_SELECTORS:
         return text
     raise argparse.ArgumentTypeError(
-        f"{text!r}; choose auto, learned, average, alpha-beta, daga or fixed:TC, fixed:TC,BG, ..."
+        f"{text!r} is none; choose {', '.join(NAMED_SELECTORS)} or a schedule such as fixed:TC,BC "
+        f"of {', '.join(STRATEGIES)}"
     )

@@ -7,10 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource, OffsetArray, VertexArray
+from hetero_bfs.checks import check_choice
+from hetero_bfs.graph import (
+    CHUNK_EDGES,
+    CSRGraph,
+    EdgeSource,
+    OffsetArray,
+    VertexArray,
+    check_edge_source,
+)
 from hetero_bfs.memory import aligned_empty, check_free_memory, free_bytes, shrink
 from hetero_bfs.progress import progress
-from hetero_bfs.relabel import Relabelling, by_locality, permute, relabel
+from hetero_bfs.relabel import ORDERS, Relabelling, by_locality, permute, relabel
 
 _BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cache
 _MAX_BUCKETS = 2048  # as far as the edges decide; a key's 32 bits may ask for more
@@ -70,9 +78,12 @@ def build_csr(edges: EdgeSource) -> CSRGraph:
 
     Raises
     ------
+    ArgumentError
+        Not a source of edges.
     GraphError
         Less memory is free than `build_bytes` says.
     """
+    check_edge_source(edges)
     _check_memory(edges)
     counts = _count(edges, transpose=False)[0]
     identity = relabel(counts[0], "given")
@@ -90,9 +101,13 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
 
     Raises
     ------
+    ArgumentError
+        Not a source of edges, or no such order.
     GraphError
         Less memory is free than `build_bytes` says.
     """
+    check_edge_source(edges)
+    check_choice("order", order, ORDERS)
     _check_memory(edges)
     counts = _count(edges, transpose=edges.directed)
     total = counts[0][0] + counts[1][0] if edges.directed else counts[0][0]

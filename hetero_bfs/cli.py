@@ -104,10 +104,11 @@ def _prepare(options: argparse.Namespace) -> None:
     if getattr(options, "threads", None) is not None:
         import numba
 
-        if options.threads > numba.config.NUMBA_NUM_THREADS:
+        most = numba.config.NUMBA_NUM_THREADS
+        if options.threads > most:
             raise HeteroBFSError(
-                f"--threads {options.threads}: this machine allows at most "
-                f"{numba.config.NUMBA_NUM_THREADS}"
+                f"--threads {options.threads}: give 1 to {most}, or leave it out for one per core; "
+                "the environment variable NUMBA_NUM_THREADS, if set, allows another number"
             )
         numba.set_num_threads(options.threads)
 

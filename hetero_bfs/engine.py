@@ -6,6 +6,7 @@ import operator
 import threading
 import time
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from hetero_bfs.aim import make_aiming
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_search_graph
+from hetero_bfs.checks import check_choice, check_flag, check_integer, check_type
 from hetero_bfs.correction import Corrections, factors_of
 from hetero_bfs.devices.cpu import MAX_THREADS, CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
@@ -20,10 +22,11 @@ from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.devices.opencl_stream import Streaming, StreamingSearcher, open_searcher
 from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
+from hetero_bfs.named_selector import SELECTORS, model_of
 from hetero_bfs.power import Objective
 from hetero_bfs.search import Platform, Search, usual_states
-from hetero_bfs.selector import FixedSelector, ModelSelector, Selector, model_of
-from hetero_bfs.strategy import STRATEGIES, Aim, available
+from hetero_bfs.selector import FixedSelector, ModelSelector, Selector
+from hetero_bfs.strategy import AIMS, STRATEGIES, Aim, available
 from hetero_bfs.tuning import Tuning
 
 _WARM_UP = (
@@ -72,6 +75,8 @@ class Engine:
 
     Raises
     ------
+    ArgumentError
+        An argument of the wrong type, out of range, or none of its choices.
     ModelError
         The selector cannot be made, or nothing was measured for `optimize`.
     DeviceError
@@ -96,12 +101,18 @@ class Engine:
         optimize: Aim = "time",
         correction: bool = True,
     ) -> None:
-        if decision_interval < 1:
-            raise ValueError(f"decision_interval is {decision_interval}; it must be at least 1")
-        if threads is not None and not 1 <= threads <= MAX_THREADS:
-            raise ValueError(f"threads is {threads}; it must be within 1 to {MAX_THREADS}")
-        if devices not in ("all", "cpu"):
-            raise ValueError(f'devices is {devices!r}; it must be "all" or "cpu"')
+        _check_choices(selector, device, devices, optimize, correction)
+        check_integer("decision_interval", decision_interval, 1)
+        if threads is not None:
+            check_integer("threads", threads, 1, MAX_THREADS)
+        for name, value in (
+            ("max_alloc_bytes", max_alloc_bytes),
+            ("device_memory_bytes", device_memory_bytes),
+        ):
+            if value is not None:
+                check_integer(name, value, 1)
+        if tuning is not None:
+            check_type("tuning", tuning, Tuning, "a Tuning, or None for the speed model's")
         self.graph = graph if isinstance(graph, SearchGraph) else build_search_graph(graph, order)
         self.notes: list[str] = []
         self.decision_interval = decision_interval
@@ -184,6 +195,7 @@ class Engine:
             self._set_selector(selector, optimize)
 
     def _set_selector(self, selector: str | Selector, optimize: Aim | None) -> None:
+        _check_selector(selector)
         if isinstance(selector, str):
             aim = self.optimize if optimize is None else optimize
             deep = self.graph.relabelling.order == "locality"
@@ -361,6 +373,23 @@ class Engine:
             parent[source] = source
             return parent
         return self.graph.relabelling.restore_parents(search.gather())
+
+
+def _check_choices(
+    selector: Any, device: Any, devices: Any, optimize: Any, correction: Any
+) -> None:
+    """Raise `ArgumentError` for what `Engine` cannot use, before the graph is built."""
+    _check_selector(selector)
+    if device is not None:
+        check_type("device", device, str, 'the index or part of the name as text, such as "0"')
+    check_choice("devices", devices, ("all", "cpu"))
+    check_choice("optimize", optimize, AIMS)
+    check_flag("correction", correction)
+
+
+def _check_selector(selector: Any) -> None:
+    names = f"a Selector or one of {', '.join(SELECTORS)}"
+    check_type("selector", selector, (str, Selector), names)
 
 
 def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:

@@ -5,6 +5,10 @@ class HeteroBFSError(Exception):
     """Base class: the message names the value, the limit and the remedy."""
 
 
+class ArgumentError(HeteroBFSError, ValueError):
+    """An argument of the Python interface that is of no use; the message says what would be."""
+
+
 class GraphError(HeteroBFSError, ValueError):
     """A graph, an edge list or a vertex id that cannot be used."""
 

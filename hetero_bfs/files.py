@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,8 +40,30 @@ def replacing(
 
 def check_writable(path: Path) -> None:
     """Raise `HeteroBFSError` if a file of this name could not be written, before the work."""
+    if path.is_dir():
+        raise HeteroBFSError(f"{path} cannot be written: it is a folder; name a file in it")
+    if path.exists() and not path.is_file():  # it would be replaced, not written to
+        raise HeteroBFSError(f"{path} cannot be written: it is no regular file; name another")
+    check_new_entry(path)
+
+
+def check_new_entry(path: Path) -> None:
+    """Raise `HeteroBFSError` if nothing new could be put beside `path`, by trying it.
+
+    Permission bits do not tell: a file system may be read-only, and root may write anywhere.
+    """
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise HeteroBFSError(f"{path} cannot be written: there is no folder {folder}")
-    if path.is_dir() or not os.access(folder, os.W_OK):
-        raise HeteroBFSError(f"{path} cannot be written: is it a folder, or in one that is locked?")
+        what = (
+            f"{folder} is a file, no folder"
+            if folder.exists()
+            else f"there is no folder {folder}; make it first"
+        )
+        raise HeteroBFSError(f"{path} cannot be written: {what}")
+    try:
+        with tempfile.TemporaryDirectory(prefix=".hetero-bfs-", dir=folder):
+            pass
+    except OSError as error:
+        raise HeteroBFSError(
+            f"{path} cannot be written: folder {folder}: {error.strerror or error}"
+        ) from error

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import GraphError
+from hetero_bfs.checks import check_flag
+from hetero_bfs.errors import ArgumentError, GraphError
 
 if TYPE_CHECKING:
     import networkx
@@ -92,6 +93,7 @@ class EdgeList:
             Ids that are negative, not integers or not below `num_vertices`; unequal lengths;
             more than 2**32 - 2 vertices.
         """
+        check_flag("directed", directed)
         src, dst = _integer_array(src, "src"), _integer_array(dst, "dst")
         if src.shape != dst.shape:
             raise GraphError(
@@ -183,6 +185,11 @@ class CSRGraph:
         `directed=False` a symmetric matrix and its upper triangle give the same graph, except
         that the symmetric one names every edge twice, which `num_input_edges` shows.
         """
+        if not hasattr(matrix, "tocoo"):
+            raise ArgumentError(
+                f"the matrix is of type {type(matrix).__name__}; give a SciPy sparse one, such as "
+                "scipy.sparse.csr_array(matrix)"
+            )
         coo: Any = matrix.tocoo()
         if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
             raise GraphError(
@@ -197,6 +204,10 @@ class CSRGraph:
 
         `directed` follows the graph unless given.
         """
+        if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
+            raise ArgumentError(
+                f"the graph is of type {type(graph).__name__}; give a networkx.Graph or DiGraph"
+            )
         number = {node: i for i, node in enumerate(graph.nodes)}
         pairs = np.array(
             [(number[u], number[v]) for u, v in graph.edges()], dtype=np.int64
@@ -270,6 +281,16 @@ class _Reversed:
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         for src, dst in self.graph.chunks(size):
             yield dst, src
+
+
+def check_edge_source(graph: Any) -> None:
+    """Raise `ArgumentError` unless edges can be read from this."""
+    wanted = ("num_vertices", "num_input_edges", "directed", "both_directions", "chunks")
+    if not all(hasattr(graph, name) for name in wanted):
+        raise ArgumentError(
+            f"the graph is of type {type(graph).__name__}; make one with hetero_bfs.load(path), "
+            "kronecker(scale), or CSRGraph.from_edges, .from_scipy or .from_networkx"
+        )
 
 
 def check_num_vertices(num_vertices: int) -> None:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hetero_bfs import text_formats
+from hetero_bfs.checks import check_flag, check_type
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.files import replacing
 from hetero_bfs.graph import MAX_VERTICES, CSRGraph, EdgeList, OffsetArray, VertexArray
@@ -74,6 +75,8 @@ def read(path: str | os.PathLike[str], directed: bool = False) -> EdgeList | CSR
     GraphFileError
         Missing, truncated or malformed files; the message names file and line or byte offset.
     """
+    check_type("path", path, (str, os.PathLike), "the name of a graph file")
+    check_flag("directed", directed)
     path = Path(path)
     return _READERS[_suffix(path, list(_READERS), reading=True)](path, directed)
 

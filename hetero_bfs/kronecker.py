@@ -17,6 +17,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.checks import check_type
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeList, VertexArray
 
@@ -189,7 +190,9 @@ def search_keys(
 
 
 def check_scale(scale: int, edgefactor: int) -> None:
-    """Raise `GraphError` unless 1 <= scale <= 31 and edgefactor >= 1."""
+    """Raise `GraphError` unless 1 <= scale <= 31 and edgefactor >= 1; both must be integers."""
+    for name, value in (("scale", scale), ("edgefactor", edgefactor)):
+        check_type(name, value, (int, np.integer), "an integer")
     if not 1 <= scale <= MAX_SCALE:
         raise GraphError(f"scale {scale} is not within 1 to {MAX_SCALE} (vertex ids are 32-bit)")
     if edgefactor < 1:
@@ -240,6 +243,7 @@ def _skip(state: list[int], exponent: int) -> list[int]:
 
 def _mrg_seed(seed1: int, seed2: int) -> list[int]:
     for seed in (seed1, seed2):
+        check_type("seed", seed, (int, np.integer), "an integer")
         if not 0 <= seed < 2**64:
             raise GraphError(f"seed {seed} is not within 0 to 2**64 - 1")
     low_30_bits = 0x3FFFFFFF

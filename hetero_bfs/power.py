@@ -32,8 +32,13 @@ POWER_AIMS: tuple[Aim, ...] = ("energy", "edp")
 """The aims that need watts."""
 
 METERS_REMEDY = (
-    "train with `hetero-bfs train` where a meter can be read (NVML, RAPL, amdgpu), or with "
-    "`hetero-bfs train --power-log FILE` beside an external meter (`--power-only` keeps the model)"
+    "a meter must be readable (NVML, RAPL, amdgpu), or --power-log FILE name the log of an "
+    "external one"
+)
+WATTS_REMEDY = (
+    "add them with `hetero-bfs train --power-only` (about a minute) where a meter can be read "
+    "(NVML, RAPL, amdgpu), or with `hetero-bfs train --power-only --power-log FILE` beside an "
+    "external one"
 )
 
 DomainValues = Mapping[Domain, float]
@@ -250,7 +255,7 @@ def make_objective(
         )
         raise ModelError(
             f"--optimize {aim}: no strategy that can run here has measured watts"
-            f"{f' ({missing})' if missing else ''}; {METERS_REMEDY}"
+            f"{f' ({missing})' if missing else ''}; {WATTS_REMEDY}"
         )
 
     def total(values: Mapping[str, DomainValues], name: str) -> list[float]:

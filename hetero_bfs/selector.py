@@ -1,11 +1,13 @@
-"""Selectors: which strategy computes the next level, and why."""
+"""Selectors: which strategy computes the next level, and why.
+
+What their names mean on this machine is in named_selector.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,21 +16,11 @@ from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import DIRECTION, MODEL, Policy, fixed_policy, make_policy
-from hetero_bfs.machine import cpu_slug, device_slug, machine_slug
 from hetero_bfs.power import Objective
-from hetero_bfs.speed_model import (
-    ALL_COLUMNS,
-    AUTO_GRAPHS,
-    TRAIN_COMMAND,
-    Linear,
-    SpeedModel,
-    default_model,
-    find_model,
-)
-from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, DeviceKind, Direction, Strategy
+from hetero_bfs.speed_model import ALL_COLUMNS, TRAIN_COMMAND, Linear, SpeedModel
+from hetero_bfs.strategy import DEVICE_KINDS, DeviceKind, Direction, Strategy
 from hetero_bfs.trace import LevelFeatures
 
-SELECTORS = ("auto", "learned", "average", "alpha-beta", "daga", "fixed:NAME[,NAME...]")
 ALPHA = 15
 BETA = 18
 
@@ -260,47 +252,6 @@ class ModelSelector(Selector):
         return reason
 
 
-def model_of(device: DeviceInfo | None) -> SpeedModel | None:
-    """Return the speed model of this machine with this device, None if it has none."""
-    return find_model(cpu_slug(), device_slug(device))
-
-
-def make_selector(
-    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy], deep: bool = False
-) -> tuple[Selector, list[str]]:
-    """Make a selector by name; also return notes for the user, one line each.
-
-    `deep` says that searches have many levels, for "auto".
-
-    Raises
-    ------
-    ModelError
-        An unknown selector, or a strategy that needs a device there is none of.
-    """
-    names = [s.name for s in candidates]
-    if wanted.startswith("fixed:"):
-        chosen = wanted.removeprefix("fixed:").upper().split(",")
-        if not set(chosen) <= set(names):
-            raise ModelError(f"--selector {wanted}: strategies that can run are {', '.join(names)}")
-        return FixedSelector(*(STRATEGIES[name] for name in chosen)), []
-    if wanted == "alpha-beta":
-        return alpha_beta(device, candidates), []
-    if wanted == "daga":
-        if device is None:
-            raise ModelError("--selector daga runs bottom-up on an OpenCL device; there is none")
-        return DirectionSelector("daga", _pair(candidates, "cpu", "device")), []
-    if wanted in ("auto", "learned", "average"):
-        corrects = wanted != "average"  # which, asked for, is to be the paper's
-        if wanted == "auto":
-            model = model_of(device)
-            auto = None if model is None else model.auto
-            wanted, made = best_in_training(model, auto, device, candidates, deep)
-            if made is not None:
-                return made, []
-        return _model_selector(wanted, device, candidates, corrects)
-    raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
-
-
 def alpha_beta(
     device: DeviceInfo | None,
     candidates: Sequence[Strategy],
@@ -314,60 +265,19 @@ def alpha_beta(
     name = "alpha-beta"
     if (alpha, beta, kind) != (ALPHA, BETA, usual):
         name = f"alpha-beta({alpha:g},{beta:g},{kind})"
-    return DirectionSelector(name, _pair(candidates, kind, kind), alpha, beta)
+    return DirectionSelector(name, by_direction(candidates, kind, kind), alpha, beta)
 
 
-def _pair(
+def by_direction(
     candidates: Sequence[Strategy], top_down: DeviceKind, bottom_up: DeviceKind
 ) -> dict[Direction, Strategy]:
+    """Return the plain strategies for top-down and bottom-up that run on these devices."""
     wanted = {("top-down", top_down), ("bottom-up", bottom_up)}
     return {
         s.direction: s
         for s in candidates
         if (s.direction, s.device_kind) in wanted and s.variant == "plain"
     }
-
-
-def best_in_training(
-    model: SpeedModel | None,
-    auto: Mapping[str, Mapping[str, Any]] | None,
-    device: DeviceInfo | None,
-    candidates: Sequence[Strategy],
-    deep: bool,
-) -> tuple[str, Selector | None]:
-    """Return what "auto" stands for: the name of a model's selector, or Beamer's rule.
-
-    `auto` is what the model says was the best in training, None if nothing was compared.
-    """
-    if model is None or auto is None:
-        return "learned", None
-    best = auto[AUTO_GRAPHS[deep]]
-    if model.name != machine_slug(device) and best.get("where") != "cpu":
-        return "learned", None  # trained with a device that is not in use
-    if best["selector"] != "alpha-beta":
-        return best["selector"], None
-    alpha, beta, where = best["alpha"], best["beta"], best["where"]
-    return best["selector"], alpha_beta(device, candidates, alpha, beta, where)
-
-
-def _model_selector(
-    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy], corrects: bool
-) -> tuple[Selector, list[str]]:
-    notes = []
-    model = model_of(device)
-    kind = "average" if wanted == "average" else "learned"
-    if model is None:
-        model = default_model(None if device is None else device.type)
-        kind = "average"
-        if model is None:
-            notes.append(f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`")
-            return alpha_beta(device, candidates), notes
-        notes.append(
-            f"no speed model for this machine ({machine_slug(device)}); using average speeds "
-            f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
-            f"(a minute or two), or adapt that one with `{TRAIN_COMMAND} --calibrate` (half of one)"
-        )
-    return model_selector(kind, model, candidates, corrects), notes
 
 
 def model_selector(

@@ -217,7 +217,7 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     do: it knows the host's strategies.
     """
     wanted = f"{host}__{NO_DEVICE if device is None else device}"
-    files = _shipped_files() | {path.stem: path for path in user_models_folder().glob("*.json")}
+    files = _all_files()
     others = (n for n in sorted(files) if device is None and n.startswith(f"{host}__"))
     name = next((n for n in (wanted, *others) if n in files), None)
     return None if name is None else _read_file(files[name])
@@ -231,11 +231,13 @@ def named_model(name: str) -> SpeedModel:
     ModelError
         There is none of that name.
     """
-    files = _shipped_files()
-    own = user_models_folder() / f"{name}.json"
-    if not own.is_file() and name not in files:
-        raise ModelError(f"no speed model is named {name!r}; shipped are {', '.join(files)}")
-    return _read_file(own if own.is_file() else files[name])
+    files = _all_files()
+    if name not in files:
+        raise ModelError(
+            f"no speed model is named {name!r}; yours, in {user_models_folder()}: "
+            f"{', '.join(_own_files()) or 'none'}; shipped: {', '.join(_shipped_files()) or 'none'}"
+        )
+    return _read_file(files[name])
 
 
 def default_model(device_type: str | None) -> SpeedModel | None:
@@ -258,6 +260,16 @@ def _read_file(path: Traversable) -> SpeedModel:
 def shipped_models() -> Iterator[SpeedModel]:
     """Yield the models that are installed with this program."""
     yield from map(_read_file, _shipped_files().values())
+
+
+def _all_files() -> dict[str, Traversable]:
+    """Return the files of all models by name, the user's own in place of those shipped."""
+    return _shipped_files() | _own_files()
+
+
+def _own_files() -> dict[str, Traversable]:
+    """Return the files of the models that training wrote, by name."""
+    return {path.stem: path for path in sorted(user_models_folder().glob("*.json"))}
 
 
 def _shipped_files() -> dict[str, Traversable]:

@@ -19,6 +19,9 @@ Aim = Literal["time", "energy", "edp"]
 """What a selector makes least: seconds, joules, or the energy-delay product (power.py)."""
 
 AIMS: tuple[Aim, ...] = get_args(Aim)
+NAMED_SELECTORS = ("auto", "learned", "average", "alpha-beta", "daga")
+"""Selectors but schedules of given strategies ("fixed:TC,BC")."""
+
 AIM_SELECTORS = ("auto", "learned", "average")
 """Selectors that know aims other than time: those that compare what candidates cost."""
 
@@ -48,6 +51,24 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy("BGC", "bottom-up", "device", "cached", "BG with the hubs' bits in local memory"),
     )
 }
+
+
+def schedule_names(selector: str) -> list[str]:
+    """Return the strategies that a selector "fixed:TC,BG" names, one for each level.
+
+    Raises
+    ------
+    ValueError
+        It names one that there is none of, or none at all; the message lists all.
+    """
+    names = selector.removeprefix("fixed:").upper().split(",")
+    unknown = next((name for name in names if name not in STRATEGIES), None)
+    if unknown is not None:
+        raise ValueError(
+            f"{selector!r} names strategy {unknown!r}; those there are: {', '.join(STRATEGIES)}, "
+            "such as fixed:TC or, one for each level, fixed:TC,BC"
+        )
+    return names
 
 
 def available(has_device: bool) -> list[Strategy]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hetero_bfs import validate_loops as loops
 from hetero_bfs.errors import GraphError, ValidationError
-from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray
+from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray, check_edge_source
 from hetero_bfs.memory import aligned_empty
 from hetero_bfs.progress import progress
 
@@ -101,6 +101,7 @@ class Validator:
     def __init__(self, edges: EdgeSource, capacity: int = MAX_SEARCHES) -> None:
         if not 1 <= capacity <= MAX_SEARCHES:
             raise ValueError(f"capacity is {capacity}; it must be 1 to {MAX_SEARCHES}")
+        check_edge_source(edges)
         self.edges = edges
         self.capacity = capacity
         self._empty()
@@ -132,7 +133,10 @@ class Validator:
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
         num_vertices = self.edges.num_vertices
-        root = operator.index(root)
+        try:
+            root = operator.index(root)
+        except TypeError as error:
+            raise GraphError(f"root {root!r} is no vertex id; ids are integers") from error
         if not 0 <= root < num_vertices:
             raise GraphError(f"root {root} is no vertex of a graph of {num_vertices} vertices")
         parent = _signed(parent, "parent", num_vertices)

@@ -23,7 +23,7 @@ from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import RMATEdges
 from hetero_bfs.trace import LevelFeatures
 from hetero_bfs.training.families import StudyGraph, grid, preferential, small_world, uniform
-from hetero_bfs.training.measure import count_levels, levels_to_measure, measure_search
+from hetero_bfs.training.measure import levels_to_measure, measure_search
 
 ROOTS_PER_GRAPH = 4
 MOST_LEVELS = 24
@@ -150,8 +150,9 @@ def measure_graph(
     random = np.random.default_rng(number)
     count = min(roots, engine.graph.num_searched)
     for root in random.choice(engine.graph.num_searched, count, replace=False).tolist():
-        levels = frozenset(levels_to_measure(count_levels(engine, root)[0], MOST_LEVELS))
-        for features, measured, seconds, examined in measure_search(engine, root, levels=levels):
+        _, wanted = levels_to_measure(engine, root, MOST_LEVELS)
+        walk = measure_search(engine, root, levels=frozenset(wanted))
+        for features, measured, seconds, examined in walk:
             yield {
                 "graph": number,
                 "family": graph.family,

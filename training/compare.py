@@ -19,7 +19,8 @@ from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.kronecker import search_keys
-from hetero_bfs.selector import ALPHA, BETA, Selector, alpha_beta, make_selector
+from hetero_bfs.named_selector import make_selector
+from hetero_bfs.selector import ALPHA, BETA, Selector, alpha_beta
 from hetero_bfs.strategy import DeviceKind, Strategy
 from hetero_bfs.training.families import StudyGraph, named_graph
 

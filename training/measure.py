@@ -21,6 +21,7 @@ import numpy as np
 from hetero_bfs.bfs import Frontier
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.engine import Engine
+from hetero_bfs.kernels.look_ahead import sampled_levels
 from hetero_bfs.search import Search
 from hetero_bfs.selector import FixedSelector
 from hetero_bfs.strategy import STRATEGIES, DeviceKind, Strategy
@@ -38,7 +39,6 @@ Middle = Callable[[Sequence[float]], float]
 _WHOLE_SEARCHES = 5
 _ENOUGH_SECONDS = 0.2  # of whole searches: then no more of them
 _LEAST_SECONDS = 1e-7
-_FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
 
 
 def count_levels(engine: Engine, root: int) -> tuple[int, int]:
@@ -49,13 +49,16 @@ def count_levels(engine: Engine, root: int) -> tuple[int, int]:
     return len(traces), sum(trace.found_vertices for trace in traces)
 
 
-def levels_to_measure(count: int, most: int = MOST_MEASURED) -> list[int]:
-    """Return the numbers of the levels to measure of so many: all, or the first and a sample."""
-    if count <= most:
-        return list(range(count))
-    first = np.arange(_FIRST_LEVELS)
-    spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)
-    return [int(level) for level in np.unique(np.concatenate((first, spread)))]
+def levels_to_measure(
+    engine: Engine, root: int, most: int = MOST_MEASURED
+) -> tuple[int, list[int]]:
+    """Return how many levels the search from `root` (a new id) has, and which to measure.
+
+    How a sample is spread depends on their number, which takes a search on the host: little beside
+    what is repeated at each of them.
+    """
+    count, _ = count_levels(engine, root)
+    return count, sampled_levels(count, most)
 
 
 def measure_search(

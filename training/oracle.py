@@ -21,12 +21,7 @@ import numpy.typing as npt
 
 from hetero_bfs.engine import Engine
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, Strategy
-from hetero_bfs.training.measure import (
-    MOST_MEASURED,
-    count_levels,
-    levels_to_measure,
-    measure_search,
-)
+from hetero_bfs.training.measure import MOST_MEASURED, levels_to_measure, measure_search
 
 REPEATS = 5
 
@@ -126,8 +121,7 @@ def measure_costs(
 
     Medians of so many repeats. Without a level to run (the root has no edge), all is empty.
     """
-    count, _ = count_levels(engine, root)
-    wanted = levels_to_measure(count, most_measured)
+    count, wanted = levels_to_measure(engine, root, most_measured)
     found: dict[str, dict[int, float]] = {}
     for features, measured, seconds, _ in measure_search(
         engine, root, repeats, median, frozenset(wanted)

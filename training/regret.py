@@ -27,6 +27,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from hetero_bfs.build import SearchGraph, build_search_graph
@@ -67,7 +68,7 @@ REPLAY_SECONDS = 1.0
 _MOST_ROUNDS = 51
 _TIMED = 2  # searches of a turn that count, after one that does not
 _KEYS_DRAWN = 16
-_LEAST_REACHED = 0.1  # of the searched vertices: roots in small components tell nothing
+_LEAST_REACHED = 0.1  # of the searched vertices: searches of small components tell nothing
 
 _Names = tuple[str, ...]
 
@@ -137,18 +138,43 @@ def measure_graph(
 
 
 def roots_of(engine: Engine, count: int) -> list[int]:
-    """Draw roots (the caller's ids) whose searches reach a tenth of the graph, if there are."""
+    """Draw roots (the caller's ids) whose searches reach much of the graph.
+
+    Graph500's keys, without those that reach less than a tenth of the searched vertices. If too
+    few are left, since the graph falls apart into many small components, roots are drawn from the
+    one with the most edges; in a directed graph those of them that reach the most.
+    """
     graph: SearchGraph = engine.graph
     keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS_DRAWN)
-    new = graph.relabelling.new_of_old
+    new, old = graph.relabelling.new_of_old, graph.relabelling.old_of_new
     found: list[int] = []
     for key in keys:
         levels, reached = count_levels(engine, int(new[key]))
         if levels and reached >= _LEAST_REACHED * graph.num_searched:
             found.append(key)
         if len(found) == count:
-            break
-    return found
+            return found
+    drawn = [int(new) for new in _draw_from_largest_component(graph) if old[new] not in found]
+    drawn.sort(key=lambda root: count_levels(engine, root)[1], reverse=True)
+    return found + [int(old[root]) for root in drawn[: count - len(found)]]
+
+
+def _draw_from_largest_component(graph: SearchGraph) -> npt.NDArray[np.int64]:
+    """Draw vertices (new ids) with edges of the component, direction aside, with the most edges."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    lists = graph.graph
+    if lists.num_stored_edges == 0:
+        return np.empty(0, np.int64)
+    ones = np.ones(lists.num_stored_edges, np.int8)
+    shape = (lists.num_vertices, lists.num_vertices)
+    matrix = csr_array((ones, lists.indices, lists.indptr), shape)
+    _, component = connected_components(matrix, directed=lists.directed, connection="weak")
+    edges = np.bincount(component, weights=lists.degree())
+    members = np.flatnonzero((component == edges.argmax()) & (lists.degree() > 0))
+    size = min(_KEYS_DRAWN, members.size)
+    return np.asarray(np.random.default_rng(0).choice(members, size, replace=False))
 
 
 def summarise(table: pd.DataFrame) -> pd.DataFrame:

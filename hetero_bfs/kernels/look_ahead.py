@@ -34,13 +34,18 @@ def look_ahead(
     levels = profile.shape[0]
     after = np.zeros((levels, policy.kinds.size))
     costs_after(policy, num_vertices, profile, after)
-    kept = np.arange(levels)
-    if levels > MOST_KNOTS:
-        spread = np.linspace(_FIRST_LEVELS, levels - 1, MOST_KNOTS - _FIRST_LEVELS)
-        kept = np.concatenate((kept[:_FIRST_LEVELS], np.unique(spread.astype(np.int64))))
+    kept = sampled_levels(levels, MOST_KNOTS)
     unvisited = profile[kept, UNVISITED_EDGES].tolist()
     left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # compiled only inlined
     return policy._replace(ahead=np.column_stack((left, after[kept])))
+
+
+def sampled_levels(count: int, most: int) -> list[int]:
+    """Return the numbers of so many levels: all, or the first few and others spread evenly."""
+    if count <= most:
+        return list(range(count))
+    spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)
+    return [*range(_FIRST_LEVELS), *np.unique(spread).tolist()]
 
 
 @kernel(counted=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -67,16 +68,14 @@ def throughput(table: pd.DataFrame) -> Figure:
     return _over_graphs(table, "harmonic_mean_gteps", "GTEPS ($10^9$ traversed edges / s)")
 
 
-def energy(table: pd.DataFrame) -> Figure:
-    """Draw MTEPS/W by strategy and selector, each domain by itself, idle power in and apart."""
+def energy(table: pd.DataFrame) -> Figure | None:
+    """Draw MTEPS/W by strategy and selector, each domain by itself, idle power in and apart.
+
+    None if no meter measured anything.
+    """
     measured = table[table["mteps_per_watt"].notna()]
     if measured.empty:
-        reasons = table.drop_duplicates(["domain", "unmeasured_because"])
-        lines = [
-            f"{_DOMAINS[row.domain]}: unmeasured: {row.unmeasured_because}"
-            for row in reasons.itertuples()
-        ]
-        return style.placeholder("Energy efficiency: unmeasured on this machine", lines)
+        return None
     parts = []
     for domain in [d for d in _DOMAINS if d in set(measured["domain"])]:
         for column, what in (
@@ -94,83 +93,98 @@ def _over_graphs(table: pd.DataFrame, column: str, label: str) -> Figure:
 
 
 def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) -> Figure:
-    """Draw a column by way of searching: lines over scales, dots for graphs that have none."""
-    panels = [
-        (some, column, title, scales)
-        for part, column, title in parts
-        for scales, some in (
-            (True, part[part["scale"].notna()]),
-            (False, part[part["scale"].isna()]),
-        )
-        if not some.empty
-    ]
+    """Draw a column by way of searching: lines over scales if several, else rows of marks."""
+    panels = []
+    for part, column, title in parts:
+        of_scales = part["scale"].notna() & (part["scale"].nunique() > 1)
+        for scales, some in ((True, part[of_scales]), (False, part[~of_scales])):
+            if not some.empty:
+                panels.append((some, column, title, scales))
     columns = min(len(panels), 2)
     rows = math.ceil(len(panels) / columns)
-    figure, axes = style.new_figure(max(4.2, 3.2 * rows), rows, columns)
+    ways = max(some["selector"].nunique() for some, *_ in panels)
+    files = max(0 if scales else some["graph"].nunique() for some, _, _, scales in panels)
+    height = max(3.4, _rows_inches(files, ways) + 0.8, 4.2 if rows == 1 else 0.0)
+    figure, axes = style.new_figure(height * rows, rows, columns)
     for rest in axes[len(panels) :]:
         rest.set_axis_off()
     for one, (table, column, title, scales) in zip(axes, panels, strict=False):
-        places = _places(table, scales)
-        names = style.order_of(table["selector"])
-        for name, shift in zip(names, _apart(len(names), not scales), strict=True):
-            line = table[table["selector"] == name]
-            look = style.look_of(name) | ({} if scales else {"linestyle": "none"})
-            one.plot([places[graph] + shift for graph in line["graph"]], line[column], **look)
-        one.set_yscale("log")
-        style.plain_axis(one.yaxis)
-        what = "Kronecker graphs" if scales else "graph files"
-        style.tidy(one, title or what, "", label)
-        _name_places(one, table, places, scales)
-    _legend_beside(figure, axes)
+        if scales:
+            _over_scales(one, table, column, height - 1.0)
+            style.tidy(one, title or "Kronecker graphs", "scale (log2 of the vertices)", label)
+        else:
+            _marks_in_rows(one, table, column)
+            style.tidy(one, title or "single graphs", label, "graph")
+    if files:
+        _legend_beside(figure, axes[: len(panels)])
     return figure
 
 
-def _apart(count: int, wanted: bool) -> Sequence[float]:
-    """Return shifts that keep marks of one place from covering each other."""
-    return list(np.linspace(-0.3, 0.3, count)) if wanted and count > 1 else [0.0] * count
+def _over_scales(axes: Axes, table: pd.DataFrame, column: str, height_inches: float) -> None:
+    """Draw a line for each way of searching, named at its end."""
+    ends = {}
+    for name in style.order_of(table["selector"]):
+        line = table[table["selector"] == name].sort_values("scale")
+        x, y = line["scale"].to_numpy(float), line[column].to_numpy(float)
+        axes.plot(x, y, **style.look_of(name))
+        ends[name] = float(x[-1]), float(y[-1])
+    axes.set_yscale("log")
+    style.plain_axis(axes.yaxis)
+    scales = sorted(set(table["scale"].astype(float)))
+    axes.set_xticks(scales, [f"{x:g}" for x in scales])
+    axes.set_xlim(scales[0] - 0.3, scales[-1] + 0.2)
+    style.name_ends(axes, ends, height_inches)
 
 
-def _places(table: pd.DataFrame, scales: bool) -> dict[str, float]:
-    graphs = table.drop_duplicates("graph")
-    numbers = graphs["scale"] if scales else range(len(graphs))
-    return {name: float(x) for name, x in zip(graphs["graph"], numbers, strict=True)}
+def _rows_inches(graphs: int, ways: int) -> float:
+    """Return the height of rows in which no mark covers another."""
+    return 0.105 * (ways + 1) * graphs
 
 
-def _name_places(axes: Axes, table: pd.DataFrame, places: dict[str, float], scales: bool) -> None:
-    at = list(places.values())
-    if scales:
-        axes.set_xticks(at, [f"{x:g}" for x in at])
-        axes.set_xlabel("scale (log2 of the vertices)", fontsize=9)
-    else:
-        axes.set_xticks(at, list(places), rotation=20, ha="right", rotation_mode="anchor")
-        axes.set_xlabel("graph", fontsize=9)
-    axes.set_xlim(min(at) - 0.5, max(at) + 0.5)
+def _marks_in_rows(axes: Axes, table: pd.DataFrame, column: str) -> None:
+    """Draw a row of marks for each graph, every way of searching at a height of its own."""
+    graphs = list(dict.fromkeys(table["graph"]))
+    names = style.order_of(table["selector"])
+    heights = (np.arange(len(names)) + 1.0) / (len(names) + 1.0) - 0.5
+    for name, height in zip(names, heights, strict=True):
+        line = table[table["selector"] == name]
+        look = style.look_of(name) | {"linestyle": "none"}
+        axes.plot(line[column], [graphs.index(graph) + height for graph in line["graph"]], **look)
+    for row in range(1, len(graphs), 2):
+        axes.axhspan(row - 0.5, row + 0.5, color="#f0f0f0", zorder=0)
+    axes.set_xscale("log")
+    style.plain_axis(axes.xaxis)
+    axes.set_yticks(range(len(graphs)), [_wrapped(graph) for graph in graphs])
+    axes.set_ylim(len(graphs) - 0.5, -0.5)
+
+
+def _wrapped(name: str) -> str:
+    return textwrap.fill(name, 16)
 
 
 def relabelling(table: pd.DataFrame) -> Figure:
-    """Draw which share of the vertices relabelling removes, and what it is worth to searches."""
-    figure, (left, right) = style.new_figure(
-        max(3.6, 0.32 * table["graph"].nunique() + 2.2), 1, 2, width_ratios=(2, 3), sharey=True
-    )
+    """Draw which share of the vertices relabelling removes, and how much faster searches become."""
     graphs = table.drop_duplicates("graph")
     rows = np.arange(len(graphs))
-    left.barh(rows, 100 * graphs["removed_share"], color="#9ecae1", edgecolor="#333333", hatch="//")
-    for row, share in enumerate(graphs["removed_share"]):
-        left.text(100 * share + 1, row, f"{100 * share:.1f} %", va="center", fontsize=8)
-    left.set_xlim(0, max(100 * graphs["removed_share"].max(), 10) * 1.3)
-    left.set_yticks(rows, graphs["graph"])
-    left.invert_yaxis()
-    style.tidy(left, "removed", "vertices without edges (% of all)", "graph")
-    place = dict(zip(graphs["graph"], rows, strict=True))
-    names = style.order_of(table["selector"])
-    for name, shift in zip(names, _apart(len(names), True), strict=True):
-        line = table[table["selector"] == name]
-        look = style.look_of(name) | {"linestyle": "none"}
-        right.plot(line["speedup"], [place[graph] + shift for graph in line["graph"]], **look)
+    ways = table["selector"].nunique()
+    height = max(3.4, _rows_inches(len(graphs), ways) + 1.0)
+    figure, (left, right) = style.new_figure(height, 1, 2, width_ratios=(2, 3), sharey=True)
+    shares = 100 * graphs["removed_share"]
+    left.barh(rows, shares, 0.6, color="#9ecae1", edgecolor="#333333", hatch="//")
+    for row, share in enumerate(shares):
+        left.text(share, row, f" {share:.1f} %", va="center", fontsize=8)
+    left.set_xlim(0, max(shares.max(), 10) * 1.3)
+    _marks_in_rows(right, table, "speedup")
     right.axvline(1.0, color="#333333", linewidth=1.0)
-    right.set_xscale("log")
-    style.plain_axis(right.xaxis)
-    style.tidy(right, "worth", "search time without relabelling / with it", "")
+    style.tidy(left, "vertices that relabelling removes", "vertices (% of all)", "graph")
+    style.tidy(
+        right,
+        "right of 1, relabelling makes searches faster",
+        "search time in the order given / search time relabelled",
+        "",
+    )
+    for axes in (left, right):
+        axes.grid(False, axis="y")
     _legend_beside(figure, [right])
     return figure
 

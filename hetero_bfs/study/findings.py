@@ -160,7 +160,10 @@ def relabelling_brief(table: pd.DataFrame) -> Brief:
         for name in style.order_of(one.index):
             row[name] = f"{one.loc[name, 'speedup']:.2f}x"
         rows.append(row)
-    return "Vertices, and search time as given over that relabelled", pd.DataFrame(rows)
+    return (
+        "Vertices removed, and search time in the order given over that relabelled",
+        pd.DataFrame(rows),
+    )
 
 
 def predictions_finding(table: pd.DataFrame) -> str:

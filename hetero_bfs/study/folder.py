@@ -1,4 +1,8 @@
-"""The folder of a study: written at once when all is done, and never over somebody else's files."""
+"""The folder of a study: there whole or not at all, and never in place of somebody else's files.
+
+A study is written into a new folder beside its own, which takes the name when it is complete. An
+earlier study steps aside before, comes back if that fails, and is removed afterwards.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,13 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.files import check_new_entry
+from hetero_bfs.progress import announce
 
 MARKER = "study.json"
 _PROGRAM = "hetero-bfs study"
@@ -18,59 +25,100 @@ _PROGRAM = "hetero-bfs study"
 def check_folder(folder: Path) -> None:
     """Raise `HeteroBFSError` unless a study could be written here, before the work.
 
-    A folder that exists must be empty or hold an earlier study, which will be replaced.
+    A folder that exists must be empty or hold an earlier study and nothing else: it is replaced
+    as a whole.
     """
-    if folder.is_dir():
-        strangers = sorted(path.name for path in folder.iterdir())
-        if strangers and not _is_study(folder):
-            raise HeteroBFSError(
-                f"{folder} holds other files ({', '.join(strangers[:3])}"
-                f"{', ...' if len(strangers) > 3 else ''}) and no earlier study; name a new folder"
-            )
-        if not os.access(folder, os.W_OK):
-            raise HeteroBFSError(f"{folder} cannot be written: permission denied")
-    elif folder.exists() or folder.is_symlink():
-        raise HeteroBFSError(f"{folder} is no folder; name a new one")
-    if folder.exists():
+    if not folder.is_dir():
+        if folder.exists() or folder.is_symlink():
+            what = "a link to nothing" if folder.is_symlink() else "a file"
+            raise HeteroBFSError(f"{folder} is {what}, no folder; name a new one")
+        check_new_entry(folder)
         return
-    above = next(path for path in folder.absolute().parents if path.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise HeteroBFSError(f"{folder} cannot be made: {above} is no folder one may write to")
+    _check_replaceable(folder)
+    check_new_entry(folder.resolve())  # beside it
+    check_new_entry(folder / MARKER)  # and in it, since its files will be removed
 
 
-def _is_study(folder: Path) -> bool:
+def _check_replaceable(folder: Path) -> None:
+    try:
+        found = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise HeteroBFSError(f"{folder} cannot be read: {error.strerror or error}") from error
+    earlier = _files_of_study(folder)
+    strangers = [name for name in found if name not in earlier]
+    if strangers:
+        named = ", ".join(strangers[:3]) + (", ..." if len(strangers) > 3 else "")
+        raise HeteroBFSError(
+            f"{folder} holds {'other files than' if earlier else 'files, but not those of'} "
+            f"an earlier study ({named}); a study replaces its folder: move them, or name a new one"
+        )
+    resolved = folder.resolve()
+    if os.path.ismount(resolved) or resolved == Path.cwd() or resolved in Path.cwd().parents:
+        what = "a mount point" if os.path.ismount(resolved) else "or holds the current folder"
+        raise HeteroBFSError(
+            f"{folder} is {what}, which no study can replace; name a new folder, such as "
+            f"{folder / 'study'}"
+        )
+
+
+def _files_of_study(folder: Path) -> Sequence[str]:
+    """Return the names of an earlier study's files; none if the folder holds no study."""
     try:
         summary = json.loads((folder / MARKER).read_text(encoding="utf-8"))
-        return str(summary["program"]) == _PROGRAM
+        if summary["program"] != _PROGRAM:
+            return []
+        return [MARKER, *map(str, summary["files"])]
     except (OSError, ValueError, KeyError, TypeError):
-        return False
+        return []
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str, object]) -> None:
     """Write all files and the summary, `MARKER`, whole or not at all.
 
-    A new folder appears when it is complete. In one that exists, files of an earlier study are
-    replaced one after another, the marker last, and others stay.
+    `summary` lists the names of the files as "files".
 
     Raises
     ------
     HeteroBFSError
-        The system cannot write.
+        The system cannot write. The folder is then as it was.
     """
     marked = json.dumps({"program": _PROGRAM, **summary}, indent=1, allow_nan=False) + "\n"
-    exists = folder.is_dir()
-    beside = folder.absolute() if exists else folder.absolute().parent
-    temporary = beside / f".{folder.absolute().name}.{secrets.token_hex(4)}.tmp"
+    target = folder.resolve()  # of a link, what it leads to
+    suffix = secrets.token_hex(4)
+    temporary = target.with_name(f".{target.name}.{suffix}.tmp")
+    aside = target.with_name(f"{target.name}.earlier-{suffix}")
     try:
-        temporary.mkdir(parents=True)
+        temporary.mkdir()
         for name, content in {**files, MARKER: marked.encode()}.items():
             (temporary / name).write_bytes(content)
-        if exists:
-            for name in (*files, MARKER):
-                os.replace(temporary / name, folder / name)
-        else:
-            os.replace(temporary, folder)
+        _swap(temporary, target, aside)
     except OSError as error:
         raise HeteroBFSError(f"{folder}: cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+    if aside.exists():
+        _remove_study(aside)
+
+
+def _swap(temporary: Path, target: Path, aside: Path) -> None:
+    """Let the new folder take the name; what had it steps aside, or comes back on failure."""
+    try:
+        if target.exists():
+            os.rename(target, aside)
+        os.rename(temporary, target)
+    except BaseException:
+        if aside.exists() and not target.exists():
+            os.rename(aside, target)
+        raise
+
+
+def _remove_study(folder: Path) -> None:
+    """Remove a study's files and their folder, but nothing that came to lie there meanwhile."""
+    earlier = _files_of_study(folder)
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.name in earlier:
+                path.unlink()
+        folder.rmdir()
+    if folder.exists():
+        announce(f"what else was in the earlier study's folder is in {folder}")

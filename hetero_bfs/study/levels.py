@@ -13,13 +13,12 @@ from math import inf
 from statistics import median
 
 from hetero_bfs.errors import ModelError
+from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import progress
-from hetero_bfs.selector import model_of
 from hetero_bfs.strategy import STRATEGIES, Strategy
 from hetero_bfs.study.measure import Row, Subject, add_note
 from hetero_bfs.trace import LevelFeatures
-from hetero_bfs.training.measure import REPEATS, measure_search
-from hetero_bfs.training.oracle import count_levels, levels_to_measure
+from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_search
 
 
 @dataclass(frozen=True)
@@ -41,15 +40,16 @@ def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[Meas
     """Measure every strategy on the levels of the roots' searches; of deep ones on a sample."""
     measured: dict[tuple[int, int, str], MeasuredLevel] = {}
     engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
+    wanted: dict[int, frozenset[int]] = {}
+    for key in subject.roots:
+        count, levels = levels_to_measure(engine, int(new_of_old[key]))
+        wanted[key] = frozenset(levels)
+        if len(levels) < count:
+            text = f"{len(levels)} of {count} levels from key {key} are measured"
+            add_note(notes, f"{subject.about.name}: {text}")
     turns = [key for _ in range(rounds) for key in subject.roots]
     for key in progress(turns, f"{subject.about.name}: levels"):
-        root = int(new_of_old[key])
-        count, _ = count_levels(engine, root)
-        wanted = levels_to_measure(count)
-        if len(wanted) < count:
-            text = f"{len(wanted)} of {count} levels from key {key} are measured"
-            add_note(notes, f"{subject.about.name}: {text}")
-        walk = measure_search(engine, root, REPEATS, median, frozenset(wanted))
+        walk = measure_search(engine, int(new_of_old[key]), REPEATS, median, wanted[key])
         for features, name, seconds, _ in walk:
             if name in STRATEGIES:
                 level = MeasuredLevel(key, features, STRATEGIES[name])

@@ -34,7 +34,10 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 
 @dataclass(frozen=True)
 class Part:
-    """One section of the page; `reading` is HTML, `brief` a table of text, may be empty."""
+    """One section of the page; `reading` is HTML, `brief` a table of text, may be empty.
+
+    `png` is None where nothing was measured; `finding` then says why.
+    """
 
     name: str
     title: str
@@ -42,7 +45,7 @@ class Part:
     finding: str
     caption: str
     brief: pd.DataFrame
-    png: bytes
+    png: bytes | None
 
 
 def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], foot: str) -> str:
@@ -62,15 +65,21 @@ def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], 
 
 
 def _section(part: Part) -> str:
-    image = base64.b64encode(part.png).decode("ascii")
+    picture, kinds = "", ["csv"]
+    if part.png is not None:
+        image = base64.b64encode(part.png).decode("ascii")
+        picture = (
+            f"<p>{part.reading}</p>\n"
+            f'<figure><img alt="{escape(part.title)}. {escape(part.finding)}" '
+            f'src="data:image/png;base64,{image}"></figure>\n'
+        )
+        kinds.append("png")
+    links = ", ".join(f'<a href="{part.name}.{kind}">{part.name}.{kind}</a>' for kind in kinds)
     return (
         f'<section id="{part.name}"><h2>{escape(part.title)}</h2>\n'
-        f'<p class="finding">{escape(part.finding)}</p>\n<p>{part.reading}</p>\n'
-        f'<figure><img alt="{escape(part.title)}. {escape(part.finding)}" '
-        f'src="data:image/png;base64,{image}"></figure>\n'
+        f'<p class="finding">{escape(part.finding)}</p>\n{picture}'
         f"{_table(part.caption, part.brief)}"
-        f'<p class="files">Beside this page: <a href="{part.name}.csv">{part.name}.csv</a>, '
-        f'<a href="{part.name}.png">{part.name}.png</a></p></section>'
+        f'<p class="files">Beside this page: {links}</p></section>'
     )
 
 

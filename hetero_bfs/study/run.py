@@ -151,7 +151,8 @@ def _write(
         table = study.table(section)
         part = _part(section, table, foot)
         parts.append(part)
-        files[f"{section.name}.png"] = part.png
+        if part.png is not None:
+            files[f"{section.name}.png"] = part.png
         files[f"{section.name}.csv"] = table.to_csv(index=False, float_format="%.9g").encode()
     text = page(_TITLE, describe(machine), parts, study.notes, foot)
     files["index.html"] = text.encode()
@@ -171,14 +172,14 @@ def _write(
 
 
 def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
-    """Draw a section's figure and put its numbers in words."""
+    """Draw a section's figure, if anything was measured, and put its numbers in words."""
+    figure = None
     if table.empty:
-        figure = style.placeholder(section.title, [section.nothing])
         finding, (caption, brief) = section.nothing, findings.no_brief(table)
     else:
         figure = section.draw(table)
         finding, (caption, brief) = section.finding(table), section.brief(table)
-    png = style.to_png(figure, foot)
+    png = None if figure is None else style.to_png(figure, foot)
     return Part(section.name, section.title, section.reading, finding, caption, brief, png)
 
 

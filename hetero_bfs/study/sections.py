@@ -21,15 +21,16 @@ class Section:
     """One figure with its table.
 
     `name` is the stem of its PNG and CSV files; `columns` are those of the CSV, so that a table
-    without rows has them too; `finding` says the result in a sentence and `brief` gives a small
-    table for the page, with a caption. `nothing` stands for both if the table has no rows.
+    without rows has them too; `draw` returns None if there is nothing to see; `finding` says the
+    result in a sentence and `brief` gives a small table for the page, with a caption. `nothing`
+    stands for all three if the table has no rows.
     """
 
     name: str
     title: str
     reading: str
     columns: tuple[str, ...]
-    draw: Callable[[pd.DataFrame], Figure]
+    draw: Callable[[pd.DataFrame], Figure | None]
     finding: Callable[[pd.DataFrame], str]
     brief: Callable[[pd.DataFrame], findings.Brief]
     nothing: str = "Nothing could be measured; see the notes."
@@ -67,8 +68,8 @@ SECTIONS = (
     Section(
         "throughput",
         "GTEPS by strategy and selector (Figure 4)",
-        "Whole searches, from the key to the complete parent array. Higher is better. Hollow "
-        "markers with broken lines are strategies alone, filled ones are selectors. A key's time "
+        "Whole searches, from the key to the complete parent array. More is better. Hollow "
+        "markers, with broken lines, are strategies alone, filled ones selectors. A key's time "
         "is the median of its rounds, GTEPS is the harmonic mean over keys, as Graph500 has it.",
         (
             *_GRAPH,
@@ -107,10 +108,11 @@ SECTIONS = (
     ),
     Section(
         "relabelling",
-        "What relabelling removes and is worth (Table 6, section 5.4)",
-        "Relabelling drops vertices without edges and numbers the others anew. The worth is the "
-        "median search time in the order given over that of the relabelled graph, by strategy "
-        "and selector: right of 1, relabelling pays.",
+        "What relabelling removes, and what it does to search times (Table 6, section 5.4)",
+        "Relabelling drops vertices without edges and numbers the others anew. Every strategy and "
+        "selector searches the graph both ways; the marks show the median search time in the order "
+        "given over that of the relabelled graph. At 2 the relabelled graph is searched in half "
+        "the time; left of 1 relabelling makes searches slower.",
         (
             *_GRAPH,
             "vertices",

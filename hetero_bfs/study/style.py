@@ -7,8 +7,9 @@ its own. Strategies have hollow markers and broken lines, selectors filled ones 
 from __future__ import annotations
 
 import io
+import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hetero_bfs.strategy import STRATEGIES
@@ -21,6 +22,7 @@ WIDTH_INCHES = 9.5
 DOTS_PER_INCH = 120
 _FOOTER_INCHES = 0.45
 _FOOTER_CHARACTERS = 180
+_NAME_INCHES = 0.16  # from one name at a line's end to the next
 
 
 class Look(NamedTuple):
@@ -122,14 +124,54 @@ def plain_axis(axis: Any) -> None:
     axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
 
 
-def placeholder(title: str, lines: Sequence[str]) -> Figure:
-    """Return a picture that says why there is nothing to draw."""
-    wrapped = [part for line in lines for part in textwrap.wrap(line, 110)]
-    figure, (axes,) = new_figure(0.6 + 0.2 * len(wrapped))
-    axes.set_axis_off()
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.text(0.0, 0.95, "\n".join(wrapped), fontsize=10, va="top", transform=axes.transAxes)
-    return figure
+def name_ends(axes: Axes, ends: Mapping[str, tuple[float, float]], height_inches: float) -> None:
+    """Name lines right of the axes, at the height of their last points as far as names have room.
+
+    `ends` has those points by name, on a logarithmic axis of y, about `height_inches` high; limits
+    are settled.
+    """
+    from matplotlib.lines import Line2D
+
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    at = {name: math.log(y / low) / math.log(high / low) for name, (_, y) in ends.items()}
+    names = sorted(at, key=at.__getitem__)
+    heights = spread([at[name] for name in names], _NAME_INCHES / height_inches)
+    for name, height in zip(names, heights, strict=True):
+        start = (ends[name][0] - left) / (right - left)
+        leader = Line2D([start, 1.03], [at[name], height], color="#999999", linewidth=0.6)
+        look = look_of(name) | {"linestyle": "none", "label": f"_{name}"}
+        mark = Line2D([1.03], [height], **look)
+        for artist in (leader, mark):
+            artist.set(transform=axes.transAxes, clip_on=False, zorder=1.5)
+            axes.add_artist(artist)
+        axes.annotate(
+            name,
+            (1.03, height),
+            (8, 0),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            fontsize=8,
+            va="center",
+        )
+
+
+def spread(heights: Sequence[float], gap: float) -> list[float]:
+    """Move rising heights within 0 to 1 apart to at least `gap`, each as little as the others let.
+
+    If there is no room for so large a gap it is smaller.
+    """
+    count = len(heights)
+    gap = min(gap, 1.0 / max(count - 1, 1))
+    groups: list[list[float]] = []  # of neighbours that touch: sum of where they would start, count
+    for number, height in enumerate(heights):
+        groups.append([height - gap * number, 1])
+        while len(groups) > 1 and groups[-2][0] / groups[-2][1] > groups[-1][0] / groups[-1][1]:
+            total, members = groups.pop()
+            groups[-1][0] += total
+            groups[-1][1] += members
+    starts = [total / members for total, members in groups for _ in range(int(members))]
+    most = 1.0 - gap * (count - 1)
+    return [min(max(start, 0.0), most) + gap * number for number, start in enumerate(starts)]
 
 
 def to_png(figure: Figure, footer: str) -> bytes:

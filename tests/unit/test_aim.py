@@ -13,8 +13,9 @@ from hetero_bfs.aim import make_aiming
 from hetero_bfs.correction import Correction, Probe
 from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
+from hetero_bfs.named_selector import make_selector
 from hetero_bfs.search import Recording
-from hetero_bfs.selector import DirectionSelector, ModelSelector, make_selector
+from hetero_bfs.selector import DirectionSelector, ModelSelector
 from hetero_bfs.strategy import AIMS
 
 # By the made model: TC 1 us + 1 ns an edge, BC 1 us + 10 ns an unvisited vertex; the device twice.
@@ -107,7 +108,7 @@ def test_what_no_meter_sees_is_left_out_with_a_note(aiming):
 
 @pytest.mark.parametrize("aim", ["energy", "edp"])
 def test_without_watts_the_remedy_is_named(aiming, trained, monkeypatch, tmp_path, aim):
-    with pytest.raises(ModelError, match=r"no meter was found.*--power-log FILE"):
+    with pytest.raises(ModelError, match=r"has none; .*train --power-only`.*--power-log FILE"):
         aiming(None, aim)
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path / "none"))
     ship(monkeypatch, tmp_path / "shipped")

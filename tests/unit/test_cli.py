@@ -11,12 +11,13 @@ import sys
 import numba
 import numpy as np
 import pytest
-from made_models import ship
+from made_models import model_json, ship
 
 import hetero_bfs
 from hetero_bfs import arguments, cli
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
+from hetero_bfs.speed_model import MODELS_VARIABLE
 
 COMMANDS = ["graph500", "bfs", "train", "study", "devices", "convert"]
 CPU = ["--devices", "cpu", "--selector", "fixed:TC"]
@@ -231,7 +232,9 @@ import scipy.linalg.cython_blas
 
 def test_too_many_threads(graph, capsys):
     assert run("bfs", graph, "--source", 0, "--threads", 10_000, *CPU) == 1
-    assert "--threads 10000" in one_line(capsys)
+    error = one_line(capsys)
+    assert "--threads 10000" in error
+    assert f"give 1 to {numba.config.NUMBA_NUM_THREADS}, or leave it out" in error
 
 
 def test_a_corrupt_power_log(tmp_path, capsys):
@@ -473,9 +476,17 @@ def test_calibration_options_that_do_not_fit(options, words, capsys):
     assert words in capsys.readouterr().err
 
 
-def test_calibrating_from_an_unknown_model(capsys):
-    assert run("train", "--calibrate", "--from", "that", "--devices", "cpu") == 1
-    assert "no speed model is named 'that'; shipped are" in one_line(capsys)
+def test_calibrating_from_an_unknown_model_lists_own_and_shipped(monkeypatch, tmp_path, capsys):
+    ship(monkeypatch, tmp_path / "shipped", model_json("theirs__card"))
+    (tmp_path / "own").mkdir()
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "own"))
+    arguments = ["train", "--calibrate", "--from", "that", "--devices", "cpu"]
+    assert run(*arguments) == 1
+    error = one_line(capsys)
+    assert f"yours, in {tmp_path / 'own'}: none; shipped: theirs__card" in error
+    (tmp_path / "own" / "mine__card.json").write_text("{}")  # only its name is asked for
+    assert run(*arguments) == 1
+    assert "mine__card; shipped: theirs__card" in one_line(capsys)
 
 
 def test_the_device_in_use_is_named(graph, opencl_device, capsys):

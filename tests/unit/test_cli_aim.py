@@ -114,6 +114,7 @@ def test_missing_watts_are_found_before_the_graph(trained, capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "--optimize edp needs measured watts" in captured.err
+    assert "train --power-only" in captured.err
     assert "--power-log FILE" in captured.err
     assert "Traceback" not in captured.err
 

@@ -1,5 +1,6 @@
-"""benchmarks/cpu_peers.py and cpu_contestants.py: checks that stop, protocol, tables."""
+"""benchmarks/cpu_peers.py and what it compares: checks that stop, protocol, tables."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,8 +14,10 @@ import hetero_bfs as hb
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 import cpu_contestants as contestants
+import cpu_peer_codes as codes
 import cpu_peers as peers
 
+VARIABLE = "GOMP_SPINCOUNT"
 GAP_OUTPUT = """\
 Graph has 9 nodes and 10 undirected edges for degree: 1
 Source:                    5
@@ -63,10 +66,10 @@ class Scripted(contestants.Contestant):
         return self.search(key)[0]
 
 
-@pytest.mark.parametrize("name", sorted(set(contestants.PEERS) - {"gap"}))
+@pytest.mark.parametrize("name", sorted(set(codes.PEERS) - {"gap"}))
 def test_a_peer_finds_what_we_find_and_is_stopped_if_not(name, case):
     try:
-        peer = contestants.PEERS[name](None)
+        peer = codes.PEERS[name](None)
     except ImportError as error:
         pytest.skip(str(error))
     peer.prepare(case)
@@ -93,21 +96,21 @@ def test_parents_that_are_no_neighbours_stop(case):
 
 
 def test_what_gap_prints_is_read():
-    assert contestants.gap_findings(GAP_OUTPUT) == (9, [1, 3, 4, 1], True)
-    assert contestants.gap_seconds(GAP_OUTPUT + "Trial Time:   0.25\n", "Trial Time") == 0.25
+    assert codes.gap_findings(GAP_OUTPUT) == (9, [1, 3, 4, 1], True)
+    assert codes.gap_seconds(GAP_OUTPUT + "Trial Time:   0.25\n", "Trial Time") == 0.25
     with pytest.raises(SystemExit, match="no Build Time"):
-        contestants.gap_seconds(GAP_OUTPUT, "Build Time")
+        codes.gap_seconds(GAP_OUTPUT, "Build Time")
 
 
 @pytest.mark.parametrize(
     ("was", "now"), [("PASS", "FAIL"), ("has 9 nodes", "has 8 nodes"), ("bu          1", "bu 2")]
 )
 def test_gap_is_stopped_where_it_differs(was, now, case, monkeypatch, tmp_path):
-    gap = contestants.GAP(tmp_path)
+    gap = codes.GAP(tmp_path)
     gap.prepare(case)
-    monkeypatch.setattr(contestants, "run_gap", lambda *_: GAP_OUTPUT)
+    monkeypatch.setattr(codes, "run_gap", lambda *_: GAP_OUTPUT)
     assert gap.check(case, 0, GAP_LEVELS) == 0.005
-    monkeypatch.setattr(contestants, "run_gap", lambda *_: GAP_OUTPUT.replace(was, now))
+    monkeypatch.setattr(codes, "run_gap", lambda *_: GAP_OUTPUT.replace(was, now))
     with pytest.raises(SystemExit, match="level sizes"):
         gap.check(case, 0, GAP_LEVELS)
 
@@ -121,27 +124,49 @@ def test_a_peer_that_is_not_there_is_left_out_with_a_remedy(monkeypatch, capsys)
     assert "--gap DIR" in said
 
 
+@pytest.mark.parametrize("usual", [None, "7"])
+def test_peers_load_without_our_spinning(monkeypatch, usual):
+    seen = []
+    monkeypatch.setattr(contestants, "ENVIRONMENT", {} if usual is None else {VARIABLE: usual})
+    monkeypatch.setenv(VARIABLE, "20000")
+    monkeypatch.setitem(
+        codes.PEERS, "scipy", lambda _: seen.append(os.environ.get(VARIABLE)) or Scripted(1.0)
+    )
+    peers.open_peers(["scipy"], None)
+    assert seen == [usual]
+    assert os.environ[VARIABLE] == "20000"
+
+
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("names", "words"),
     [
-        ("kron18", ("kron", 18)),
-        ("uniform9", ("uniform", 9)),
-        ("grid2048", ("grid", 2048)),
-        ("grid0", None),
-        ("kron", None),
-        ("kron18.sg", None),
-        ("data/grid3", None),
+        (["kron18"], "neither a file nor a generated graph"),
+        (["grid8", "grid8"], "same name"),
+        (["kronecker99"], "not within"),
     ],
 )
-def test_names_of_graphs(name, expected):
-    assert peers.generated(name) == expected
+def test_graphs_that_are_none(names, words):
+    with pytest.raises(SystemExit, match=words):
+        peers.find_graphs(names)
 
 
-def test_a_grid_joins_each_vertex_to_those_beside_it():
-    graph = hb.CSRGraph.from_edge_source(peers.make_edges("grid4"))
-    assert graph.num_vertices == 16
-    assert sorted(graph.degree()) == [2] * 4 + [3] * 8 + [4] * 4
-    assert graph.neighbours(5).tolist() == [1, 4, 6, 9]
+@pytest.mark.parametrize("name", ["kronecker6", "uniform6", "grid8", "kronecker6-45-15-25"])
+def test_gaps_converter_makes_what_it_can(name, monkeypatch, tmp_path):
+    commands = []
+
+    def convert(program, *arguments):
+        commands.append([str(word) for word in arguments])
+        hb.io.write(graph.make(), arguments[-1])
+        return "Build Time:   0.5"
+
+    monkeypatch.setattr(peers, "run_gap", convert)
+    (graph,) = peers.find_graphs([name])
+    case, seconds = peers.make_case(graph, tmp_path, tmp_path, 2)
+    assert case.graph.num_vertices == 64
+    option = {"kronecker6": "-g", "uniform6": "-u"}.get(name)
+    assert [words[:4] for words in commands] == [[option, "6", "-k", "16"]] * len(commands)
+    assert seconds.get("GAP") == (None if option is None else [0.5] * len(commands))
+    assert bool(commands) == (option is not None)
 
 
 def test_everyone_comes_once_a_round_and_first_in_turn():

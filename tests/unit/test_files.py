@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.files import replacing
+from hetero_bfs.files import check_writable, replacing
 
 
 def test_a_new_file(tmp_path):
@@ -73,3 +73,32 @@ def test_a_folder_in_the_way(tmp_path):
     ):
         stream.write("x")
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_checking_leaves_nothing(tmp_path):
+    check_writable(tmp_path / "a.txt")
+    (tmp_path / "b.txt").write_text("old")
+    check_writable(tmp_path / "b.txt")
+    assert os.listdir(tmp_path) == ["b.txt"]
+
+
+def test_what_cannot_be_written_is_told_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "none" / "a.txt", "there is no folder .*none; make it first"),
+        (tmp_path / "file" / "a.txt", "file is a file, no folder"),
+        (tmp_path / "pipe", "no regular file"),
+    ):
+        with pytest.raises(HeteroBFSError, match=words):
+            check_writable(path)
+
+
+def test_a_locked_folder_is_told_as_the_system_has_it(tmp_path, monkeypatch):
+    def locked(*_, **__):
+        raise OSError(13, "Permission denied")
+
+    monkeypatch.setattr("hetero_bfs.files.tempfile.mkdtemp", locked)
+    with pytest.raises(HeteroBFSError, match=rf"a\.txt.*folder {tmp_path}: Permission denied"):
+        check_writable(tmp_path / "a.txt")

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from hetero_bfs.engine import Engine
+from hetero_bfs.graph import EdgeList
+from hetero_bfs.kronecker import search_keys
 from hetero_bfs.strategy import STRATEGIES
 from hetero_bfs.training import regret
-from hetero_bfs.training.families import named_graph
+from hetero_bfs.training.families import StudyGraph, named_graph
 from hetero_bfs.training.oracle import best_schedule
 from hetero_bfs.training.regret import COLUMNS, measure_regret, summarise
 
@@ -92,6 +94,57 @@ def test_a_slower_schedule_is_seen_to_be_slower(monkeypatch):
     by_way = {row["selector"]: row for row in rows}
     assert by_way["oracle"]["schedule"].startswith("BC")
     assert by_way["oracle"]["regret"] > by_way["fixed:TC"]["regret"]
+
+
+def many_small_components(directed: bool) -> EdgeList:
+    """400 triangles, a ring of 40 vertices and a star of 30.
+
+    The ring has the most edges of all components and under a tenth of the vertices; directed, one
+    runs through it all the way round.
+    """
+    pairs = [(3 * t + i, 3 * t + (i + 1) % 3) for t in range(400) for i in range(3)]
+    pairs += [(1200 + i, 1200 + (i + 1) % 40) for i in range(40)]
+    pairs += [(1240, 1241 + i) for i in range(29)]
+    src, dst = np.array(pairs).T
+    return EdgeList.from_arrays(src, dst, directed=directed)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_roots_lie_in_the_largest_of_many_small_components(directed):
+    with Engine(many_small_components(directed), "fixed:TC", devices="cpu") as engine:
+        roots = regret.roots_of(engine, 3)
+        assert len(set(roots)) == 3
+        assert all(1200 <= root < 1240 for root in roots)
+        rows = list(regret.measure_graph(engine, StudyGraph("file", "g", list), 2, 1))
+    assert {row["root"] for row in rows} == set(roots[:2])
+
+
+def test_roots_that_reach_little_of_the_graph_are_left_out():
+    """Two stars and lone edges: Graph500's keys are kept if they lie in a star."""
+    pairs = [(0, 1 + i) for i in range(400)] + [(500, 501 + i) for i in range(300)]
+    pairs += [(900 + 2 * i, 901 + 2 * i) for i in range(200)]
+    src, dst = np.array(pairs).T
+    edges = EdgeList.from_arrays(src, dst)
+    with Engine(edges, "fixed:TC", devices="cpu") as engine:
+        graph = engine.graph
+        roots = regret.roots_of(engine, 4)
+        drawn = search_keys(graph.num_vertices, graph.is_isolated, 16)
+    assert roots == [key for key in drawn if key < 900][:4]
+    assert any(key >= 900 for key in drawn), "else nothing was to be left out"
+
+
+def test_of_a_directed_component_roots_that_reach_the_most():
+    """Lone edges, and a path whose first vertices reach the most of it."""
+    pairs = [(2 * i, 2 * i + 1) for i in range(600)] + [(1200 + i, 1201 + i) for i in range(12)]
+    src, dst = np.array(pairs).T
+    with Engine(EdgeList.from_arrays(src, dst, directed=True), "fixed:TC", devices="cpu") as engine:
+        assert regret.roots_of(engine, 2) == [1200, 1201]
+
+
+def test_without_an_edge_there_is_no_root():
+    empty = np.empty(0, np.uint32)
+    with Engine(EdgeList(empty, empty, 5), "fixed:TC", devices="cpu") as engine:
+        assert regret.roots_of(engine, 2) == []
 
 
 def test_families_count_alike():

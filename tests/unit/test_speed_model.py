@@ -279,7 +279,9 @@ def test_by_name(shipped, tmp_path):
     assert named_model("host__card").about == {"from": "wheel"}
     own(tmp_path, "host__card")
     assert named_model("host__card").about != {"from": "wheel"}
-    with pytest.raises(ModelError, match="no speed model is named 'cart'; shipped are host__card"):
+    with pytest.raises(
+        ModelError, match=r"no speed model is named 'cart'; yours, .*: host__card; "
+    ):
         named_model("cart")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import re
 from base64 import b64decode
 from dataclasses import dataclass
@@ -66,16 +68,25 @@ def table(folder, name) -> pd.DataFrame:
     return pd.read_csv(folder / f"{name}.csv")
 
 
+def pictures(folder) -> list[str]:
+    """Name the figures of which there must be a picture: those with something measured."""
+    energy_measured = table(folder, "energy")["mteps_per_watt"].notna().any()
+    absent = {name for name in NAMES if table(folder, name).empty}
+    absent |= set() if energy_measured else {"energy"}
+    return [name for name in NAMES if name not in absent]
+
+
 # What is written.
 
 
 def test_every_figure_has_png_and_csv(made):
     out, _ = made
-    expected = {f"{name}.{kind}" for name in NAMES for kind in ("png", "csv")}
+    expected = {f"{name}.csv" for name in NAMES} | {f"{name}.png" for name in pictures(out)}
     assert {path.name for path in out.iterdir()} == expected | {"index.html", "study.json"}
     for section in SECTIONS:
         assert tuple(table(out, section.name).columns) == section.columns
-        assert (out / f"{section.name}.png").read_bytes().startswith(b"\x89PNG")
+    for name in pictures(out):
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_tables_hold_together(made):
@@ -129,16 +140,16 @@ def test_the_page_needs_nothing_else(made):
     for source in re.findall(r'src="([^"]*)"', text):
         assert source.startswith("data:image/png;base64,")
     embedded = [b64decode(data) for data in re.findall(r"base64,([^\"]*)\"", text)]
-    assert embedded == [(out / f"{name}.png").read_bytes() for name in NAMES]
+    assert embedded == [(out / f"{name}.png").read_bytes() for name in pictures(out)]
     links = set(re.findall(r'href="([^#"]*)"', text))
-    assert links == {f"{name}.{kind}" for name in NAMES for kind in ("png", "csv")}
+    assert links == {path.name for path in out.iterdir()} - {"index.html", "study.json"}
     for word in ("commit", "Numba", "hetero-bfs"):
         assert word in text[text.index("<footer>") :]
 
 
 def test_pictures_carry_command_and_machine(made):
     out, _ = made
-    for name in NAMES:
+    for name in pictures(out):
         data = (out / f"{name}.png").read_bytes()
         assert b"hetero-bfs" in data
         assert b"commit" in data
@@ -155,9 +166,9 @@ def test_summary(made):
 # Pictures are drawn from the numbers of the CSV.
 
 
-def lines_of(axes) -> dict[str, np.ndarray]:
+def lines_of(axes, vertical=True) -> dict[str, np.ndarray]:
     return {
-        line.get_label(): np.asarray(line.get_ydata(), float)
+        line.get_label(): np.asarray(line.get_ydata() if vertical else line.get_xdata(), float)
         for line in axes.get_lines()
         if line.get_label() in style.LOOKS
     }
@@ -181,14 +192,39 @@ def test_levels_are_drawn_as_in_the_csv(made):
 def test_throughput_is_drawn_as_in_the_csv(made):
     rows = table(made[0], "throughput")
     generated, files = figures.throughput(rows).axes
-    for axes, part in (
-        (generated, rows[rows["scale"].notna()]),
-        (files, rows[rows["scale"].isna()]),
+    for axes, part, vertical in (
+        (generated, rows[rows["scale"].notna()], True),
+        (files, rows[rows["scale"].isna()], False),
     ):
-        for name, values in lines_of(axes).items():
+        drawn = lines_of(axes, vertical)
+        assert set(drawn) == set(part["selector"])
+        for name, values in drawn.items():
             expected = part[part["selector"] == name]["harmonic_mean_gteps"]
             np.testing.assert_array_equal(values, expected)
-        assert set(lines_of(axes)) == set(part["selector"])
+    named = {text.get_text() for text in generated.texts}
+    assert named == set(rows["selector"])
+
+
+def test_one_scale_is_drawn_among_the_files(made):
+    rows = table(made[0], "throughput")
+    (axes,) = figures.throughput(rows[rows["graph"] != "kronecker5"]).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["kronecker6", "tail"]
+
+
+@pytest.mark.parametrize(
+    "heights", [[], [0.5], [0.0, 0.0], [0.1, 0.11, 0.12, 0.9], [0.98, 0.99, 1.0], [0.5] * 40]
+)
+def test_names_at_ends_of_lines_have_room(heights):
+    gap = 0.05
+    found = style.spread(heights, gap)
+    assert len(found) == len(heights)
+    assert all(-1e-9 <= height <= 1 + 1e-9 for height in found)
+    least = min(gap, 1 / max(len(heights) - 1, 1))
+    assert all(b - a >= least - 1e-9 for a, b in itertools.pairwise(found))
+
+
+def test_names_with_room_stay_where_they_are():
+    assert style.spread([0.1, 0.4, 0.8], 0.05) == pytest.approx([0.1, 0.4, 0.8])
 
 
 def test_relabelling_is_drawn_as_in_the_csv(made):
@@ -328,6 +364,8 @@ def test_without_a_meter_it_says_unmeasured(tmp_path, monkeypatch):
     text = (tmp_path / "out" / "index.html").read_text()
     assert "unmeasured" in text
     assert "absent: no such zone" in text
+    assert not (tmp_path / "out" / "energy.png").exists()
+    assert "energy.png" not in text
 
 
 def test_without_a_model_nothing_is_predicted(tmp_path, monkeypatch):
@@ -347,44 +385,116 @@ def quickly(monkeypatch):
     monkeypatch.setattr(run, "measure_graph", lambda *_: None)
 
 
+@pytest.fixture
+def never(monkeypatch):
+    """Fail if anything is measured."""
+
+    def measured(*_):
+        raise AssertionError("measured")
+
+    monkeypatch.setattr(run, "measure_graph", measured)
+
+
+def study_in(folder) -> int:
+    return study(folder, "--scale", 5, "--devices", "cpu")
+
+
+def contents(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
 @pytest.mark.usefixtures("quickly")
-def test_an_earlier_study_is_replaced_and_other_files_stay(tmp_path):
+def test_an_earlier_study_is_replaced_as_a_whole(tmp_path):
     out = tmp_path / "out"
-    assert study(out, "--scale", 5, "--devices", "cpu") == 0
+    assert study_in(out) == 0
+    names = set(contents(out))
     (out / "levels.csv").write_text("old")
-    (out / "notes.txt").write_text("mine")
-    assert study(out, "--scale", 5, "--devices", "cpu") == 0
+    summary = json.loads((out / "study.json").read_text())
+    summary["files"].append("figure-of-an-older-version.png")
+    (out / "study.json").write_text(json.dumps(summary))
+    (out / "figure-of-an-older-version.png").write_text("old")
+    assert study_in(out) == 0
+    assert set(contents(out)) == names
     assert (out / "levels.csv").read_text() != "old"
-    assert (out / "notes.txt").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert not [path for path in out.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.usefixtures("quickly")
+def test_a_link_to_a_study_stays_a_link(tmp_path):
+    assert study_in(tmp_path / "out") == 0
+    link = tmp_path / "link"
+    link.symlink_to("out")
+    (tmp_path / "out" / "levels.csv").write_text("old")
+    assert study_in(link) == 0
+    assert link.is_symlink()
+    assert (tmp_path / "out" / "levels.csv").read_text() != "old"
 
 
 @pytest.mark.usefixtures("quickly")
 def test_an_empty_folder_will_do(tmp_path):
-    assert study(tmp_path, "--scale", 5, "--devices", "cpu") == 0
-    assert (tmp_path / "index.html").exists()
+    (tmp_path / "out").mkdir()
+    assert study_in(tmp_path / "out") == 0
+    assert (tmp_path / "out" / "index.html").exists()
 
 
 @pytest.mark.usefixtures("quickly")
-def test_a_new_folder_may_lie_deep(tmp_path):
-    assert study(tmp_path / "a" / "b", "--scale", 5, "--devices", "cpu") == 0
-    assert (tmp_path / "a" / "b" / "index.html").exists()
+def test_what_came_meanwhile_is_kept(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    assert study_in(out) == 0
+    monkeypatch.setattr(run, "measure_graph", lambda *_: (out / "notes.txt").write_text("mine"))
+    assert study_in(out) == 0
+    assert not (out / "notes.txt").exists()
+    (aside,) = (path for path in tmp_path.iterdir() if path != out)
+    assert contents(aside) == {"notes.txt": b"mine"}
+    assert str(aside) in capsys.readouterr().err
 
 
-def test_other_folders_are_refused_before_any_work(tmp_path, monkeypatch, capsys):
-    def never(*_):
-        raise AssertionError("measured")
+def refused(folder, capsys, *words) -> None:
+    """Check that no study is begun and that the message has the words."""
+    assert study_in(folder) == 1
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("hetero-bfs: ")
+    for word in (folder.name, *words):
+        assert word in error
 
-    monkeypatch.setattr(run, "measure_graph", never)
+
+@pytest.mark.usefixtures("never")
+def test_other_folders_are_refused_before_any_work(tmp_path, capsys):
     (tmp_path / "thesis.tex").write_text("mine")
     (tmp_path / "index.html").write_text("mine")
-    assert study(tmp_path, "--scale", 5, "--devices", "cpu") == 1
-    assert "thesis.tex" in capsys.readouterr().err
+    refused(tmp_path, capsys, "thesis.tex", "new one")
+    refused(tmp_path / "thesis.tex", capsys, "is a file")
+    refused(tmp_path / "thesis.tex" / "below", capsys, "thesis.tex is a file")
+    refused(tmp_path / "no" / "such", capsys, "there is no folder", "make it first")
+    (tmp_path / "link").symlink_to("nowhere")
+    refused(tmp_path / "link", capsys, "link to nothing")
     assert (tmp_path / "index.html").read_text() == "mine"
-    file = tmp_path / "thesis.tex"
-    assert study(file, "--scale", 5, "--devices", "cpu") == 1
-    assert study(file / "below", "--scale", 5, "--devices", "cpu") == 1
+
+
+@pytest.mark.usefixtures("quickly")
+def test_a_study_with_other_files_is_refused(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    assert study_in(out) == 0
+    (out / "notes.txt").write_text("mine")
+    before = contents(out)
+    refused(out, capsys, "notes.txt", "earlier study")
+    assert contents(out) == before
+
+
+@pytest.mark.usefixtures("never")
+def test_the_current_folder_is_refused(tmp_path, monkeypatch, capsys):
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    refused(tmp_path / "out", capsys, "current folder", str(tmp_path / "out" / "study"))
+
+
+@pytest.mark.usefixtures("never")
+def test_where_nothing_can_be_written_is_told(tmp_path, monkeypatch, capsys):
+    def locked(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("hetero_bfs.files.tempfile.mkdtemp", locked)
+    refused(tmp_path / "out", capsys, "Read-only file system", str(tmp_path))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, MemoryError])
@@ -398,13 +508,30 @@ def test_stopped_it_leaves_nothing(tmp_path, monkeypatch, error):
 
 
 @pytest.mark.usefixtures("quickly")
-def test_failing_to_write_it_leaves_nothing(tmp_path, monkeypatch):
-    def stop(*_):
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize("failing", ["write_bytes", "rename"])
+def test_failing_to_write_it_leaves_all_as_it_was(tmp_path, monkeypatch, failing, earlier):
+    out = tmp_path / "out"
+    if earlier:
+        assert study_in(out) == 0
+    before = contents(out) if earlier else None
+    rename = os.rename
+
+    def stop(source, target):
+        if ".tmp" in str(source):  # the new study; the earlier one may step aside and back
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    def full(path, data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("hetero_bfs.study.folder.os.replace", stop)
-    assert study(tmp_path / "out", "--scale", 5, "--devices", "cpu") == 1
-    assert list(tmp_path.iterdir()) == []
+    if failing == "rename":
+        monkeypatch.setattr("hetero_bfs.study.folder.os.rename", stop)
+    else:
+        monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    assert study_in(out) == 1
+    assert (contents(out) if out.exists() else None) == before
+    assert [path.name for path in tmp_path.iterdir()] == (["out"] if earlier else [])
 
 
 # Bad input: one line, no traceback.

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hetero_bfs.engine import Engine
+from hetero_bfs.kernels.look_ahead import sampled_levels
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
 from hetero_bfs.trace import LevelFeatures, LevelTrace
 from hetero_bfs.training import measure
-from hetero_bfs.training.measure import count_levels, levels_to_measure, measure_search
+from hetero_bfs.training.measure import count_levels, measure_search
 from hetero_bfs.training.oracle import (
     SearchCosts,
     best_schedule,
@@ -97,11 +98,12 @@ def test_schedules_are_written_in_short():
 
 @given(st.integers(1, 5000))
 def test_levels_are_measured_from_the_first_to_the_last(count):
-    levels = levels_to_measure(count, 64)
+    levels = sampled_levels(count, 64)
     assert levels[0] == 0
     assert levels[-1] == count - 1
     assert len(levels) == min(count, 64)
     assert levels == sorted(set(levels))
+    assert levels[:8] == list(range(min(count, 8))), "where a search changes the fastest"
 
 
 @pytest.mark.usefixtures("one_thread")

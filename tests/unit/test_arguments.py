@@ -1,0 +1,120 @@
+"""Arguments that cannot be used, from Python: one clear error each, before any work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hetero_bfs as hb
+from hetero_bfs import arguments, engine
+from hetero_bfs.errors import ArgumentError, GraphError, HeteroBFSError
+from hetero_bfs.strategy import NAMED_SELECTORS, STRATEGIES
+
+COMMANDS = ("graph500", "bfs", "train", "study", "devices", "convert")
+
+
+@pytest.fixture
+def edges():
+    return hb.KroneckerEdges(5).materialise()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("correction", "x", "True or False"),
+        ("correction", None, "True or False"),
+        ("correction", 1, "True or False"),
+        ("selector", 3, "learned"),
+        ("selector", None, "learned"),
+        ("device", 0, "as text"),
+        ("devices", "gpu", '"all", "cpu"'),
+        ("order", "random", '"locality"'),
+        ("order", None, '"locality"'),
+        ("optimize", "watts", '"energy"'),
+        ("decision_interval", 0, "at least 1"),
+        ("decision_interval", 1.5, "integer"),
+        ("threads", 0, "from 1 to"),
+        ("threads", "2", "from 1 to"),
+        ("threads", True, "from 1 to"),
+        ("max_alloc_bytes", "1G", "integer"),
+        ("device_memory_bytes", 0.5, "integer"),
+        ("tuning", {}, "Tuning"),
+    ],
+)
+def test_the_engine_names_argument_value_and_remedy(edges, monkeypatch, name, value, remedy):
+    def never(*_):
+        raise AssertionError("opened")
+
+    monkeypatch.setattr(engine.Engine, "_open", never)
+    with pytest.raises(ArgumentError) as caught:
+        hb.Engine(edges, **({"devices": "cpu", "selector": "fixed:TC"} | {name: value}))
+    assert str(caught.value).startswith(f"{name} is {value!r}; give ")
+    assert remedy in str(caught.value)
+
+
+def test_numpys_numbers_and_flags_will_do(edges):
+    options = {"decision_interval": np.int64(2), "threads": np.int32(1), "correction": np.True_}
+    with hb.Engine(edges, "fixed:TC", devices="cpu", **options) as made:
+        assert made.bfs(1).parent[1] == 1
+
+
+@pytest.mark.parametrize("graph", ["g.txt", None, np.zeros((3, 3)), 5])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda graph: hb.Engine(graph),
+        lambda graph: hb.bfs(graph, 0),
+        lambda graph: hb.validate(graph, 0, np.zeros(3, np.int64)),
+        lambda graph: hb.CSRGraph.from_edge_source(graph),
+    ],
+)
+def test_what_is_no_graph(graph, use):
+    with pytest.raises(ArgumentError, match=rf"type {type(graph).__name__}; make one with .*load"):
+        use(graph)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: hb.kronecker("6"), "scale is '6'"),
+        (lambda: hb.kronecker(6.0), r"scale is 6\.0"),
+        (lambda: hb.kronecker(6, 1.5), r"edgefactor is 1\.5"),
+        (lambda: hb.KroneckerEdges(6, seed1="x").materialise(), "seed is 'x'"),
+        (lambda: hb.load(5), "path is 5"),
+        (lambda: hb.load("g.txt", directed="no"), "directed is 'no'; give True or False"),
+        (lambda: hb.CSRGraph.from_edges([0], [1], directed=1), "directed is 1"),
+        (lambda: hb.CSRGraph.from_scipy(np.ones((3, 3))), "ndarray; give a SciPy sparse one"),
+        (lambda: hb.CSRGraph.from_networkx([(0, 1)]), r"list; give a networkx\.Graph"),
+    ],
+)
+def test_graphs_from_what_cannot_be_used(make, words):
+    with pytest.raises(ArgumentError, match=words):
+        make()
+
+
+def test_a_root_that_is_no_number(edges):
+    with pytest.raises(GraphError, match="'1' is no vertex id"):
+        hb.validate(edges, "1", np.zeros(edges.num_vertices, np.int64))
+
+
+def test_an_argument_error_is_ours_and_a_value_error():
+    assert issubclass(ArgumentError, HeteroBFSError)
+    assert issubclass(ArgumentError, ValueError)
+    assert hb.ArgumentError is ArgumentError
+
+
+# The command line's selectors.
+
+
+@pytest.mark.parametrize("text", ["fixed:XX", "fixed:", "fixed:TC,,BC", "fixed:TC;BC", "best", ""])
+def test_a_wrong_selector_lists_the_right_ones(text, capsys):
+    with pytest.raises(SystemExit):
+        arguments.make_parser("0", dict.fromkeys(COMMANDS)).parse_args(
+            ["graph500", "--selector", text]
+        )
+    error = capsys.readouterr().err
+    for name in STRATEGIES:
+        assert name in error
+    if not text.startswith("fixed:"):
+        for name in NAMED_SELECTORS:
+            assert name in error
