@@ -23,7 +23,7 @@ from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.io import read
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.machine import source_commit
-from hetero_bfs.progress import progress
+from hetero_bfs.progress import hidden, progress
 from hetero_bfs.report import Graph500Report, RootRecord
 from hetero_bfs.strategy import Aim
 from hetero_bfs.validate import MAX_SEARCHES, Validator, group_bytes, validate
@@ -97,9 +97,12 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
     source_commit()  # remembered: files may change while this runs
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a run
-    _compile(options.order)
     notes: list[str] = []
+    if options.graph is None:
+        _compile(options.order)
     edges, generation_seconds = _edges(options, notes)
+    if options.graph is not None:  # a bad file is found before anything compiles
+        _compile(options.order)
     started = time.perf_counter()
     graph = build_search_graph(edges, options.order)
     build_seconds = time.perf_counter() - started
@@ -146,9 +149,10 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
 
 def _compile(order: str) -> None:
     """Generate, build and validate the smallest graph, so that nothing timed has to compile."""
-    edges = KroneckerEdges(1).materialise()
-    build_search_graph(edges, order)
-    validate(edges, 0, np.zeros(2, np.int64), np.arange(2, dtype=np.int32))
+    with hidden():
+        edges = KroneckerEdges(1).materialise()
+        build_search_graph(edges, order)
+        validate(edges, 0, np.zeros(2, np.int64), np.arange(2, dtype=np.int32))
 
 
 def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 enabled = False
@@ -16,6 +17,17 @@ def announce(text: str) -> None:
     """Print a line about what comes next on stderr."""
     if enabled:
         print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Show no lines and bars of what runs within."""
+    global enabled
+    before, enabled = enabled, False
+    try:
+        yield
+    finally:
+        enabled = before
 
 
 def progress(
