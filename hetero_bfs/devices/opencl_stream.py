@@ -41,7 +41,7 @@ _USABLE_SHARE = 0.9
 _FIRST_MISSING = 8192
 """Numbers of missing pages that are read back with the status; more only if there are more."""
 
-_FOUND, _QUEUEABLE, _MISSING = 0, 1, 4  # in `status` of stream.cl
+_DEAD_ENDS, _MISSING = 2, 3  # in `status` of stream.cl, behind a packed counter
 _NO, _YES = np.uint32(0), np.uint32(1)
 
 
@@ -214,7 +214,7 @@ class StreamingSearcher(OpenCLSearcher):
         Returns seconds.
         """
         started = time.perf_counter()
-        frontier.became_queue(self._found(_QUEUEABLE))
+        frontier.became_queue(self._found(queueable=True))
         return time.perf_counter() - started
 
     def run_levels(
@@ -277,7 +277,7 @@ class StreamingSearcher(OpenCLSearcher):
         missing = self._read_status()
         if missing:
             self._send_missing(kind, missing)
-        found = self._found(_QUEUEABLE if top_down else _FOUND)
+        found = self._found(queueable=top_down)
         record[layout.STRATEGY] = frontier.chosen
         record[layout.FOUND_VERTICES] = found.vertices
         record[layout.EXAMINED] = -1
@@ -318,10 +318,12 @@ class StreamingSearcher(OpenCLSearcher):
         self.device.read(self._status, self._status_buffer)
         return int(self._status[_MISSING])
 
-    def _found(self, counter: int) -> Found:
-        """Return what the last level found: all of it, or the vertices with out-edges."""
-        packed = self._status[:_MISSING].view(np.uint64)
-        return unpack_counter(int(packed[counter]), self.edge_bits)
+    def _found(self, queueable: bool) -> Found:
+        """Return what the last level found: all of it, or the vertices that a queue would take."""
+        found = unpack_counter(int(self._status[:_DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
+        if not queueable:
+            return found
+        return Found(found.vertices - int(self._status[_DEAD_ENDS]), found.edges)
 
     # Crossing to and from the host.
 

@@ -65,7 +65,7 @@ class StreamKernels:
         )  # fmt: skip
         self.finish = bind(
             "finish", words, VARIES, a.visited, a.next, a.frontier, graph.degree,
-            graph.word_degree, a.status,
+            graph.word_degree, a.status, a.status,
         )  # fmt: skip
         self.heads: dict[str, BoundKernel] = {}
         self.resident: dict[str, BoundKernel] = {}

@@ -28,12 +28,13 @@
 #define LANES (1u << LANES_SHIFT)
 #define IS_SET(bitmap, v) ((bitmap)[(v) >> 5] >> ((v) & 31) & 1)
 
-/* Words of `status`, what the host reads back after a level; the missing pages follow them. The
- * first two pairs are packed counters: all vertices that were found, and those with out-edges. */
+/* Words of `status`, what the host reads back after a level: vertices and edges found, a packed
+ * counter of two words; of the vertices, those without out-edges; pages. Numbers of missing pages
+ * follow. */
 #define FOUND 0
-#define QUEUEABLE_FOUND 1 /* of pairs */
-#define MISSING 4
-#define HERE 5
+#define DEAD_ENDS 2
+#define MISSING 3
+#define HERE 4
 #define STATUS_WORDS 8
 
 /* See bfs.cl. */
@@ -335,30 +336,31 @@ __kernel void stream_pull_sent(const uint count, __global const uint *sent, LIST
 }
 
 /* End a level, unless pages are missing that have not been sent yet: what was found is the frontier,
- * and is counted. */
+ * and is counted. One sum over the work-group only: with two, PoCL 3.1 lets work-groups share the
+ * scratch, now and then. */
 __kernel GROUP_SIZE void stream_finish(const uint words, const uint all_sent,
                                        __global uint *visited, __global const uint *next,
                                        __global uint *frontier, __global const uint *degree,
                                        __global const uint *word_degree,
-                                       volatile __global ulong *status)
+                                       volatile __global ulong *found,
+                                       volatile __global uint *status)
 {
     __local ulong scratch[SCAN_SIZE];
-    const uint end = all_sent || !((volatile __global uint *)status)[MISSING] ? words : 0;
-    ulong found = 0, queueable = 0, total;
+    const uint end = all_sent || !status[MISSING] ? words : 0;
+    ulong packed = 0, total;
     for (size_t word = get_global_id(0); word < end; word += get_global_size(0)) {
         const uint after = next[word], fresh = after & ~visited[word];
         frontier[word] = fresh;
         if (fresh) {
             const ulong counted = count_word((uint)word, fresh, word_degree[word], degree);
+            const uint dead_ends = popcount(fresh) - (uint)COUNT_OF(counted);
             visited[word] = after;
-            found += PACK(popcount(fresh), EDGES_OF(counted));
-            queueable += counted;
+            packed += PACK(popcount(fresh), EDGES_OF(counted));
+            if (dead_ends)
+                atomic_add(status + DEAD_ENDS, dead_ends);
         }
     }
-    group_scan(found, scratch, &total);
+    group_scan(packed, scratch, &total);
     if (get_local_id(0) == 0 && total)
-        atom_add(status + FOUND, total);
-    group_scan(queueable, scratch, &total);
-    if (get_local_id(0) == 0 && total)
-        atom_add(status + QUEUEABLE_FOUND, total);
+        atom_add(found + FOUND, total);
 }
