@@ -8,7 +8,7 @@ from numba import prange
 from hetero_bfs.kernels.compile import kernel
 
 _ONE = np.uint32(1)
-_BY_ONE_THREAD = 32
+_BY_ONE_THREAD = 128
 """Pages up to which a parallel region costs more than it saves."""
 
 
