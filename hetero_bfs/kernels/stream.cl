@@ -15,8 +15,8 @@
  *
  * A page is shared by edges: a work-item takes SEGMENT of them, finds in `owner` (the vertex that
  * has the first edge of each 2^OWNER_SHIFT) and by binary search whose they are, and walks on from
- * there. Where all are one vertex's, work-items take them by turns. Nothing is kept in local memory:
- * the bus is what bounds these levels.
+ * there. Where all are one vertex's, work-items take them by turns. Nothing is kept in local
+ * memory: the bus is what bounds these levels.
  *
  * Needs common.cl, parts.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph
  * arguments are the forward or the backward lists.
@@ -154,24 +154,37 @@ __kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
         next[word] = visited[word] | fresh[lid];
 }
 
-/* List the marked pages, and forget the marks. `resident` is a multiple of 32, or all pages. */
-__kernel void stream_list(const uint words, const uint resident, __global uint *needed,
-                          volatile __global uint *status, __global uint *here)
+/* Append the pages of a word of marks to one of the two lists, for the whole work-group at once. */
+static void list_pages(uint word, uint marked, bool is_here, volatile __global uint *status,
+                       __global uint *here, __local ulong *scratch, __local uint *base)
 {
-    for (size_t word = get_global_id(0); word < words; word += get_global_size(0)) {
-        const uint marked = needed[word];
-        if (!marked)
-            continue;
-        const bool is_here = word * 32 < resident;
-        uint place = atomic_add(status + (is_here ? HERE : MISSING), popcount(marked));
-        for (uint rest = marked; rest; rest &= rest - 1, place++) {
-            const uint page = (uint)word * 32 + LOWEST(rest);
-            if (is_here)
-                here[place] = page;
-            else
-                status[STATUS_WORDS + place] = page;
-        }
-        needed[word] = 0;
+    const ulong count = popcount(marked);
+    ulong total; /* of missing pages in the high half, of resident ones in the low half */
+    const ulong before = group_scan(is_here ? count : count << 32, scratch, &total);
+    if (get_local_id(0) == 0) {
+        base[0] = (uint)total ? atomic_add(status + HERE, (uint)total) : 0;
+        base[1] = total >> 32 ? atomic_add(status + MISSING, (uint)(total >> 32)) : 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    __global uint *list = is_here ? here : (__global uint *)status + STATUS_WORDS;
+    list += is_here ? base[0] + (uint)before : base[1] + (uint)(before >> 32);
+    for (; marked; marked &= marked - 1)
+        *list++ = word * 32 + LOWEST(marked);
+}
+
+/* List the marked pages, and forget the marks. `resident` is a multiple of 32, or all pages. */
+__kernel GROUP_SIZE void stream_list(const uint words, const uint resident, __global uint *needed,
+                                     volatile __global uint *status, __global uint *here)
+{
+    __local ulong scratch[SCAN_SIZE];
+    __local uint base[2];
+    for (uint chunk = get_group_id(0) * GROUP; chunk < words;
+         chunk += get_num_groups(0) * GROUP) {
+        const uint word = chunk + get_local_id(0);
+        const uint marked = word < words ? needed[word] : 0;
+        if (marked)
+            needed[word] = 0;
+        list_pages(word, marked, word * 32 < resident, status, here, scratch, base);
     }
 }
 
@@ -335,9 +348,9 @@ __kernel void stream_pull_sent(const uint count, __global const uint *sent, LIST
     READ_SENT(pull_segment)
 }
 
-/* End a level, unless pages are missing that have not been sent yet: what was found is the frontier,
- * and is counted. One sum over the work-group only: with two, PoCL 3.1 lets work-groups share the
- * scratch, now and then. */
+/* End a level, unless pages are missing that have not been sent yet: what was found is the
+ * frontier, and is counted. One sum over the work-group only: with two in a kernel, PoCL 3.1 gets
+ * one wrong now and then, as if work-groups shared the scratch. */
 __kernel GROUP_SIZE void stream_finish(const uint words, const uint all_sent,
                                        __global uint *visited, __global const uint *next,
                                        __global uint *frontier, __global const uint *degree,
