@@ -84,7 +84,7 @@ def open_searcher(
     BudgetError
         Not even what is kept per vertex fits, or nothing can stream as memory is shared.
     SplitError
-        `max_alloc_bytes` would cut the edges into too many parts.
+        `max_alloc_bytes` would cut the edges into too many parts, or holds no page of them.
     """
     info = device.info
     limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)
