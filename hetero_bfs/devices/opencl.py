@@ -26,7 +26,7 @@ REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
 _STEMS = ("common", "parts", "frontier", "bfs", "policy", "search")
 """Kernel files, in the order in which they use each other."""
 
-STREAM_STEMS = ("common", "frontier", "stream")
+STREAM_STEMS = ("common", "parts", "frontier", "stream")
 """Those of searches whose edges stay on the host: a program of its own, since others take long."""
 
 VARIES = object()
@@ -180,19 +180,20 @@ class OpenCLDevice:
         with driver_errors(f"setting up {self.info.name}"):
             return self._cl.CommandQueue(self.context)
 
-    def send(
-        self, queue: Any, buffer: Any, offset_bytes: int, array: npt.NDArray[Any], after: list[Any]
-    ) -> Any:
-        """Queue a copy of an array into a buffer, after these events; returns its event.
+    def send(self, queue: Any, buffer: Any, array: npt.NDArray[Any]) -> Any:
+        """Queue a copy of an array to the start of a buffer; returns its event.
 
         The array must stay as it is until then.
         """
         with driver_errors(f"copying to {self.info.name}"):
-            event = self._cl.enqueue_copy(
-                queue, buffer, array, dst_offset=offset_bytes, is_blocking=False, wait_for=after
-            )
+            event = self._cl.enqueue_copy(queue, buffer, array, is_blocking=False)
         self.bytes_copied += array.nbytes
         return event
+
+    def wait(self, event: Any) -> None:
+        """Wait until what an event stands for is done."""
+        with driver_errors(f"waiting for {self.info.name}"):
+            event.wait()
 
     def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
         """Copy from a buffer to an array; returns when all queued work is done."""

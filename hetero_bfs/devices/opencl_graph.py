@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,19 +37,26 @@ class DeviceGraph:
         self._device = device
         self._graph = graph
         self.offset_type = offset_type_of(device.info, graph)
+        self.arguments = self._upload(max_alloc_bytes or device.info.max_alloc_bytes)
+
+    def _upload(self, limit_bytes: int) -> list[Any]:
+        """Upload all of the graph; return the arguments."""
+        graph, upload = self._graph, self._device.upload
         forward, backward = graph.graph, graph.graph.transpose
-        parts = self._upload_edges(
-            forward, backward, max_alloc_bytes or device.info.max_alloc_bytes
-        )
-        self.arguments = [
-            np.uint32(graph.num_searched),
-            np.uint32(-(-graph.num_searched // 32)),
-            *(self._upload_offsets(forward, backward)),
-            device.upload(aligned_copy(graph.degree)),
-            device.upload(aligned_copy(common_degrees(graph.degree))),
-            device.upload(aligned_copy(graph.first)),
+        lists = [forward] if backward is forward else [forward, backward]
+        parts = self._upload_edges([one.indices for one in lists], limit_bytes)
+        return [
+            *self._sizes(),
+            *self._upload_offsets(forward, backward),
+            upload(aligned_copy(graph.degree)),
+            upload(aligned_copy(common_degrees(graph.degree))),
+            upload(aligned_copy(graph.first)),
             *parts,
         ]
+
+    def _sizes(self) -> list[Any]:
+        """Return the number of vertices, and of words in a bitmap of them."""
+        return [np.uint32(self._graph.num_searched), np.uint32(-(-self._graph.num_searched // 32))]
 
     def _upload_offsets(self, forward: CSRGraph, backward: CSRGraph) -> list[Any]:
         def upload(indptr: npt.NDArray[np.int64]) -> Any:
@@ -58,9 +66,9 @@ class DeviceGraph:
         first = upload(forward.indptr)
         return [first, first if backward is forward else upload(backward.indptr)]
 
-    def _upload_edges(self, forward: CSRGraph, backward: CSRGraph, limit_bytes: int) -> list[Any]:
+    def _upload_edges(self, edges: Sequence[npt.NDArray[np.uint32]], limit_bytes: int) -> list[Any]:
         """Upload in parts of at most this size; smaller ones where the driver gives less."""
-        num_edges = max(forward.num_stored_edges, backward.num_stored_edges)
+        num_edges = max(array.size for array in edges)
         refused: DeviceError | None = None
         while True:
             try:
@@ -68,10 +76,7 @@ class DeviceGraph:
             except SplitError as error:
                 raise refused or error from error
             try:
-                parts = self._upload_parts(forward.indices)
-                if backward is not forward:
-                    parts += self._upload_parts(backward.indices)
-                return parts
+                return [part for array in edges for part in self._upload_parts(array)]
             except DeviceError as error:
                 refused = refused or error
                 limit_bytes //= 2

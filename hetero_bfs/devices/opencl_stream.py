@@ -1,8 +1,8 @@
-"""Searches on an OpenCL device that has no room for the edges: they stream through it in parts.
+"""Searches on an OpenCL device that has no room for the edges: pages of them come as needed.
 
-The host runs the loop over levels. Each level finds out on the device which blocks of edges it
-needs, reads that back, and has the parts read as they arrive (kernels/stream.cl). BGC runs like
-BG: the bus is what bounds both.
+The host runs the loop over levels. A level's kernels are queued at once (kernels/stream.cl), and
+one read-back says what they found, or which pages of edges were missing; these are sent then. BGC
+runs like BG: the bus is what bounds both.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.cpu import CPUSearcher, unpack_counter
 from hetero_bfs.devices.opencl import STREAM_STEMS, VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl_graph import bytes_in_memory
+from hetero_bfs.devices.opencl_pages import PageSlots, Slot
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
-from hetero_bfs.devices.opencl_slots import Mask, PartSlots, Piece, Slot
 from hetero_bfs.devices.opencl_stream_graph import (
     SEGMENT_EDGES,
+    STATUS_WORDS,
     StreamedGraph,
     StreamPlan,
-    num_blocks,
     plan_stream,
 )
 from hetero_bfs.devices.opencl_stream_kernels import LevelArrays, StreamKernels
@@ -38,27 +38,33 @@ from hetero_bfs.tuning import Tuning
 _USABLE_SHARE = 0.9
 """Of the device's memory, where no budget is given: drivers and others need some too."""
 
+_FIRST_MISSING = 8192
+"""Numbers of missing pages that are read back with the status; more only if there are more."""
+
+_DEAD_ENDS, _MISSING = 2, 3  # in `status` of stream.cl, behind a packed counter
+_NO, _YES = np.uint32(0), np.uint32(1)
+
 
 @dataclass(frozen=True)
 class Streaming:
-    """How the edges of a graph stream; sizes in bytes."""
+    """How the edges of a graph stream; sizes in bytes, pages and columns of all directions."""
 
     edge_bytes: int
-    parts: int
-    part_bytes: int
-    resident_parts: int
+    pages: int
+    page_bytes: int
+    resident_pages: int
+    resident_neighbours: int
     budget_bytes: int
-    pinned: bool
 
     def __str__(self) -> str:
         return (
-            f"streamed, {format_bytes(self.edge_bytes)} in {self.parts} parts of "
-            f"{format_bytes(self.part_bytes)}, room for {self.resident_parts} of them, budget "
+            f"streamed, {format_bytes(self.edge_bytes)} in {self.pages:,} pages of "
+            f"{format_bytes(self.page_bytes)}; resident are {self.resident_pages:,} pages and of "
+            f"every list the first {self.resident_neighbours}, budget "
             f"{format_bytes(self.budget_bytes)}"
-            f"{'' if self.pinned else ', the host having no room to pin them for fast copies'}"
         )
 
-    def to_dict(self) -> dict[str, int | bool]:
+    def to_dict(self) -> dict[str, int]:
         """Return the fields for JSON."""
         return asdict(self)
 
@@ -78,7 +84,7 @@ def open_searcher(
     BudgetError
         Not even what is kept per vertex fits, or nothing can stream as memory is shared.
     SplitError
-        `max_alloc_bytes` would cut the edges into too many parts.
+        `max_alloc_bytes` would cut the edges into too many parts, or holds no page of them.
     """
     info = device.info
     limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)
@@ -124,82 +130,91 @@ class StreamingSearcher(OpenCLSearcher):
         super().__init__(device, graph, host, None, tuning)
 
     def _upload(self, max_alloc_bytes: int | None) -> StreamedGraph:
-        self._resident = StreamedGraph(self.device, self.graph, self.plan)
-        self._slots = PartSlots(self.device, self._resident.edges, self.plan)
-        return self._resident
+        self._lists = StreamedGraph(self.device, self.graph, self.plan)
+        self._slots = PageSlots(self.device, self._lists.edges, self.plan)
+        return self._lists
+
+    def _make_state(self) -> None:
+        """Make parents and bitmaps; there are no queues."""
+        make, n = self.device.buffer, self.graph.num_searched
+        words = -(-n // 32)
+        self._parent = make(n, np.uint32)
+        self._visited = [make(words, np.uint32) for _ in range(2)]  # equal between levels
+        self._frontier = make(words, np.uint32)
 
     @property
     def num_parts(self) -> int:
-        """Parts of the edge array."""
-        return self.plan.num_parts
+        """Pages of the edges."""
+        return self.plan.num_pages * len(self._lists.edges)
 
     @property
     def streaming(self) -> Streaming:
         """How the edges stream."""
         plan = self.plan
-        parts = plan.num_parts * len(self._resident.edges)
         return Streaming(
-            plan.edge_bytes,
-            parts,
-            plan.part_bytes,
-            plan.num_slots,
-            plan.budget_bytes,
-            self._resident.pinned,
+            edge_bytes=plan.edge_bytes,
+            pages=self.num_parts,
+            page_bytes=plan.page_bytes,
+            resident_pages=plan.resident_pages * len(self._lists.edges),
+            resident_neighbours=len(plan.columns[0]),
+            budget_bytes=plan.budget_bytes,
         )
 
     @property
     def bytes_streamed(self) -> int:
-        """Bytes of edges that were sent to the device so far."""
+        """Bytes of pages that were sent to the device so far."""
         return self._slots.bytes_sent
 
     def build_kernels(self) -> None:
         """Compile the kernels for this graph's offsets."""
-        make, graph = self.device.buffer, self._resident
+        make, plan = self.device.buffer, self.plan
         self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
-        self._blocks = num_blocks(self.graph.graph, self.plan.block_shift)
-        self._needed_words = np.zeros(-(-self._blocks // 32), np.uint32)
-        words = -(-self.graph.num_searched // 32)
-        self._arrays = LevelArrays(
+        visited, following = self._visited
+        arrays = LevelArrays(
             self._parent,
-            self._visited,
-            self._queue,
-            self._offsets,
-            frontier=make(words, np.uint32),
-            needed=make(self._needed_words.size, np.uint32),
-            counter=make(1, np.uint64),
+            visited,
+            following,
+            self._frontier,
+            needed=make(-(-plan.num_pages // 32), np.uint32),
+            status=make(STATUS_WORDS + plan.num_pages - plan.resident_pages, np.uint32),
+            here=make(plan.resident_pages, np.uint32),
         )
-        self._packed_found = np.zeros(1, np.uint64)
+        self.device.fill(arrays.needed, 0)
+        self._status_buffer = arrays.status
+        first = min(_FIRST_MISSING, plan.num_pages - plan.resident_pages)
+        self._status = self.device.host_array(STATUS_WORDS + first, np.uint32)
         options = [
             f"-DGROUP={self.tuning.group_size}",
             f"-DEDGE_BITS={self.edge_bits}",
-            *graph.options(),
+            *self._lists.options(),
         ]
         program = self.device.build(options, STREAM_STEMS)
-        self._bound = StreamKernels(self.device, program, graph, self._arrays)
+        self._bound = StreamKernels(self.device, program, self._lists, arrays, self._slots)
+        slots = self._slots.slots
         self._scatter = self.device.bind(
-            program, "scatter_parents", VARIES, self._queue[0], self._queue[1], self._parent
+            program, "scatter_parents", VARIES, slots[0].buffer, slots[1].buffer, self._parent
         )
 
     # One search.
 
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
-        kernel = self._bound.level("start", frontier.visited_index, frontier.queue_index)
-        self._run_all(kernel, np.uint32(root))
+        self._run_all(self._bound.start, np.uint32(root))
 
     def load_policy(self, policy: Policy, interval: int) -> None:
         """Do nothing: the host chooses every level's strategy."""
 
     def launch_nothing(self, frontier: Frontier) -> None:
         """Read back without a level."""
-        self._read_found()
+        self._read_status()
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds."""
+        """Call the frontier that bottom-up left a queue: there is a bitmap only, and it is counted.
+
+        Returns seconds.
+        """
         started = time.perf_counter()
-        self.device.fill(self._arrays.counter, 0)
-        self._run_all(self._bound.level("queue", frontier.visited_index, frontier.queue_index))
-        frontier.became_queue(self._read_found())
+        frontier.became_queue(self._found(queueable=True))
         return time.perf_counter() - started
 
     def run_levels(
@@ -212,23 +227,22 @@ class StreamingSearcher(OpenCLSearcher):
         limit: int,
         forget: bool = True,
     ) -> bool:
-        """Run levels as long as the policy keeps the search here; see OpenCLSearcher."""
+        """Run levels as long as the policy keeps the search here; see OpenCLSearcher.
+
+        There are no stale parents: a search begins without any.
+        """
         started = time.perf_counter()
         limit = min(limit, records.shape[0])
-        first = records[frontier.level]
         if root is not None:
             self.begin(root, frontier)
-            self.device.finish()
-        first[layout.TRANSFER_SECONDS] += time.perf_counter() - started
+            spent = time.perf_counter() - started
+            records[frontier.level, layout.TRANSFER_SECONDS] += spent
         while True:
             self._run_level(bool(policy.top_down[frontier.chosen]), frontier, records)
-            goes_on = not frontier.is_over and frontier.level < limit
-            if goes_on and self._choose(policy, interval, frontier, records):
-                continue
-            if forget:
-                self._run_all(self._bound.level("forget", frontier.visited_index))
-                self.device.finish()
-            return frontier.is_over
+            if frontier.is_over or frontier.level >= limit:
+                return frontier.is_over
+            if not self._choose(policy, interval, frontier, records):
+                return False
 
     def _choose(
         self,
@@ -255,9 +269,15 @@ class StreamingSearcher(OpenCLSearcher):
         """Run one level, fill its record, and move the frontier on."""
         started = time.perf_counter()
         record = records[frontier.level]
-        self.device.fill(self._arrays.needed, 0)
-        self.device.fill(self._arrays.counter, 0)
-        found = self._push(frontier) if top_down else self._pull(frontier)
+        kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size
+        kernels.heads[kind].launch(-(-self.graph.num_searched // size) * size, size)
+        self._run_all(kernels.list)
+        self._run_all(kernels.resident[kind])
+        self._run_all(kernels.finish, _NO)
+        missing = self._read_status()
+        if missing:
+            self._send_missing(kind, missing)
+        found = self._found(queueable=top_down)
         record[layout.STRATEGY] = frontier.chosen
         record[layout.FOUND_VERTICES] = found.vertices
         record[layout.EXAMINED] = -1
@@ -265,50 +285,80 @@ class StreamingSearcher(OpenCLSearcher):
         frontier.advance("top-down" if top_down else "bottom-up", found)
         record[layout.SECONDS] = time.perf_counter() - started
 
-    def _push(self, frontier: Frontier) -> Found:
-        """Run a top-down level; the other bitmap gets the visited vertices as they were."""
-        v, q = frontier.visited_index, frontier.queue_index
-        if frontier.form == "queue":
-            self.device.fill(self._arrays.frontier, 0)
-            self._run_all(self._bound.level("frontier_of_queue", q=q), np.uint32(frontier.vertices))
-        else:
-            self._run_all(self._bound.level("frontier_of_bitmap", v))
-        self.device.copy(self._visited[1 - v], self._visited[v])
-        self._run_all(self._bound.level("mark"))
-        self._stream("push", 0, v)
-        self._run_all(self._bound.level("queue", v, 1 - q))
-        return self._read_found()
+    def _send_missing(self, kind: str, missing: int) -> None:
+        """Send the pages that a level misses, have them read, and end the level."""
+        size, sent = self.tuning.group_size, self._bound.sent[kind]
+        lanes = (1 << self.plan.page_shift) // SEGMENT_EDGES
 
-    def _pull(self, frontier: Frontier) -> Found:
-        """Run a bottom-up level."""
-        v, size = frontier.visited_index, self.tuning.group_size
-        self._bound.level("first", v).launch(-(-self.graph.num_searched // size) * size, size)
-        self._stream("pull", len(self._resident.edges) - 1, v)
-        self._run_all(self._bound.level("count", 1 - v))
-        return self._read_found()
+        def launch(slot: Slot, count: int, copied: Any) -> Any:
+            items = -(-count * lanes // size) * size
+            return sent[slot.number].launch(items, size, np.uint32(count), after=[copied])
 
-    def _stream(self, kind: str, direction: int, v: int) -> None:
-        """Have the marked blocks read by the kernel of this kind."""
-        size = self.tuning.group_size
+        direction = 0 if kind == "push" else len(self._lists.edges) - 1
+        self._slots.send(direction, self._missing_pages(missing), launch)
+        self._run_all(self._bound.finish, _YES)
+        self._read_status()
 
-        def launch(slot: Slot, piece: Piece, after: list[Any]) -> Any:
-            segments = -(-(piece.end - piece.begin) // SEGMENT_EDGES)
-            kernel = self._bound.part(kind, slot, direction, v)
-            offsets = map(np.uint64, (piece.part_begin, piece.begin, piece.end))
-            return kernel.launch(-(-segments // size) * size, size, *offsets, after=after)
-
-        self._slots.stream(direction, self._read_needed(), launch)
+    def _missing_pages(self, missing: int) -> npt.NDArray[np.uint32]:
+        """Return the numbers of the missing pages; most often all are read already."""
+        known = self._status[STATUS_WORDS:]
+        if missing <= known.size:
+            return known[:missing]
+        pages = np.empty(missing, np.uint32)
+        self.device.read(pages, self._status_buffer, 4 * STATUS_WORDS)
+        return pages
 
     def _run_all(self, kernel: BoundKernel, *arguments: Any) -> None:
         """Launch a kernel on as many work-groups as the device runs at once."""
         size = self.tuning.group_size
         kernel.launch(self.groups * size, size, *arguments)
 
-    def _read_needed(self) -> Mask:
-        self.device.read(self._needed_words, self._arrays.needed)
-        bits = np.unpackbits(self._needed_words.view(np.uint8), bitorder="little")
-        return bits[: self._blocks].view(np.bool_)
+    def _read_status(self) -> int:
+        """Wait for what is queued; return how many pages the level misses."""
+        self.device.read(self._status, self._status_buffer)
+        return int(self._status[_MISSING])
 
-    def _read_found(self) -> Found:
-        self.device.read(self._packed_found, self._arrays.counter)
-        return unpack_counter(int(self._packed_found[0]), self.edge_bits)
+    def _found(self, queueable: bool) -> Found:
+        """Return what the last level found: all of it, or the vertices that a queue would take."""
+        found = unpack_counter(int(self._status[:_DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
+        if not queueable:
+            return found
+        return Found(found.vertices - int(self._status[_DEAD_ENDS]), found.edges)
+
+    # Crossing to and from the host.
+
+    def receive(self, frontier: Frontier, with_queue: bool) -> None:
+        """Take the frontier over from the host; bottom-up does without one."""
+        from hetero_bfs.kernels.stream import mark_vertices
+
+        visited, following = self._visited
+        self.device.write(visited, self.host.visited[frontier.visited_index])
+        self.device.copy(following, visited)
+        if with_queue:
+            bitmap = self.host.visited[1 - frontier.visited_index]
+            mark_vertices(self.host.queue[frontier.queue_index][: frontier.vertices], bitmap)
+            self.device.write(self._frontier, bitmap)
+
+    def send(self, frontier: Frontier, with_queue: bool) -> None:
+        """Hand the frontier over to the host, which makes the queue."""
+        index = frontier.visited_index
+        visited, before = self.host.visited[index], self.host.visited[1 - index]
+        self.device.read(visited, self._visited[0])
+        if with_queue:
+            self.device.read(before, self._frontier)
+            np.bitwise_and(visited, ~before, out=before)
+            self.host.to_queue(frontier)
+
+    def add_parents(
+        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
+    ) -> None:
+        """Take over parents that the host found, by way of the slots."""
+        size, room = self.tuning.group_size, self.plan.slot_edges
+        for begin in range(0, vertices.size, room):
+            some = slice(begin, begin + room)
+            self.device.write(self._slots.slots[0].buffer, vertices[some])
+            self.device.write(self._slots.slots[1].buffer, parents[some])
+            count = vertices[some].size
+            groups = min(-(-count // size), self.groups)
+            self._scatter.launch(groups * size, size, np.uint32(count))
+        self.device.finish()

@@ -1,8 +1,10 @@
-"""A graph whose edges stay on the host, and how a device's memory is shared among its parts.
+"""A graph whose edges stay on the host, and how a device's memory is shared among what is resident.
 
-Resident is all that is kept per vertex, and the heads of the lists that bottom-up reads: their
-first neighbours, column by column, which settle most vertices without any part. The rest of the
-budget is slots, each of which holds one part of the edges.
+All that is kept per vertex is resident, and the heads of all lists, column by column: column k has
+neighbour number k of the vertices up to the last that has so many, which in the order by falling
+degree are few. They settle most of a bottom-up level, and all lists that are no longer. The rest of
+the budget holds the first pages of the edges, in that order the hubs' lists, which nearly every
+search reads, and a little room for pages on their way.
 """
 
 from __future__ import annotations
@@ -14,24 +16,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs import memory
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice
-from hetero_bfs.devices.opencl_graph import DeviceGraph, bytes_in_memory, offset_type_of
-from hetero_bfs.errors import BudgetError, DeviceError, SplitError
+from hetero_bfs.devices.opencl_graph import (
+    DeviceGraph,
+    bytes_in_memory,
+    common_degrees,
+    offset_type_of,
+)
+from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph import CSRGraph
-from hetero_bfs.partition import EDGE_BYTES
+from hetero_bfs.memory import aligned_copy
+from hetero_bfs.partition import EDGE_BYTES, MAX_PARTS
 
-SEGMENT_EDGES = 32  # SEGMENT in stream.cl
-_MOST_PART_BYTES = 32 * 2**20
-_LEAST_PART_BYTES = 256
-_MOST_PARTS = 4096
-_FEWEST_PARTS = 8  # of a small graph
-_MOST_BLOCK_SHIFT = 12
-_BLOCKS_PER_PART = 16  # of a small part
-_WANTED_SLOTS = 4
-_MOST_COLUMNS = 7
-_COLUMNS_SHARE = 4  # heads take at most 1 / 4 of what the resident arrays leave
+SEGMENT_EDGES = 16  # SEGMENT in stream.cl
+STATUS_WORDS = 8  # in stream.cl
+NUM_SLOTS = 4
+
+_OWNER_SHIFT = 12
+_MOST_PAGE_SHIFT = 8
+_PAGES_SHIFT = 8  # a small graph has so many pages, about 2**8
+_MOST_COLUMNS = 48
+_HEADS_SHARE = 2  # heads take at most half of what the rest leaves
+_COLUMN_BYTES = 8 + 4  # where it begins, its size
+_MOST_SLOT_BYTES = 2**22
+_SLOTS_SHARE = 8  # slots take at most 1 / 8 of what the rest leaves, unless that is too little
+_MARK_PAGES = 32  # in a word of the marks; such words are resident or not as a whole
 
 
 @dataclass(frozen=True)
@@ -40,117 +50,153 @@ class StreamPlan:
 
     Parameters
     ----------
-    budget_bytes, resident_bytes : int
-        What may be used of the device's memory; what is resident, heads included.
+    budget_bytes : int
+        What may be used of the device's memory.
+    used_bytes : int
+        What is used of it.
     edge_bytes : int
         All edges, both directions of a directed graph.
-    num_parts : int
-        Parts of one direction.
-    part_shift, block_shift : int
-        A part has 2**part_shift edges, a block, the least that is sent, 2**block_shift.
-    num_slots : int
-        Parts that the device has room for.
-    columns : int
-        Neighbours after the first that are resident of each list.
+    page_shift : int
+        A page, the least that is sent, has 2**page_shift edges.
+    num_pages, resident_pages : int
+        Of one direction; how many are resident.
+    columns : tuple of tuples of int
+        For each direction the sizes of the columns of heads.
+    slot_pages : int
+        Pages that are sent at once.
+    max_part_bytes : int
+        Resident pages are in buffers of at most this size.
     """
 
     budget_bytes: int
-    resident_bytes: int
+    used_bytes: int
     edge_bytes: int
-    num_parts: int
-    part_shift: int
-    block_shift: int
-    num_slots: int
-    columns: int
+    page_shift: int
+    num_pages: int
+    resident_pages: int
+    columns: tuple[tuple[int, ...], ...]
+    slot_pages: int
+    max_part_bytes: int
 
     @property
-    def part_bytes(self) -> int:
-        """Bytes of a part."""
-        return EDGE_BYTES << self.part_shift
+    def page_bytes(self) -> int:
+        """Bytes of a page."""
+        return EDGE_BYTES << self.page_shift
+
+    @property
+    def slot_edges(self) -> int:
+        """Room for the pages that are sent at once and their numbers, in edges."""
+        return self.slot_pages * (1 + (1 << self.page_shift))
 
 
 def plan_stream(
     info: DeviceInfo, graph: SearchGraph, budget_bytes: int, max_part_bytes: int
 ) -> StreamPlan:
-    """Choose the size of parts, and share the budget among heads and slots.
+    """Share the budget among heads, resident pages and slots.
 
     Raises
     ------
     BudgetError
-        Not even the resident arrays and two small parts fit in `budget_bytes`.
+        What is kept per vertex, first neighbours and the least slots do not fit in it.
     SplitError
-        Parts of `max_part_bytes` would be too many.
+        A page needs more than `max_part_bytes`.
     """
-    directions = 2 if graph.graph.directed else 1
-    edge_bytes = EDGE_BYTES * graph.graph.num_stored_edges
-    least = max(_LEAST_PART_BYTES, _power_above(-(-edge_bytes // _MOST_PARTS)))
-    if max_part_bytes < least:
+    lists = directions(graph)
+    shift, pages = page_shift(graph), num_pages(graph)
+    page_bytes = EDGE_BYTES << shift
+    sent_bytes = page_bytes + EDGE_BYTES  # with its number
+    if max_part_bytes < sent_bytes:
         raise SplitError(
-            f"edges of {edge_bytes} bytes would stream in parts of at most {max_part_bytes} "
-            f"bytes; allow at least {least} bytes (--max-alloc)"
+            f"edges would stream in pages of {page_bytes} bytes, more than a buffer of "
+            f"{max_part_bytes} bytes holds; allow at least {sent_bytes} bytes (--max-alloc)"
         )
-    part = max(_power_below(min(_MOST_PART_BYTES, max_part_bytes, edge_bytes // _FEWEST_PARTS)),
-               least)  # fmt: skip
-    while part > least and _resident(info, graph, part) + _WANTED_SLOTS * part > budget_bytes:
-        part //= 2
-    resident = _resident(info, graph, part)
-    if resident + 2 * part > budget_bytes:
-        needed = min(resident + 2 * part, bytes_in_memory(info, graph))
+    sizes = [_column_sizes(one, _MOST_COLUMNS) for one in lists]
+    used = _fixed_bytes(info, graph) + _heads_bytes(sizes, 1)
+    least = used + NUM_SLOTS * sent_bytes
+    if least > budget_bytes:
+        needed = min(least, bytes_in_memory(info, graph))
         raise BudgetError(
             f"{budget_bytes} bytes of {info.name}'s memory are too few to search the graph there: "
-            f"what is kept per vertex and two parts of the edges need {needed} bytes; allow at "
-            f"least that (--device-memory), or search on the CPU (--devices cpu)"
+            f"what is kept per vertex and room for a few pages of edges need {needed} bytes; allow "
+            f"at least that (--device-memory), or search on the CPU (--devices cpu)"
         )
-    column_bytes = EDGE_BYTES * graph.num_searched
-    spare = max(budget_bytes - resident - _WANTED_SLOTS * part, 0)
-    share = min(spare // _COLUMNS_SHARE, info.max_alloc_bytes)
-    columns = min(share // column_bytes, _MOST_COLUMNS)
-    resident += columns * column_bytes
-    num_parts = -(-edge_bytes // part)
-    slots = min((budget_bytes - resident) // part, directions * num_parts)
-    shift = (part // EDGE_BYTES).bit_length() - 1
+    slot_bytes = min((budget_bytes - used) // (_SLOTS_SHARE * NUM_SLOTS), _MOST_SLOT_BYTES)
+    slot_pages = min(max(min(slot_bytes, max_part_bytes) // sent_bytes, 1), pages)
+    used += NUM_SLOTS * slot_pages * sent_bytes - _heads_bytes(sizes, 1)
+    columns = _num_columns(sizes, (budget_bytes - used) // _HEADS_SHARE, info.max_alloc_bytes)
+    used += _heads_bytes(sizes, columns)
+    resident = _resident_pages(
+        (budget_bytes - used) // (len(lists) * page_bytes), pages, max_part_bytes // page_bytes
+    )
+    used += resident * len(lists) * page_bytes
     return StreamPlan(
-        budget_bytes, resident, directions * edge_bytes, num_parts, shift, _block_shift(part),
-        slots, columns,
+        budget_bytes, used, len(lists) * EDGE_BYTES * graph.graph.num_stored_edges, shift, pages,
+        resident, tuple(tuple(one[:columns]) for one in sizes), slot_pages, max_part_bytes,
     )  # fmt: skip
 
 
-def _resident(info: DeviceInfo, graph: SearchGraph, part_bytes: int) -> int:
-    """Return the bytes of the arrays that every level needs, without heads."""
-    n, words = graph.num_searched, -(-graph.num_searched // 32)
-    directions = 2 if graph.graph.directed else 1
+def _fixed_bytes(info: DeviceInfo, graph: SearchGraph) -> int:
+    """Return the bytes of all arrays but heads, resident pages and slots."""
+    n, words, pages = graph.num_searched, -(-graph.num_searched // 32), num_pages(graph)
     offset_bytes = np.dtype(offset_type_of(info, graph)).itemsize
-    blocks = num_blocks(graph.graph, _block_shift(part_bytes))
-    per_vertex = 4 * 3 * n + 4 * 2 * n + 2 * offset_bytes * n  # degree, first, parent, queues
-    per_word = 4 * 4 * words  # common degrees, two bitmaps of visited vertices, the frontier
-    per_block = directions * 4 * (blocks + 1) + 4 * -(-blocks // 32)
-    return per_vertex + per_word + per_block + directions * offset_bytes * (n + 1) + 8
+    stretches = (graph.graph.num_stored_edges >> _OWNER_SHIFT) + 2
+    per_direction = offset_bytes * (n + 1) + 4 * stretches + EDGE_BYTES  # pages, if there are none
+    per_vertex = 4 * 2 * n + 4 * 4 * words  # degree, parent; common degrees and three bitmaps
+    per_page = 4 * (pages + 1) + 4 * -(-pages // 32)  # two lists, neither without room; marks
+    return len(directions(graph)) * per_direction + per_vertex + per_page + 4 * STATUS_WORDS
 
 
-def _block_shift(part_bytes: int) -> int:
-    edges = part_bytes // EDGE_BYTES
-    return min(max(edges // _BLOCKS_PER_PART, SEGMENT_EDGES).bit_length() - 1, _MOST_BLOCK_SHIFT)
+def _column_sizes(graph: CSRGraph, most: int) -> list[int]:
+    """Return for k = 0, 1, ... how many vertices there are up to the last of degree above k."""
+    degrees = np.diff(graph.indptr)
+    behind = np.maximum.accumulate(degrees[::-1])
+    return [int(degrees.size - np.searchsorted(behind, k, side="right")) for k in range(most)]
 
 
-def num_blocks(graph: CSRGraph, block_shift: int) -> int:
-    """Return how many blocks the edges make."""
-    return max(-(-graph.num_stored_edges >> block_shift), 1)
+def _heads_bytes(sizes: Sequence[Sequence[int]], columns: int) -> int:
+    items = sum(sum(one[:columns]) for one in sizes)
+    return EDGE_BYTES * items + len(sizes) * columns * _COLUMN_BYTES
 
 
-def _power_below(value: int) -> int:
-    return 1 << max(value, 1).bit_length() - 1
+def _num_columns(sizes: Sequence[Sequence[int]], share_bytes: int, max_alloc_bytes: int) -> int:
+    """Return how many columns fit in a share of the budget; one at least, none that is empty."""
+    columns = 1
+    while (
+        columns < len(sizes[0])
+        and max(one[columns] for one in sizes)
+        and _heads_bytes(sizes, columns + 1) <= share_bytes
+        and EDGE_BYTES * max(sum(one[: columns + 1]) for one in sizes) <= max_alloc_bytes
+    ):
+        columns += 1
+    return columns
 
 
-def _power_above(value: int) -> int:
-    return 1 << max(value - 1, 0).bit_length()
+def _resident_pages(fitting: int, pages: int, part_pages: int) -> int:
+    """Return how many pages are resident of those that fit: all, or whole words of marks."""
+    most = MAX_PARTS * (1 << max(part_pages, 1).bit_length() - 1)
+    if min(fitting, most) >= pages:
+        return pages
+    return min(fitting, most) // _MARK_PAGES * _MARK_PAGES
+
+
+def page_shift(graph: SearchGraph) -> int:
+    """Return how many edges a page has, as a power of two: smaller pages of a small graph."""
+    edges = graph.graph.num_stored_edges
+    least = SEGMENT_EDGES.bit_length() - 1
+    return min(max(edges.bit_length() - _PAGES_SHIFT, least), _MOST_PAGE_SHIFT)
+
+
+def num_pages(graph: SearchGraph) -> int:
+    """Return how many pages the edges of one direction make."""
+    return max(-(-graph.graph.num_stored_edges >> page_shift(graph)), 1)
 
 
 class StreamedGraph(DeviceGraph):
-    """What is resident of a graph; `edges` has the parts of the edge arrays, on the host.
+    """What is resident of a graph.
 
-    `indptr`, `owner` and `edges` have an item for each direction: forward and backward, or one.
-    `pinned` says whether the host has room for a copy of the edges from which the device fetches
-    them faster.
+    `indptr`, `owner`, `heads`, `pages` and `edges` have an item for each direction: forward and
+    backward, or one. Of `heads` that is (heads, where columns begin, their sizes), of `pages` the
+    parts that hold the resident ones; `edges` are the host's.
 
     Parameters
     ----------
@@ -160,63 +206,56 @@ class StreamedGraph(DeviceGraph):
 
     def __init__(self, device: OpenCLDevice, graph: SearchGraph, plan: StreamPlan) -> None:
         self.plan = plan
-        super().__init__(device, graph, plan.part_bytes)
-        _, _, *resident = self.arguments
-        forward, backward, self.degree, self.word_degree, self.first = resident
-        graphs = _directions(graph)
-        self.indptr = [forward, backward][: len(graphs)]
-        self.owner = [device.upload(_owners(g, plan.block_shift)) for g in graphs]
-        self.heads = self._upload_heads(graphs[-1])
+        super().__init__(device, graph, plan.max_part_bytes)
 
-    def _upload_edges(self, forward: CSRGraph, backward: CSRGraph, limit_bytes: int) -> list[Any]:
-        """Put the edges where the device fetches them fast, if the host has the memory."""
-        graphs = _directions(self._graph)
-        self.pinned = self.plan.edge_bytes <= memory.free_bytes()
-        self.edges = [self._cut(graph.indices) for graph in graphs]
-        return []
+    def _upload(self, limit_bytes: int) -> list[Any]:
+        graph, upload = self._graph, self._device.upload
+        lists = directions(graph)
+        offsets = self._upload_offsets(graph.graph, graph.graph.transpose)
+        self.indptr = offsets[: len(lists)]
+        self.owner = [upload(_owners(one)) for one in lists]
+        self.degree = upload(aligned_copy(graph.degree))
+        self.word_degree = upload(aligned_copy(common_degrees(graph.degree)))
+        self.heads = [
+            self._upload_heads(one, sizes)
+            for one, sizes in zip(lists, self.plan.columns, strict=True)
+        ]
+        self.edges = [one.indices for one in lists]
+        resident = self.plan.resident_pages << self.plan.page_shift
+        parts = self._upload_edges([array[:resident] for array in self.edges], limit_bytes)
+        count = self.num_buffers
+        self.pages = [parts[i * count : (i + 1) * count] for i in range(len(lists))]
+        return self._sizes()
 
-    def _cut(self, indices: npt.NDArray[np.uint32]) -> list[npt.NDArray[np.uint32]]:
-        """Return the parts, each pinned by itself: drivers limit what they pin at once."""
-        size = 1 << self.plan.part_shift
-        return [self._pin(indices[begin : begin + size]) for begin in range(0, indices.size, size)]
-
-    def _pin(self, part: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        if not self.pinned:
-            return part
-        try:
-            array = self._device.host_array(part.size, np.uint32)
-        except DeviceError:
-            self.pinned = False
-            return part
-        array[:] = part
-        return array
-
-    def _upload_heads(self, graph: CSRGraph) -> Any:
-        """Upload neighbours 1, 2, ... of all lists; the vertex itself stands for none."""
-        n = self._graph.num_searched
-        heads = self._device.buffer(self.plan.columns * n, np.uint32)
-        begin, end = graph.indptr[:-1], graph.indptr[1:]
-        for column in range(self.plan.columns):
-            neighbours = np.arange(n, dtype=np.uint32)
-            has = end - begin > column + 1
-            neighbours[has] = graph.indices[begin[has] + column + 1]
-            self._device.write(heads, neighbours, EDGE_BYTES * column * n)
-        return heads
+    def _upload_heads(self, graph: CSRGraph, sizes: Sequence[int]) -> tuple[Any, Any, Any]:
+        """Upload the first neighbours of all lists; the vertex itself stands for none."""
+        at = np.cumsum([0, *sizes])[:-1].astype(np.uint64)
+        heads = self._device.buffer(sum(sizes), np.uint32)
+        for k, size in enumerate(sizes):
+            begin, end = graph.indptr[:size], graph.indptr[1 : size + 1]
+            neighbours = np.arange(size, dtype=np.uint32)
+            has = end - begin > k
+            neighbours[has] = graph.indices[begin[has] + k]
+            if size:
+                self._device.write(heads, neighbours, EDGE_BYTES * int(at[k]))
+        return heads, self._device.upload(at), self._device.upload(np.array(sizes, np.uint32))
 
     def options(self) -> list[str]:
         """Return the build options that this graph asks for."""
-        wide = self.offset_type == np.uint64
-        options = [f"-DOFFSET={'ulong' if wide else 'uint'}"]
-        return [*options, "-DDIRECTED"] if self._graph.graph.directed else options
+        shifts = [f"-DPAGE_SHIFT={self.plan.page_shift}", f"-DOWNER_SHIFT={_OWNER_SHIFT}"]
+        return [*super().options(), *shifts]
 
 
-def _directions(graph: SearchGraph) -> Sequence[CSRGraph]:
+def directions(graph: SearchGraph) -> Sequence[CSRGraph]:
+    """Return the lists that top-down reads and those that bottom-up reads, if they are others."""
     forward, backward = graph.graph, graph.graph.transpose
     return [forward] if backward is forward else [forward, backward]
 
 
-def _owners(graph: CSRGraph, block_shift: int) -> npt.NDArray[np.uint32]:
-    """Return for each block the vertex that has its first edge, and the last vertex; uint32."""
-    begins = np.arange(num_blocks(graph, block_shift), dtype=np.int64) << block_shift
+def _owners(graph: CSRGraph) -> npt.NDArray[np.uint32]:
+    """Return for each stretch of edges the vertex that has the first, and the last one; uint32."""
+    stretches = (graph.num_stored_edges >> _OWNER_SHIFT) + 1
+    begins = np.arange(stretches, dtype=np.int64) << _OWNER_SHIFT
     owners = np.searchsorted(graph.indptr, begins, side="right") - 1
-    return np.append(owners, graph.indptr.size - 2).astype(np.uint32)
+    last = graph.indptr.size - 2
+    return np.append(np.minimum(owners, last), last).astype(np.uint32)

@@ -8,28 +8,32 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.devices.opencl import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl_slots import Slot
+from hetero_bfs.devices.opencl_pages import PageSlots
 from hetero_bfs.devices.opencl_stream_graph import StreamedGraph
+
+KINDS = ("push", "pull")
+"""Ways to read lists: top-down those of the first direction, bottom-up those of the last."""
 
 
 @dataclass(frozen=True)
 class LevelArrays:
-    """Buffers that the levels of a search write (kernels/bfs.py, kernels/stream.cl).
-
-    Bitmaps `visited`, `queue` and `offsets` are pairs; a level's index says which is which.
-    """
+    """Buffers that the levels of a search write (kernels/stream.cl)."""
 
     parent: Any
-    visited: list[Any]
-    queue: list[Any]
-    offsets: list[Any]
+    visited: Any
+    next: Any
     frontier: Any
     needed: Any
-    counter: Any
+    status: Any
+    here: Any
 
 
 class StreamKernels:
-    """Kernels by name, without `stream_`: each is bound when it is first asked for.
+    """Kernels with all arguments set but those that vary.
+
+    `start` takes the root, `finish` whether all missing pages were sent, a kernel of `sent` (by
+    kind, then by slot) how many the slot holds. `heads` and `resident` have one for each kind,
+    which with `list` are what a level begins with.
 
     Parameters
     ----------
@@ -37,64 +41,50 @@ class StreamKernels:
     program : pyopencl.Program
     graph : StreamedGraph
     arrays : LevelArrays
+    slots : PageSlots
     """
 
     def __init__(
-        self, device: OpenCLDevice, program: Any, graph: StreamedGraph, arrays: LevelArrays
+        self,
+        device: OpenCLDevice,
+        program: Any,
+        graph: StreamedGraph,
+        arrays: LevelArrays,
+        slots: PageSlots,
     ) -> None:
-        self._device = device
-        self._program = program
-        self._graph = graph
-        self._arrays = arrays
-        self._bound: dict[tuple[str, int, int, int], BoundKernel] = {}
+        def bind(name: str, *arguments: Any) -> BoundKernel:
+            return device.bind(program, f"stream_{name}", *arguments)
 
-    def level(self, name: str, v: int = 0, q: int = 0) -> BoundKernel:
-        """Return a kernel that reads no part; `v` and `q` are indices of bitmap and queue."""
-        key = (name, v, q, -1)
-        if key not in self._bound:
-            arguments = self._level_arguments(v, q)[name]
-            self._bound[key] = self._device.bind(self._program, f"stream_{name}", *arguments)
-        return self._bound[key]
-
-    def part(self, name: str, slot: Slot, direction: int, v: int) -> BoundKernel:
-        """Return "push" or "pull" for what a slot holds; where it begins and ends varies."""
-        key = (name, v, direction, slot.number)
-        if key not in self._bound:
-            graph, arrays = self._graph, self._arrays
-            bitmaps = {
-                "push": (arrays.frontier, arrays.visited[v]),
-                "pull": (arrays.visited[v], arrays.visited[1 - v]),
-            }[name]
-            self._bound[key] = self._device.bind(
-                self._program, f"stream_{name}", slot.buffer, VARIES, VARIES, VARIES,
-                graph.indptr[direction], graph.owner[direction], self._shift, arrays.needed,
-                *bitmaps, arrays.parent,
+        n, words = graph.arguments
+        a, plan = arrays, graph.plan
+        self._kept = arrays  # kernels do not keep their arguments
+        self.start = bind("start", n, words, VARIES, a.visited, a.next, a.frontier, a.parent)
+        self.list = bind(
+            "list", np.uint32(-(-plan.num_pages // 32)), np.uint32(plan.resident_pages),
+            a.needed, a.status, a.here,
+        )  # fmt: skip
+        self.finish = bind(
+            "finish", words, VARIES, a.visited, a.next, a.frontier, graph.degree,
+            graph.word_degree, a.status, a.status,
+        )  # fmt: skip
+        self.heads: dict[str, BoundKernel] = {}
+        self.resident: dict[str, BoundKernel] = {}
+        self.sent: dict[str, list[BoundKernel]] = {}
+        for kind in KINDS:
+            direction = 0 if kind == "push" else -1
+            known = a.frontier if kind == "push" else a.visited
+            written = (known, a.next, a.parent)
+            sizes = (n,) if kind == "push" else (n, words)
+            indptr, owner = graph.indptr[direction], graph.owner[direction]
+            columns = np.uint32(len(plan.columns[direction]))
+            self.heads[kind] = bind(
+                f"heads_{kind}", *sizes, indptr, *graph.heads[direction], columns, *written,
+                a.needed, a.status,
             )  # fmt: skip
-        return self._bound[key]
-
-    @property
-    def _shift(self) -> np.uint32:
-        return np.uint32(self._graph.plan.block_shift)
-
-    def _level_arguments(self, v: int, q: int) -> dict[str, tuple[Any, ...]]:
-        graph, arrays = self._graph, self._arrays
-        n, words = graph.arguments[:2]
-        parent, frontier = arrays.parent, arrays.frontier
-        visited, other = arrays.visited[v], arrays.visited[1 - v]
-        queue = (arrays.queue[q], arrays.offsets[q])
-        found = (words, visited, other, graph.degree, graph.word_degree, arrays.counter)
-        marked = (self._shift, arrays.needed)
-        columns = np.uint32(graph.plan.columns)
-        return {
-            "start": (words, VARIES, visited, parent, *queue),
-            "forget": (n, words, visited, parent),
-            "queue": (*found, *queue),
-            "count": found,
-            "frontier_of_queue": (arrays.queue[q], frontier, VARIES),
-            "frontier_of_bitmap": (words, visited, other, frontier),
-            "mark": (words, graph.indptr[0], frontier, *marked),
-            "first": (
-                *(n, words, graph.indptr[-1], graph.first, graph.heads, columns),
-                *(visited, other, parent, *marked),
-            ),
-        }
+            lists = (np.uint64(graph.edges[direction].size), indptr, owner)
+            self.resident[kind] = bind(
+                kind, *graph.pages[direction], *lists, a.status, a.here, *written
+            )
+            self.sent[kind] = [
+                bind(f"{kind}_sent", VARIES, slot.buffer, *lists, *written) for slot in slots.slots
+            ]

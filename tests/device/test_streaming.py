@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import weakref
@@ -10,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from graphs import edge_list, nasty, path, roots_of, two_paths
+from graphs import nasty, path, roots_of, two_paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import check_leaving, check_search, engine_on, true_levels
@@ -19,11 +20,12 @@ import hetero_bfs as hb
 from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.cli import main
-from hetero_bfs.devices.opencl import OpenCLDevice
+from hetero_bfs.devices.opencl import BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl_graph import bytes_in_memory
-from hetero_bfs.devices.opencl_slots import _runs
-from hetero_bfs.errors import BudgetError, DeviceError, SplitError
+from hetero_bfs.devices.opencl_stream_graph import NUM_SLOTS, plan_stream
+from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph500 import Graph500Options, run_graph500
+from hetero_bfs.kernels.stream import gather_pages
 from hetero_bfs.report import format_report
 from hetero_bfs.strategy import STRATEGIES
 
@@ -47,41 +49,55 @@ def apart(opencl_device):
     return opencl_device
 
 
-def streaming(device, graph, share: float, **options):
-    """Open an engine with room for about this share of the edges."""
+def least_budget(device, graph) -> int:
+    """Return the bytes that searching with streamed edges takes at least."""
+    with pytest.raises(BudgetError) as caught:
+        plan_stream(device, graph, 0, 2**30)
+    return int(re.search(r"need (\d+) bytes", str(caught.value))[1])
+
+
+def streaming(device, graph, share: float, columns: int = 48, **options):
+    """Open an engine with room for about this share of the edges, and for so many heads of lists.
+
+    With one column alone, most lists are in pages.
+    """
     edge_bytes = graph.graph.indices.nbytes * (2 if graph.graph.directed else 1)
-    budget = bytes_in_memory(device, graph) - int((1 - share) * edge_bytes)
+    budget = least_budget(device, graph) + int(share * edge_bytes)
     options = {"selector": "fixed:TG", "device_memory_bytes": budget} | options
-    engine = engine_on(device, graph, **options)
+    with mock.patch("hetero_bfs.devices.opencl_stream_graph._MOST_COLUMNS", columns):
+        engine = engine_on(device, graph, **options)
     assert engine.streaming is not None
     assert engine.streaming.budget_bytes == budget
+    assert engine.streaming.resident_neighbours <= columns
     return engine
 
 
-@pytest.mark.parametrize("share", [0.35, 0.6, 0.95])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize("columns", [1, 48])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize(
     "name", ["Kronecker 10", "two hubs", "late hub", "star", "sparse random", "isolated vertices"]
 )
-def test_every_strategy(apart, name, directed, share):
-    """Hubs lie over many parts, and lists of both directions take turns in the slots."""
+def test_every_strategy(apart, name, directed, columns, share):
+    """Hubs lie over many pages, some of them resident, and lists of both directions are sent."""
     edges = nasty(name, directed)
     graph = build_search_graph(edges, "given")
-    with streaming(apart, graph, share) as engine:
+    with streaming(apart, graph, share, columns) as engine:
         plan = engine.accelerator.plan
-        assert 1 < plan.num_slots < engine.streaming.parts
+        assert plan.resident_pages < plan.num_pages
         for number, selector in enumerate(SELECTORS):
             engine.set_selector(selector)
             roots = roots_of(edges, 2)
             check_search(engine, edges, roots[number % len(roots)])
             check_search(engine, edges, roots[(number + 1) % len(roots)])
+        assert engine.bytes_streamed > 0 or plan.resident_pages > 0 or columns > 1
 
 
 @pytest.mark.parametrize("name", ["grid", "Kronecker 12", "dense random", "tree", "R-MAT"])
 def test_relabelled_graphs(apart, name):
     edges = nasty(name)
     graph = build_search_graph(edges)
-    with streaming(apart, graph, 0.5) as engine:
+    with streaming(apart, graph, 0.4, columns=2) as engine:
         for selector in SELECTORS:
             engine.set_selector(selector)
             for root in roots_of(edges, 2):
@@ -92,15 +108,16 @@ def test_relabelled_graphs(apart, name):
 @settings(max_examples=60)
 @given(
     name=st.sampled_from(["Kronecker 10", "sparse random", "two hubs", "R-MAT"]),
-    share=st.sampled_from([0.3, 0.8]),
+    share=st.sampled_from([0.0, 0.5]),
+    columns=st.sampled_from([1, 48]),
     schedule=st.lists(st.sampled_from(list(STRATEGIES)), min_size=1, max_size=9),
     position=st.floats(0, 1, exclude_max=True),
     interval=st.integers(1, 3),
 )
-def test_any_mixture(kept, apart, directed, name, share, schedule, position, interval):
+def test_any_mixture(kept, apart, directed, name, share, columns, schedule, position, interval):
     edges = nasty(name, directed)
-    key = (apart, directed, name, share)
-    engine = kept(key, lambda: streaming(apart, build_search_graph(edges, "given"), share))
+    key = (apart, directed, name, share, columns)
+    engine = kept(key, lambda: streaming(apart, build_search_graph(edges, "given"), share, columns))
     engine.set_selector("fixed:" + ",".join(schedule))
     engine.decision_interval = interval
     result = check_search(engine, edges, int(position * edges.num_vertices))
@@ -119,7 +136,7 @@ def test_a_search_that_leaves_the_device_after_many_levels(apart, directed, leve
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_memory_that_was_never_written_is_never_read(apart, directed):
-    """All of it is 0xAB at first, and slots hold blocks that nobody sent."""
+    """All of it is 0xAB at first."""
     cl = pytest.importorskip("pyopencl")
     make_buffer = OpenCLDevice.buffer
 
@@ -134,9 +151,8 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
     for selector in SELECTORS:
         with (
             mock.patch.object(OpenCLDevice, "buffer", buffer),
-            mock.patch("hetero_bfs.devices.opencl_slots._GAP_BYTES", 0),
             mock.patch("hetero_bfs.engine._WARM_UP", ()),
-            streaming(apart, graph, 0.5, selector=selector) as engine,
+            streaming(apart, graph, 0.3, columns=1, selector=selector) as engine,
         ):
             for root in roots_of(edges, 2):
                 check_search(engine, edges, root)
@@ -167,126 +183,112 @@ def test_single_steps(apart, directed):
         assert not searcher.one_launch
 
 
-@pytest.mark.parametrize("fails", ["memory", "driver"])
-def test_edges_that_cannot_be_pinned_stay_where_they_are(apart, fails):
-    edges = nasty("Kronecker 10")
-    graph = build_search_graph(edges)
-    host_array = OpenCLDevice.host_array
-
-    def stingy(self, size, dtype):
-        if size > graph.num_searched:
-            raise DeviceError("pinning failed")
-        return host_array(self, size, dtype)
-
-    failing = {
-        "memory": mock.patch("hetero_bfs.memory.free_bytes", return_value=0),
-        "driver": mock.patch.object(OpenCLDevice, "host_array", stingy),
-    }[fails]
-    with failing, streaming(apart, graph, 0.5) as engine:
-        assert not engine.streaming.pinned
-        assert "no room to pin them" in engine.notes[0]
-        check_search(engine, edges, 458)
-
-
 # What is sent.
 
 
-def test_only_needed_parts_are_sent(apart):
-    """A small component beside a large one: top-down reads the one part that has it."""
-    small = [(i, i + 1) for i in range(9)]
-    large = np.random.default_rng(1).integers(10, 1500, (6000, 2))
-    edges = edge_list(np.concatenate((small, large)), 1500)
-    with streaming(apart, build_search_graph(edges, "given"), 0.4) as engine:
-        plan = engine.accelerator.plan
-        engine.bfs(700)
-        before = engine.bytes_streamed
-        check_search(engine, edges, 3)
-        assert plan.num_parts > 8
-        assert engine.bytes_streamed - before <= plan.part_bytes
-        before = engine.bytes_streamed
-        check_search(engine, edges, 5)
-        assert engine.bytes_streamed == before, "it is there already"
-
-
-def test_only_needed_blocks_are_sent(apart):
+def test_only_needed_pages_are_sent(apart):
     edges = path(4000)
-    no_gap = mock.patch("hetero_bfs.devices.opencl_slots._GAP_BYTES", 0)
-    with no_gap, streaming(apart, build_search_graph(edges, "given"), 0.4) as engine:
+    with streaming(apart, build_search_graph(edges, "given"), 0.3, columns=1) as engine:
         plan = engine.accelerator.plan
-        block_bytes = 4 << plan.block_shift
-        assert block_bytes < plan.part_bytes
-        engine.bfs(0)  # leaves the last parts in the slots
-        before = engine.bytes_streamed
-        search = hb.search.Search(engine.platform, 1000, engine.selector)
-        search.run(max_levels=1)
-        assert engine.bytes_streamed - before <= 2 * block_bytes
+        assert 0 < plan.resident_pages < plan.num_pages / 2
+        page_bytes = plan.page_bytes + 4
+        for source, pages in ((3000, 1), (10, 0)):  # the first ones are resident
+            before = engine.bytes_streamed
+            hb.search.Search(engine.platform, source, engine.selector).run(max_levels=1)
+            assert engine.bytes_streamed - before <= 2 * pages * page_bytes
+
+
+@pytest.mark.parametrize("selector", ["fixed:BG", "fixed:TG", "fixed:BG,TG,TG,BG"])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_lists_that_are_no_longer_than_their_heads_are_never_sent(apart, directed, selector):
+    """A vertex of a grid has four neighbours."""
+    edges = nasty("grid", directed)
+    graph = build_search_graph(edges, "given")
+    share = mock.patch("hetero_bfs.devices.opencl_stream_graph._HEADS_SHARE", 1)
+    with share, streaming(apart, graph, 1.1, columns=4, selector=selector) as engine:
+        assert engine.streaming.resident_neighbours >= 2
+        assert engine.streaming.resident_pages < engine.streaming.pages
+        check_search(engine, edges, 1000)
+        assert engine.bytes_streamed == 0
 
 
 def test_bottom_up_sends_nothing_that_first_neighbours_settle(apart):
     edges = nasty("star")
-    with streaming(apart, build_search_graph(edges), 0.5, selector="fixed:BG") as engine:
+    with streaming(apart, build_search_graph(edges), 0.0, 1, selector="fixed:BG") as engine:
         before = engine.bytes_streamed
         check_search(engine, edges, 0)
         assert engine.bytes_streamed == before
 
 
-def test_heads_of_lists_are_resident(apart):
-    """A vertex of a grid has four neighbours, all of them resident if there is room."""
-    edges = nasty("grid")
-    graph = build_search_graph(edges, "given")
-    resident = mock.patch("hetero_bfs.devices.opencl_stream_graph._COLUMNS_SHARE", 1)
-    with (
-        mock.patch("hetero_bfs.devices.opencl_stream.bytes_in_memory", return_value=2**40),
-        resident,
-        engine_on(apart, graph, selector="fixed:BG", device_memory_bytes=2**20) as engine,
-    ):
-        assert engine.accelerator.plan.columns >= 3
+def test_columns_are_as_long_as_lists_ask_for(apart):
+    """In the order by degree: one vertex with many neighbours costs no more than that."""
+    graph = build_search_graph(nasty("two hubs"))
+    with streaming(apart, graph, 0.6) as engine:
+        (sizes,) = engine.accelerator.plan.columns
+        degrees = np.sort(graph.degree)[::-1]
+        assert list(sizes) == [int((degrees > k).sum()) for k in range(len(sizes))]
+        assert len(sizes) > 8
+
+
+def test_hubs_are_resident(apart):
+    edges = nasty("Kronecker 12")
+    graph = build_search_graph(edges)
+    with streaming(apart, graph, 0.3) as engine:
+        plan = engine.accelerator.plan
+        assert graph.degree[0] <= plan.resident_pages << plan.page_shift
         before = engine.bytes_streamed
-        check_search(engine, edges, 1000)
+        hb.search.Search(engine.platform, 0, engine.selector).run(max_levels=1)
         assert engine.bytes_streamed == before
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-def test_with_room_for_all_everything_stays(apart, directed):
+def test_with_room_for_all_nothing_is_sent(apart, directed):
     edges = nasty("Kronecker 10", directed)
     graph = build_search_graph(edges)
     with (
         mock.patch("hetero_bfs.devices.opencl_stream.bytes_in_memory", return_value=2**40),
         engine_on(apart, graph, selector="fixed:TG", device_memory_bytes=2**20) as engine,
     ):
-        assert engine.accelerator.plan.num_slots == engine.streaming.parts
+        assert engine.streaming.resident_pages == engine.streaming.pages
         for selector in SELECTORS:
             engine.set_selector(selector)
             check_search(engine, edges, 458)
-        before = engine.bytes_streamed
-        assert before <= 1.1 * engine.streaming.edge_bytes, "blocks between others may come twice"
-        for selector in SELECTORS:
-            engine.set_selector(selector)
-            check_search(engine, edges, 458)
-        assert engine.bytes_streamed == before
+        assert engine.bytes_streamed == 0
 
 
-def test_a_budget_a_little_too_small_costs_little(apart):
-    """All parts but a few stay; a search moves those few."""
+def test_more_room_means_fewer_bytes(apart):
     edges = nasty("Kronecker 12")
     graph = build_search_graph(edges)
-    no_column = mock.patch("hetero_bfs.devices.opencl_stream_graph._MOST_COLUMNS", 0)
-    with no_column, streaming(apart, graph, 0.9) as engine:
-        plan = engine.accelerator.plan
-        missing = plan.num_parts - plan.num_slots
-        assert 0 < missing < plan.num_slots
-        for root in roots_of(edges):
-            check_search(engine, edges, root)
+    moved = []
+    for share in (0.0, 0.2, 0.4, 0.8):
+        with streaming(apart, graph, share) as engine:
             before = engine.bytes_streamed
-            result = check_search(engine, edges, root)
-            levels = len(result.traces)
-            moved = engine.bytes_streamed - before
-            assert moved <= levels * (missing + 1) * plan.part_bytes
+            for root in roots_of(edges, 8):
+                engine.search(root)
+            moved.append(engine.bytes_streamed - before)
+    assert moved[0] > 0
+    assert all(more > less for more, less in itertools.pairwise(moved)), moved
+
+
+def test_a_level_that_misses_more_than_all_slots_hold(apart):
+    """And more than is read back at first."""
+    edges = nasty("Kronecker 10")
+    with (
+        mock.patch("hetero_bfs.devices.opencl_stream._FIRST_MISSING", 3),
+        streaming(apart, build_search_graph(edges), 0.0, columns=1) as engine,
+    ):
+        plan = engine.accelerator.plan
+        assert plan.slot_pages == 1
+        for selector in ("fixed:TG", "fixed:BG"):
+            engine.set_selector(selector)
+            before = engine.bytes_streamed
+            check_search(engine, edges, 458)
+            assert engine.bytes_streamed - before > 2 * NUM_SLOTS * plan.page_bytes
 
 
 def test_the_count_of_bytes(apart):
     edges = nasty("Kronecker 10")
-    with streaming(apart, build_search_graph(edges), 0.4) as engine:
+    with streaming(apart, build_search_graph(edges), 0.2) as engine:
         device = engine.accelerator.device
         streamed, copied = engine.bytes_streamed, device.bytes_copied
         engine.search(458)
@@ -294,41 +296,65 @@ def test_the_count_of_bytes(apart):
         assert device.bytes_copied - copied >= engine.bytes_streamed - streamed
 
 
-@pytest.mark.parametrize(
-    ("blocks", "gap", "runs"),
-    [
-        ([], 1, []),
-        ([3], 1, [(3, 4)]),
-        ([0, 1, 2, 5, 6], 1, [(0, 3), (5, 7)]),
-        ([0, 1, 2, 5, 6], 3, [(0, 7)]),
-        ([0, 2, 4], 1, [(0, 1), (2, 3), (4, 5)]),
-    ],
-)
-def test_runs_of_blocks(blocks, gap, runs):
-    assert _runs(np.array(blocks, np.intp), gap) == runs
+def test_a_level_is_a_few_calls_to_the_driver(apart):
+    """Four kernels and one read-back; if pages are missing a copy, a kernel and the end again."""
+    edges = nasty("Kronecker 12")
+    calls = []
+
+    def count(name, method):
+        def counted(*arguments, **named):
+            calls.append(name)
+            return method(*arguments, **named)
+
+        return counted
+
+    with streaming(apart, build_search_graph(edges), 0.4, selector="alpha-beta") as engine:
+        slots = engine.accelerator.plan.slot_pages
+        names = ("send", "read", "write", "copy", "fill", "finish", "wait")
+        counted = {name: count(name, getattr(OpenCLDevice, name)) for name in names}
+        with (
+            mock.patch.multiple(OpenCLDevice, **counted),
+            mock.patch.object(BoundKernel, "launch", count("launch", BoundKernel.launch)),
+        ):
+            levels = len(engine.search(458).traces)
+        sent = calls.count("send")
+        assert slots > 1
+        assert calls.count("launch") <= 1 + 5 * levels + sent
+        assert calls.count("read") <= 2 * levels
+        assert set(calls) <= {"launch", "read", "send", "wait"}
+
+
+@pytest.mark.parametrize("pages", [[], [3], [0, 5, 2], list(range(200))])
+def test_gathering_pages(pages):
+    edges = np.random.default_rng(1).integers(0, 2**32, 199 * 16 + 5, dtype=np.uint32)
+    numbers = np.array(pages, np.uint32)
+    gathered = np.full(17 * len(pages), 7, np.uint32)
+    gather_pages(numbers, 4, edges, gathered)
+    for i, page in enumerate(pages):
+        whole = edges[16 * page : 16 * page + 16]
+        np.testing.assert_array_equal(gathered[16 * i : 16 * i + whole.size], whole)
+    np.testing.assert_array_equal(gathered[16 * len(pages) :], numbers)
 
 
 class Event:
     """Stands for PyOpenCL's event of a copy, which waits for the copy when it is dropped."""
 
 
-def test_no_event_of_a_copy_is_dropped_within_a_level(apart):
+def test_no_event_of_a_copy_is_dropped_before_its_slots_next_turn(apart):
     """Else the host would wait for each copy before it queues the next one."""
     made = []
 
-    def send(self, queue, buffer, offset_bytes, array, after):
+    def send(self, queue, buffer, array):
         event = Event()
         made.append(weakref.ref(event))
         return event
 
-    with streaming(apart, build_search_graph(nasty("Kronecker 10"), "given"), 0.5) as engine:
+    with streaming(apart, build_search_graph(nasty("Kronecker 10"), "given"), 0.0) as engine:
         plan, slots = engine.accelerator.plan, engine.accelerator._slots
-        for slot in slots.slots:
-            slot.part, slot.present[:] = None, False
-        needed = np.ones(plan.num_parts << (plan.part_shift - plan.block_shift), np.bool_)
+        pages = np.arange(NUM_SLOTS * plan.slot_pages, dtype=np.uint32)
         with mock.patch.object(OpenCLDevice, "send", send):
-            slots.stream(0, needed, lambda slot, piece, after: None)
-        assert len(made) == plan.num_parts
+            slots.send(0, pages, lambda slot, count, copied: None)
+        assert len(made) == NUM_SLOTS
         assert all(event() is not None for event in made)
 
 
@@ -336,21 +362,21 @@ def test_no_event_of_a_copy_is_dropped_within_a_level(apart):
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize("share", [0.35, 0.95])
+@pytest.mark.parametrize("share", [0.0, 0.35, 0.8])
 def test_the_budget_is_kept(apart, directed, share):
     graph = build_search_graph(nasty("Kronecker 12", directed))
     make_buffer = OpenCLDevice.buffer
     sizes = []
 
     def buffer(self, size, dtype):
-        sizes.append(size * np.dtype(dtype).itemsize)
+        sizes.append(max(size, 1) * np.dtype(dtype).itemsize)
         return make_buffer(self, size, dtype)
 
     counted = mock.patch.object(OpenCLDevice, "buffer", buffer)
     with counted, streaming(apart, graph, share) as engine:
         plan = engine.accelerator.plan
-        assert sum(sizes) <= plan.budget_bytes
-        assert plan.resident_bytes + plan.num_slots * plan.part_bytes <= plan.budget_bytes
+        assert sum(sizes) <= plan.used_bytes <= plan.budget_bytes
+        assert sum(sizes) > 0.9 * plan.budget_bytes
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -364,7 +390,8 @@ def test_too_small_a_budget_names_one_that_works(apart, directed):
         engine_on(apart, graph, selector="fixed:TG", device_memory_bytes=least - 1)
     options = {"selector": "fixed:TG", "device_memory_bytes": least}
     with engine_on(apart, graph, **options) as engine:
-        assert engine.accelerator.plan.num_slots == 2
+        assert engine.streaming.resident_pages == 0
+        assert engine.streaming.resident_neighbours == 1
         for selector in SELECTORS:
             engine.set_selector(selector)
             check_search(engine, edges, 458)
@@ -380,15 +407,21 @@ def test_a_graph_that_fits_the_budget_does_not_stream(apart):
         assert engine.notes == []
 
 
-def test_max_alloc_bounds_the_parts(apart):
-    edges = nasty("Kronecker 10")
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_max_alloc_bounds_the_buffers_of_edges(apart, directed):
+    edges = nasty("Kronecker 10", directed)
     graph = build_search_graph(edges)
-    with streaming(apart, graph, 0.6, max_alloc_bytes=1500) as engine:
-        assert engine.streaming.part_bytes == 1024
-        assert engine.num_parts == -(-graph.graph.indices.nbytes // 1024) > 32
+    with streaming(apart, graph, 0.6, columns=2, max_alloc_bytes=1500) as engine:
+        searcher = engine.accelerator
+        buffers = [part for parts in searcher._lists.pages for part in parts]
+        buffers += [slot.buffer for slot in searcher._slots.slots]
+        assert max(buffer.size for buffer in buffers) <= 1500
+        assert len(searcher._lists.partition.parts) > 4
         check_search(engine, edges, 458)
-    with pytest.raises(SplitError, match=r"allow at least 256 bytes \(--max-alloc\)"):
-        streaming(apart, graph, 0.6, max_alloc_bytes=128)
+        engine.set_selector("fixed:BG,TG,BG")
+        check_search(engine, edges, 458)
+    with pytest.raises(SplitError, match=r"allow at least \d+ bytes \(--max-alloc\)"):
+        streaming(apart, graph, 0.6, max_alloc_bytes=64)
 
 
 def test_a_device_too_small_for_the_edges_streams_unasked(apart):
@@ -429,12 +462,13 @@ def test_the_report_says_what_was_moved(apart):
     assert report.valid
     text = format_report(report)
     line = re.search(
-        r"edge array: streamed, [\d.]+ KiB in (\d+) parts of [\d.]+ KiB, room for (\d+) of them, "
-        r"budget 58.6 KiB; (\S+ \w+) moved per search\n",
+        r"edge array: streamed, [\d.]+ KiB in ([\d,]+) pages of \d+ bytes; resident are ([\d,]+) "
+        r"pages and of every list the first \d+, budget 58.6 KiB; \S+ \w+ moved per search\n",
         text,
     )
     assert line is not None, text
-    assert int(line[1]) == report.parts > int(line[2])
+    pages, resident = (int(number.replace(",", "")) for number in line.groups())
+    assert pages == report.parts > resident > 0
     assert any("edges are streamed" in note for note in report.notes)
     data = json.loads(json.dumps(report.to_dict()))
     assert data["streaming"]["budget_bytes"] == 60_000
