@@ -194,6 +194,15 @@ def set_owners_segments(owners, territory, sizes, segments):
 
 
 @kernel(counted=False)
+def copy_segments(segments, queue, target):
+    """Copy the vertices of all segments of a queue, one behind the other."""
+    for s in range(segments[SEGMENT_COUNT, 0]):
+        source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
+        for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
+            target[place + i] = queue[source + i]
+
+
+@kernel(counted=False)
 def join_segments(segments, queue, offsets):
     """Move the segments of a queue together, as others than the owners want it."""
     count = segments[SEGMENT_COUNT, 0]

@@ -17,6 +17,7 @@ from hetero_bfs.kernels.bfs import CHUNK_EDGES, bottom_up_words, top_down_chunk
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.expand import (
     collect_owned,
+    copy_segments,
     expand_owned,
     join_segments,
     set_one_segment,
@@ -351,10 +352,8 @@ def _list_found(arrays, state, top_down, found):
         return
     count = np.int64(state[LISTED])
     if top_down and count + found <= arrays.listed.size:
-        join(arrays, state)
-        queue = arrays.queue[np.int64(state[QUEUE_INDEX])]
-        for i in range(found):
-            arrays.listed[count + i] = queue[i]
+        this = np.int64(state[QUEUE_INDEX])
+        copy_segments(arrays.segments[this], arrays.queue[this], arrays.listed[count:])
         state[LISTED] = count + found
     else:
         state[LISTED] = -1

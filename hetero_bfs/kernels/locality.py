@@ -94,7 +94,7 @@ def order_by_patches(indptr, indices, order, position, distance):
             for i in range(size):
                 v = order[begin + i]
                 keys[0, i] = (_spread(distance[v]) << np.uint64(1)) | _spread(aside[v])
-            _sort_by_key(keys[:, :size], order[begin:end], walked[:size])
+            sort_by_key(keys[:, :size], order[begin:end], walked[:size])
             for i in range(begin, end):
                 position[order[i]] = i
         begin = end
@@ -127,7 +127,7 @@ def _spread(number):
 
 
 @kernel
-def _sort_by_key(keys, items, scratch):
+def sort_by_key(keys, items, scratch):
     """Sort items (uint32) by the first row of keys, uint64 (2, items), which is lost: by radix."""
     differing = np.uint64(0)
     for i in range(items.size):
