@@ -52,6 +52,7 @@ from hetero_bfs.kernels.policy import choose_level
 from hetero_bfs.kernels.team import (
     CHUNKS,
     JOB,
+    PATIENCE,
     SUMS,
     close_job,
     enter_job,
@@ -64,6 +65,7 @@ PART_EDGES = 256
 """Fewest edges of a frontier for which another thread is worth its while."""
 
 _CHUNKS_PER_THREAD = 8
+_PATIENCE = 64  # looks: a microsecond or two
 _MIN_CHUNK_WORDS = 32
 _SCAN_WORDS = 4096  # bitmap words per chunk where most of them need no work
 
@@ -241,6 +243,7 @@ def _share(control, arrays, state, task, size, chunks):
     control[_VERTICES] = np.int64(state[FRONTIER_VERTICES])
     control[_EDGES] = np.int64(state[FRONTIER_EDGES])
     control[_SIZE] = size
+    control[PATIENCE] = _PATIENCE if task == _EXPAND or task == _COLLECT else 0
     control[_FOUND] = control[_FOUND_EDGES] = control[_LOOKED] = 0
     arrays.counter[0] = 0
     open_job(control, chunks, arrays.found.shape[0])
