@@ -200,7 +200,7 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "--order",
         choices=("auto", "degree", "locality", "compact", "given"),
         default="auto",
-        help="numbering of the vertices: degree (falling), locality (breadth first), compact (as "
+        help="numbering of the vertices: degree (falling), locality (patches), compact (as "
         "given without isolated ones), given; default %(default)s: by the graph",
     )
     add(

@@ -62,7 +62,7 @@ class Relabelling:
         from hetero_bfs.kernels.restore import restore_parents
 
         restored = np.empty(self.new_of_old.size, np.int64)
-        restore_parents(parent, self.new_of_old, self.old_of_new, restored)
+        restore_parents(parent, self.old_of_new, restored)
         return restored
 
 
@@ -104,13 +104,15 @@ def by_locality(
     Returns the new relabelling and the position of each of the graph's vertices in it; None to
     leave everything as it is.
     """
-    from hetero_bfs.kernels.locality import order_by_locality
+    from hetero_bfs.kernels.locality import order_by_locality, order_by_patches
 
-    order = np.empty(graph.num_vertices, np.uint32)
-    position = np.empty(graph.num_vertices, np.uint32)
-    levels = order_by_locality(graph.indptr, graph.indices, graph.directed, order, position)
+    indptr, indices = graph.indptr, graph.indices
+    order, position, distance = (np.empty(graph.num_vertices, np.uint32) for _ in range(3))
+    levels = order_by_locality(indptr, indices, graph.directed, order, position, distance)
     if levels < DEEP_LEVELS and not always:
         return None
+    if not graph.directed:
+        order_by_patches(indptr, indices, order, position, distance)
     old_of_new = relabelling.old_of_new[order]
     new_of_old = _inverse(old_of_new, relabelling.new_of_old.size)
     return Relabelling(new_of_old, old_of_new, "locality"), position

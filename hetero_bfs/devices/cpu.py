@@ -27,6 +27,13 @@ _LISTED_SHARE = 16
 """What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
 
 
+_MOST_OWNERS = 4
+"""Owners of patches: more would wait for each other longer than their levels take."""
+
+_MOST_POSTED = 1 << 16
+"""Edges of a frontier up to which owners of patches expand it."""
+
+
 class Allocator(Protocol):
     """Makes the arrays that a search writes: plain, or where an OpenCL device reaches them."""
 
@@ -128,7 +135,7 @@ class CPUSearcher:
 
     def note_foreign_queue(self, frontier: Frontier) -> None:
         """Note that the queue was written by another device, in one piece."""
-        from hetero_bfs.kernels.bfs import set_one_segment
+        from hetero_bfs.kernels.expand import set_one_segment
 
         set_one_segment(
             self._arrays.segments[frontier.queue_index], frontier.vertices, frontier.edges
@@ -146,12 +153,15 @@ class CPUSearcher:
 
     def _gather_arrays(self) -> Any:
         from hetero_bfs.kernels.bfs import CHUNK_EDGES
+        from hetero_bfs.kernels.expand import territories
         from hetero_bfs.kernels.host_search import HostArrays
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
         indptr = _narrow(forward.indptr)
         # A cache line more than a chunk, so that threads do not share one.
         scratch = (self.threads, CHUNK_EDGES + 64)
+        owners = self._count_owners()
+        posted = min(_MOST_POSTED, forward.num_stored_edges) if owners > 1 else 0
         return HostArrays(
             indptr,
             forward.indices,
@@ -169,9 +179,17 @@ class CPUSearcher:
             np.zeros(1, np.uint64),
             np.zeros(scratch, np.uint32),
             np.zeros(scratch, np.uint32),
-            np.zeros((self.threads, 8), np.int64),
+            aligned_empty(2 * owners * posted, np.uint32).reshape(owners, posted, 2),
+            aligned_empty(8 * owners, np.int64).reshape(owners, 8),
+            territories(self.graph.num_searched, owners),
             self.edge_bits,
         )
+
+    def _count_owners(self) -> int:
+        """Return among how many owners the patches of vertices are divided; 1 without patches."""
+        if self.graph.relabelling.order != "locality" or self.graph.graph.directed:
+            return 1
+        return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
 
     def _make_control(self) -> npt.NDArray[np.int64]:
         from hetero_bfs.kernels.team import control_words, initialise

@@ -13,9 +13,9 @@ State, the same on every device (n vertices searched, m stored edges):
     offsets       int64 (n,)        edges of the frontier before each queue entry; with the
                                     frontier's edge total this cuts a level into equal shares of
                                     edges, hubs included, by binary search
-    segments      int64 (4, any)    on the CPU a queue may lie in several pieces, as threads left
-                                    them, so that each goes on with its own: see `SEGMENT_START`;
-                                    offsets then count from the start of their segment
+    segments      int64 (4, any)    on the CPU a queue may lie in several pieces, as owners of
+                                    patches left them (expand.py); offsets then count from the
+                                    start of their segment
     counter       uint64 (1,)       vertices << edge_bits | edges of what was found: one atomic
                                     addition reserves a queue slot and its edge offset together
 
@@ -31,6 +31,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
+from hetero_bfs.kernels.expand import AHEAD
 from hetero_bfs.kernels.intrinsics import (
     atomic_add,
     atomic_or,
@@ -43,14 +44,9 @@ from hetero_bfs.kernels.vector import settle_word, visited_among_eight
 CHUNK_EDGES = 4096
 """Most edges in a chunk of top-down, which a thread's scratch arrays hold."""
 
-SEGMENT_START, SEGMENT_VERTICES, SEGMENT_EDGES, SEGMENT_COUNT = range(4)
-"""Rows of `segments`: where each segment begins in the queue; vertices and edges of the frontier
-before it, and one entry more with the totals; the number of segments as first entry."""
-
 BLOCK_WORDS = CHUNK_EDGES // 32
 """Bitmap words that bottom-up works through at a time."""
 
-_AHEAD = 8  # queue entries between prefetching a list and reading it
 _LINE_ITEMS = 16  # of a list, in a cache line
 _MOST_ITEMS = 64  # prefetched of a list; of a longer one the processor fetches the rest by itself
 _DENSE = 5  # unvisited vertices of a word from which all 32 are tested at once
@@ -79,99 +75,31 @@ def _first_entry(offsets, count, edge):
     return low
 
 
-@kernel(counted=False)
-def top_down_alone(
-    queue, segments, indptr, indices, visited, parent, next_queue, next_offsets, next_segments
-):
-    """Expand a small frontier by one thread, without atomics; return vertices and edges found."""
-    found = 0
-    for s in range(segments[SEGMENT_COUNT, 0]):
-        begin = segments[SEGMENT_START, s]
-        end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
-        for i in range(begin, end):
-            if i + _AHEAD < end:
-                prefetch(indices, np.uint64(indptr[queue[i + _AHEAD]]))
-            u = queue[i]
-            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                v = indices[k]
-                word = v >> _WORD_SHIFT
-                bit = _ONE << (v & _WORD_MASK)
-                seen = visited[word]
-                if not seen & bit:
-                    visited[word] = seen | bit
-                    parent[v] = u
-                    next_queue[found] = v
-                    found += 1
-                    prefetch(indptr, v)
-    kept, edges = _add_offsets(0, found, indptr, next_queue, next_offsets)
-    set_one_segment(next_segments, kept, edges)
-    return kept, edges
-
-
-@kernel(counted=False)
-def _add_offsets(begin, found, indptr, queue, offsets):
-    """Fill the offsets of `found` queue entries from `begin` on; drop those without edges."""
-    kept, edges = begin, np.int64(0)
-    for i in range(begin, begin + found):
-        v = queue[i]
-        degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
-        queue[kept] = v
-        offsets[kept] = edges
-        kept += np.int64(degree > 0)
-        edges += degree
-    return kept - begin, edges
-
-
-@kernel(counted=False)
-def set_one_segment(segments, vertices, edges):
-    """Note that a queue lies in one piece, from its start on."""
-    segments[SEGMENT_COUNT, 0] = 1
-    segments[SEGMENT_START, 0] = 0
-    segments[SEGMENT_VERTICES, 0] = segments[SEGMENT_EDGES, 0] = 0
-    segments[SEGMENT_VERTICES, 1] = vertices
-    segments[SEGMENT_EDGES, 1] = edges
-
-
 @njit(inline="always")
 def _prefetch_ahead(queue, entry, count, indptr, indices):
     """Prefetch what later queue entries will read: offsets first, then the lists, all lines."""
-    if entry + 2 * _AHEAD < count:
-        prefetch(indptr, queue[entry + 2 * _AHEAD])
-    if entry + _AHEAD < count:
-        u = queue[entry + _AHEAD]
+    if entry + 2 * AHEAD < count:
+        prefetch(indptr, queue[entry + 2 * AHEAD])
+    if entry + AHEAD < count:
+        u = queue[entry + AHEAD]
         low, high = np.int64(indptr[u]), np.int64(indptr[u + 1])
         for k in range(low, min(high, low + _MOST_ITEMS), _LINE_ITEMS):
             prefetch(indices, k)
 
 
 @kernel(counted=False)
-def _claim_in_segment(
-    begin,
-    end,
-    queue,
-    offsets,
-    count,
-    indptr,
-    indices,
-    near,
-    visited,
-    parent,
-    found,
-    source,
-    taken,
-    large,
+def _claim(
+    begin, end, queue, offsets, count, indptr, indices, degree, visited, parent, found, source
 ):
-    """Claim the unvisited ends of edges [begin, end) of one segment; list them in `found`.
+    """Claim the unvisited ends of the frontier's edges [begin, end); list them in `found`.
 
-    Their parents go to `source`: stores that miss the cache would hold up the next atomic.
+    Their parents go to `source`: stores that miss the cache would hold up the next atomic. Their
+    degrees are prefetched.
     """
     entry = _first_entry(offsets, count, begin)
-    edge = begin
+    edge, taken = begin, 0
     while edge < end:
-        if large:
-            _prefetch_ahead(queue, entry, count, indptr, indices)
-        elif entry + _AHEAD < count:
-            prefetch(indices, np.uint64(indptr[queue[entry + _AHEAD]]))
+        _prefetch_ahead(queue, entry, count, indptr, indices)
         u = queue[entry]
         start = np.int64(indptr[u]) + (edge - offsets[entry])
         stop = min(np.int64(indptr[u + 1]), start + (end - edge))
@@ -186,130 +114,12 @@ def _claim_in_segment(
             source[taken] = u
             taken += 1
             prefetch(parent, v)
-            prefetch(near, v)
+            prefetch(degree, v)
         edge += stop - start
         entry += 1
-    return taken
-
-
-@kernel(counted=False)
-def _claim(
-    begin,
-    end,
-    queue,
-    offsets,
-    segments,
-    indptr,
-    indices,
-    near,
-    visited,
-    parent,
-    found,
-    source,
-    large,
-):
-    """Claim the unvisited ends of the frontier's edges [begin, end); list them in `found`.
-
-    Their items of `near` are prefetched. Of a `large` level, whose queue and lists no cache still
-    has, more is prefetched.
-    """
-    taken = 0
-    for s in range(segments[SEGMENT_COUNT, 0]):
-        before = segments[SEGMENT_EDGES, s]
-        low = max(begin, before)
-        high = min(end, segments[SEGMENT_EDGES, s + 1])
-        if low < high:
-            start = segments[SEGMENT_START, s]
-            count = segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
-            taken = _claim_in_segment(
-                low - before,
-                high - before,
-                queue[start : start + count],
-                offsets[start : start + count],
-                count,
-                indptr,
-                indices,
-                near,
-                visited,
-                parent,
-                found,
-                source,
-                taken,
-                large,
-            )
     for i in range(taken):
         parent[found[i]] = source[i]
     return taken
-
-
-@kernel(counted=False)
-def top_down_part(
-    part,
-    begin,
-    end,
-    queue,
-    offsets,
-    segments,
-    indptr,
-    indices,
-    visited,
-    parent,
-    next_queue,
-    next_offsets,
-    source,
-    sizes,
-):
-    """Expand edges [begin, end) of the frontier, beside other threads, into a segment of its own.
-
-    `source` is this thread's scratch, uint32 (CHUNK_EDGES or more). The segment begins where its
-    edges do, since it has no more vertices; its start, vertices and edges go to sizes[part], int64
-    (parts, 8).
-    """
-    found = next_queue[begin:end]
-    taken = _claim(
-        begin,
-        end,
-        queue,
-        offsets,
-        segments,
-        indptr,
-        indices,
-        indptr,
-        visited,
-        parent,
-        found,
-        source,
-        False,
-    )
-    kept, edges = _add_offsets(begin, taken, indptr, next_queue, next_offsets)
-    sizes[part, 0], sizes[part, 1], sizes[part, 2] = begin, kept, edges
-
-
-@kernel(counted=False)
-def join_parts(parts, sizes, segments):
-    """Make segments of what `parts` calls of `top_down_part` left; return vertices and edges."""
-    vertices, edges = np.int64(0), np.int64(0)
-    segments[SEGMENT_COUNT, 0] = parts
-    for s in range(parts):
-        segments[SEGMENT_START, s] = sizes[s, 0]
-        segments[SEGMENT_VERTICES, s], segments[SEGMENT_EDGES, s] = vertices, edges
-        vertices += sizes[s, 1]
-        edges += sizes[s, 2]
-    segments[SEGMENT_VERTICES, parts], segments[SEGMENT_EDGES, parts] = vertices, edges
-    return vertices, edges
-
-
-@kernel(counted=False)
-def join_segments(segments, queue, offsets):
-    """Move the segments of a queue together, as other devices want it."""
-    for s in range(1, segments[SEGMENT_COUNT, 0]):
-        source, before = segments[SEGMENT_START, s], segments[SEGMENT_EDGES, s]
-        place = segments[SEGMENT_VERTICES, s]
-        for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
-            queue[place + i] = queue[source + i]
-            offsets[place + i] = offsets[source + i] + before
-    count = segments[SEGMENT_COUNT, 0]
-    set_one_segment(segments, segments[SEGMENT_VERTICES, count], segments[SEGMENT_EDGES, count])
 
 
 @kernel(counted=False)
@@ -318,7 +128,7 @@ def top_down_chunk(
     end,
     queue,
     offsets,
-    segments,
+    count,
     indptr,
     indices,
     degree,
@@ -331,25 +141,13 @@ def top_down_chunk(
     found,
     source,
 ):
-    """Expand edges [begin, end) of the frontier, beside other threads.
+    """Expand edges [begin, end) of a frontier of `count` vertices, beside other threads.
 
     `found` and `source` are this thread's scratch, uint32 (CHUNK_EDGES or more). What was found is
     queued, and counted in `counter`.
     """
     taken = _claim(
-        begin,
-        end,
-        queue,
-        offsets,
-        segments,
-        indptr,
-        indices,
-        degree,
-        visited,
-        parent,
-        found,
-        source,
-        True,
+        begin, end, queue, offsets, count, indptr, indices, degree, visited, parent, found, source
     )
     kept, edges = 0, np.uint64(0)
     for i in range(taken):
@@ -434,8 +232,8 @@ def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited,
     """Look through the whole lists of the vertices in `late`, their first neighbours excepted."""
     count, edges, looked = 0, np.int64(0), np.uint64(0)
     for i in range(left):
-        if i + _AHEAD < left:
-            prefetch(indices, np.uint64(indptr[late[i + _AHEAD]]) + np.uint64(1))
+        if i + AHEAD < left:
+            prefetch(indices, np.uint64(indptr[late[i + AHEAD]]) + np.uint64(1))
         v = late[i]
         begin, end = np.uint64(indptr[v]) + np.uint64(1), np.uint64(indptr[v + 1])
         if begin >= end:

@@ -13,18 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from hetero_bfs.kernels.bfs import (
-    CHUNK_EDGES,
-    SEGMENT_COUNT,
-    bottom_up_words,
-    join_parts,
+from hetero_bfs.kernels.bfs import CHUNK_EDGES, bottom_up_words, top_down_chunk
+from hetero_bfs.kernels.compile import kernel
+from hetero_bfs.kernels.expand import (
+    collect_owned,
+    copy_segments,
+    expand_owned,
     join_segments,
     set_one_segment,
+    set_owners_segments,
     top_down_alone,
-    top_down_chunk,
-    top_down_part,
 )
-from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.frontier import forget_stale_parents, queue_words
 from hetero_bfs.kernels.intrinsics import atomic_add, clock_seconds
 from hetero_bfs.kernels.level import (
@@ -53,6 +52,7 @@ from hetero_bfs.kernels.policy import choose_level
 from hetero_bfs.kernels.team import (
     CHUNKS,
     JOB,
+    PATIENCE,
     SUMS,
     close_job,
     enter_job,
@@ -65,12 +65,13 @@ PART_EDGES = 256
 """Fewest edges of a frontier for which another thread is worth its while."""
 
 _CHUNKS_PER_THREAD = 8
+_PATIENCE = 64  # looks: a microsecond or two
 _MIN_CHUNK_WORDS = 32
 _SCAN_WORDS = 4096  # bitmap words per chunk where most of them need no work
 
 # Words of a job, after its number of chunks (team.py).
-_TASK, _VISITED, _QUEUE, _EDGES, _SIZE = range(JOB + 1, JOB + 6)
-_TOP_DOWN, _TOP_DOWN_PARTS, _BOTTOM_UP, _CONVERT, _FORGET = range(5)
+_TASK, _VISITED, _QUEUE, _VERTICES, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
+_TOP_DOWN, _EXPAND, _COLLECT, _BOTTOM_UP, _CONVERT, _FORGET = range(6)
 
 # What a job's chunks add up to.
 _FOUND, _FOUND_EDGES, _LOOKED = range(SUMS, SUMS + 3)
@@ -108,7 +109,9 @@ class HostArrays(NamedTuple):
     counter: Any
     found: Any
     source: Any
+    boxes: Any
     sizes: Any
+    territory: Any
     edge_bits: Any
 
 
@@ -127,7 +130,7 @@ def _run_chunk(control, arrays, chunk, me):
             min(control[_EDGES], end),
             arrays.queue[control[_QUEUE]],
             arrays.offsets[control[_QUEUE]],
-            arrays.segments[control[_QUEUE]],
+            control[_VERTICES],
             arrays.indptr,
             arrays.indices,
             arrays.degree,
@@ -140,21 +143,32 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.found[me],
             arrays.source[me],
         )
-    elif task == _TOP_DOWN_PARTS:
-        top_down_part(
+    elif task == _EXPAND:
+        expand_owned(
             chunk,
-            begin,
-            min(control[_EDGES], end),
+            chunks,
             arrays.queue[control[_QUEUE]],
-            arrays.offsets[control[_QUEUE]],
             arrays.segments[control[_QUEUE]],
             arrays.indptr,
             arrays.indices,
             visited,
             arrays.parent,
             arrays.queue[1 - control[_QUEUE]],
+            arrays.territory,
+            arrays.boxes[chunk],
+            arrays.sizes,
+        )
+    elif task == _COLLECT:
+        collect_owned(
+            chunk,
+            chunks,
+            arrays.indptr,
+            visited,
+            arrays.parent,
+            arrays.queue[1 - control[_QUEUE]],
             arrays.offsets[1 - control[_QUEUE]],
-            arrays.source[me],
+            arrays.territory,
+            arrays.boxes,
             arrays.sizes,
         )
     elif task == _BOTTOM_UP:
@@ -226,8 +240,10 @@ def _share(control, arrays, state, task, size, chunks):
     control[_TASK] = task
     control[_VISITED] = np.int64(state[VISITED_INDEX])
     control[_QUEUE] = np.int64(state[QUEUE_INDEX])
+    control[_VERTICES] = np.int64(state[FRONTIER_VERTICES])
     control[_EDGES] = np.int64(state[FRONTIER_EDGES])
     control[_SIZE] = size
+    control[PATIENCE] = _PATIENCE if task == _EXPAND or task == _COLLECT else 0
     control[_FOUND] = control[_FOUND_EDGES] = control[_LOOKED] = 0
     arrays.counter[0] = 0
     open_job(control, chunks, arrays.found.shape[0])
@@ -247,9 +263,8 @@ def _top_down(control, arrays, state):
     """Run a top-down level; return the vertices and edges it found."""
     edges = np.int64(state[FRONTIER_EDGES])
     this = np.int64(state[QUEUE_INDEX])
-    threads = arrays.found.shape[0]
-    parts = min(edges // PART_EDGES, threads)
-    if parts < 2:
+    threads, owners = arrays.found.shape[0], arrays.sizes.shape[0]
+    if edges < 2 * PART_EDGES or threads == 1:
         return top_down_alone(
             arrays.queue[this],
             arrays.segments[this],
@@ -260,13 +275,16 @@ def _top_down(control, arrays, state):
             arrays.queue[1 - this],
             arrays.offsets[1 - this],
             arrays.segments[1 - this],
+            arrays.boxes[0],
         )
-    if edges <= min(threads * CHUNK_EDGES, arrays.parent.size):
-        size = (edges + parts - 1) // parts
-        parts = (edges + size - 1) // size
-        _share(control, arrays, state, _TOP_DOWN_PARTS, size, parts)
-        return join_parts(parts, arrays.sizes, arrays.segments[1 - this])
-    size = min(edges // (threads * _CHUNKS_PER_THREAD) + 1, CHUNK_EDGES)
+    if owners > 1 and edges <= arrays.boxes.shape[1]:
+        _share(control, arrays, state, _EXPAND, 0, owners)
+        _share(control, arrays, state, _COLLECT, 0, owners)
+        return set_owners_segments(
+            owners, arrays.territory, arrays.sizes, arrays.segments[1 - this]
+        )
+    join(arrays, state)
+    size = min(max(edges // (threads * _CHUNKS_PER_THREAD) + 1, PART_EDGES), CHUNK_EDGES)
     _share(control, arrays, state, _TOP_DOWN, size, (edges + size - 1) // size)
     vertices, edges = _counted(arrays)
     set_one_segment(arrays.segments[1 - this], vertices, edges)
@@ -327,8 +345,7 @@ def start(arrays, root, state):
 def join(arrays, state):
     """Make the frontier's queue one piece, as others than this loop want it."""
     this = np.int64(state[QUEUE_INDEX])
-    if arrays.segments[this][SEGMENT_COUNT, 0] > 1:
-        join_segments(arrays.segments[this], arrays.queue[this], arrays.offsets[this])
+    join_segments(arrays.segments[this], arrays.queue[this], arrays.offsets[this])
 
 
 @kernel(counted=False)
@@ -338,10 +355,8 @@ def _list_found(arrays, state, top_down, found):
         return
     count = np.int64(state[LISTED])
     if top_down and count + found <= arrays.listed.size:
-        join(arrays, state)
-        queue = arrays.queue[np.int64(state[QUEUE_INDEX])]
-        for i in range(found):
-            arrays.listed[count + i] = queue[i]
+        this = np.int64(state[QUEUE_INDEX])
+        copy_segments(arrays.segments[this], arrays.queue[this], arrays.listed[count:])
         state[LISTED] = count + found
     else:
         state[LISTED] = -1

@@ -17,35 +17,38 @@ cores from the search's own, which still wait for work there."""
 
 
 @kernel
-def _restore_range(low, high, parent, new_of_old, old_of_new, restored):
+def _restore_range(low, high, parent, old_of_new, restored):
     for v in range(low, high):
-        new = new_of_old[v]
-        up = parent[new] if new != _NO_VERTEX else _NO_VERTEX
+        up = parent[v]
         if up < parent.size:
-            restored[v] = old_of_new[up]
+            restored[old_of_new[v]] = old_of_new[up]
         else:
-            restored[v] = -1 if up == _NO_VERTEX else restored.size
+            restored[old_of_new[v]] = -1 if up == _NO_VERTEX else restored.size
 
 
 @kernel(parallel=True)
-def _restore_by_team(parent, new_of_old, old_of_new, restored):
-    chunks = (restored.size + _CHUNK - 1) // _CHUNK
-    for chunk in prange(chunks):
+def _restore_by_team(parent, old_of_new, restored):
+    if parent.size < restored.size:
+        for v in prange(restored.size):
+            restored[v] = -1
+    for chunk in prange((parent.size + _CHUNK - 1) // _CHUNK):
         low = chunk * _CHUNK
-        high = min(restored.size, low + _CHUNK)
-        _restore_range(low, high, parent, new_of_old, old_of_new, restored)
+        _restore_range(low, min(parent.size, low + _CHUNK), parent, old_of_new, restored)
 
 
 @kernel
-def restore_parents(parent, new_of_old, old_of_new, restored):
+def restore_parents(parent, old_of_new, restored):
     """restored[old id] = old id of the parent, -1 without one, for every vertex.
 
-    A parent that is no vertex, which no sound search leaves, stays none, for validation to find.
+    In the order of the new ids, of which neighbours and parents lie close together. A parent that
+    is no vertex, which no sound search leaves, stays none, for validation to find.
     """
-    if restored.size <= _BY_ONE_THREAD:
-        _restore_range(0, restored.size, parent, new_of_old, old_of_new, restored)
-    else:
-        _restore_by_team(parent, new_of_old, old_of_new, restored)
+    if restored.size > _BY_ONE_THREAD:
+        _restore_by_team(parent, old_of_new, restored)
+        return
+    if parent.size < restored.size:
+        restored[:] = -1
+    _restore_range(0, parent.size, parent, old_of_new, restored)
 
 
 @kernel(parallel=True)

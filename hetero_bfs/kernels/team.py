@@ -47,7 +47,9 @@ from hetero_bfs.kernels.intrinsics import (
 LINE = 8
 DOOR, JOB, SUMS, SHUTDOWN, SLEEPERS, MUTEX, CONDITION, TAKEN = 0, 8, 16, 24, 32, 40, 48, 64
 CHUNKS = JOB
-"""Word of the job that holds its number of chunks."""
+PATIENCE = JOB + 7
+"""Words of the job that hold its number of chunks, and how often a thread looks whether another's
+chunk is taken before it takes that itself: 0, or more if lines of memory would move for nothing."""
 
 _OPEN = np.int64(1) << 31
 _INSIDE = _OPEN - 1
@@ -107,6 +109,11 @@ def take_chunk(control, me, threads):
             owner -= owners
         share = (chunks - owner + threads - 1) // threads
         word = TAKEN + LINE * owner
+        if k:
+            looks = control[PATIENCE]
+            while looks > 0 and load(control, word) < share:
+                looks -= 1
+                relax()
         if load(control, word) < share:
             number = fetch_add(control, word, 1)
             if number < share:

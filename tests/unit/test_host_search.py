@@ -73,19 +73,30 @@ def test_every_chunk_is_done_once(threads):
 GRAPHS = {
     "Kronecker": KroneckerEdges(13).materialise(),
     "uniform": RMATEdges(14, 0.25, 0.25, 0.25, 0.25, edgefactor=8).materialise(),
-    "grid": grid(160, 160),
+    "grid": grid(300, 300),
 }
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_searches_by_a_team(name, threads):
-    """Queues in segments, stealing, conversions: with parts that any thread may get."""
+    """Stealing, conversions, owners of patches: with parts that any thread may get."""
     edges = GRAPHS[name]
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=threads) as engine:
         for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,TC", "alpha-beta"):
             engine.set_selector(selector)
             for root in edges.src[:: edges.src.size // 3]:
+                check_search(engine, edges, int(root))
+
+
+def test_patches_without_locality():
+    """Of a graph that has none: most edges are posted, and some levels are too large for that."""
+    edges = GRAPHS["Kronecker"]
+    assert edges.src.size > 1 << 16
+    with hb.Engine(edges, devices="cpu", order="locality", threads=5) as engine:
+        for selector in ("fixed:TC", "fixed:TC,TC,BC,TC,BC,TC"):
+            engine.set_selector(selector)
+            for root in edges.src[:: edges.src.size // 5]:
                 check_search(engine, edges, int(root))
 
 

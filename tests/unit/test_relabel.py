@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from graphs import grid, random_graph
+from graphs import grid, path, random_graph
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeList
+from hetero_bfs.kernels.expand import territories
+from hetero_bfs.kernels.locality import PATCH_VERTICES, sort_by_key
 from hetero_bfs.kronecker import KroneckerEdges
 from hetero_bfs.relabel import relabel
 
@@ -113,3 +115,48 @@ def test_locality_brings_neighbours_together():
     new = build_search_graph(edges, "locality").relabelling.new_of_old.astype(np.int64)
     # Breadth first from a corner, an edge leads from one diagonal to the next: at most 80 apart.
     assert np.abs(new[edges.src] - new[edges.dst]).max() <= 80
+
+
+def shuffled(edges: EdgeList, seed: int = 3) -> EdgeList:
+    """The same graph with other vertex ids."""
+    ids = np.random.default_rng(seed).permutation(edges.num_vertices)
+    return EdgeList.from_arrays(ids[edges.src], ids[edges.dst], edges.num_vertices)
+
+
+def test_few_edges_leave_a_patch():
+    edges = shuffled(grid(200, 200))
+    new = build_search_graph(edges).relabelling.new_of_old
+    patch = new // PATCH_VERTICES
+    # A patch is as good as a diamond: 2,048 vertices, 45 on a side, two edges out for each of them.
+    assert (patch[edges.src] != patch[edges.dst]).mean() < 0.15
+
+
+def test_components_stay_together_in_patches():
+    """Large ones, small ones and a path, whose distances take more than one digit to sort by."""
+    one, other, small, long = grid(70, 50), grid(90, 30), grid(20, 20), path(5000)
+    parts, first = [], [0]
+    for part in (one, other, small, long):
+        parts.append((part.src + first[-1], part.dst + first[-1]))
+        first.append(first[-1] + part.num_vertices)
+    src, dst = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+    edges = EdgeList.from_arrays(src, dst, first[-1])
+    relabelling = build_search_graph(edges, "locality").relabelling
+    component = np.searchsorted(first, relabelling.old_of_new, "right")
+    assert np.count_nonzero(np.diff(component)) == 3
+    assert np.array_equal(np.sort(relabelling.old_of_new), np.arange(first[-1]))
+
+
+@pytest.mark.parametrize("bits", [1, 11, 30, 64])
+def test_sorting_by_key(bits):
+    keys = np.random.default_rng(bits).integers(0, 1 << bits, 5000, np.uint64)
+    items = np.arange(5000, dtype=np.uint32)
+    sort_by_key(np.stack([keys, keys]), items, np.empty_like(items))
+    assert np.array_equal(items, np.argsort(keys, kind="stable"))
+
+
+@pytest.mark.parametrize("num_vertices", [1, PATCH_VERTICES, 5 * PATCH_VERTICES + 77])
+@pytest.mark.parametrize("owners", [1, 2, 4])
+def test_territories_have_room_for_what_their_owners_have(num_vertices, owners):
+    owner = np.arange(num_vertices) // PATCH_VERTICES % owners
+    sizes = np.diff(territories(num_vertices, owners))
+    assert sizes.tolist() == [np.count_nonzero(owner == k) for k in range(owners)]
