@@ -100,7 +100,8 @@ def spoil(model: SpeedModel, factors: Factors) -> SpeedModel:
         }
 
     moves = {what: scaled(getattr(model, what), f"{what} ") for what in _MOVES}
-    return replace(model, learned=scaled(model.learned, ""), **moves)
+    deep = None if model.learned_deep is None else scaled(model.learned_deep, "")
+    return replace(model, learned=scaled(model.learned, ""), learned_deep=deep, **moves)
 
 
 def measure(

@@ -38,7 +38,7 @@ from hetero_bfs.training.calibrate import (
     JUDGED_GRAPHS,
     calibrate,
     measure_graphs,
-    predict,
+    predict_levels,
     relative_errors,
 )
 from hetero_bfs.training.families import named_graph
@@ -112,7 +112,7 @@ def judge(models: Models, own: SpeedModel | None, samples: pd.DataFrame) -> Iter
 def choices(model: SpeedModel, measured: pd.DataFrame) -> pd.Series[str]:
     """Return the strategy of least predicted seconds at each level."""
     parts = [
-        rows.assign(predicted=predict(model.learned[str(name)], rows))
+        rows.assign(predicted=predict_levels(model, str(name), rows))
         for name, rows in measured.groupby("measured")
     ]
     table = pd.concat(parts).pivot(index=_LEVEL, columns="measured", values="predicted")

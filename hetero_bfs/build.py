@@ -64,6 +64,11 @@ class SearchGraph:
         """Vertices in the searched range."""
         return self.relabelling.num_searched
 
+    @property
+    def is_deep(self) -> bool:
+        """True if searches take many levels: what is numbered by locality."""
+        return self.relabelling.order == "locality"
+
     def is_isolated(self, vertex: int) -> bool:
         """Tell whether a vertex (the caller's id) has no edge but self-loops."""
         new = int(self.relabelling.new_of_old[vertex])

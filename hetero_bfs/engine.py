@@ -198,7 +198,7 @@ class Engine:
         _check_selector(selector)
         if isinstance(selector, str):
             aim = self.optimize if optimize is None else optimize
-            deep = self.graph.relabelling.order == "locality"
+            deep = self.graph.is_deep
             made, notes = make_aiming(selector, self.device_info, self.candidates, deep, aim)
             self.optimize = aim
             self.notes += [note for note in notes if note not in self.notes]
@@ -341,7 +341,7 @@ class Engine:
             self._usual_states = usual_states(self.platform)
         graph = self.graph
         self.selector = self.selector.on_graph(
-            graph.num_searched, graph.graph.num_stored_edges, self._usual_states
+            graph.num_searched, graph.graph.num_stored_edges, self._usual_states, graph.is_deep
         )
 
     def _correct(self) -> None:

@@ -154,8 +154,10 @@ class ModelSelector(Selector):
         looks_ahead: bool,
         corrects: bool = True,
         objective: Objective | None = None,
+        deep_predictors: Sequence[Linear] | None = None,
     ) -> None:
         self.model = model
+        self._deep_predictors = deep_predictors
         self.corrects = corrects
         self.objective = objective
         self.factors = np.ones(len(candidates) + len(MOVES))
@@ -183,12 +185,26 @@ class ModelSelector(Selector):
         return replace(choice, predicted_seconds=named)
 
     def on_graph(
-        self, num_vertices: int, num_edges: int, profile: npt.NDArray[np.float64]
+        self, num_vertices: int, num_edges: int, profile: npt.NDArray[np.float64], deep: bool
     ) -> ModelSelector:
-        """Return this selector for a graph, a usual search of which is told (look_ahead.py)."""
+        """Return this selector for a graph, a usual search of which is told (look_ahead.py).
+
+        On a `deep` graph it predicts by `deep_predictors`, if it was given any.
+        """
         if not self.looks_ahead or (self._graph is not None and self._graph[2] is profile):
             return self
         other = copy(self)
+        if deep and self._deep_predictors is not None:
+            other = ModelSelector(
+                self.name,
+                self.model,
+                self.candidates,
+                self._deep_predictors,
+                self.looks_ahead,
+                self.corrects,
+                self.objective,
+                self._deep_predictors,
+            )
         other.uncorrected = other
         other._graph = (num_vertices, num_edges, profile)
         other._look_ahead()
@@ -302,10 +318,9 @@ def model_selector(
         )
     if kind == "average":
         predictors = [model.average(s) for s in candidates]
-    else:
-        predictors = [model.learned[s.name] for s in candidates]
-    ahead = kind == "learned"
-    return ModelSelector(kind, model, candidates, predictors, ahead, corrects, objective)
+        return ModelSelector(kind, model, candidates, predictors, False, corrects, objective)
+    shallow, deep = ([model.predictor(s.name, deep) for s in candidates] for deep in (False, True))
+    return ModelSelector(kind, model, candidates, shallow, True, corrects, objective, deep)
 
 
 def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:

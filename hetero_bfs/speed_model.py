@@ -4,6 +4,9 @@ A model is one JSON file, named <cpu>__<device>.json, readable by eye:
 
     learned   per strategy, seconds = sum of coefficient x column, every coefficient >= 0: the
               columns are counts of work, the coefficients seconds per unit of it
+    learned_deep
+              the same for graphs whose searches take many levels, where kernels work another way
+              (squads in search.cl, owners in expand.py) and small levels are all there is
     average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
               frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
     start     beginning a search on a device, `switch` moving it to the other device, `convert`
@@ -116,10 +119,18 @@ class SpeedModel:
     tuning: Tuning | None = None
     auto: Mapping[str, Mapping[str, Any]] | None = None
     power: Power | None = None
+    learned_deep: Mapping[str, Linear] | None = None
 
-    def learned_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
+    def predictor(self, strategy: str, deep: bool) -> Linear:
+        """Return the learned formula of a strategy, on deep graphs or others."""
+        table = self.learned_deep if deep and self.learned_deep is not None else self.learned
+        return table.get(strategy, self.learned[strategy])
+
+    def learned_seconds(
+        self, features: LevelFeatures, strategy: Strategy, deep: bool = False
+    ) -> float:
         """Predict a level by the learned coefficients, moving excluded."""
-        return self.learned[strategy.name].seconds(features)
+        return self.predictor(strategy.name, deep).seconds(features)
 
     def average(self, strategy: Strategy) -> Linear:
         """Return the paper's average model of a strategy: one column and one speed."""
@@ -128,8 +139,10 @@ class SpeedModel:
             return Linear(("frontier_edges",), (1.0 / speed,))
         return Linear(("unvisited_edges",), (self.alpha / speed,))
 
-    def average_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict a level by the paper's average speeds, moving excluded."""
+    def average_seconds(
+        self, features: LevelFeatures, strategy: Strategy, deep: bool = False
+    ) -> float:
+        """Predict a level by the paper's average speeds, moving excluded, on any graph."""
         return self.average(strategy).seconds(features)
 
     def lacking(self, candidates: Iterable[Strategy]) -> list[str]:
@@ -151,7 +164,8 @@ class SpeedModel:
             **({} if self.tuning is None else {"tuning": self.tuning.to_json()}),
             **({} if self.auto is None else {"auto": {k: dict(v) for k, v in self.auto.items()}}),
             **({} if self.power is None else {"power": self.power.to_json()}),
-            "learned": {name: _linear_to_json(m) for name, m in self.learned.items()},
+            "learned": _table(self.learned),
+            **({} if self.learned_deep is None else {"learned_deep": _table(self.learned_deep)}),
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
             "start": {f"on_{kind}": _linear_to_json(m) for kind, m in self.start.items()},
             "switch": {f"to_{kind}": _linear_to_json(m) for kind, m in self.switch.items()},
@@ -173,7 +187,8 @@ def read_model(text: str, origin: str) -> SpeedModel:
             raise ModelError(_format_problem(data))
         return SpeedModel(
             name=data["name"],
-            learned={s: _linear_from_json(m, _known(s)) for s, m in data["learned"].items()},
+            learned=_read_table(data["learned"]),
+            learned_deep=_read_table(data["learned_deep"]) if "learned_deep" in data else None,
             alpha=_number(data["average"]["alpha"]),
             edges_per_second={
                 _known(s).name: _number(v, above_zero=True)
@@ -312,6 +327,14 @@ def _kind(key: str) -> DeviceKind:
     if kind not in ("cpu", "device"):
         raise ModelError(f"unknown device {key!r}")
     return kind  # type: ignore[return-value]
+
+
+def _table(learned: Mapping[str, Linear]) -> dict[str, dict[str, float]]:
+    return {name: _linear_to_json(linear) for name, linear in learned.items()}
+
+
+def _read_table(data: Mapping[str, Mapping[str, float]]) -> dict[str, Linear]:
+    return {name: _linear_from_json(found, _known(name)) for name, found in data.items()}
 
 
 def _linear_to_json(linear: Linear) -> dict[str, float]:

@@ -167,20 +167,25 @@ def calibrate(base: SpeedModel, fitted: pd.DataFrame, judged: pd.DataFrame) -> C
     """Fit factors for all parts of a model to samples, and judge them by other samples."""
     factors: dict[str, Factors] = {}
 
-    def scaled(table: Mapping[Any, Linear], prefix: str) -> dict[Any, Linear]:
+    def scaled(
+        table: Mapping[Any, Linear], prefix: str, samples: pd.DataFrame = fitted, kind: str = ""
+    ) -> dict[Any, Linear]:
         found = {}
         for name, linear in table.items():
-            rows = fitted[fitted["measured"] == f"{prefix}{name}"]
+            rows = samples[samples["measured"] == f"{prefix}{name}"]
             if rows.empty:
                 continue
-            factor = factors[f"{prefix}{name}"] = fit_factors(linear, rows)
+            factor = factors[f"{kind}{prefix}{name}"] = fit_factors(linear, rows)
             found[name] = linear.scaled(factor.constant, factor.work)
         return found
 
+    deep = fitted["deep"] > 0
+    apart = base.learned_deep is not None
     average = fit(fitted, "", {})  # the paper's needs no more samples than these
     model = replace(
         base,
-        learned=scaled(base.learned, ""),
+        learned=scaled(base.learned, "", fitted[~deep] if apart else fitted),
+        learned_deep=scaled(base.learned_deep or {}, "", fitted[deep], "deep ") or None,
         start=scaled(base.start, "start_"),
         switch=scaled(base.switch, "to_"),
         convert=scaled(base.convert, "convert_"),
@@ -227,15 +232,24 @@ def fit_factors(linear: Linear, rows: pd.DataFrame) -> Factors:
 
 def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float]:
     """Return the median relative error of predicted seconds, by what was measured."""
-    tables = {"": model.learned} | {f"{_MOVES[w]}_": getattr(model, w) for w in _MOVES}
+    moves = {f"{_MOVES[w]}_{k}": m for w in _MOVES for k, m in getattr(model, w).items()}
     errors = {}
-    for prefix, table in tables.items():
-        for name, linear in table.items():
-            rows = samples[samples["measured"] == f"{prefix}{name}"]
-            if not rows.empty:
-                error = predict(linear, rows) / rows["seconds"].to_numpy(np.float64) - 1.0
-                errors[f"{prefix}{name}"] = _round(float(np.median(np.abs(error))))
+    for name, rows in samples.groupby("measured"):
+        if name in moves:
+            predicted = predict(moves[name], rows)
+        elif name in model.learned:
+            predicted = predict_levels(model, str(name), rows)
+        else:
+            continue
+        error = predicted / rows["seconds"].to_numpy(np.float64) - 1.0
+        errors[str(name)] = _round(float(np.median(np.abs(error))))
     return errors
+
+
+def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seconds:
+    """Return the seconds that a model predicts of a strategy's samples."""
+    shallow, deep = (predict(model.predictor(strategy, kind), rows) for kind in (False, True))
+    return np.where(rows["deep"] > 0, deep, shallow)
 
 
 def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:

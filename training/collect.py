@@ -22,7 +22,14 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import RMATEdges
 from hetero_bfs.trace import LevelFeatures
-from hetero_bfs.training.families import StudyGraph, grid, preferential, small_world, uniform
+from hetero_bfs.training.families import (
+    StudyGraph,
+    grid,
+    preferential,
+    roads,
+    small_world,
+    uniform,
+)
 from hetero_bfs.training.measure import levels_to_measure, measure_search
 
 ROOTS_PER_GRAPH = 4
@@ -36,6 +43,7 @@ COLUMNS = (
     "family",
     "name",
     "root",
+    "deep",
     *FEATURE_FIELDS,
     "expected_examined",
     "expected_found",
@@ -90,6 +98,9 @@ def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
     rows = 1 << int(random.integers(scale // 4, scale // 2 + 1))
     make = partial(grid, rows, (1 << scale) // rows)
     yield StudyGraph("grid", f"{scale}, {rows} rows", make, scale)
+    share = float(random.uniform(0.6, 0.9))
+    name = f"{scale}, {share:.2f} of a grid"
+    yield StudyGraph("roads", name, partial(roads, 1 << scale // 2, seed, share), scale)
 
 
 PAPER_PLAN = Plan((16, 17, 18, 19), 20, 3)
@@ -158,6 +169,7 @@ def measure_graph(
                 "family": graph.family,
                 "name": graph.name,
                 "root": root,
+                "deep": int(engine.graph.is_deep),
                 **asdict(features),
                 "expected_examined": features.expected_examined,
                 "expected_found": features.expected_found,

@@ -29,7 +29,8 @@ CLEARLY_FASTER = 0.9
 """Of "learned"'s seconds, that another selector must not take to become "auto"."""
 
 _ROUNDS = 3
-_BETAS = (BETA, 64, 256)
+_THRESHOLDS = ((ALPHA, BETA), (ALPHA, 64), (ALPHA, 256), (1, BETA))
+"""Beamer's alpha and beta. The last pair stays top-down on deep graphs."""
 
 
 def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
@@ -73,7 +74,10 @@ def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[Stud
     scales = (14, 16) if quick else (18, 20, 22) if fast else (16, 18)
     side = 256 if quick else 1024 if fast else 512
     others = [f"{family}{scales[1]}" for family in ("uniform", "small-world", "preferential")]
-    names = {"shallow": [f"kronecker{s}" for s in scales] + others, "deep": [f"grid{side}"]}
+    names = {
+        "shallow": [f"kronecker{s}" for s in scales] + others,
+        "deep": [f"grid{side}", f"roads{side}"],
+    }
     return {kind: [named_graph(name) for name in names[kind]] for kind in names}
 
 
@@ -93,10 +97,10 @@ def beamers_rules(
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     kinds: tuple[DeviceKind, ...] = ("cpu",) if info is None else ("device", "cpu")
     for kind in kinds:
-        for beta in _BETAS:
-            made = alpha_beta(info, candidates, ALPHA, beta, kind)
-            about = {"selector": "alpha-beta", "where": kind, "alpha": ALPHA, "beta": beta}
-            found[f"alpha-beta({ALPHA},{beta},{kind})"] = made, about
+        for alpha, beta in _THRESHOLDS:
+            made = alpha_beta(info, candidates, alpha, beta, kind)
+            about = {"selector": "alpha-beta", "where": kind, "alpha": alpha, "beta": beta}
+            found[f"alpha-beta({alpha},{beta},{kind})"] = made, about
     return found
 
 

@@ -35,10 +35,10 @@ def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
         model = fit(others, "", {})
         for _, rows in levels[levels["family"] == family].groupby(["graph", "root", "level"]):
             measured = dict(zip(rows["measured"], rows["seconds"], strict=True))
-            features = _features(rows.iloc[0])
+            features, deep = _features(rows.iloc[0]), bool(rows.iloc[0]["deep"])
             best += min(measured.values())
             for name, seconds in measured.items():
-                error = abs(model.learned_seconds(features, STRATEGIES[name]) / seconds - 1)
+                error = abs(model.learned_seconds(features, STRATEGIES[name], deep) / seconds - 1)
                 errors.setdefault(name, []).append(error)
                 key = f"fixed:{name}"
                 spent[key] = spent.get(key, 0.0) + seconds
@@ -46,7 +46,9 @@ def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
                 ("learned", model.learned_seconds),
                 ("average", model.average_seconds),
             ):
-                spent[key] = spent.get(key, 0.0) + measured[_choose(choose, features, measured)]
+                spent[key] = (
+                    spent.get(key, 0.0) + measured[_choose(choose, features, deep, measured)]
+                )
     return {
         "median_relative_error": {k: _round(float(np.median(v))) for k, v in errors.items()},
         "excess": {k: _round(v / best - 1) for k, v in sorted(spent.items())} if best else {},
@@ -54,11 +56,12 @@ def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
 
 
 def _choose(
-    seconds: Callable[[LevelFeatures, Strategy], float],
+    seconds: Callable[[LevelFeatures, Strategy, bool], float],
     features: LevelFeatures,
+    deep: bool,
     measured: dict[str, float],
 ) -> str:
-    return min(measured, key=lambda name: seconds(features, STRATEGIES[name]))
+    return min(measured, key=lambda name: seconds(features, STRATEGIES[name], deep))
 
 
 def _features(row: pd.Series[Any]) -> LevelFeatures:

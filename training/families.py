@@ -6,6 +6,7 @@ Family and parameters, by name (scale: log2 of the vertices):
     kronecker18-45-15-25 R-MAT with A, B, C in hundredths, D being the rest
     uniform18            16 edges a vertex between uniformly drawn ends
     grid512              square grid of so many vertices a side
+    roads512             the same with 3 of 10 edges left out, a like of road networks
     small-world18        ring where each vertex knows its 8 next, 1 edge in 50 rewired (Watts and
                          Strogatz 1998)
     preferential18       each vertex joins 8 earlier ones by their degree (Barabasi and Albert 1999;
@@ -36,6 +37,7 @@ from hetero_bfs.io import read
 from hetero_bfs.kronecker import KroneckerEdges, RMATEdges, check_scale
 
 REWIRED_SHARE = 0.02
+KEPT_SHARE = 0.7
 NEIGHBOURS = 8
 """Edges that each vertex of a small world or a preferential graph brings along."""
 
@@ -79,7 +81,8 @@ def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:
 def families(scale: int) -> list[StudyGraph]:
     """List one graph of each family but files, two R-MAT graphs, of about 2**scale vertices."""
     names = [f"kronecker{scale}", f"kronecker{scale}-45-15-25", f"uniform{scale}"]
-    names += [f"grid{1 << scale // 2}", f"small-world{scale}", f"preferential{scale}"]
+    names += [f"grid{1 << scale // 2}", f"roads{1 << scale // 2}"]
+    names += [f"small-world{scale}", f"preferential{scale}"]
     return [named_graph(name) for name in names]
 
 
@@ -100,7 +103,7 @@ def named_graph(name: str) -> StudyGraph:
         return StudyGraph(family, name, edges.materialise, edges.scale)
     if match and not match[3] and family in _MAKERS:
         size = int(match[2])
-        scale = round(2 * math.log2(max(size, 1))) if family == "grid" else size
+        scale = round(2 * math.log2(max(size, 1))) if family in ("grid", "roads") else size
         check_scale(scale, NEIGHBOURS)
         return StudyGraph(family, name, partial(_MAKERS[family], size), scale)
     path = Path(name)
@@ -119,6 +122,13 @@ def grid(rows: int, columns: int | None = None) -> EdgeList:
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
     dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
     return EdgeList(src, dst, rows * columns)
+
+
+def roads(side: int, seed: int = _SEED, kept_share: float = KEPT_SHARE) -> EdgeList:
+    """Make a square grid that keeps each edge with a probability, above 1/2 to stay connected."""
+    whole = grid(side)
+    kept = np.random.default_rng(seed).random(whole.src.size, np.float32) < kept_share
+    return EdgeList(whole.src[kept], whole.dst[kept], whole.num_vertices)
 
 
 def small_world(
@@ -160,6 +170,7 @@ _MAKERS: dict[str, Callable[[int], EdgeSource]] = {
     "kronecker": _graph500,
     "uniform": uniform,
     "grid": grid,
+    "roads": roads,
     "small-world": small_world,
     "preferential": preferential,
 }

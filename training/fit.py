@@ -24,14 +24,17 @@ def fit(
 ) -> SpeedModel:
     """Fit all parts of a model to a table of samples (see collect.py)."""
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
-    strategies = [s for s in STRATEGIES.values() if s.name in by_measured]
+    deep = samples["deep"] > 0
     alpha = _alpha(by_measured["BC"])
     return SpeedModel(
         name=name,
-        learned={s.name: fit_linear(by_measured[s.name], COLUMNS[s.direction]) for s in strategies},
+        learned=_fit_strategies(samples if deep.all() else samples[~deep]),
+        learned_deep=_fit_strategies(samples[deep]) if deep.any() else None,
         alpha=alpha,
         edges_per_second={
-            s.name: _average_speed(by_measured[s.name], s.direction, alpha) for s in strategies
+            s.name: _average_speed(by_measured[s.name], s.direction, alpha)
+            for s in STRATEGIES.values()
+            if s.name in by_measured
         },
         start=_starts(by_measured),
         switch=_moves(by_measured, "to"),
@@ -39,6 +42,16 @@ def fit(
         about=about,
         tuning=tuning,
     )
+
+
+def _fit_strategies(samples: pd.DataFrame) -> dict[str, Linear]:
+    """Fit the levels' seconds by each strategy."""
+    found = {}
+    for name, strategy in STRATEGIES.items():
+        rows = samples[samples["measured"] == name]
+        if not rows.empty:
+            found[name] = fit_linear(rows, COLUMNS[strategy.direction])
+    return found
 
 
 def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:

@@ -92,7 +92,8 @@ def prediction_rows(
     rows = []
     for one in measured:
         if one.strategy.name in model.learned:
-            predicted = model.learned_seconds(one.features, one.strategy)
+            deep = subject.engine.graph.is_deep
+            predicted = model.learned_seconds(one.features, one.strategy, deep)
             rows.append(
                 {
                     **_columns(subject, one),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,7 @@ def made_rows(count=60, seed=3) -> pd.DataFrame:
     rows = {name: 10 ** random.uniform(0, 6, count) for name in ALL_COLUMNS if name != "constant"}
     rows["family"] = np.where(np.arange(count) % 3, "kronecker", "grid")
     rows["examined"] = rows["unvisited_edges"] / 2
+    rows["deep"] = (rows["family"] == "grid").astype(int)
     return pd.DataFrame(rows)
 
 
@@ -164,3 +166,18 @@ def test_a_model_that_lacks_something_is_no_base(monkeypatch, tmp_path):
     ship(monkeypatch, tmp_path / "shipped")
     with pytest.raises(ModelError, match="no speed model is installed"):
         choose_base(None, None)
+
+
+def test_formulas_for_deep_graphs_get_factors_of_their_own():
+    base = read_model(json.dumps(model_json("m")), "m.json")
+    base = replace(base, learned_deep=base.learned)
+    rows = samples_of(base)
+    slower = (rows["measured"] == "TC") & (rows["deep"] > 0)
+    rows.loc[slower, "seconds"] *= 4
+    found = calibrate(base, rows, rows)
+    assert found.factors["TC"].constant == pytest.approx(1, rel=0.1)
+    assert found.factors["deep TC"].constant == pytest.approx(4, rel=0.1)
+    assert found.model.predictor("TC", True).coefficients[0] == pytest.approx(
+        4 * base.learned["TC"].coefficients[0], rel=0.1
+    )
+    assert found.after["TC"] < 0.1

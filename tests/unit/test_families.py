@@ -14,6 +14,7 @@ from hetero_bfs.training.families import (
     grid,
     named_graph,
     preferential,
+    roads,
     small_world,
     study_graphs,
 )
@@ -23,6 +24,7 @@ NAMES = [
     "kronecker9-45-15-25",
     "uniform9",
     "grid30",
+    "roads30",
     "small-world9",
     "preferential9",
 ]
@@ -39,6 +41,15 @@ def test_the_same_name_makes_the_same_edges(name):
     assert max(first.src.max(), first.dst.max()) < first.num_vertices
     np.testing.assert_array_equal(first.src, second.src)
     np.testing.assert_array_equal(first.dst, second.dst)
+
+
+def test_roads_are_a_part_of_a_grid():
+    whole, kept = grid(40), roads(40)
+    edges = set(zip(whole.src.tolist(), whole.dst.tolist(), strict=True))
+    left = set(zip(kept.src.tolist(), kept.dst.tolist(), strict=True))
+    assert left < edges
+    assert len(left) == kept.src.size
+    assert 0.6 < len(left) / len(edges) < 0.8
 
 
 def test_a_grid_joins_neighbours_once():
@@ -99,7 +110,7 @@ def test_parameters_out_of_range_are_refused(name, limit):
 @pytest.mark.parametrize("gpu", [False, True])
 def test_studies_have_every_family(gpu):
     quick, full = (study_graphs(size, gpu) for size in ("quick", "full"))
-    families = {"kronecker", "uniform", "grid", "small-world", "preferential"}
+    families = {"kronecker", "uniform", "grid", "roads", "small-world", "preferential"}
     assert {graph.family for graph in quick} == {graph.family for graph in full} == families
     assert len({graph.name for graph in full}) == len(full) > len(quick)
     with pytest.raises(ValueError, match="quick"):

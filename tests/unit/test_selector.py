@@ -17,7 +17,13 @@ from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import MOST_KNOTS, _find_knot
 from hetero_bfs.machine import machine_slug
 from hetero_bfs.named_selector import SELECTORS, make_selector
-from hetero_bfs.selector import DirectionSelector, FixedSelector, ModelSelector, Selector
+from hetero_bfs.selector import (
+    DirectionSelector,
+    FixedSelector,
+    ModelSelector,
+    Selector,
+    model_selector,
+)
 from hetero_bfs.speed_model import Linear, SpeedModel
 from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.trace import LevelFeatures
@@ -340,7 +346,7 @@ def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
 def test_with_such_a_search_ahead_the_best_schedule_is_chosen(made, states):
     assume(len(states) <= MOST_KNOTS)
     ahead = selector_of(made, looks_ahead=True).on_graph(
-        states[0].num_vertices, states[0].num_edges, profile_of(states)
+        states[0].num_vertices, states[0].num_edges, profile_of(states), False
     )
     costs = costs_of(made, states)
     best = best_schedule(costs)
@@ -355,7 +361,7 @@ def test_when_moving_is_free_looking_ahead_changes_nothing(made, features, state
     free = {kind: Linear(("constant",), (0.0,)) for kind in ("cpu", "device")}
     greedy = selector_of(replace(made, switch=free, convert=free))
     ahead = selector_of(greedy.model, looks_ahead=True).on_graph(
-        states[0].num_vertices, states[0].num_edges, profile_of(states)
+        states[0].num_vertices, states[0].num_edges, profile_of(states), False
     )
     predicted = greedy.choose(features).predicted_seconds
     least = min(predicted.values())
@@ -381,9 +387,24 @@ def test_looking_ahead_stays_where_the_rest_is_cheap():
     ahead = selector_of(made, looks_ahead=True)
     assert selector_of(made).choose(START).strategy.name == "TC"
     assert ahead.choose(START).strategy.name == "TC", "it knows no graph yet"
-    on_graph = ahead.on_graph(START.num_vertices, START.num_edges, profile_of([START, big]))
+    on_graph = ahead.on_graph(START.num_vertices, START.num_edges, profile_of([START, big]), False)
     assert on_graph.choose(START).strategy.name != "TC"
-    assert on_graph.on_graph(0, 0, on_graph._graph[2]) is on_graph
+    assert on_graph.on_graph(0, 0, on_graph._graph[2], False) is on_graph
+
+
+def test_deep_graphs_are_predicted_by_formulas_of_their_own():
+    made = replace(model(), learned_deep={"TG": Linear(("constant",), (1e-12,))})
+    shallow = model_selector("learned", made, ALL)
+    profile = profile_of([START])
+    arguments = START.num_vertices, START.num_edges, profile
+    deep = shallow.on_graph(*arguments, True)
+    place = shallow.candidates.index(STRATEGIES["TG"])
+    assert shallow.on_graph(*arguments, False).policy.weights[place, 0] != 1e-12
+    assert deep.policy.weights[place].tolist() == [1e-12] + [0.0] * 7
+    assert deep.uncorrected is deep
+    assert deep.on_graph(*arguments, True) is deep
+    factors = np.full(len(ALL) + 6, 2.0)
+    assert deep.corrected(factors).policy.weights[place, 0] == 2e-12
 
 
 @given(
@@ -406,7 +427,9 @@ def test_of_a_deep_search_a_sample_is_kept():
     states = [
         replace(START, level=level, unvisited_edges=100_000 - 20 * level) for level in range(5000)
     ]
-    ahead = selector_of(model(), looks_ahead=True).on_graph(1000, 100_001, profile_of(states))
+    ahead = selector_of(model(), looks_ahead=True).on_graph(
+        1000, 100_001, profile_of(states), False
+    )
     knots = ahead.policy.ahead
     assert knots.shape == (MOST_KNOTS, 1 + len(ALL))
     assert (np.diff(knots[:, 0]) < 0).all()

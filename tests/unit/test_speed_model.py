@@ -103,6 +103,19 @@ def test_learned_by_hand():
     assert model.learned_seconds(LEVEL, STRATEGIES["BG"]) == pytest.approx(bottom_up)
 
 
+def test_deep_graphs_have_formulas_of_their_own():
+    data = model_json("m")
+    data["learned_deep"] = {"TC": {"constant": 7.0}}
+    model = read(data)
+    assert model.learned_seconds(LEVEL, STRATEGIES["TC"], deep=True) == 7.0
+    assert model.learned_seconds(LEVEL, STRATEGIES["TC"]) == read(model_json("m")).learned_seconds(
+        LEVEL, STRATEGIES["TC"]
+    )
+    shallow = model.learned_seconds(LEVEL, STRATEGIES["BG"])
+    assert model.learned_seconds(LEVEL, STRATEGIES["BG"], deep=True) == shallow
+    assert read(model.to_json()) == model
+
+
 def test_average_by_hand():
     """The paper's equations: e_frontier / speed, and alpha x e_left / speed."""
     data = model_json("m")

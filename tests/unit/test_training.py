@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.speed_model import COLUMNS, MODELS_VARIABLE, read_model
+from hetero_bfs.speed_model import ALL_COLUMNS, COLUMNS, MODELS_VARIABLE, read_model
 from hetero_bfs.training import compare, duration, train
 from hetero_bfs.training.collect import Plan, finished_graphs
 from hetero_bfs.training.compare import fastest
 from hetero_bfs.training.duration import GraphSeconds, collecting_seconds, in_words
 from hetero_bfs.training.families import named_graph
-from hetero_bfs.training.fit import fit_linear
+from hetero_bfs.training.fit import fit, fit_linear
 from hetero_bfs.training.tune import TuningPlan
 
 TINY = Plan((6, 7), 2, 1)
@@ -171,6 +172,18 @@ def test_the_same_plan_gives_the_same_graphs_of_every_family():
         edges, again = one.make(), other.make()
         assert edges.num_vertices == 2**one.scale
         assert edges.src.tolist() == again.src.tolist()
+
+
+def test_deep_graphs_are_fitted_apart():
+    rows = pd.DataFrame(dict.fromkeys(ALL_COLUMNS, 1.0), index=range(40))
+    rows["family"], rows["deep"], rows["measured"] = "grid", [0, 1] * 20, ["BC"] * 20 + ["TC"] * 20
+    rows["examined"] = 1.0
+    rows["seconds"] = np.where(rows["deep"] > 0, 3.0, 1.0)
+    model = fit(rows, "m", {})
+    for name in ("BC", "TC"):
+        assert sum(model.predictor(name, True).coefficients) == pytest.approx(3.0)
+        assert sum(model.predictor(name, False).coefficients) == pytest.approx(1.0)
+    assert fit(rows[rows["deep"] == 0], "m", {}).learned_deep is None
 
 
 def test_families_count_alike_in_the_fit():
