@@ -40,7 +40,7 @@ def files(folder):
 def test_a_model_comes_out(tmp_path):
     run(tmp_path)
     model_path, samples_path = files(tmp_path)
-    assert finished_graphs(samples_path) == 12
+    assert finished_graphs(samples_path) == 14
     samples = pd.read_csv(samples_path)
     assert set(samples["measured"]) == {"TC", "BC", "start_cpu", "convert_cpu"}
     model = read_model(model_path.read_text(), str(model_path))
@@ -70,7 +70,7 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(train, "collect", collected)
     run(tmp_path)
     assert samples_path.read_text().startswith(before)
-    assert finished_graphs(samples_path) == 12
+    assert finished_graphs(samples_path) == 14
 
 
 @pytest.mark.usefixtures("tiny")
@@ -124,7 +124,7 @@ def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatc
     assert train.run_training(quick=True, devices="cpu") == 0
     output = capsys.readouterr()
     assert "takes about" in output.err
-    assert "12 graphs to measure" in output.err
+    assert "14 graphs to measure" in output.err
     model_path, _ = files(tmp_path)
     model = read_model(model_path.read_text(), str(model_path))
     assert set(model.auto) == {"shallow", "deep"}
