@@ -140,10 +140,10 @@ def test_the_estimate_adds_up():
     graph = GraphSeconds(0.5, 1e-3)
     assert graph.total([10, 12, None]) == pytest.approx(2 * 0.5 + 1.024 + 4.096)
     plan = Plan((8, 10), 2, 1)
-    assert [g.scale for g in plan.graphs()] == [8] * 6 + [10] * 6
+    assert [g.scale for g in plan.graphs()] == [8] * 7 + [10] * 7
     everything = collecting_seconds(plan, 0, None, graph)
-    assert everything == pytest.approx(graph.total([8] * 6 + [10] * 6))
-    assert collecting_seconds(plan, 11, None, graph) == pytest.approx(graph.total([10]))
+    assert everything == pytest.approx(graph.total([8] * 7 + [10] * 7))
+    assert collecting_seconds(plan, 13, None, graph) == pytest.approx(graph.total([10]))
     tuning = TuningPlan((9,), (("registers", (40, 48)),))
     assert collecting_seconds(plan, 0, tuning, graph) > everything
 
@@ -166,7 +166,7 @@ def test_the_same_plan_gives_the_same_graphs_of_every_family():
     first, second = TINY.graphs(), TINY.graphs()
     assert [(g.family, g.name) for g in first] == [(g.family, g.name) for g in second]
     assert {g.family for g in first} == {
-        "kronecker", "uniform", "preferential", "small-world", "grid"
+        "kronecker", "uniform", "preferential", "small-world", "grid", "roads"
     }  # fmt: skip
     for one, other in zip(first, second, strict=True):
         edges, again = one.make(), other.make()
