@@ -164,7 +164,7 @@ def measure(
                 "harmonic_mean_gteps": teps_statistics(times[way], counts)["harmonic_mean_TEPS"]
                 / 1e9,
                 "floor_seconds": floor,
-                "parts": engine.num_parts,
+                "parts": engine.num_parts if engine.streaming is None else 0,
                 "streamed_bytes": streamed[way] // len(times[way]),
                 "searches": len(times[way]),
             }

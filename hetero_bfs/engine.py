@@ -65,7 +65,7 @@ class Engine:
         model says.
     device_memory_bytes : int, optional
         What may be used of the OpenCL device's memory; by default all. The edges of a graph that
-        does not fit stay on the host and stream through the device in parts.
+        does not fit stay on the host and stream through the device in pages.
     optimize : {"time", "energy", "edp"}
         What a selector given by name makes least: seconds, joules or their product. Energy needs
         watts measured in training, and a selector that compares ("auto", "learned", "average").
@@ -83,7 +83,7 @@ class Engine:
         A device asked for by name is not there. A device that cannot hold the graph is left out
         instead, with a line in `notes`.
     BudgetError
-        `device_memory_bytes` is too little for what is kept per vertex and two parts of the edges.
+        `device_memory_bytes` is too little for what is kept per vertex and a few pages of edges.
     """
 
     def __init__(

@@ -204,8 +204,8 @@ class Search:
         if not platform.lists_host_finds:
             frontier.keep_no_list()
         records = platform.records_of(candidates, _FIRST_RECORDS)
-        self._start_early(frontier, min(limit, records.shape[0]))
         try:
+            self._start_early(frontier, min(limit, records.shape[0]))
             while self._run_here(frontier, records, limit):
                 records = platform.records_of(candidates, frontier.level + 1)
             self._complete(frontier)

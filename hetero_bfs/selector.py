@@ -157,20 +157,25 @@ class ModelSelector(Selector):
         deep_predictors: Sequence[Linear] | None = None,
     ) -> None:
         self.model = model
-        self._deep_predictors = deep_predictors
+        self._predictors = predictors, deep_predictors or predictors
         self.corrects = corrects
         self.objective = objective
         self.factors = np.ones(len(candidates) + len(MOVES))
         self.looks_ahead = looks_ahead
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
-        weights, moves = np.array([p.weights() for p in predictors]), _move_weights(model)
-        self.in_seconds = make_policy(MODEL, candidates, weights=weights, moves=moves)
-        if objective is not None:
-            weights = weights * [[objective.per_second(s)] for s in candidates]
-            moves = moves * [[objective.per_second_of_moving(kind)] for kind in DEVICE_KINDS]
-        super().__init__(
-            name, candidates, make_policy(MODEL, candidates, weights=weights, moves=moves)
-        )
+        self.in_seconds, policy = self._policies(candidates, deep=False)
+        super().__init__(name, candidates, policy)
+
+    def _policies(self, candidates: Sequence[Strategy], deep: bool) -> tuple[Policy, Policy]:
+        """Return the policy that counts seconds, and the one that counts the objective."""
+        weights = np.array([linear.weights() for linear in self._predictors[deep]])
+        moves = _move_weights(self.model)
+        in_seconds = make_policy(MODEL, candidates, weights=weights, moves=moves)
+        if self.objective is None:
+            return in_seconds, in_seconds
+        weights = weights * [[self.objective.per_second(s)] for s in candidates]
+        moves = moves * [[self.objective.per_second_of_moving(kind)] for kind in DEVICE_KINDS]
+        return in_seconds, make_policy(MODEL, candidates, weights=weights, moves=moves)
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
         """Return what a level's record says of its choice; predictions are seconds."""
@@ -193,18 +198,9 @@ class ModelSelector(Selector):
         """
         if not self.looks_ahead or (self._graph is not None and self._graph[2] is profile):
             return self
-        other = copy(self)
-        if deep and self._deep_predictors is not None:
-            other = ModelSelector(
-                self.name,
-                self.model,
-                self.candidates,
-                self._deep_predictors,
-                self.looks_ahead,
-                self.corrects,
-                self.objective,
-                self._deep_predictors,
-            )
+        other = copy(self.uncorrected)
+        assert isinstance(other, ModelSelector)
+        other.in_seconds, other.policy = other._policies(other.candidates, deep)
         other.uncorrected = other
         other._graph = (num_vertices, num_edges, profile)
         other._look_ahead()

@@ -13,7 +13,7 @@ from typing import Any
 from hetero_bfs.errors import ModelError
 
 _MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in bfs.cl
-_MOST_ALONE_EDGES = 4095  # SQUAD_COUNT_BITS in search.cl
+_MOST_ALONE_EDGES = 2047  # so that SQUAD_EDGE_BITS hold a quarter of its square (search.cl)
 _MOST_SQUAD_GROUPS = 256
 _STATE_BYTES = 4096  # state, policy and the like
 
@@ -88,7 +88,7 @@ class Tuning:
         words = size * self.vertices_per_item // 32
         top_down = size * self.edges_per_item * (2 + offset_bytes)
         bottom_up = words * (16 + offset_bytes + 32 + 64) + 4 * size + 4 * self.cached_words
-        alone = 2 * self.alone_edges * (4 + 2 * offset_bytes) + 8 * self.squad_groups
+        alone = 2 * self.alone_edges * (6 + 2 * offset_bytes) + 8 * self.squad_groups
         return max(top_down, bottom_up, alone) + 8 * (size + size // 16) + _STATE_BYTES
 
     def to_json(self) -> dict[str, Any]:

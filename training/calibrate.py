@@ -292,7 +292,7 @@ def _report(found: Calibration, path: Path, samples: int, seconds: float) -> Non
     print(f"  {'':<15} {'constant':>8} {'work':>8} {'before':>8} {'after':>8}")
     for name, factors in found.factors.items():
         before, after = (
-            f"{100 * errors[name]:.0f} %" if name in errors else "-"
+            f"{100 * errors[name]:.0f} %" if name in errors else ""  # of all graphs together
             for errors in (found.before, found.after)
         )
         constant, work = (f"x{value:.3g}" for value in (factors.constant, factors.work))

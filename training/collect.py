@@ -100,7 +100,9 @@ def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
     yield StudyGraph("grid", f"{scale}, {rows} rows", make, scale)
     share = float(random.uniform(0.6, 0.9))
     name = f"{scale}, {share:.2f} of a grid"
-    yield StudyGraph("roads", name, partial(roads, 1 << scale // 2, seed, share), scale)
+    rows = 1 << scale // 2
+    make = partial(roads, rows, seed, share, (1 << scale) // rows)
+    yield StudyGraph("roads", name, make, scale)
 
 
 PAPER_PLAN = Plan((16, 17, 18, 19), 20, 3)

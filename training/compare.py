@@ -3,8 +3,8 @@
 A model that predicts each level well may still choose badly, as the levels after it are not in
 its features. So the last word after training has the clock: searches by the trained model, by the
 paper's average speeds, and by Beamer's rule with several thresholds, all in turn; on graphs of
-every family, as thresholds that suit Kronecker graphs cost others twice the time, and on a grid,
-which has hundreds of levels.
+every family, as thresholds that suit Kronecker graphs cost others twice the time, and on deep
+ones, a grid and roads, which have hundreds of levels.
 """
 
 from __future__ import annotations

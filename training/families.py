@@ -124,9 +124,14 @@ def grid(rows: int, columns: int | None = None) -> EdgeList:
     return EdgeList(src, dst, rows * columns)
 
 
-def roads(side: int, seed: int = _SEED, kept_share: float = KEPT_SHARE) -> EdgeList:
-    """Make a square grid that keeps each edge with a probability, above 1/2 to stay connected."""
-    whole = grid(side)
+def roads(
+    rows: int,
+    seed: int = _SEED,
+    kept_share: float = KEPT_SHARE,
+    columns: int | None = None,
+) -> EdgeList:
+    """Make a grid that keeps each edge with a probability, above 1/2 to stay connected."""
+    whole = grid(rows, columns)
     kept = np.random.default_rng(seed).random(whole.src.size, np.float32) < kept_share
     return EdgeList(whole.src[kept], whole.dst[kept], whole.num_vertices)
 

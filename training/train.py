@@ -69,7 +69,7 @@ def run_training(
     Parameters
     ----------
     quick : bool
-        21 graphs instead of 128, of which 80 are those of the paper.
+        24 graphs instead of 140, of which 80 are those of the paper.
     device, devices
         As for `Engine`.
     out : Path, optional

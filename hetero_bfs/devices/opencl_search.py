@@ -67,7 +67,8 @@ class OpenCLSearcher:
         self._mappings: list[Any] = []
         self._packed: tuple[Policy, int] | None = None
         self._alone: dict[Strategy, Policy] = {}
-        self._early: npt.NDArray[np.uint64] | None = None  # the state that `start_early` launched
+        self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
+        self._unsettled = False  # launches are under way whose end was not read yet
 
     # Setting up.
 
@@ -101,7 +102,9 @@ class OpenCLSearcher:
         self._report_module = report
         self._check_local_memory()
         make = self.device.buffer
-        self._counters = make(_NUM_COUNTERS + 2 * self.tuning.squad_groups, np.uint64)
+        self._counters = make(
+            _NUM_COUNTERS + 2 * (self.tuning.squad_groups + report.STATE_WORDS), np.uint64
+        )
         self._report = make(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
         self._read = np.zeros(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
         self._words = np.zeros(report.STATE_WORDS, np.uint64)
@@ -306,26 +309,28 @@ class OpenCLSearcher:
         report = self._report_module
         self.acquire()
         self.load_policy(policy, interval)
-        self._drop_early()
+        self._settle()
         limit = min(limit, _LOG_ROWS)
         report.write_state(frontier.state, root, limit, report.FORGETS, self._words)
         self._words[layout.CHOSEN] = chosen
+        self._unsettled = True
         self._enqueue(self._kernels[0], 0)
-        self._early = self._words.copy()
+        self._early = self._words.copy(), self._packed
 
-    def _drop_early(self) -> None:
-        """Forget what `start_early` launched, since nobody asked for it then."""
-        if self._early is not None:
-            self._early = None
+    def _settle(self) -> None:
+        """Forget launches that nobody waited for, as after an interrupt; their counts are void."""
+        self._early = None
+        if self._unsettled:
             self.device.finish()
             self._clear_sync()
+            self._unsettled = False
 
     def _is_launched(self) -> bool:
-        """Tell whether `start_early` launched just the state that is in `_words`."""
-        if self._early is not None and np.array_equal(self._early, self._words):
-            self._early = None
+        """Tell whether `start_early` launched the state in `_words` by the loaded policy."""
+        early, self._early = self._early, None
+        if early and early[1] is self._packed and np.array_equal(early[0], self._words):
             return True
-        self._drop_early()
+        self._settle()
         return False
 
     def run_levels(
@@ -380,6 +385,7 @@ class OpenCLSearcher:
         report = self._report_module
         report.write_state(frontier.state, root, limit, flags, self._words)
         launches = int(self._is_launched())
+        self._unsettled = True
         kernels = [] if launches else self._first_kernels(policy, root, frontier)
         while True:
             for kernel in kernels:
@@ -390,6 +396,7 @@ class OpenCLSearcher:
                 self._give_up_one_launch()
             if state[report.STATUS] != report.RUNNING and not state[report.PENDING]:
                 self._words[report.DONE] = state[report.DONE]
+                self._unsettled = False
                 return state
             kernels = self._next_kernels(int(state[report.STEP]))
 
@@ -433,7 +440,7 @@ class OpenCLSearcher:
 
     def _give_up_one_launch(self) -> None:
         """Run steps one by one from now on; the search that did not end must begin again."""
-        self._clear_sync()
+        self._settle()
         self.one_launch = False
         self._bind_search()
         raise GridStalledError(f"{self.device.info.name} did not run its work-groups together")

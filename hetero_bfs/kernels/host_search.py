@@ -89,8 +89,10 @@ class HostArrays(NamedTuple):
     `backward_indptr`, `backward_indices` and `first` belong to the transposed graph; `visited`,
     `queue`, `offsets` and `segments` are pairs. `written` is a bitmap of the vertices whose parent
     an earlier search may have left; `listed` takes the vertices that the host found, while they
-    are few, for another device; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), and
-    `sizes`, int64 (threads, 8), are scratch.
+    are few, for another device; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), are
+    scratch. For owners of patches (expand.py): `boxes`, uint32 (owners, edges, 2), what they post
+    to each other; `sizes`, int64 (owners, 8); `territory`, int64 (owners + 1,), where each one's
+    part of a queue begins.
     """
 
     indptr: Any

@@ -630,6 +630,7 @@ static void leave_share(uint slot, ulong share, ulong before, __global uint *que
 /* A work-group of a squad says in one word what it found: the number of the level, vertices, edges. */
 #define SQUAD_EDGE_BITS 20
 #define SQUAD_COUNT_BITS 12
+#define MISSING (1u << SQUAD_EDGE_BITS) /* more than any has */
 #define SQUAD_FOUND(word) \
     PACK((uint)(word) >> SQUAD_EDGE_BITS, (word) & (((ulong)1 << SQUAD_EDGE_BITS) - 1))
 
@@ -653,7 +654,7 @@ static ulong await_word(volatile __global ulong *word, uint turn, volatile __glo
  * squad's work-groups hand each other nothing else.
  * Words of two levels lie apart, since who is slow may still read the one when who is fast writes
  * the other. Returns to work-item 0 what all found, and `most`, the edges of the one that has most;
- * PACK(0, 0) and more than ROOM if some did not come. The words are in `mine` after a barrier. */
+ * nothing and MISSING if some did not come. The words are in `mine` after a barrier. */
 static ulong tell_squad(ulong found, uint turn, uint group, volatile __global ulong *words,
                         volatile __global uint *sync, uint patience, OFFSET *most,
                         __local Share *mine)
@@ -670,7 +671,7 @@ static ulong tell_squad(ulong found, uint turn, uint group, volatile __global ul
         return 0;
     for (uint i = lid; i < SQUAD_GROUPS; i += 32) {
         const ulong word = await_word(words + i, turn, sync, patience);
-        const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : ROOM + 1;
+        const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : MISSING;
         mine->words[i] = word;
         vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
         edges += more;
@@ -688,14 +689,14 @@ static ulong tell_squad(ulong found, uint turn, uint group, volatile __global ul
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     for (uint i = 0; i < SQUAD_GROUPS; i++) {
         const ulong word = mine->words[i];
-        const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : ROOM + 1;
+        const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : MISSING;
         vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
         edges += more;
         largest = max(largest, more);
     }
 #endif
     *most = largest;
-    return PACK(vertices, edges);
+    return largest < MISSING ? PACK(vertices, edges) : 0;
 }
 #endif
 
@@ -808,8 +809,10 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
                                const uint patience)
 {
     DECLARE_SEARCH
-    /* After a squad's levels. `before` is there too, which one launch for all does not read. */
-    __global ulong *shared = report + begin % 2 * STATE_SIZE;
+    /* The state after a squad's levels, in one of two places by turns: who is late may still read the
+     * one when the next squad writes the other. */
+    volatile __global ulong *shared = counters + NUM_COUNTERS + 2 * SQUAD_GROUPS;
+    uint squads = 0;
     uint generation = poll(sync + GENERATION);
     bool reload = false;
     if (mine.state[FLAGS] & PROBES) {
@@ -823,7 +826,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
     while (true) {
         if (lid == 0) {
             for (uint i = 0; reload && i < STATE_SIZE; i++)
-                mine.state[i] = shared[i];
+                mine.state[i] = shared[squads % 2 * STATE_SIZE + i];
             decide(&mine, counters[mine.state[DONE] % NUM_COUNTERS], policy + POLICY_SIZE, rows,
                    true);
         }
@@ -836,12 +839,13 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
             counters[(mine.state[DONE] + 1) % NUM_COUNTERS] = 0;
         const uint squad = doing == ALONE ? 1 : doing == SQUAD ? SQUAD_GROUPS : 0;
         reload = squad > 0;
+        squads += reload;
         if (group < squad) {
             run_squad(group, squad, &graph, &arrays, policy + POLICY_SIZE, counter, rows,
                       counters + NUM_COUNTERS, sync, patience, &mine);
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (group == 0 && lid == 0)
-                copy_state(mine.state, shared);
+            if (group == 0 && lid < STATE_SIZE)
+                shared[squads % 2 * STATE_SIZE + lid] = mine.state[lid];
         } else if (doing == PULL) {
             run_pull(group, groups, &graph, &arrays, counter, &mine);
         } else if (doing == PUSH) {

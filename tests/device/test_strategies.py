@@ -376,6 +376,23 @@ def test_decision_interval_below_one(place):
         engine_on(place, nasty("grid"), selector="fixed:TC", decision_interval=0)
 
 
+@pytest.mark.parametrize("schedule", ["fixed:TG", "fixed:TC,TG,BG", "fixed:TC,BG,TG"])
+def test_an_interrupted_search_leaves_nothing_behind(opencl_device, schedule):
+    """An interrupt while the device is at work: what its launches counted is forgotten."""
+    edges = nasty("Kronecker 10")
+    with engine_on(opencl_device, edges, selector="fixed:TC,TG,BG,TG") as engine:
+        engine.search(458)
+        accelerator = engine.accelerator
+        with (
+            mock.patch.object(accelerator, "_read_state", side_effect=KeyboardInterrupt),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            engine.search(458)
+        engine.set_selector(schedule)
+        for root in (458, 3):
+            check_search(engine, edges, root)
+
+
 def test_a_search_left_on_the_device_does_not_shine_through(opencl_device):
     """Parents that the device wrote, and nobody gathered, are forgotten by the next search."""
     edges = nasty("two components")

@@ -402,6 +402,8 @@ def test_deep_graphs_are_predicted_by_formulas_of_their_own():
     assert shallow.on_graph(*arguments, False).policy.weights[place, 0] != 1e-12
     assert deep.policy.weights[place].tolist() == [1e-12] + [0.0] * 7
     assert deep.uncorrected is deep
+    again = deep.on_graph(START.num_vertices, START.num_edges, profile.copy(), False)
+    assert again.policy.weights.tolist() == shallow.policy.weights.tolist()
     assert deep.on_graph(*arguments, True) is deep
     factors = np.full(len(ALL) + 6, 2.0)
     assert deep.corrected(factors).policy.weights[place, 0] == 2e-12

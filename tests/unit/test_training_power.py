@@ -261,7 +261,7 @@ def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys
         best = min(able, key=lambda n: able[n]["joules"] * able[n]["seconds"] ** power_of_time)
         chosen = model.power.auto[aim]["shallow"]
         if chosen["selector"] == "alpha-beta":
-            assert best == f"alpha-beta(15,{chosen['beta']:g},cpu)"
+            assert best == f"alpha-beta({chosen['alpha']:g},{chosen['beta']:g},cpu)"
         else:
             assert best == f"{chosen['selector']}, {aim}"
     again = read_model(json.dumps(model.to_json()), "again")
