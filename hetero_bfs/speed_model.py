@@ -139,10 +139,8 @@ class SpeedModel:
             return Linear(("frontier_edges",), (1.0 / speed,))
         return Linear(("unvisited_edges",), (self.alpha / speed,))
 
-    def average_seconds(
-        self, features: LevelFeatures, strategy: Strategy, deep: bool = False
-    ) -> float:
-        """Predict a level by the paper's average speeds, moving excluded, on any graph."""
+    def average_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
+        """Predict a level by the paper's average speeds, moving excluded."""
         return self.average(strategy).seconds(features)
 
     def lacking(self, candidates: Iterable[Strategy]) -> list[str]:

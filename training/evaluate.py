@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,20 +36,19 @@ def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
         model = fit(others, "", {})
         for _, rows in levels[levels["family"] == family].groupby(["graph", "root", "level"]):
             measured = dict(zip(rows["measured"], rows["seconds"], strict=True))
-            features, deep = _features(rows.iloc[0]), bool(rows.iloc[0]["deep"])
+            features = _features(rows.iloc[0])
+            learned_seconds = partial(model.learned_seconds, deep=bool(rows.iloc[0]["deep"]))
             best += min(measured.values())
             for name, seconds in measured.items():
-                error = abs(model.learned_seconds(features, STRATEGIES[name], deep) / seconds - 1)
+                error = abs(learned_seconds(features, STRATEGIES[name]) / seconds - 1)
                 errors.setdefault(name, []).append(error)
                 key = f"fixed:{name}"
                 spent[key] = spent.get(key, 0.0) + seconds
             for key, choose in (
-                ("learned", model.learned_seconds),
+                ("learned", learned_seconds),
                 ("average", model.average_seconds),
             ):
-                spent[key] = (
-                    spent.get(key, 0.0) + measured[_choose(choose, features, deep, measured)]
-                )
+                spent[key] = spent.get(key, 0.0) + measured[_choose(choose, features, measured)]
     return {
         "median_relative_error": {k: _round(float(np.median(v))) for k, v in errors.items()},
         "excess": {k: _round(v / best - 1) for k, v in sorted(spent.items())} if best else {},
@@ -56,12 +56,11 @@ def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
 
 
 def _choose(
-    seconds: Callable[[LevelFeatures, Strategy, bool], float],
+    seconds: Callable[[LevelFeatures, Strategy], float],
     features: LevelFeatures,
-    deep: bool,
     measured: dict[str, float],
 ) -> str:
-    return min(measured, key=lambda name: seconds(features, STRATEGIES[name], deep))
+    return min(measured, key=lambda name: seconds(features, STRATEGIES[name]))
 
 
 def _features(row: pd.Series[Any]) -> LevelFeatures:

@@ -187,7 +187,7 @@ class CPUSearcher:
 
     def _count_owners(self) -> int:
         """Return among how many owners the patches of vertices are divided; 1 without patches."""
-        if self.graph.relabelling.order != "locality" or self.graph.graph.directed:
+        if not self.graph.is_deep or self.graph.graph.directed:
             return 1
         return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
 

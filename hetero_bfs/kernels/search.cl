@@ -97,6 +97,7 @@ static uint poll(volatile __global uint *address)
     return value;
 }
 #if SQUAD_GROUPS > 1
+/* For words that say all themselves (tell_squad): nothing else is ordered by these. */
 static void post_long(volatile __global ulong *address, ulong value)
 {
     asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
@@ -649,6 +650,15 @@ static ulong await_word(volatile __global ulong *word, uint turn, volatile __glo
     return value;
 }
 
+/* Add what a word says, or that it is missing, to sums and to the most edges. */
+static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
+{
+    const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : MISSING;
+    *vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
+    *edges += more;
+    *largest = max(*largest, more);
+}
+
 /* Tell the squad what this work-group found, and wait for the others: a barrier for all of them. It
  * orders no memory but through what the word depends on, the claims, which are atomic and done; a
  * squad's work-groups hand each other nothing else.
@@ -670,12 +680,8 @@ static ulong tell_squad(ulong found, uint turn, uint group, volatile __global ul
     if (lid >= 32)
         return 0;
     for (uint i = lid; i < SQUAD_GROUPS; i += 32) {
-        const ulong word = await_word(words + i, turn, sync, patience);
-        const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : MISSING;
-        mine->words[i] = word;
-        vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
-        edges += more;
-        largest = max(largest, more);
+        mine->words[i] = await_word(words + i, turn, sync, patience);
+        add_word(mine->words[i], &vertices, &edges, &largest);
     }
 #pragma unroll
     for (uint distance = 16; distance; distance >>= 1) {
@@ -687,13 +693,8 @@ static ulong tell_squad(ulong found, uint turn, uint group, volatile __global ul
     for (uint i = lid; i < SQUAD_GROUPS; i += GROUP)
         mine->words[i] = await_word(words + i, turn, sync, patience);
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    for (uint i = 0; i < SQUAD_GROUPS; i++) {
-        const ulong word = mine->words[i];
-        const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : MISSING;
-        vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
-        edges += more;
-        largest = max(largest, more);
-    }
+    for (uint i = 0; i < SQUAD_GROUPS; i++)
+        add_word(mine->words[i], &vertices, &edges, &largest);
 #endif
     *most = largest;
     return largest < MISSING ? PACK(vertices, edges) : 0;
