@@ -29,7 +29,7 @@ class Tuning:
     edges_per_item : int
         Top-down: edges of a work-group's tile over its work-items.
     vertices_per_item : int
-        Bottom-up: vertices of a work-group's tile over its work-items; 4 or 8.
+        Bottom-up: vertices of a work-group's tile over its work-items; 4, 8 or 16.
     groups_per_unit : int
         Work-groups for each compute unit; fewer where one launch runs a whole search and the
         device does not hold so many.
@@ -61,8 +61,10 @@ class Tuning:
         size = self.group_size
         if not 32 <= size <= 1024 or size & (size - 1):
             raise ValueError(f"group_size is {size}; it must be a power of two from 32 to 1024")
-        if self.vertices_per_item not in (4, 8):
-            raise ValueError(f"vertices_per_item is {self.vertices_per_item}; it must be 4 or 8")
+        if self.vertices_per_item not in (4, 8, 16):
+            raise ValueError(
+                f"vertices_per_item is {self.vertices_per_item}; it must be 4, 8 or 16"
+            )
         for name in ("edges_per_item", "groups_per_unit", "cached_words", "alone_edges"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
@@ -116,4 +118,6 @@ def read_tuning(data: Mapping[str, Any]) -> Tuning:
 
 def default_tuning(device_type: str) -> Tuning:
     """Return what suits devices of a type (GPU, CPU, ...) before anything is measured."""
-    return Tuning() if device_type == "GPU" else Tuning(groups_per_unit=2)
+    if device_type == "GPU":
+        return Tuning(vertices_per_item=16)
+    return Tuning(groups_per_unit=2)

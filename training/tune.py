@@ -32,8 +32,13 @@ class TuningPlan:
 
 
 GPU_PLAN = TuningPlan(
-    (18, 20, 24),
-    (("registers", (40, 48)), ("edges_per_item", (2,)), ("group_size", (512,))),
+    (20, 22, 24),
+    (
+        ("registers", (48, 64, 80, 96)),
+        ("vertices_per_item", (8,)),
+        ("edges_per_item", (2,)),
+        ("group_size", (512,)),
+    ),
 )
 PROCESSOR_PLAN = TuningPlan((16,), (("groups_per_unit", (1, 4)),))
 

@@ -235,11 +235,12 @@ def _stop_team(control: npt.NDArray[np.int64], helpers: list[threading.Thread]) 
 
 
 def counter_edge_bits(graph: SearchGraph) -> int:
-    """Bits of the packed counter that hold edges; the rest hold vertices.
+    """Bits of the packed counter that hold edges; the rest but the highest hold vertices.
 
-    40 unless the graph is too large for that, so that most graphs share one compiled kernel.
+    40 unless the graph is too large for that, so that most graphs share one compiled kernel. The
+    highest bit is a barrier's (search.cl).
     """
-    edge_bits = min(40, 64 - graph.num_searched.bit_length())
+    edge_bits = min(40, 63 - graph.num_searched.bit_length())
     assert graph.graph.num_stored_edges < 1 << edge_bits, "more edges than any memory holds"
     return edge_bits
 

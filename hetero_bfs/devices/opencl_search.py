@@ -27,8 +27,7 @@ from hetero_bfs.tuning import Tuning, default_tuning
 
 _LOG_ROWS = 4096
 _FIRST_ROWS = 64  # read back with the state; more only if there are more
-_GAVE_UP = 64  # word of `sync` in search.cl
-_ARRIVALS = 128
+_GAVE_UP = 2048  # word of `sync` in search.cl, the last one
 _NUM_COUNTERS = 3
 _SQUAD_RESERVE = 4  # a quarter of a work-group's room is for a list that its share ends in
 _PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
@@ -106,10 +105,11 @@ class OpenCLSearcher:
             _NUM_COUNTERS + 2 * (self.tuning.squad_groups + report.STATE_WORDS), np.uint64
         )
         self._report = make(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
-        self._read = np.zeros(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
+        self._read = self.device.host_array(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
+        self._read[:] = 0
         self._words = np.zeros(report.STATE_WORDS, np.uint64)
         self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
-        self._sync = make(_ARRIVALS + self.groups, np.uint32)
+        self._sync = make(_GAVE_UP + 1, np.uint32)
         self._clear_sync()
         self._policy = make(_POLICY_ITEMS, np.float32)
         self.one_launch = self._find_grid()
@@ -207,7 +207,7 @@ class OpenCLSearcher:
         self._words[report.FLAGS] = report.PROBES
         self._enqueue(self._kernels[0], 0)
         passed = self._read_state(1)[report.STATUS] == report.ENDED
-        sync = np.zeros(_ARRIVALS, np.uint32)
+        sync = np.zeros(_GAVE_UP + 1, np.uint32)
         self.device.read(sync, self._sync)
         self._clear_sync()
         self._words[:] = 0

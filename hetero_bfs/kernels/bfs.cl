@@ -109,6 +109,45 @@ static void find_bounds(OFFSET first, OFFSET last, uint count, __global const OF
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
+/* Claim a vertex unless `before` says that it is visited; returns what its word was before. */
+static uint claim(uint v, uint before, __global uint *visited)
+{
+    const uint bit = 1u << (v & 31);
+    return before & bit ? before : atomic_or(&visited[v >> 5], bit);
+}
+
+#ifdef NVIDIA
+/* Words of the bitmap that a warp's vertices lie in, at most, if it claims run by run. */
+#define RUN_WORDS 8
+
+/* Claim as `claim` does, a whole warp at once. At the beginning of long lists, which is where the
+ * hubs are, a warp's vertices lie side by side: then there is one atomic for each run of vertices in
+ * one word, not one for each, and those of all work-groups on the hubs' few words queue less. */
+static uint claim_together(uint v, uint before, __global uint *visited)
+{
+    const uint word = v >> 5, bit = 1u << (v & 31), lane = get_local_id(0) & 31;
+    if (shuffle_from(word, 31) - shuffle_from(word, 0) >= RUN_WORDS)
+        return claim(v, before, visited);
+    const uint previous = shuffle_up(word, 1); /* by all lanes, so not in a condition */
+    const uint heads = ballot(lane == 0 || word != previous);
+    const uint so_far = NO_VERTEX >> (31 - lane), later = heads & ~so_far;
+    const uint begin = 31 - clz(heads & so_far), end = later ? 30 - clz(later & -later) : 31;
+    uint bits = before & bit ? 0 : bit; /* of the run, up to this lane */
+#pragma unroll
+    for (uint distance = 1; distance < 32; distance <<= 1) {
+        const uint other = shuffle_up(bits, distance);
+        bits |= lane >= begin + distance ? other : 0;
+    }
+    const uint earlier = shuffle_up(bits, 1); /* which claim the same vertex, if lists meet here */
+    uint was = 0;
+    if (lane == end && bits)
+        was = atomic_or(&visited[word], bits);
+    return before | shuffle_from(was, end) | (lane > begin ? earlier : 0);
+}
+#else
+#define claim_together claim
+#endif
+
 /* Push the `edges` edges of the `count` vertices in the queue. What is found adds to `counter`. With
  * one tile for a work-group it is `eager`: time is what reads take that wait for each other, so all
  * work-groups take a share, claim without looking, and read degrees before they know whose are
@@ -130,9 +169,16 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
         barrier(CLK_LOCAL_MEM_FENCE);
         if (count > TILE) {
             find_bounds(tile, tile + size - 1, count, offsets, mine->bounds, scratch);
-        } else { /* entries of other tiles do no harm */
-            if (lid < 2)
-                mine->bounds[lid] = lid * (count - 1);
+        } else {
+            for (uint i = lid; i < count; i += GROUP) {
+                const OFFSET begin = offsets[i], end = i + 1 < count ? offsets[i + 1] : edges;
+#pragma unroll
+                for (uint b = 0; b < 2; b++) {
+                    const OFFSET wanted = tile + b * (size - 1);
+                    if (begin <= wanted && wanted < end)
+                        mine->bounds[b] = i;
+                }
+            }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
         const uint first = mine->bounds[0];
@@ -147,7 +193,7 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
             top_step <<= 1;
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        uint target[ITEMS], entry[ITEMS], before[ITEMS], length[ITEMS];
+        uint target[ITEMS], source[ITEMS], entry[ITEMS], before[ITEMS], length[ITEMS];
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++)
             entry[k] = 0;
@@ -163,8 +209,10 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
         for (uint k = 0; k < ITEMS; k++) {
             const uint edge = k * GROUP + lid;
             target[k] = NO_VERTEX;
-            if (edge < size)
+            if (edge < size) {
                 target[k] = load_edge(&graph->forward, mine->shift[entry[k]] + edge);
+                source[k] = queue[first + entry[k]];
+            }
         }
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++) {
@@ -175,18 +223,16 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
                 before[k] = PEEK(&visited[target[k] >> 5]);
         }
 #pragma unroll
-        for (uint k = 0; k < ITEMS; k++) { /* all claims at once: nothing waits for the first */
-            const uint bit = 1u << (target[k] & 31);
-            if (!(before[k] & bit))
-                before[k] = atomic_or(&visited[target[k] >> 5], bit);
-        }
+        for (uint k = 0; k < ITEMS; k++) /* all claims at once: nothing waits for the first */
+            if (k < items)
+                before[k] = claim_together(target[k], before[k], visited);
         ulong packed = 0, total;
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++) {
             if (before[k] >> (target[k] & 31) & 1)
                 target[k] = NO_VERTEX;
             if (target[k] != NO_VERTEX) {
-                parent[target[k]] = queue[first + entry[k]];
+                parent[target[k]] = source[k];
                 if (!eager)
                     length[k] = graph->degree[target[k]];
                 packed += QUEUEABLE(length[k]) ? PACK(1, length[k]) : 0;

@@ -38,20 +38,31 @@
 #define SCAN_SIZE (GROUP + SCAN_ROWS)
 
 #ifdef NVIDIA
-/* The value of the work-item `distance` before this one in its warp of 32. */
-static ulong shuffle_up(ulong value, uint distance)
+/* The value of the work-item `distance` before, or after, this one in its warp of 32, of number `lane`
+ * there; what all say to a question, as bits. */
+static uint shuffle_up(uint value, uint distance)
 {
-    uint low = (uint)value, high = (uint)(value >> 32);
-    asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(low) : "r"(distance));
-    asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(high) : "r"(distance));
-    return (ulong)high << 32 | low;
+    asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(value) : "r"(distance));
+    return value;
 }
-
-/* The value of the work-item `distance` after this one in its warp. */
 static uint shuffle_down(uint value, uint distance)
 {
     asm volatile("shfl.sync.down.b32 %0, %0, %1, 0x1f, 0xffffffff;" : "+r"(value) : "r"(distance));
     return value;
+}
+static uint shuffle_from(uint value, uint lane)
+{
+    asm volatile("shfl.sync.idx.b32 %0, %0, %1, 0x1f, 0xffffffff;" : "+r"(value) : "r"(lane));
+    return value;
+}
+static uint ballot(bool answer)
+{
+    uint bits;
+    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %1, 0;\n"
+                 "vote.sync.ballot.b32 %0, p, 0xffffffff;\n}"
+                 : "=r"(bits)
+                 : "r"((uint)answer));
+    return bits;
 }
 
 static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
@@ -60,7 +71,8 @@ static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
     ulong sum = value, before = 0, all = 0;
 #pragma unroll
     for (uint distance = 1; distance < 32; distance <<= 1) {
-        const ulong other = shuffle_up(sum, distance);
+        const ulong other = (ulong)shuffle_up((uint)(sum >> 32), distance) << 32 |
+                            shuffle_up((uint)sum, distance);
         sum += lane >= distance ? other : 0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -38,6 +38,7 @@ typedef float REAL;
 #define MIXED ((REAL)0.8)
 #define LARGEST_SHARE ((REAL)0.999999)
 #define ALIKE ((REAL)0.2)
+#define SMALL ((REAL)0.01) /* up to where the first terms of a series do */
 
 /* What a policy looks at, as level.py has it; `form` 1 for a bitmap. */
 typedef struct {
@@ -45,9 +46,14 @@ typedef struct {
     uint form, level;
 } Level;
 
+/* 1 - (1 - share)^mean_degree, to six digits: the precise functions take ten times as long. */
 static REAL found_share(REAL share, REAL mean_degree)
 {
-    return -expm1(mean_degree * log1p(-min(share, LARGEST_SHARE)));
+    share = min(share, LARGEST_SHARE);
+    const REAL logarithm = share < SMALL ? -share * (1 + share * ((REAL)0.5 + share / 3))
+                                         : native_log(1 - share);
+    const REAL x = mean_degree * logarithm;
+    return x > -SMALL ? -x * (1 + x * ((REAL)0.5 + x / 6)) : 1 - native_exp(x);
 }
 
 /* Neighbours that bottom-up will look at, and vertices that the level finds. */
@@ -81,7 +87,7 @@ static void expectations(const Level *level, REAL *expected_examined, REAL *expe
     *expected_found = min(mixed * reached, frontier);
 }
 
-static REAL dot_columns(__local const REAL *weights, const REAL *columns)
+static REAL dot_columns(__local const REAL *weights, __local const REAL *columns)
 {
     REAL total = 0;
 #pragma unroll
@@ -107,39 +113,61 @@ static uint find_knot(__local const REAL *ahead, uint knots, uint row, REAL left
     return low;
 }
 
-static uint choose_by_model(__local const REAL *policy, const Level *level)
+/* What a model is asked about a level, and what it answers: work-items predict a candidate each. */
+typedef struct {
+    REAL columns[NUM_COLUMNS];
+    REAL seconds[MOST_CANDIDATES];
+    uint asked, is_bitmap;
+    uint ahead; /* where in the policy the row of what is ahead begins; 0 if there is none */
+} Question;
+
+static void ask(__local const REAL *policy, const Level *level, __local Question *question)
 {
-    __local const REAL *ahead = policy + POLICY_SIZE;
-    REAL columns[NUM_COLUMNS] = {1, policy[NUM_VERTICES], level->frontier_vertices,
-                                 level->frontier_edges, level->unvisited_vertices,
-                                 level->unvisited_edges};
-    expectations(level, columns + 6, columns + 7);
+    __local REAL *columns = question->columns;
+    REAL examined, found;
+    expectations(level, &examined, &found);
+    columns[0] = 1;
+    columns[1] = policy[NUM_VERTICES];
+    columns[2] = level->frontier_vertices;
+    columns[3] = level->frontier_edges;
+    columns[4] = level->unvisited_vertices;
+    columns[5] = level->unvisited_edges;
+    columns[6] = examined;
+    columns[7] = found;
     const uint knots = (uint)policy[KNOTS], row = 1 + (uint)policy[CANDIDATES];
     const REAL visited = max(policy[NUM_EDGES] - level->unvisited_edges, (REAL)1);
+    question->ahead = 0;
     if (knots)
-        ahead += row * find_knot(ahead, knots, row, level->unvisited_edges / visited);
-    const REAL convert = dot_columns(policy + MOVES + (2 * CONVERT + 1) * NUM_COLUMNS, columns);
-    const REAL leave = dot_columns(policy + MOVES + (2 * SWITCH + 0) * NUM_COLUMNS, columns);
+        question->ahead = POLICY_SIZE + row * find_knot(policy + POLICY_SIZE, knots, row,
+                                                        level->unvisited_edges / visited);
+    question->is_bitmap = level->form;
+    question->asked = 1;
+}
+
+/* Predict what candidate `s` takes, moves to it and what is ahead included. */
+static REAL predict(__local const REAL *policy, __local const Question *question, uint s)
+{
+    __local const REAL *columns = question->columns;
+    REAL seconds = dot_columns(policy + CANDIDATE(s), columns);
+    if (policy[IS_TOP_DOWN(s)] != 0 && question->is_bitmap)
+        seconds += dot_columns(policy + MOVES + (2 * CONVERT + 1) * NUM_COLUMNS, columns);
+    if (policy[ON_DEVICE(s)] == 0)
+        seconds += dot_columns(policy + MOVES + (2 * SWITCH + 0) * NUM_COLUMNS, columns);
+    return question->ahead ? seconds + policy[question->ahead + 1 + s] : seconds;
+}
+
+static uint least(__local const REAL *policy, __local const Question *question)
+{
     uint best = 0;
-    REAL least = INFINITY;
-    for (uint s = 0; s < (uint)policy[CANDIDATES]; s++) {
-        REAL seconds = dot_columns(policy + CANDIDATE(s), columns);
-        if (policy[IS_TOP_DOWN(s)] != 0 && level->form)
-            seconds += convert;
-        if (policy[ON_DEVICE(s)] == 0)
-            seconds += leave;
-        if (knots)
-            seconds += ahead[1 + s];
-        if (seconds < least) {
-            least = seconds;
-            best = s;
-        }
-    }
+    for (uint s = 1; s < (uint)policy[CANDIDATES]; s++)
+        best = question->seconds[s] < question->seconds[best] ? s : best;
     return best;
 }
 
-/* The number of the candidate for a level, for a search that stands on the device. */
-static uint choose(__local const REAL *policy, __global const REAL *schedule, const Level *level)
+/* The number of the candidate for a level, for a search that stands on the device; a model is asked
+ * instead, and what comes back means nothing. */
+static uint choose(__local const REAL *policy, __global const REAL *schedule, const Level *level,
+                   __local Question *question)
 {
     if (policy[RULE] == FIXED) {
         const uint item = min(level->level, (uint)policy[SCHEDULE_SIZE] - 1);
@@ -151,7 +179,8 @@ static uint choose(__local const REAL *policy, __global const REAL *schedule, co
                         : level->frontier_edges * policy[ALPHA] > level->unvisited_edges;
         return (uint)policy[POLICY_SIZE + bottom_up];
     }
-    return choose_by_model(policy, level);
+    ask(policy, level, question);
+    return 0;
 }
 
 static bool is_near(REAL now, REAL then)
@@ -167,17 +196,23 @@ static void load_policy(__global const REAL *source, __local REAL *policy)
 }
 
 #ifdef TESTS
-/* Choose for many levels at once. */
+/* Choose for many levels, one for each work-group of one work-item. */
 __kernel void choose_all(__global const REAL *policy, __global const REAL *levels,
                          __global uint *chosen)
 {
     __local REAL copy[COPY_SIZE];
+    __local Question question;
     load_policy(policy, copy);
     barrier(CLK_LOCAL_MEM_FENCE);
-    const size_t i = get_global_id(0);
+    const size_t i = get_group_id(0);
     const Level level = {levels[7 * i],     levels[7 * i + 1], levels[7 * i + 2],
                          levels[7 * i + 3], levels[7 * i + 4], (uint)levels[7 * i + 5],
                          (uint)levels[7 * i + 6]};
-    chosen[i] = choose(copy, policy + POLICY_SIZE, &level);
+    question.asked = 0;
+    chosen[i] = choose(copy, policy + POLICY_SIZE, &level, &question);
+    for (uint s = 0; question.asked && s < (uint)copy[CANDIDATES]; s++)
+        question.seconds[s] = predict(copy, &question, s);
+    if (question.asked)
+        chosen[i] = least(copy, &question);
 }
 #endif

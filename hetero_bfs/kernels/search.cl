@@ -75,34 +75,49 @@ typedef struct {
 #define ROWS (2 * STATE_SIZE) /* in `report` */
 #define ROW_SIZE 5
 
-/* `sync`: words far enough apart to lie in cache lines of their own, then one for each work-group. */
-#define GENERATION 0
-#define GAVE_UP 64
-#define ARRIVALS 128
+/* `sync`: where the work-groups of a grid wait for each other, spread over SPREAD cache lines, since
+ * hundreds of them polling one word would keep each other, and all else in that part of the cache,
+ * waiting. First one long for each SPREADth work-group that says how the last barrier ended, then
+ * one uint each for arrivals, then GAVE_UP. */
+#define SPREAD 32
+#define LINE 32 /* uints */
+#define ARRIVALS (SPREAD * LINE)
+#define GAVE_UP (2 * SPREAD * LINE)
+#define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
 
 #define NUM_COUNTERS 3
 #define PROBE_ROUNDS 64
 
 #ifdef NVIDIA
-/* A write that others see after all before it, and a read that loops cannot lose and that drops what
- * the multiprocessor has cached. */
-static void post(volatile __global uint *address, uint value)
-{
-    asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
-}
+/* Reads that loops cannot lose, and drop what the multiprocessor has cached; writes and additions that
+ * others see after all before them. */
 static uint poll(volatile __global uint *address)
 {
     uint value;
     asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
     return value;
 }
+static ulong poll_long(volatile __global ulong *address)
+{
+    ulong value;
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+static void post_long(volatile __global ulong *address, ulong value)
+{
+    asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+static void arrive(volatile __global uint *address, uint value)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
 #if SQUAD_GROUPS > 1
 /* For words that say all themselves (tell_squad): nothing else is ordered by these. */
-static void post_long(volatile __global ulong *address, ulong value)
+static void post_word(volatile __global ulong *address, ulong value)
 {
     asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
 }
-static ulong poll_long(volatile __global ulong *address)
+static ulong poll_word(volatile __global ulong *address)
 {
     ulong value;
     asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
@@ -117,22 +132,11 @@ static ulong read_clock(void)
     return value;
 }
 #else
-static void post(volatile __global uint *address, uint value)
-{
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_xchg(address, value);
-}
 static uint poll(volatile __global uint *address)
 {
     const uint value = atomic_or(address, 0);
     mem_fence(CLK_GLOBAL_MEM_FENCE);
     return value;
-}
-#if SQUAD_GROUPS > 1
-static void post_long(volatile __global ulong *address, ulong value)
-{
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atom_xchg(address, value);
 }
 static ulong poll_long(volatile __global ulong *address)
 {
@@ -140,61 +144,81 @@ static ulong poll_long(volatile __global ulong *address)
     mem_fence(CLK_GLOBAL_MEM_FENCE);
     return value;
 }
-#endif
+static void post_long(volatile __global ulong *address, ulong value)
+{
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atom_xchg(address, value);
+}
+static void arrive(volatile __global uint *address, uint value)
+{
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atomic_add(address, value);
+}
+#define post_word post_long
+#define poll_word poll_long
 static ulong read_clock(void)
 {
     return 0;
 }
 #endif
 
-/* Poll every GROUPth of `count` words, at most POLLED at once, until all are `wanted`; false if they
- * are not within `patience` polls. */
-#define POLLED 4
-
-static bool wait_for(volatile __global uint *sync, volatile __global uint *words, uint count,
-                     uint wanted, uint patience)
+/* The word that tells work-group `group` how the last barrier ended. */
+static volatile __global ulong *end_word(volatile __global uint *sync, uint group)
 {
-    for (uint first = 0; first < count; first += POLLED * GROUP) {
-        bool all = false;
-        while (patience && !all) {
-            all = true;
-#pragma unroll
-            for (uint k = 0; k < POLLED; k++)
-                if (first + k * GROUP < count)
-                    all &= poll(words + first + k * GROUP) == wanted;
-            if (!all && !(--patience & 1023) && poll(sync + GAVE_UP))
-                patience = 0;
-        }
-    }
-    if (patience)
-        return true;
-    /* Who has gone on meanwhile either is seen here, or sees at its end that this one gave up. */
-    atomic_xchg(sync + GAVE_UP, 1);
-    return count == 1 && poll(words) == wanted;
+    return (volatile __global ulong *)(sync + group % SPREAD * LINE);
 }
 
-/* Wait for all work-groups of the grid; false if they did not come within `patience` polls. Each
- * posts its arrival in a word of its own, work-group 0 looks at all of them side by side and posts
- * the next generation. `generation`: the last one, the same in every work-item. */
-static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, uint patience,
-                         uint *generation, __local uint *alright)
+/* Whether to poll once more. */
+static bool is_patient(uint *patience, volatile __global uint *sync)
 {
-    const uint lid = get_local_id(0), next = ++*generation;
+    if (!(--*patience & 1023) && poll(sync + GAVE_UP))
+        *patience = 0;
+    return *patience > 0;
+}
+
+/* Wait until all work-groups of the grid have come; false if they have not within `patience` polls.
+ * They add to words that work-group 0 looks at side by side, and it says in as many that the barrier
+ * ended: by `turn`, the same in every work-item, which changes each time, and what `counter` holds
+ * then, which work-item 0 gets in `found`. */
+static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, uint patience,
+                         volatile __global ulong *counter, ulong *turn, ulong *found,
+                         __local uint *alright)
+{
+    const uint lid = get_local_id(0);
+    *turn ^= TURN;
     if (lid == 0)
         *alright = 1;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (group) {
-        if (lid == 0) {
-            post(sync + ARRIVALS + group, next);
-            *alright = wait_for(sync, sync + GENERATION, 1, next, patience);
+    if (group == 0) {
+        if (lid < SPREAD) {
+            const uint others = (groups + SPREAD - 1 - (lid ? lid : SPREAD)) / SPREAD;
+            const uint wanted = *turn ? others : 0;
+            while (poll(sync + ARRIVALS + lid * LINE) != wanted)
+                if (!is_patient(&patience, sync)) {
+                    atomic_xchg(sync + GAVE_UP, 1);
+                    *alright = 0;
+                    break;
+                }
         }
-    } else if (1 + lid < groups &&
-               !wait_for(sync, sync + ARRIVALS + 1 + lid, groups - 1 - lid, next, patience)) {
-        *alright = 0;
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (lid < SPREAD && *alright) {
+            *found = poll_long(counter);
+            post_long(end_word(sync, lid), *turn | *found);
+        }
+    } else if (lid == 0) {
+        arrive(sync + ARRIVALS + group % SPREAD * LINE, *turn ? 1 : -1);
+        ulong word = poll_long(end_word(sync, group));
+        while ((word & TURN) != *turn && is_patient(&patience, sync))
+            word = poll_long(end_word(sync, group));
+        if (patience == 0) {
+            /* Who has gone on meanwhile is seen now, or sees at its end that this one gave up. */
+            atomic_xchg(sync + GAVE_UP, 1);
+            word = poll_long(end_word(sync, group));
+            *alright = (word & TURN) == *turn;
+        }
+        *found = word & ~TURN;
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (group == 0 && lid == 0 && *alright)
-        post(sync + GENERATION, next);
     return *alright;
 }
 
@@ -202,8 +226,8 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
  * and so finds at most ROOM vertices. */
 typedef struct {
     uint vertex[2][ROOM];
-    OFFSET list[2][ROOM];  /* where the vertex's list begins */
     OFFSET begin[2][ROOM]; /* its first edge among the share's */
+    OFFSET shift[2][ROOM]; /* edge in the share + shift = edge in the graph */
 #if SQUAD_GROUPS > 1
     ushort entry[2][ROOM];     /* whose each edge is: lists are short here */
     ulong words[SQUAD_GROUPS]; /* what each work-group found */
@@ -222,6 +246,7 @@ typedef struct {
     ulong base;
     uint alright, runs, bounds[2];
     REAL policy[COPY_SIZE];
+    Question question;
     union {
         TopDown top_down;
         BottomUp bottom_up;
@@ -240,7 +265,7 @@ static void write_row(__global ulong *rows, ulong level, Row row)
 }
 
 /* Move the state on by what the last step counted. See level.advance. */
-static void consume(ulong *state, ulong last, ulong found, ulong now, __global ulong *rows)
+static void consume(__local ulong *state, ulong last, ulong found, ulong now, __global ulong *rows)
 {
     const ulong vertices = COUNT_OF(found), edges = EDGES_OF(found);
     if (last == TO_QUEUE) {
@@ -267,24 +292,24 @@ static void consume(ulong *state, ulong last, ulong found, ulong now, __global u
     state[CHOSEN] = NO_CHOICE;
 }
 
-/* Whether a model would hardly predict otherwise than for the last level it was asked about. */
-static bool is_alike(const ulong *state)
-{
-    return state[FORM] == state[MODELLED_FORM] &&
-           is_near(state[FRONTIER_VERTICES], state[MODELLED_VERTICES]) &&
-           is_near(state[FRONTIER_EDGES], state[MODELLED_EDGES]) &&
-           is_near(state[UNVISITED_EDGES], state[MODELLED_UNVISITED]);
-}
+/* Whether a model would hardly predict otherwise than for the last level it was asked about, for a
+ * frontier of so many vertices and edges, in `form`, and so many unvisited edges. */
+#define IS_ALIKE(state, vertices, edges, unvisited, form)                                        \
+    ((form) == (state)[MODELLED_FORM] && is_near(vertices, (state)[MODELLED_VERTICES]) &&        \
+     is_near(edges, (state)[MODELLED_EDGES]) && is_near(unvisited, (state)[MODELLED_UNVISITED]))
 
-/* The candidate for the coming level; `before` is that of the level before, if it ran here. */
-static uint choose_level(ulong *state, ulong before, __local const REAL *policy,
-                         __global const REAL *schedule)
+/* The candidate for the coming level, unless a model is asked; `before` is that of the level before,
+ * if it ran here. */
+static uint choose_level(__local ulong *state, ulong before, __local const REAL *policy,
+                         __global const REAL *schedule, __local Question *question)
 {
     const uint level = (uint)state[LEVEL], interval = (uint)policy[INTERVAL];
     if (before != NO_CHOICE && interval > 1 && level % interval)
         return (uint)before;
     if (policy[RULE] == MODEL) {
-        if (before != NO_CHOICE && is_alike(state))
+        if (before != NO_CHOICE &&
+            IS_ALIKE(state, state[FRONTIER_VERTICES], state[FRONTIER_EDGES],
+                     state[UNVISITED_EDGES], state[FORM]))
             return (uint)before;
         state[MODELLED_VERTICES] = state[FRONTIER_VERTICES];
         state[MODELLED_EDGES] = state[FRONTIER_EDGES];
@@ -299,15 +324,12 @@ static uint choose_level(ulong *state, ulong before, __local const REAL *policy,
                                   : max((REAL)state[FRONTIER_EDGES], (REAL)1) / policy[MEAN_DEGREE],
                             (uint)state[FORM],
                             level};
-    return choose(policy, schedule, &features);
+    return choose(policy, schedule, &features, question);
 }
 
-/* The step for the coming level, chosen if it is not yet. */
-static ulong next_step(ulong *state, ulong before, __local const REAL *policy,
-                       __global const REAL *schedule, bool may_be_squad)
+/* The step for the coming level, whose candidate is chosen. */
+static ulong next_step(__local ulong *state, __local const REAL *policy, bool may_be_squad)
 {
-    if (state[CHOSEN] == NO_CHOICE)
-        state[CHOSEN] = choose_level(state, before, policy, schedule);
     const uint chosen = (uint)state[CHOSEN];
     if (policy[ON_DEVICE(chosen)] == 0) {
         state[STATUS] = LEAVES;
@@ -325,43 +347,67 @@ static ulong next_step(ulong *state, ulong before, __local const REAL *policy,
     return state[FRONTIER_EDGES] <= SQUAD_EDGES ? SQUAD : PUSH;
 }
 
-/* Say what comes next; one work-item. `found` is what the last step counted. */
-static void decide(__local Shared *mine, ulong found, __global const REAL *schedule,
-                   __global ulong *rows, bool may_be_squad)
+/* Move the state on by the last step, which counted `found`, and find out what is to do now; one
+ * work-item. Returns whether it is a level, whose candidate is chosen or asked for. */
+static bool look(__local Shared *mine, ulong found, ulong now, __global const REAL *schedule,
+                 __global ulong *rows)
 {
-    ulong state[STATE_SIZE]; /* in registers, so every index must be a constant */
-#pragma unroll
-    for (uint i = 0; i < STATE_SIZE; i++)
-        state[i] = mine->state[i];
-    const ulong last = state[STEP], before = state[CHOSEN], now = rows ? read_clock() : 0;
+    __local ulong *state = mine->state;
+    const ulong last = state[STEP], before = state[CHOSEN];
     state[STEP] = DECIDE;
     if (last == BEGIN)
         state[ROOT] = NO_VERTEX;
-    if (state[STATUS] == RUNNING) {
-        consume(state, last, found, now, rows);
-        const bool over = state[FRONTIER_EDGES] == 0 || state[UNVISITED_VERTICES] == 0;
-        if (state[ROOT] != NO_VERTEX) {
-            state[STEP] = BEGIN;
-        } else if (state[FLAGS] & CONVERTS) {
-            state[STEP] = last == TO_QUEUE ? DECIDE : TO_QUEUE;
-            state[STATUS] = last == TO_QUEUE ? ENDED : RUNNING;
-            state[BEGAN] = last == TO_QUEUE ? now : state[BEGAN];
-            state[DECIDED] = last == TO_QUEUE ? state[DECIDED] : now;
-        } else if (over || state[LEVEL] >= state[LIMIT]) {
-            state[STATUS] = ENDED;
-            if (state[FLAGS] & FORGETS)
-                state[STEP] = FORGET;
-        } else {
-            state[STEP] = next_step(state, before, mine->policy, schedule, may_be_squad);
-            state[BEGAN] = now;
-            if (last != TO_QUEUE)
-                state[DECIDED] = now;
-        }
+    if (state[STATUS] != RUNNING)
+        return false;
+    consume(state, last, found, now, rows);
+    const bool over = state[FRONTIER_EDGES] == 0 || state[UNVISITED_VERTICES] == 0;
+    if (state[ROOT] != NO_VERTEX) {
+        state[STEP] = BEGIN;
+    } else if (state[FLAGS] & CONVERTS) {
+        state[STEP] = last == TO_QUEUE ? DECIDE : TO_QUEUE;
+        state[STATUS] = last == TO_QUEUE ? ENDED : RUNNING;
+        state[BEGAN] = last == TO_QUEUE ? now : state[BEGAN];
+        state[DECIDED] = last == TO_QUEUE ? state[DECIDED] : now;
+    } else if (over || state[LEVEL] >= state[LIMIT]) {
+        state[STATUS] = ENDED;
+        if (state[FLAGS] & FORGETS)
+            state[STEP] = FORGET;
+    } else {
+        state[BEGAN] = now;
+        if (last != TO_QUEUE)
+            state[DECIDED] = now;
+        if (state[CHOSEN] == NO_CHOICE)
+            state[CHOSEN] =
+                choose_level(state, before, mine->policy, schedule, &mine->question);
+        return true;
     }
-    state[DONE] += state[STEP] != DECIDE;
-#pragma unroll
-    for (uint i = 0; i < STATE_SIZE; i++)
-        mine->state[i] = state[i];
+    return false;
+}
+
+/* Say what comes next, if `due`; the whole work-group. `found` is what the last step counted, in
+ * work-item 0. Barriers are outside of conditions, for PoCL's compiler. */
+static void decide(bool due, __local Shared *mine, ulong found, __global const REAL *schedule,
+                   __global ulong *rows, bool may_be_squad)
+{
+    const uint lid = get_local_id(0);
+    __local ulong *state = mine->state;
+    bool is_level = false;
+    if (lid == 0) {
+        mine->question.asked = 0;
+        if (due)
+            is_level = look(mine, found, rows ? read_clock() : 0, schedule, rows);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (mine->question.asked && lid < (uint)mine->policy[CANDIDATES])
+        mine->question.seconds[lid] = predict(mine->policy, &mine->question, lid);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid == 0 && due) {
+        if (mine->question.asked)
+            state[CHOSEN] = least(mine->policy, &mine->question);
+        if (is_level)
+            state[STEP] = next_step(state, mine->policy, may_be_squad);
+        state[DONE] += state[STEP] != DECIDE;
+    }
 }
 
 /* Begin a search, turn its bitmap into a queue, or end it: the share of work-group `group`. */
@@ -453,16 +499,11 @@ static void copy_state(__local const ulong *state, __global ulong *target)
         target[i] = state[i];
 }
 
-/* Decide, if that is to be done, and tell whether the step is of one of the `kinds`, as bits; one
+/* Tell whether the step is of one of the `kinds`, as bits, and then is no longer pending; one
  * work-item. Work-group 0 brings the state on. */
-static bool take_step(uint kinds, __global const REAL *schedule, volatile __global ulong *counters,
-                      __global ulong *rows, __global ulong *after, __local Shared *mine)
+static bool take_step(uint kinds, volatile __global ulong *counters, __global ulong *rows,
+                      __global ulong *after, __local ulong *state)
 {
-    __local ulong *state = mine->state;
-    if (!is_over(state) && !state[PENDING]) {
-        decide(mine, counters[state[DONE] % NUM_COUNTERS], schedule, rows, false);
-        state[PENDING] = state[STEP] != DECIDE;
-    }
     const bool runs = state[PENDING] && kinds >> state[STEP] & 1;
     if (runs)
         state[PENDING] = 0;
@@ -477,8 +518,14 @@ static bool take_step(uint kinds, __global const REAL *schedule, volatile __glob
     __kernel GROUP_SIZE void name(SEARCH_PARAMS)                                                \
     {                                                                                           \
         DECLARE_SEARCH                                                                          \
-        if (lid == 0)                                                                           \
-            mine.runs = take_step(kinds, policy + POLICY_SIZE, counters, rows, after, &mine);   \
+        const bool due = lid == 0 && !is_over(mine.state) && !mine.state[PENDING];              \
+        const ulong found = due ? counters[mine.state[DONE] % NUM_COUNTERS] : 0;                \
+        decide(due, &mine, found, policy + POLICY_SIZE, rows, false);                           \
+        if (lid == 0) {                                                                         \
+            if (due)                                                                            \
+                mine.state[PENDING] = mine.state[STEP] != DECIDE;                               \
+            mine.runs = take_step(kinds, counters, rows, after, mine.state);                    \
+        }                                                                                       \
         barrier(CLK_LOCAL_MEM_FENCE);                                                           \
         if (!mine.runs)                                                                         \
             return;                                                                             \
@@ -493,31 +540,53 @@ STEP_KERNEL(other_step, 1 << BEGIN | 1 << TO_QUEUE | 1 << FORGET,
 
 #ifdef ONE_LAUNCH
 
-/* Find whose the share's edges are that this work-item takes in a round. */
-static void find_entries(uint now, uint round, uint count, uint edges, uint *entry,
-                         __local const Share *mine)
+/* Edges of a share that a work-item takes, all that there is room for. */
+#define SHARE_ITEMS ((ROOM + GROUP - 1) / GROUP)
+
+/* Find whose the share's edges are that this work-item takes. */
+static void find_entries(uint now, uint count, uint edges, uint *entry, __local const Share *mine)
 {
     const uint lid = get_local_id(0);
 #if SQUAD_GROUPS > 1
 #pragma unroll
-    for (uint k = 0; k < ITEMS; k++)
-        entry[k] = mine->entry[now][min(round + k * GROUP + lid, edges - 1)];
+    for (uint k = 0; k < SHARE_ITEMS; k++)
+        entry[k] = k * GROUP + lid < edges ? mine->entry[now][k * GROUP + lid] : 0;
 #else
     uint top_step = 1;
     while (top_step < count)
         top_step <<= 1;
 #pragma unroll
-    for (uint k = 0; k < ITEMS; k++)
+    for (uint k = 0; k < SHARE_ITEMS; k++)
         entry[k] = 0;
     for (uint step = top_step >> 1; step; step >>= 1) {
 #pragma unroll
-        for (uint k = 0; k < ITEMS; k++) {
+        for (uint k = 0; k < SHARE_ITEMS; k++) {
             const uint next = entry[k] + step;
-            if (next < count && mine->begin[now][next] <= round + k * GROUP + lid)
+            if (next < count && mine->begin[now][next] <= k * GROUP + lid)
                 entry[k] = next;
         }
     }
 #endif
+}
+
+/* Read the edges that this work-item takes of the share in slot `now`, `count` vertices with `edges`
+ * edges: their ends, `target` and `source`; NO_VERTEX if there are not so many. Nothing that a search
+ * writes is read. */
+static void read_edges(const Graph *graph, uint now, uint count, uint edges, uint *target,
+                       uint *source, __local const Share *mine)
+{
+    const uint lid = get_local_id(0);
+    uint entry[SHARE_ITEMS];
+    find_entries(now, count, edges, entry, mine);
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++) {
+        const uint edge = k * GROUP + lid;
+        target[k] = NO_VERTEX;
+        if (edge < edges) {
+            target[k] = load_edge(&graph->forward, mine->shift[now][entry[k]] + edge);
+            source[k] = mine->vertex[now][entry[k]];
+        }
+    }
 }
 
 /* Put a vertex into a share, at a place of its own. Of a share of more than ROOM edges nobody asks
@@ -526,69 +595,133 @@ static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint l
                 __local Share *mine)
 {
     mine->vertex[slot][place] = v;
-    mine->list[slot][place] = list;
     mine->begin[slot][place] = begin;
+    mine->shift[slot][place] = list - begin;
 #if SQUAD_GROUPS > 1
     for (OFFSET edge = begin; edge < min(begin + length, (OFFSET)ROOM); edge++)
         mine->entry[slot][edge] = (ushort)place;
 #endif
 }
 
-/* Push this work-group's share of a squad's frontier, `count` vertices with `edges` edges in slot
- * `now`; what is found goes to the other slot. A claim, and what is read of the vertex if it
- * succeeds, are under way together. Returns what was found. */
-static ulong push_share(const Graph *graph, uint now, uint count, uint edges,
-                        __global uint *visited, __global uint *parent, __local Share *mine,
-                        __local ulong *scratch)
+#if SQUAD_GROUPS > 1
+/* A work-group of a squad says in one word what it found: the number of the level, vertices, edges. */
+#define SQUAD_EDGE_BITS 20
+#define SQUAD_COUNT_BITS 12
+#define MISSING (1u << SQUAD_EDGE_BITS) /* more than any has */
+#define SQUAD_FOUND(word) \
+    PACK((uint)(word) >> SQUAD_EDGE_BITS, (word) & (((ulong)1 << SQUAD_EDGE_BITS) - 1))
+
+/* Tell the squad what this work-group found at level `turn`; one work-item. It orders no memory but
+ * through what the word depends on, the claims, which are atomic and done; a squad's work-groups hand
+ * each other nothing else. */
+static void tell_squad(volatile __global ulong *word, uint turn, ulong found)
+{
+    post_word(word, (ulong)turn << 32 | COUNT_OF(found) << SQUAD_EDGE_BITS | EDGES_OF(found));
+}
+
+/* Wait for one work-group's word of the level `turn`; 0 if it does not come. */
+static ulong await_word(volatile __global ulong *word, uint turn, volatile __global uint *sync,
+                        uint patience)
+{
+    ulong value = poll_word(word);
+    while (value >> 32 != turn) {
+        if (!is_patient(&patience, sync)) {
+            atomic_xchg(sync + GAVE_UP, 1);
+            return 0;
+        }
+        value = poll_word(word);
+    }
+    return value;
+}
+
+/* Add what a word says, or that it is missing, to sums and to the most edges. */
+static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
+{
+    const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : MISSING;
+    *vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
+    *edges += more;
+    *largest = max(*largest, more);
+}
+
+/* Wait for the words of all work-groups: a barrier for a squad. Words of two levels lie apart, since
+ * who is slow may still read the one when who is fast writes the other. Returns to work-item 0 what
+ * all found, and `most`, the edges of the one that has most; nothing and MISSING if some did not
+ * come. The words are in `mine` after a barrier. */
+static ulong hear_squad(uint turn, volatile __global ulong *words, volatile __global uint *sync,
+                        uint patience, OFFSET *most, __local Share *mine)
 {
     const uint lid = get_local_id(0);
-    ulong found = 0;
-    for (uint round = 0; round < edges; round += TILE) {
-        uint entry[ITEMS], target[ITEMS], length[ITEMS];
-        OFFSET list[ITEMS];
-        bool claimed[ITEMS];
-        find_entries(now, round, count, edges, entry, mine);
-#pragma unroll
-        for (uint k = 0; k < ITEMS; k++) {
-            const uint edge = round + k * GROUP + lid, e = entry[k];
-            target[k] = NO_VERTEX;
-            if (edge < edges)
-                target[k] =
-                    load_edge(&graph->forward, mine->list[now][e] + edge - mine->begin[now][e]);
-        }
-#pragma unroll
-        for (uint k = 0; k < ITEMS; k++) {
-            const uint v = target[k] == NO_VERTEX ? 0 : target[k];
-            length[k] = graph->degree[v];
-            list[k] = graph->indptr[v];
-        }
-#pragma unroll
-        for (uint k = 0; k < ITEMS; k++) {
-            const uint bit = 1u << (target[k] & 31);
-            claimed[k] =
-                target[k] != NO_VERTEX && !(atomic_or(&visited[target[k] >> 5], bit) & bit);
-        }
-        ulong packed = 0, total;
-#pragma unroll
-        for (uint k = 0; k < ITEMS; k++) {
-            if (claimed[k])
-                parent[target[k]] = mine->vertex[now][entry[k]];
-            claimed[k] = claimed[k] && QUEUEABLE(length[k]);
-            packed += claimed[k] ? PACK(1, length[k]) : 0;
-        }
-        const ulong before = found + group_scan(packed, scratch, &total);
-        uint place = COUNT_OF(before);
-        OFFSET offset = (OFFSET)EDGES_OF(before);
-#pragma unroll
-        for (uint k = 0; k < ITEMS; k++)
-            if (claimed[k]) {
-                put(now ^ 1, place, target[k], list[k], offset, length[k], mine);
-                place++;
-                offset += length[k];
-            }
-        found += total;
+    uint vertices = 0, edges = 0, largest = 0;
+#ifdef NVIDIA
+    if (lid >= 32)
+        return 0;
+    for (uint i = lid; i < SQUAD_GROUPS; i += 32) {
+        mine->words[i] = await_word(words + i, turn, sync, patience);
+        add_word(mine->words[i], &vertices, &edges, &largest);
     }
-    return found;
+#pragma unroll
+    for (uint distance = 16; distance; distance >>= 1) {
+        vertices += shuffle_down(vertices, distance);
+        edges += shuffle_down(edges, distance);
+        largest = max(largest, shuffle_down(largest, distance));
+    }
+#else
+    for (uint i = lid; i < SQUAD_GROUPS; i += GROUP)
+        mine->words[i] = await_word(words + i, turn, sync, patience);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    for (uint i = 0; i < SQUAD_GROUPS; i++)
+        add_word(mine->words[i], &vertices, &edges, &largest);
+#endif
+    *most = largest;
+    return largest < MISSING ? PACK(vertices, edges) : 0;
+}
+#endif
+
+/* Claim the ends of edges that `read_edges` read, and put what is found into slot `next`; returns that
+ * in number. A claim, and what is read of the vertex if it succeeds, are under way together. With
+ * `word`, the squad is told (tell_squad) as soon as it is known. */
+static ulong push_edges(const Graph *graph, uint next, const uint *target, const uint *source,
+                        __global uint *visited, __global uint *parent,
+                        volatile __global ulong *word, uint turn, __local Share *mine,
+                        __local ulong *scratch)
+{
+    uint length[SHARE_ITEMS];
+    OFFSET list[SHARE_ITEMS];
+    bool claimed[SHARE_ITEMS];
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++) {
+        const uint v = target[k] == NO_VERTEX ? 0 : target[k];
+        length[k] = graph->degree[v];
+        list[k] = graph->indptr[v];
+    }
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++) {
+        const uint bit = 1u << (target[k] & 31);
+        claimed[k] = target[k] != NO_VERTEX && !(atomic_or(&visited[target[k] >> 5], bit) & bit);
+    }
+    ulong packed = 0, total;
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++) {
+        if (claimed[k])
+            parent[target[k]] = source[k];
+        claimed[k] = claimed[k] && QUEUEABLE(length[k]);
+        packed += claimed[k] ? PACK(1, length[k]) : 0;
+    }
+    const ulong before = group_scan(packed, scratch, &total);
+#if SQUAD_GROUPS > 1
+    if (word && get_local_id(0) == 0)
+        tell_squad(word, turn, total);
+#endif
+    uint place = COUNT_OF(before);
+    OFFSET offset = (OFFSET)EDGES_OF(before);
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++)
+        if (claimed[k]) {
+            put(next, place, target[k], list[k], offset, length[k], mine);
+            place++;
+            offset += length[k];
+        }
+    return total;
 }
 
 /* Put the share of work-group `group` of a frontier in the queue, cut by edges among `size`
@@ -627,130 +760,89 @@ static void leave_share(uint slot, ulong share, ulong before, __global uint *que
     }
 }
 
-#if SQUAD_GROUPS > 1
-/* A work-group of a squad says in one word what it found: the number of the level, vertices, edges. */
-#define SQUAD_EDGE_BITS 20
-#define SQUAD_COUNT_BITS 12
-#define MISSING (1u << SQUAD_EDGE_BITS) /* more than any has */
-#define SQUAD_FOUND(word) \
-    PACK((uint)(word) >> SQUAD_EDGE_BITS, (word) & (((ulong)1 << SQUAD_EDGE_BITS) - 1))
-
-/* Wait for one work-group's word of the level `turn`; 0 if it does not come. */
-static ulong await_word(volatile __global ulong *word, uint turn, volatile __global uint *sync,
-                        uint patience)
+/* Move the state on if the coming level surely is to be run as the last one by a squad, as `decide`
+ * would find out at greater length; one work-item. */
+static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
 {
-    ulong value = poll_long(word);
-    while (value >> 32 != turn) {
-        if (--patience == 0 || (!(patience & 1023) && poll(sync + GAVE_UP))) {
-            atomic_xchg(sync + GAVE_UP, 1);
-            return 0;
-        }
-        value = poll_long(word);
-    }
-    return value;
+    __local ulong *state = mine->state;
+    const ulong edges = EDGES_OF(found), vertices = COUNT_OF(found), level = state[LEVEL] + 1;
+    const ulong unvisited = state[UNVISITED_EDGES] - edges;
+    const ulong unvisited_vertices = state[UNVISITED_VERTICES] - vertices;
+    const uint rule = (uint)mine->policy[RULE];
+    bool alike;
+    if (rule == FIXED)
+        alike = level >= (uint)mine->policy[SCHEDULE_SIZE];
+    else if (rule == DIRECTION)
+        alike = (REAL)(uint)edges * mine->policy[ALPHA] <= (REAL)unvisited;
+    else
+        alike = IS_ALIKE(state, vertices, edges, unvisited, 0);
+    if (!alike || edges <= fewest || edges > most || unvisited_vertices == 0 ||
+        level >= state[LIMIT] || mine->policy[INTERVAL] > 1)
+        return false;
+    state[PREVIOUS_EDGES] = state[FRONTIER_EDGES];
+    state[FRONTIER_VERTICES] = vertices;
+    state[FRONTIER_EDGES] = edges;
+    state[UNVISITED_VERTICES] = unvisited_vertices;
+    state[UNVISITED_EDGES] = unvisited;
+    state[LEVEL] = level;
+    state[QUEUE_INDEX] ^= 1;
+    return true;
 }
 
-/* Add what a word says, or that it is missing, to sums and to the most edges. */
-static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
-{
-    const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : MISSING;
-    *vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
-    *edges += more;
-    *largest = max(*largest, more);
-}
-
-/* Tell the squad what this work-group found, and wait for the others: a barrier for all of them. It
- * orders no memory but through what the word depends on, the claims, which are atomic and done; a
- * squad's work-groups hand each other nothing else.
- * Words of two levels lie apart, since who is slow may still read the one when who is fast writes
- * the other. Returns to work-item 0 what all found, and `most`, the edges of the one that has most;
- * nothing and MISSING if some did not come. The words are in `mine` after a barrier. */
-static ulong tell_squad(ulong found, uint turn, uint group, volatile __global ulong *words,
-                        volatile __global uint *sync, uint patience, OFFSET *most,
-                        __local Share *mine)
-{
-    const uint lid = get_local_id(0);
-    uint vertices = 0, edges = 0, largest = 0;
-    words += turn % 2 * SQUAD_GROUPS;
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (lid == 0)
-        post_long(words + group, (ulong)turn << 32 | COUNT_OF(found) << SQUAD_EDGE_BITS |
-                                     EDGES_OF(found));
-#ifdef NVIDIA
-    if (lid >= 32)
-        return 0;
-    for (uint i = lid; i < SQUAD_GROUPS; i += 32) {
-        mine->words[i] = await_word(words + i, turn, sync, patience);
-        add_word(mine->words[i], &vertices, &edges, &largest);
-    }
-#pragma unroll
-    for (uint distance = 16; distance; distance >>= 1) {
-        vertices += shuffle_down(vertices, distance);
-        edges += shuffle_down(edges, distance);
-        largest = max(largest, shuffle_down(largest, distance));
-    }
-#else
-    for (uint i = lid; i < SQUAD_GROUPS; i += GROUP)
-        mine->words[i] = await_word(words + i, turn, sync, patience);
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    for (uint i = 0; i < SQUAD_GROUPS; i++)
-        add_word(mine->words[i], &vertices, &edges, &largest);
-#endif
-    *most = largest;
-    return largest < MISSING ? PACK(vertices, edges) : 0;
-}
-#endif
-
-/* Run levels as one of a squad's `size` work-groups, as long as they are few edges top-down. It leaves
- * the state as it was before the last decision, and what the last level found in the step's counter,
- * as if all work-groups had run that level. `words`: where they tell each other what they found. */
+/* Run levels as one of a squad's `size` work-groups, as long as they are few edges top-down. The
+ * step that comes then is decided on already. `words`: where they tell each other what they found. */
 static void run_squad(uint group, uint size, const Graph *graph, const Arrays *arrays,
-                      __global const REAL *schedule, volatile __global ulong *counter,
-                      __global ulong *rows, volatile __global ulong *words,
+                      __global const REAL *schedule, __global ulong *rows,
+                      volatile __global ulong *words,
                       volatile __global uint *sync, uint patience, __local Shared *mine)
 {
     const uint lid = get_local_id(0);
     __local ulong *state = mine->state;
+    __local Share *mine_share = &mine->level.share;
     const ulong step = state[STEP];
+    /* A squad stays one for few edges too: coming and going takes time. */
+    const ulong fewest = step == SQUAD ? ALONE_EDGES / 2 : 0;
+    const ulong most_edges = step == SQUAD ? SQUAD_EDGES : ALONE_EDGES;
+    __global uint *visited = state[VISITED_INDEX] ? arrays->visited1 : arrays->visited0;
     uint q = (uint)state[QUEUE_INDEX], slot = 0, levels = 0;
     ulong chosen = 0, decided = state[DECIDED], began = state[BEGAN], ended = 0; /* of the last row */
+    uint target[SHARE_ITEMS], source[SHARE_ITEMS];
     ulong share = take_share(group, size, graph, (uint)state[FRONTIER_VERTICES],
                              (OFFSET)state[FRONTIER_EDGES], q ? arrays->queue1 : arrays->queue0,
-                             q ? arrays->offsets1 : arrays->offsets0, &mine->level.share,
-                             mine->bounds, mine->scratch);
+                             q ? arrays->offsets1 : arrays->offsets0, mine_share, mine->bounds,
+                             mine->scratch);
 #if SQUAD_GROUPS > 1
     uint turn = (uint)(max(words[group], words[SQUAD_GROUPS + group]) >> 32);
+#else
+    const uint turn = 0;
 #endif
+    barrier(CLK_LOCAL_MEM_FENCE);
+    read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), target, source,
+               mine_share);
     while (true) {
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        volatile __global ulong *word = 0;
+#if SQUAD_GROUPS > 1
+        turn++;
+        if (step == SQUAD)
+            word = words + turn % 2 * SQUAD_GROUPS;
+#endif
         if (lid < STATE_SIZE)
             mine->saved[lid] = state[lid];
-        share = push_share(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share),
-                           state[VISITED_INDEX] ? arrays->visited1 : arrays->visited0,
-                           arrays->parent, &mine->level.share, mine->scratch);
         slot ^= 1;
+        share = push_edges(graph, slot, target, source, visited, arrays->parent,
+                           word ? word + group : 0, turn, mine_share, mine->scratch);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (EDGES_OF(share) <= ROOM) /* for the next level, beside what follows */
+            read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), target, source,
+                       mine_share);
         ulong found = share;
         OFFSET most = 0;
 #if SQUAD_GROUPS > 1
-        if (step == SQUAD)
-            found = tell_squad(share, ++turn, group, words, sync, patience, &most,
-                               &mine->level.share);
-        else
+        if (word)
+            found = hear_squad(turn, word, sync, patience, &most, mine_share);
 #endif
-            barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid == 0) {
-            decide(mine, found, schedule, 0, true);
-            /* A squad stays one for few edges too: coming and going takes time. */
-            const bool goes_on = state[STEP] == step || (step == SQUAD && state[STEP] == ALONE &&
-                                                         state[FRONTIER_EDGES] > ALONE_EDGES / 2);
-            mine->runs = goes_on && most <= ROOM;
-            if (mine->runs) {
-                state[STEP] = step;
-                state[DONE] = mine->saved[DONE]; /* it is the same step */
-            } else if (group == 0) {
-                *counter = found;
-            }
-        }
+        if (lid == 0)
+            mine->runs = most <= ROOM && go_on(found, fewest, most_edges, mine);
         if (rows && lid == GROUP - 1) { /* beside work-item 0, in another warp */
             if (levels) {
                 const Row row = {PACK(mine->saved[FRONTIER_VERTICES], mine->saved[FRONTIER_EDGES]),
@@ -763,6 +855,19 @@ static void run_squad(uint group, uint size, const Graph *graph, const Arrays *a
             levels++;
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (!mine->runs) {
+            decide(true, mine, found, schedule, 0, true);
+            if (lid == 0) {
+                const bool goes_on = state[STEP] == step || (step == SQUAD && state[STEP] == ALONE &&
+                                                             state[FRONTIER_EDGES] > fewest);
+                mine->runs = goes_on && most <= ROOM;
+                if (mine->runs) {
+                    state[STEP] = step;
+                    state[DONE] = mine->saved[DONE]; /* it is the same step */
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
         if (!mine->runs)
             break;
         q ^= 1;
@@ -770,35 +875,36 @@ static void run_squad(uint group, uint size, const Graph *graph, const Arrays *a
     ulong before = 0;
 #if SQUAD_GROUPS > 1
     for (uint i = 0; step == SQUAD && i < group; i++)
-        before += SQUAD_FOUND(mine->level.share.words[i]);
+        before += SQUAD_FOUND(mine_share->words[i]);
 #endif
     if (rows && lid == GROUP - 1) {
-        mine->saved[DECIDED] = decided;
-        mine->saved[BEGAN] = began;
+        const Row row = {PACK(state[FRONTIER_VERTICES], state[FRONTIER_EDGES]), chosen, decided,
+                         began, ended};
+        write_row(rows, mine->saved[LEVEL], row);
+        state[DECIDED] = state[BEGAN] = ended;
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
     leave_share(slot, share, before, q ? arrays->queue0 : arrays->queue1,
-                q ? arrays->offsets0 : arrays->offsets1, &mine->level.share);
-    if (lid < STATE_SIZE)
-        state[lid] = mine->saved[lid];
+                q ? arrays->offsets0 : arrays->offsets1, mine_share);
 }
 
 /* Whether the grid makes progress together, and sees across a barrier what others wrote: `cells`,
  * one for each work-group, count the rounds. */
 static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,
-                  uint patience, uint *generation, __local uint *alright)
+                  uint patience, volatile __global ulong *counter, ulong *turn,
+                  __local uint *alright)
 {
+    ulong found;
     for (uint round = 1; round <= PROBE_ROUNDS; round++) {
         barrier(CLK_LOCAL_MEM_FENCE); /* all have read how the last barrier ended */
         if (get_local_id(0) == 0)
             cells[group] = round;
-        if (!grid_barrier(sync, group, groups, patience, generation, alright))
+        if (!grid_barrier(sync, group, groups, patience, counter, turn, &found, alright))
             return false;
         for (uint i = get_local_id(0); i < groups; i += GROUP)
             if (cells[i] != round)
                 atomic_xchg(sync + GAVE_UP, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (!grid_barrier(sync, group, groups, patience, generation, alright))
+        if (!grid_barrier(sync, group, groups, patience, counter, turn, &found, alright))
             return false;
     }
     return true;
@@ -814,23 +920,21 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
      * one when the next squad writes the other. */
     volatile __global ulong *shared = counters + NUM_COUNTERS + 2 * SQUAD_GROUPS;
     uint squads = 0;
-    uint generation = poll(sync + GENERATION);
+    ulong turn = poll_long(end_word(sync, group)) & TURN;
+    ulong found = lid ? 0 : counters[mine.state[DONE] % NUM_COUNTERS];
     bool reload = false;
     if (mine.state[FLAGS] & PROBES) {
         const bool passed =
-            probe(cells, sync, group, groups, patience, &generation, &mine.alright);
+            probe(cells, sync, group, groups, patience, counters, &turn, &mine.alright);
         if (group == 0 && lid == 0)
             after[STATUS] = passed ? ENDED : FAILED;
         return;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     while (true) {
-        if (lid == 0) {
-            for (uint i = 0; reload && i < STATE_SIZE; i++)
-                mine.state[i] = shared[squads % 2 * STATE_SIZE + i];
-            decide(&mine, counters[mine.state[DONE] % NUM_COUNTERS], policy + POLICY_SIZE, rows,
-                   true);
-        }
+        if (reload && lid < STATE_SIZE)
+            mine.state[lid] = shared[squads % 2 * STATE_SIZE + lid];
+        decide(!reload, &mine, found, policy + POLICY_SIZE, rows, true);
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint doing = (uint)mine.state[STEP];
         if (doing == DECIDE)
@@ -842,7 +946,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         reload = squad > 0;
         squads += reload;
         if (group < squad) {
-            run_squad(group, squad, &graph, &arrays, policy + POLICY_SIZE, counter, rows,
+            run_squad(group, squad, &graph, &arrays, policy + POLICY_SIZE, rows,
                       counters + NUM_COUNTERS, sync, patience, &mine);
             barrier(CLK_LOCAL_MEM_FENCE);
             if (group == 0 && lid < STATE_SIZE)
@@ -856,7 +960,8 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         }
         if (doing == FORGET) /* nothing comes after it */
             break;
-        if (!grid_barrier(sync, group, groups, patience, &generation, &mine.alright)) {
+        if (!grid_barrier(sync, group, groups, patience, counter, &turn, &found,
+                          &mine.alright)) {
             if (lid == 0)
                 mine.state[STATUS] = FAILED;
             break;

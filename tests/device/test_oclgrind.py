@@ -112,7 +112,7 @@ class Report:
         """Tell whether this is the test before the claim in top-down."""
         kernel = re.search(r"Kernel: (\w+)", self.text)
         look = r"before\[k\] = PEEK\("
-        claim = r"before\[k\] = atomic_or\(&visited\["
+        claim = r"return before & bit \? before : atomic_or\(&visited\["
         sources = [len(re.findall(rf"\t\s*{line}", self.text)) for line in (look, claim)]
         instructions = re.findall(r"= (?:tail )?(load|call spir_func i32 @_Z9atomic_or)", self.text)
         return (
