@@ -25,7 +25,7 @@ from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.named_selector import SELECTORS, model_of
 from hetero_bfs.power import Objective
 from hetero_bfs.search import Platform, Search, usual_states
-from hetero_bfs.selector import FixedSelector, ModelSelector, Selector
+from hetero_bfs.selector import FixedSelector, ModelSelector, Selector, streaming_rule
 from hetero_bfs.strategy import AIMS, STRATEGIES, Aim, available
 from hetero_bfs.tuning import Tuning
 
@@ -199,7 +199,11 @@ class Engine:
         if isinstance(selector, str):
             aim = self.optimize if optimize is None else optimize
             deep = self.graph.is_deep
-            made, notes = make_aiming(selector, self.device_info, self.candidates, deep, aim)
+            notes: list[str] = []
+            if selector == "auto" and aim == "time" and self.streaming is not None:
+                made = streaming_rule(self.device_info, self.candidates)
+            else:
+                made, notes = make_aiming(selector, self.device_info, self.candidates, deep, aim)
             self.optimize = aim
             self.notes += [note for note in notes if note not in self.notes]
             self.selector: Selector = made

@@ -23,6 +23,7 @@ from hetero_bfs.trace import LevelFeatures
 
 ALPHA = 15
 BETA = 18
+_STREAMING_BETA = 256
 
 MOVES = tuple(
     f"{what} {k}" for what in ("start on", "switch to", "convert on") for k in DEVICE_KINDS
@@ -278,6 +279,14 @@ def alpha_beta(
     if (alpha, beta, kind) != (ALPHA, BETA, usual):
         name = f"alpha-beta({alpha:g},{beta:g},{kind})"
     return DirectionSelector(name, by_direction(candidates, kind, kind), alpha, beta)
+
+
+def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) -> Selector:
+    """Make what "auto" is where edges stream through the device: Beamer's rule.
+
+    Models are of levels whose edges lie on the device. The late return to top-down spares pages.
+    """
+    return alpha_beta(device, candidates, ALPHA, _STREAMING_BETA)
 
 
 def by_direction(

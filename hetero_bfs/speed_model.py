@@ -52,6 +52,7 @@ ALL_COLUMNS = (
     "unvisited_edges",
     "expected_examined",
     "expected_found",
+    "expected_length",
 )
 """Every column a model may use, in the order of kernels/policy.py."""
 
@@ -66,6 +67,7 @@ COLUMNS: dict[Direction, tuple[str, ...]] = {
         "unvisited_vertices",
         "expected_examined",
         "expected_found",
+        "expected_length",
     ),
 }
 MOVE_COLUMNS = ("constant", "num_vertices", "frontier_vertices")

@@ -92,6 +92,15 @@ class LevelFeatures:
         """Vertices that the level is expected to reach; see `expected_examined`."""
         return self._expectations()[1]
 
+    @property
+    def expected_length(self) -> float:
+        """Neighbours that bottom-up is expected to look at for an unvisited vertex, in the mean.
+
+        They are looked at one after another, so a device with threads for all vertices takes time
+        by this, not by the sum.
+        """
+        return self.expected_examined / max(self.unvisited_vertices, 1)
+
     def _expectations(self) -> tuple[float, float]:
         from hetero_bfs.kernels.policy import expectations
 
@@ -137,6 +146,7 @@ class LevelTrace:
         record = asdict(self.features)
         record["expected_examined"] = self.features.expected_examined
         record["expected_found"] = self.features.expected_found
+        record["expected_length"] = self.features.expected_length
         record["strategy"] = self.strategy
         record["seconds"] = self.seconds
         record["transfer_seconds"] = self.transfer_seconds

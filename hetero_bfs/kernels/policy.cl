@@ -18,7 +18,7 @@ typedef float REAL;
 #define NUM_EDGES 8
 #define MEAN_DEGREE 9
 #define MOVES 10
-#define NUM_COLUMNS 8
+#define NUM_COLUMNS 9
 #define CANDIDATE(s) (MOVES + 6 * NUM_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
 #define MOST_CANDIDATES 8
@@ -134,6 +134,7 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
     columns[5] = level->unvisited_edges;
     columns[6] = examined;
     columns[7] = found;
+    columns[8] = examined / max(level->unvisited_vertices, (REAL)1);
     const uint knots = (uint)policy[KNOTS], row = 1 + (uint)policy[CANDIDATES];
     const REAL visited = max(policy[NUM_EDGES] - level->unvisited_edges, (REAL)1);
     question->ahead = 0;

@@ -6,8 +6,9 @@ ones, top-down again once the frontier has fewer than 1 / beta of the vertices. 
 candidate of least predicted seconds.
 
 Columns that a model sees, in this order: constant, num_vertices, frontier_vertices,
-frontier_edges, unvisited_vertices, unvisited_edges, expected_examined, expected_found (trace.py
-explains them). Predicted seconds are a matrix of weights times the columns.
+frontier_edges, unvisited_vertices, unvisited_edges, expected_examined, expected_found,
+expected_length (trace.py explains them). Predicted seconds are a matrix of weights times the
+columns.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from hetero_bfs.kernels.level import (
 )
 from hetero_bfs.strategy import Strategy
 
-NUM_COLUMNS = 8
+NUM_COLUMNS = 9
 MOST_CANDIDATES = 8
 MOST_KNOTS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
@@ -195,6 +196,7 @@ def fill_columns(columns, num_vertices, state):
     columns[4] = state[UNVISITED_VERTICES]
     columns[5] = state[UNVISITED_EDGES]
     columns[6], columns[7] = expectations(state)
+    columns[8] = columns[6] / max(columns[4], 1.0)
 
 
 @njit(inline="always")

@@ -81,8 +81,8 @@ typedef struct {
  * one uint each for arrivals, then GAVE_UP. */
 #define SPREAD 32
 #define LINE 32 /* uints */
-#define ARRIVALS (SPREAD * LINE)
-#define GAVE_UP (2 * SPREAD * LINE)
+#define ARRIVALS 1024 /* SPREAD * LINE */
+#define GAVE_UP 2048
 #define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
 
 #define NUM_COUNTERS 3

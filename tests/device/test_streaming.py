@@ -492,3 +492,13 @@ def test_the_command_line_takes_a_budget(apart, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*command, "much"])
     assert ended.value.code == 2
+
+
+def test_auto_is_beamers_rule_where_edges_stream(apart):
+    """A model would predict levels whose edges lie on the device."""
+    graph = build_search_graph(nasty("Kronecker 10"))
+    with streaming(apart, graph, 0.3, selector="auto") as engine:
+        assert engine.selector.name.startswith("alpha-beta")
+        assert "device" in {s.device_kind for s in engine.selector.candidates}
+        engine.set_selector("alpha-beta")
+        assert engine.selector.name == "alpha-beta"

@@ -45,6 +45,7 @@ def test_other_names_for_the_same_numbers():
     assert known["ROW_SIZE"] == report.ROW_WORDS
     assert known["NUM_COUNTERS"] == opencl_search._NUM_COUNTERS
     assert known["GAVE_UP"] == opencl_search._GAVE_UP
-    assert known["ARRIVALS"] == opencl_search._ARRIVALS
+    assert known["ARRIVALS"] == known["SPREAD"] * known["LINE"]
+    assert known["GAVE_UP"] == 2 * known["ARRIVALS"]
     assert known["BITMAP"] == level.BITMAP
     assert defines("common")["MIXED_DEGREES"] == opencl_graph._MIXED_DEGREES
