@@ -25,7 +25,7 @@ from hetero_bfs.strategy import DeviceKind, Strategy
 from hetero_bfs.training.families import StudyGraph, named_graph
 
 KEYS = {"shallow": 8, "deep": 4}
-CLEARLY_FASTER = 0.9
+CLEARLY_FASTER = 0.95
 """Of "learned"'s seconds, that another selector must not take to become "auto"."""
 
 _ROUNDS = 3

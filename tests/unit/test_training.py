@@ -198,7 +198,8 @@ def test_families_count_alike_in_the_fit():
 
 
 def test_learned_stays_unless_another_selector_is_clearly_faster():
-    assert fastest({"average": [0.95, 0.95], "learned": [1.0, 1.0]}) == "learned"
+    assert fastest({"average": [0.97, 0.97], "learned": [1.0, 1.0]}) == "learned"
+    assert fastest({"average": [0.93, 0.93], "learned": [1.0, 1.0]}) == "average"
     assert fastest({"average": [0.5, 1.5], "learned": [1.0, 1.0]}) == "average"
     assert fastest({"average": [0.5, 4.0], "learned": [1.0, 1.0]}) == "learned"
     assert fastest({"average": [2.0], "alpha-beta(15,18,cpu)": [1.0]}) == "alpha-beta(15,18,cpu)"
