@@ -249,6 +249,9 @@ class _LevelMeasurement:
             return
         started = time.perf_counter()
         accelerator.send(state, with_queue=True)
+        if not accelerator.unified:  # what the host then finds must come to the device
+            queue = self.host.queue[state.queue_index][: state.vertices]
+            accelerator.add_parents(queue, self.host.parent[queue])
         self._note("to_cpu", time.perf_counter() - started, state.vertices)
 
     def _note(self, name: str, seconds: float, found: int) -> None:
