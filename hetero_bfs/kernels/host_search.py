@@ -175,7 +175,6 @@ def _run_chunk(control, arrays, chunk, me):
             visited,
             arrays.parent,
             arrays.queue[1 - control[_QUEUE]],
-            arrays.offsets[1 - control[_QUEUE]],
             arrays.territory,
             arrays.boxes,
             arrays.sizes,
@@ -387,7 +386,7 @@ def start(arrays, root, state):
 def join(arrays, state):
     """Make the frontier's queue one piece, as others than this loop want it."""
     this = np.int64(state[QUEUE_INDEX])
-    join_segments(arrays.segments[this], arrays.queue[this], arrays.offsets[this])
+    join_segments(arrays.segments[this], arrays.queue[this], arrays.indptr, arrays.offsets[this])
 
 
 @kernel(counted=False)

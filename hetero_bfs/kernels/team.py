@@ -144,10 +144,11 @@ def begin_stage(control):
     return stage
 
 
-@njit(inline="always")
+@kernel(counted=False)
 def take_share(control, thread, stage):
     """Tell whether a thread's share of a stage is now the caller's."""
-    return compare_and_swap(control, TAKEN + LINE * thread, stage - 1, stage)
+    word = TAKEN + LINE * thread
+    return load(control, word) < stage and compare_and_swap(control, word, stage - 1, stage)
 
 
 @njit(inline="always")
@@ -163,7 +164,11 @@ def await_share(control, thread, stage):
     looks = 0
     while load(control, word + _DONE) < stage:
         looks += 1
-        if looks >= _PATIENCE and load(control, word) < stage and take_share(control, thread, stage):
+        if (
+            looks >= _PATIENCE
+            and load(control, word) < stage
+            and take_share(control, thread, stage)
+        ):
             return True
         _pause(looks)
     return False
