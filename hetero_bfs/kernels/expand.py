@@ -52,9 +52,9 @@ def _expand(
     """Expand the queue's entries [begin, end), for one of the owners.
 
     What it finds goes to `next_queue` from `found` on, edges to others' vertices to `box`, uint32
-    (edges, 2). Returns the end of both.
+    (edges, 2). Returns the end of both, and the edges that leave what was found.
     """
-    posted = 0
+    posted, edges = 0, np.int64(0)
     for i in range(begin, end):
         if i + AHEAD < end:
             prefetch(indices, np.uint64(indptr[queue[i + AHEAD]]))
@@ -74,8 +74,8 @@ def _expand(
                 parent[v] = u
                 next_queue[found] = v
                 found += 1
-                prefetch(indptr, v)
-    return found, posted
+                edges += np.int64(indptr[v + _ONE]) - np.int64(indptr[v])
+    return found, posted, edges
 
 
 @kernel(counted=False)
@@ -87,7 +87,7 @@ def top_down_alone(
     for s in range(segments[SEGMENT_COUNT, 0]):
         begin = segments[SEGMENT_START, s]
         end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
-        found, _ = _expand(
+        found, _, _ = _expand(
             begin, end, queue, indptr, indices, visited, parent, next_queue, found, 0, 1, box
         )
     kept, edges = _add_offsets(0, found, indptr, next_queue, next_offsets)
@@ -112,8 +112,8 @@ def expand_owned(
 ):
     """Expand an owner's segment of the frontier, or its share of a frontier in one piece.
 
-    What it finds is queued from territory[owner] on (`territories`); its number and that of the
-    edges posted in `box` go to sizes[owner], int64 (owners, 8).
+    What it finds is queued from territory[owner] on (`territories`); the number of it, of its edges
+    and of the edges posted in `box` go to sizes[owner], int64 (owners, 8).
     """
     begin, end = segments[SEGMENT_START, owner], segments[SEGMENT_VERTICES, owner + 1]
     end += begin - segments[SEGMENT_VERTICES, owner]
@@ -121,23 +121,22 @@ def expand_owned(
         vertices = segments[SEGMENT_VERTICES, 1]
         begin, end = vertices * owner // owners, vertices * (owner + 1) // owners
     first = territory[owner]
-    end_found, posted = _expand(
+    end_found, posted, edges = _expand(
         begin, end, queue, indptr, indices, visited, parent, next_queue, first, owner, owners, box
     )
     sizes[owner, _FOUND] = end_found - first
+    sizes[owner, _EDGES] = edges
     sizes[owner, _POSTED] = posted
 
 
 @kernel(counted=False)
-def collect_owned(
-    owner, owners, indptr, visited, parent, next_queue, next_offsets, territory, boxes, sizes
-):
-    """Claim what others posted to an owner, and fill the offsets of all that it found.
+def collect_owned(owner, owners, indptr, visited, parent, next_queue, territory, boxes, sizes):
+    """Claim what others posted to an owner.
 
-    `boxes` are all owners' boxes; vertices and edges found go to sizes[owner].
+    `boxes` are all owners' boxes; vertices and edges found are added to sizes[owner].
     """
     first = territory[owner]
-    end = first + sizes[owner, _FOUND]
+    end, edges = first + sizes[owner, _FOUND], sizes[owner, _EDGES]
     for other in range(owners):
         if other == owner:
             continue
@@ -150,9 +149,8 @@ def collect_owned(
                 parent[v] = boxes[other, i, 1]
                 next_queue[end] = v
                 end += 1
-    sizes[owner, _FOUND], sizes[owner, _EDGES] = _add_offsets(
-        first, end - first, indptr, next_queue, next_offsets
-    )
+                edges += np.int64(indptr[v + _ONE]) - np.int64(indptr[v])
+    sizes[owner, _FOUND], sizes[owner, _EDGES] = end - first, edges
 
 
 @kernel(counted=False)
@@ -203,15 +201,14 @@ def copy_segments(segments, queue, target):
 
 
 @kernel(counted=False)
-def join_segments(segments, queue, offsets):
-    """Move the segments of a queue together, as others than the owners want it."""
+def join_segments(segments, queue, indptr, offsets):
+    """Move the segments of a queue together and fill its offsets, as others want it."""
     count = segments[SEGMENT_COUNT, 0]
     if count == 1:
         return
     for s in range(count):
-        source, before = segments[SEGMENT_START, s], segments[SEGMENT_EDGES, s]
-        place = segments[SEGMENT_VERTICES, s]
+        source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
         for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
             queue[place + i] = queue[source + i]
-            offsets[place + i] = offsets[source + i] + before
-    set_one_segment(segments, segments[SEGMENT_VERTICES, count], segments[SEGMENT_EDGES, count])
+    vertices, edges = _add_offsets(0, segments[SEGMENT_VERTICES, count], indptr, queue, offsets)
+    set_one_segment(segments, vertices, edges)

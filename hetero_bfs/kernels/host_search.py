@@ -25,7 +25,7 @@ from hetero_bfs.kernels.expand import (
     top_down_alone,
 )
 from hetero_bfs.kernels.frontier import forget_stale_parents, queue_words
-from hetero_bfs.kernels.intrinsics import atomic_add, clock_seconds
+from hetero_bfs.kernels.intrinsics import atomic_add, clock_seconds, load
 from hetero_bfs.kernels.level import (
     BITMAP,
     CHOSEN,
@@ -52,20 +52,27 @@ from hetero_bfs.kernels.policy import choose_level
 from hetero_bfs.kernels.team import (
     CHUNKS,
     JOB,
-    PATIENCE,
+    NO_STAGES,
+    STAGE,
     SUMS,
+    await_share,
+    await_stage,
+    begin_stage,
     close_job,
+    close_stages,
+    end_share,
     enter_job,
     leave_job,
     open_job,
+    open_stages,
     take_chunk,
+    take_share,
 )
 
 PART_EDGES = 256
 """Fewest edges of a frontier for which another thread is worth its while."""
 
 _CHUNKS_PER_THREAD = 8
-_PATIENCE = 64  # looks: a microsecond or two
 _MIN_CHUNK_WORDS = 32
 _SCAN_WORDS = 4096  # bitmap words per chunk where most of them need no work
 
@@ -168,7 +175,6 @@ def _run_chunk(control, arrays, chunk, me):
             visited,
             arrays.parent,
             arrays.queue[1 - control[_QUEUE]],
-            arrays.offsets[1 - control[_QUEUE]],
             arrays.territory,
             arrays.boxes,
             arrays.sizes,
@@ -232,25 +238,58 @@ def help_search(control, arrays, me):
         last = enter_job(control, me, last)
         if last < 0:
             return
-        _take_part(control, arrays, me)
+        if load(control, STAGE) == NO_STAGES:
+            _take_part(control, arrays, me)
+        else:
+            _follow_stages(control, arrays, me)
         leave_job(control)
+
+
+@kernel(counted=False)
+def _follow_stages(control, arrays, me):
+    """Do one's share of each stage until there are no more."""
+    stage = np.int64(0)
+    while True:
+        stage = await_stage(control, stage)
+        if stage < 0:
+            return
+        if take_share(control, me, stage):
+            _run_chunk(control, arrays, me, me)
+            end_share(control, me, stage)
 
 
 @kernel(counted=False)
 def _share(control, arrays, state, task, size, chunks):
     """Do a job together with the team."""
+    close_stages(control)
     control[_TASK] = task
     control[_VISITED] = np.int64(state[VISITED_INDEX])
     control[_QUEUE] = np.int64(state[QUEUE_INDEX])
     control[_VERTICES] = np.int64(state[FRONTIER_VERTICES])
     control[_EDGES] = np.int64(state[FRONTIER_EDGES])
     control[_SIZE] = size
-    control[PATIENCE] = _PATIENCE if task == _EXPAND or task == _COLLECT else 0
     control[_FOUND] = control[_FOUND_EDGES] = control[_LOOKED] = 0
     arrays.counter[0] = 0
     open_job(control, chunks, arrays.found.shape[0])
     _take_part(control, arrays, 0)
     close_job(control)
+
+
+@kernel(counted=False)
+def _share_among_owners(control, arrays, state, task):
+    """Do a stage of a job that lasts from level to level, each owner its part."""
+    owners = arrays.sizes.shape[0]
+    if control[STAGE] < 0:
+        open_stages(control, owners)
+    control[_TASK] = task
+    control[_VISITED] = np.int64(state[VISITED_INDEX])
+    control[_QUEUE] = np.int64(state[QUEUE_INDEX])
+    stage = begin_stage(control)
+    _run_chunk(control, arrays, 0, 0)
+    for owner in range(1, owners):
+        if await_share(control, owner, stage):
+            _run_chunk(control, arrays, owner, 0)
+            end_share(control, owner, stage)
 
 
 @njit(inline="always")
@@ -280,8 +319,8 @@ def _top_down(control, arrays, state):
             arrays.boxes[0],
         )
     if owners > 1 and edges <= arrays.boxes.shape[1]:
-        _share(control, arrays, state, _EXPAND, 0, owners)
-        _share(control, arrays, state, _COLLECT, 0, owners)
+        _share_among_owners(control, arrays, state, _EXPAND)
+        _share_among_owners(control, arrays, state, _COLLECT)
         return set_owners_segments(
             owners, arrays.territory, arrays.sizes, arrays.segments[1 - this]
         )
@@ -347,7 +386,7 @@ def start(arrays, root, state):
 def join(arrays, state):
     """Make the frontier's queue one piece, as others than this loop want it."""
     this = np.int64(state[QUEUE_INDEX])
-    join_segments(arrays.segments[this], arrays.queue[this], arrays.offsets[this])
+    join_segments(arrays.segments[this], arrays.queue[this], arrays.indptr, arrays.offsets[this])
 
 
 @kernel(counted=False)
@@ -419,6 +458,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             record[SELECT_SECONDS] = now - began
         chosen = int(state[CHOSEN])
         if policy.kinds[chosen] != HOST or (state[KIND] != HOST and not alone):
+            close_stages(control)
             join(arrays, state)
             return LEAVES
         ready = now
@@ -432,6 +472,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         _run_level(control, arrays, state, policy.top_down[chosen], record)
         now = clock_seconds()
         record[SECONDS] = now - ready
+    close_stages(control)
     if alone:
         if state[KIND] == NOWHERE:
             start(arrays, root, state)

@@ -2,8 +2,8 @@
 
 Atomics on array items, bit counts, prefetching, a clock, and waiting without using the processor.
 The atomic updates return the value before the update. Ordering: `atomic_or` and `atomic_add` make
-single updates indivisible and order nothing else ("monotonic"); `load` and `fetch_add` acquire
-what a `store` or `fetch_add` of another thread released.
+single updates indivisible and order nothing else ("monotonic"); `load`, `fetch_add` and
+`compare_and_swap` acquire what another thread released by `store` or one of the latter two.
 """
 
 from __future__ import annotations
@@ -56,6 +56,20 @@ atomic_add = _atomic("add", "monotonic")
 
 fetch_add = _atomic("add", "acq_rel")
 """fetch_add(array, index, value): add, and release what was written before."""
+
+
+@intrinsic
+def compare_and_swap(typing_context: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
+    """compare_and_swap(array, index, expected, value): write if as expected; tells if it did."""
+    if not _is_integer_array(array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
+        outcome = builder.cmpxchg(pointer, arguments[2], arguments[3], "acq_rel", "acquire")
+        return builder.extract_value(outcome, 1)
+
+    return types.boolean(array, types.intp, array.dtype, array.dtype), codegen
 
 
 @intrinsic

@@ -9,18 +9,26 @@ then let others run, then sleep.
 Chunk number c belongs to thread c % threads, who takes its own first and then others': so a thread
 meets the same part of the graph in search after search, and has it in its own cache.
 
+A job of stages is one that the helpers do not leave in between: the leader names one stage after
+another, of which each thread does a share of its own. The leader alone does the shares of those who
+do not come, after a moment.
+
 The control block is an int64 array; what different threads write often is on different cache lines
 (8 words):
 
     DOOR        generation << 32 | open << 31 | helpers inside. A helper adds itself, and is in if
                 the door was open before that; else it takes itself off again. All updates are
                 additions, so that none is lost and none has to be repeated
-    JOB         what to do, its number of chunks first; written before the door opens
+    JOB         what to do, its number of chunks first; written before the door opens, or before a
+                stage begins
+    STAGE       last word of JOB: number of the present stage, from 1 on; 0 before the first,
+                NO_STAGES for a job of chunks, NO_MORE_STAGES after the last
     SHUTDOWN    not 0: helpers return
     SLEEPERS    helpers that sleep on CONDITION
     SUMS        what the chunks of a job add up to, for the job's own use
     MUTEX, CONDITION    of pthreads, for sleeping
-    TAKEN       one line per thread: how many of its chunks are taken
+    TAKEN       one line per thread: how many of its chunks are taken, or stages in which its share
+                is; and, as second word, how many of these are done
 """
 
 from __future__ import annotations
@@ -31,6 +39,7 @@ from numba import njit
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import (
     clock_seconds,
+    compare_and_swap,
     condition_init,
     condition_wait,
     fetch_add,
@@ -46,14 +55,14 @@ from hetero_bfs.kernels.intrinsics import (
 
 LINE = 8
 DOOR, JOB, SUMS, SHUTDOWN, SLEEPERS, MUTEX, CONDITION, TAKEN = 0, 8, 16, 24, 32, 40, 48, 64
-CHUNKS = JOB
-PATIENCE = JOB + 7
-"""Words of the job that hold its number of chunks, and how often a thread looks whether another's
-chunk is taken before it takes that itself: 0, or more if lines of memory would move for nothing."""
+CHUNKS, STAGE = JOB, JOB + 7
+NO_STAGES, NO_MORE_STAGES = -1, -2
 
-_OPEN = np.int64(1) << 31
-_INSIDE = _OPEN - 1
+_DOOR_OPEN = np.int64(1) << 31
+_INSIDE = _DOOR_OPEN - 1
 _NEXT_GENERATION = np.int64(1) << 32
+_DONE = 1  # second word of a thread's line
+_PATIENCE = 64  # looks at a share that nobody has taken yet: a microsecond or two
 _SPINS_PER_LOOK = 64
 _SPINS_BEFORE_YIELD = 4096
 _SPIN_SECONDS = 100e-6
@@ -68,6 +77,7 @@ def control_words(threads: int) -> int:
 @kernel(counted=False)
 def initialise(control):
     """Prepare a control block of zeros."""
+    control[STAGE] = NO_STAGES
     mutex_init(control, MUTEX)
     condition_init(control, CONDITION)
 
@@ -75,10 +85,23 @@ def initialise(control):
 @kernel(counted=False)
 def open_job(control, chunks, threads):
     """Offer a job, whose other words are already written, in `chunks` >= 1 chunks."""
+    control[STAGE] = NO_STAGES
+    _open(control, chunks, threads)
+
+
+@kernel(counted=False)
+def open_stages(control, threads):
+    """Offer a job of stages to helpers below `threads`; `begin_stage` follows."""
+    control[STAGE] = 0
+    _open(control, threads, threads)
+
+
+@kernel(counted=False)
+def _open(control, chunks, threads):
     store(control, CHUNKS, chunks)
     for thread in range(threads):
-        control[TAKEN + LINE * thread] = 0
-    fetch_add(control, DOOR, _NEXT_GENERATION + _OPEN)
+        control[TAKEN + LINE * thread] = control[TAKEN + LINE * thread + _DONE] = 0
+    fetch_add(control, DOOR, _NEXT_GENERATION + _DOOR_OPEN)
     if chunks > 1 and load(control, SLEEPERS) > 0:
         mutex_lock(control, MUTEX)
         wake_all(control, CONDITION)
@@ -88,14 +111,11 @@ def open_job(control, chunks, threads):
 @kernel(counted=False)
 def close_job(control):
     """Let nobody in any more, and wait until all helpers have left: the job is done."""
-    fetch_add(control, DOOR, -_OPEN)
-    spins = 0
+    fetch_add(control, DOOR, -_DOOR_OPEN)
+    looks = 0
     while load(control, DOOR) & _INSIDE:
-        spins += 1
-        if spins < _SPINS_BEFORE_YIELD:
-            relax()
-        else:
-            yield_processor()
+        looks += 1
+        _pause(looks)
 
 
 @kernel(counted=False)
@@ -109,16 +129,76 @@ def take_chunk(control, me, threads):
             owner -= owners
         share = (chunks - owner + threads - 1) // threads
         word = TAKEN + LINE * owner
-        if k:
-            looks = control[PATIENCE]
-            while looks > 0 and load(control, word) < share:
-                looks -= 1
-                relax()
         if load(control, word) < share:
             number = fetch_add(control, word, 1)
             if number < share:
                 return number * threads + owner
     return -1
+
+
+@kernel(counted=False)
+def begin_stage(control):
+    """Begin the next stage, whose words are already written; returns its number."""
+    stage = control[STAGE] + 1
+    store(control, STAGE, stage)
+    return stage
+
+
+@kernel(counted=False)
+def take_share(control, thread, stage):
+    """Tell whether a thread's share of a stage is now the caller's."""
+    word = TAKEN + LINE * thread
+    return load(control, word) < stage and compare_and_swap(control, word, stage - 1, stage)
+
+
+@njit(inline="always")
+def end_share(control, thread, stage):
+    """Note that a thread's share of a stage is done."""
+    store(control, TAKEN + LINE * thread + _DONE, stage)
+
+
+@kernel(counted=False)
+def await_share(control, thread, stage):
+    """Wait until a thread's share of a stage is done; True if the leader had better do it."""
+    word = TAKEN + LINE * thread
+    looks = 0
+    while load(control, word + _DONE) < stage:
+        looks += 1
+        if (
+            looks >= _PATIENCE
+            and load(control, word) < stage
+            and take_share(control, thread, stage)
+        ):
+            return True
+        _pause(looks)
+    return False
+
+
+@kernel(counted=False)
+def await_stage(control, last):
+    """Wait until there is another stage than `last`; returns it, NO_MORE_STAGES after all."""
+    looks = 0
+    while load(control, STAGE) == last:
+        looks += 1
+        _pause(looks)
+    return load(control, STAGE)
+
+
+@kernel(counted=False)
+def close_stages(control):
+    """End a job of stages, if there is one, and wait until all helpers have left."""
+    if control[STAGE] >= 0:
+        store(control, STAGE, NO_MORE_STAGES)
+        close_job(control)
+
+
+@njit(inline="always")
+def _pause(looks):
+    """Wait a little: the processor may be needed by whom a thread waits for."""
+    if looks < _SPINS_BEFORE_YIELD:
+        relax()
+    else:
+        yield_processor()
 
 
 @njit(inline="always")
@@ -129,7 +209,7 @@ def _generation(door):
 @njit(inline="always")
 def _is_news(door, last):
     """Tell whether an open door leads to another job than the generation `last`."""
-    return (door & _OPEN) != 0 and _generation(door) != last
+    return (door & _DOOR_OPEN) != 0 and _generation(door) != last
 
 
 @kernel(counted=False)

@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -33,41 +34,97 @@ def _count_chunks(control, me, threads, counts):
 
 
 @kernel(counted=False)
+def _count_stages(control, me, counts):
+    stage = np.int64(0)
+    while True:
+        stage = team.await_stage(control, stage)
+        if stage < 0:
+            return
+        if team.take_share(control, me, stage):
+            atomic_add(counts, me, 1)
+            team.end_share(control, me, stage)
+
+
+@kernel(counted=False)
+def _lead_stage(control, threads, counts):
+    stage = team.begin_stage(control)
+    atomic_add(counts, 0, 1)
+    for thread in range(1, threads):
+        if team.await_share(control, thread, stage):
+            atomic_add(counts, thread, 1)
+            team.end_share(control, thread, stage)
+
+
+@kernel(counted=False)
 def _help(control, me, threads, counts):
     last = np.int64(-2)
     while True:
         last = team.enter_job(control, me, last)
         if last < 0:
             return
-        _count_chunks(control, me, threads, counts)
+        if team.load(control, team.STAGE) == team.NO_STAGES:
+            _count_chunks(control, me, threads, counts)
+        else:
+            _count_stages(control, me, counts)
         team.leave_job(control)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 7])
-def test_every_chunk_is_done_once(threads):
+@contextmanager
+def _team(threads, counts):
+    """Yield the control block of a team whose helpers count what they do."""
     control = aligned_empty(team.control_words(threads), np.int64)
     team.initialise(control)
-    counts = np.zeros(100, np.int64)
     helpers = [
         threading.Thread(target=_help, args=(control, i, threads, counts), daemon=True)
         for i in range(1, threads)
     ]
     for helper in helpers:
         helper.start()
-    for round_number in range(300):
-        chunks = 1 + round_number % 100
-        counts[:] = 0
-        team.open_job(control, chunks, threads)
-        _count_chunks(control, 0, threads, counts)
-        team.close_job(control)
-        assert counts[:chunks].tolist() == [1] * chunks
-        assert not counts[chunks:].any()
-        if round_number % 100 == 0:
-            time.sleep(0.01)  # helpers fall asleep, and are woken by the next job
+    yield control
     team.shut_down(control)
     for helper in helpers:
         helper.join(timeout=10)
         assert not helper.is_alive()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_every_chunk_is_done_once(threads):
+    counts = np.zeros(100, np.int64)
+    with _team(threads, counts) as control:
+        for round_number in range(300):
+            chunks = 1 + round_number % 100
+            counts[:] = 0
+            team.open_job(control, chunks, threads)
+            _count_chunks(control, 0, threads, counts)
+            team.close_job(control)
+            assert counts[:chunks].tolist() == [1] * chunks
+            assert not counts[chunks:].any()
+            if round_number % 100 == 0:
+                time.sleep(0.01)  # helpers fall asleep, and are woken by the next job
+
+
+@pytest.mark.parametrize("threads", [2, 7])
+def test_every_share_of_every_stage_is_done_once(threads):
+    """Whether helpers come in time, late or not at all; with jobs of chunks in between."""
+    counts = np.zeros(100, np.int64)
+    with _team(threads, counts) as control:
+        for round_number in range(60):
+            counts[:] = 0
+            owners = threads - round_number % 2
+            team.open_stages(control, owners)
+            for stage in range(1, 40):
+                _lead_stage(control, owners, counts)
+                assert counts[:owners].tolist() == [stage] * owners
+                assert not counts[owners:].any()
+            team.close_stages(control)
+            team.close_stages(control)  # there is none any more
+            counts[:] = 0
+            team.open_job(control, threads, threads)
+            _count_chunks(control, 0, threads, counts)
+            team.close_job(control)
+            assert counts[:threads].tolist() == [1] * threads
+            if round_number % 20 == 0:
+                time.sleep(0.01)  # helpers fall asleep
 
 
 GRAPHS = {
@@ -83,7 +140,8 @@ def test_searches_by_a_team(name, threads):
     """Stealing, conversions, owners of patches: with parts that any thread may get."""
     edges = GRAPHS[name]
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=threads) as engine:
-        for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,TC", "alpha-beta"):
+        late = "fixed:" + "TC," * 250 + "BC,TC"  # of the grid, between levels that are shared
+        for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,TC", late, "alpha-beta"):
             engine.set_selector(selector)
             for root in edges.src[:: edges.src.size // 3]:
                 check_search(engine, edges, int(root))
