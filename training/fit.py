@@ -1,10 +1,10 @@
 """Fit a speed model to samples: linear in counts of work, coefficients not negative.
 
 scikit-learn's LinearRegression with `positive=True`; rows are weighted so that every family of
-graphs counts alike, and an error by its square over the seconds measured and those predicted: a
-level counts whatever its size, and twice too little as much as twice too much (over the measured
-seconds alone a prediction of nothing is never more than 100 % wrong). As the predicted seconds come
-of the fit, it is repeated. The result is plain numbers.
+graphs counts alike, and an error by its square over the seconds measured and those that the round
+before predicted. Over the seconds measured twice, a prediction of nothing is never more than 100 %
+wrong, and what scans long lists is taken for fast; so weighted, a constant is the harmonic mean of
+what was measured: what is usual, rather than what it may come to. The result is plain numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hetero_bfs.strategy import STRATEGIES, DeviceKind
 from hetero_bfs.tuning import Tuning
 
 _ROUNDS = 12  # of the fit; the predictions change by less than a percent long before
-_FARTHEST = 100.0  # ratio of predicted and measured seconds beyond which errors weigh no more
+_FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay
 
 
 def fit(
@@ -60,7 +60,7 @@ def _fit_strategies(samples: pd.DataFrame) -> dict[str, Linear]:
 
 
 def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:
-    """Fit seconds as a sum of columns with coefficients >= 0, by the errors' ratios."""
+    """Fit seconds as a sum of columns with coefficients >= 0; see the head of this file."""
     design = np.column_stack(
         [np.ones(len(rows)) if c == "constant" else rows[c].to_numpy(np.float64) for c in columns]
     )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.bfs import Found, Frontier
 from hetero_bfs.build import SearchGraph
+from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import NO_VERTEX
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import Policy, fixed_policy
@@ -239,9 +240,19 @@ def counter_edge_bits(graph: SearchGraph) -> int:
 
     40 unless the graph is too large for that, so that most graphs share one compiled kernel. The
     highest bit is a barrier's (search.cl).
+
+    Raises
+    ------
+    GraphError
+        More vertices and edges than one counter holds.
     """
     edge_bits = min(40, 63 - graph.num_searched.bit_length())
-    assert graph.graph.num_stored_edges < 1 << edge_bits, "more edges than any memory holds"
+    if graph.graph.num_stored_edges >> edge_bits:
+        raise GraphError(
+            f"the graph has {graph.graph.num_stored_edges} stored edges; with "
+            f"{graph.num_searched} vertices that have edges a search can count "
+            f"{(1 << edge_bits) - 1} at most; take out vertices or edges"
+        )
     return edge_bits
 
 

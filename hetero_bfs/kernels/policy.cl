@@ -1,8 +1,9 @@
 /* Choosing a strategy: a policy is data, evaluated by one function. Twin of policy.py, which
  * explains rules and columns; `pack_policy` there lays the data out as read here.
  *
- * REAL is float: one work-item evaluates a policy while all others wait, so what counts is how soon
- * it is done; seconds need no more digits. What it reads at every level is in local memory.
+ * REAL is float: a search waits while a policy is evaluated, so what counts is how soon that is done;
+ * seconds need no more digits. Work-items predict a candidate each; one does the rest. What is read at
+ * every level is in local memory.
  */
 
 typedef float REAL;
@@ -46,7 +47,7 @@ typedef struct {
     uint form, level;
 } Level;
 
-/* 1 - (1 - share)^mean_degree, to six digits: the precise functions take ten times as long. */
+/* 1 - (1 - share)^mean_degree, to four digits: the precise functions take longer. */
 static REAL found_share(REAL share, REAL mean_degree)
 {
     share = min(share, LARGEST_SHARE);

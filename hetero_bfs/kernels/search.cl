@@ -2,8 +2,8 @@
  *
  * A search is a state machine: each step decides what comes next, from the state and what the last
  * step counted, and does it with the whole grid. Every work-group decides for itself, from the
- * same numbers. Between two steps all work-groups must be done, which happens in one of two ways.
- * Where a grid is known to make progress together (`probe`), one launch of `search` runs all
+ * same numbers; after a squad (below) all take over what that decided. Between two steps all
+ * work-groups must be done, which happens in one of two ways. Where a grid is known to make progress together (`probe`), one launch of `search` runs all
  * steps, with a barrier across the work-groups between them. Elsewhere each launch runs one step
  * at most: the host queues `push_step`, `pull_step` and `other_step` by turns, of which each runs
  * if it is the one decided for, until one says that the search is over or wants the host.
@@ -606,14 +606,13 @@ static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint l
 #if SQUAD_GROUPS > 1
 /* A work-group of a squad says in one word what it found: the number of the level, vertices, edges. */
 #define SQUAD_EDGE_BITS 20
-#define SQUAD_COUNT_BITS 12
 #define MISSING (1u << SQUAD_EDGE_BITS) /* more than any has */
 #define SQUAD_FOUND(word) \
     PACK((uint)(word) >> SQUAD_EDGE_BITS, (word) & (((ulong)1 << SQUAD_EDGE_BITS) - 1))
 
-/* Tell the squad what this work-group found at level `turn`; one work-item. It orders no memory but
- * through what the word depends on, the claims, which are atomic and done; a squad's work-groups hand
- * each other nothing else. */
+/* Tell the squad what this work-group found at level `turn`; one work-item. Others' claims come after
+ * ours since the word depends on what ours returned, which hardware keeps to, though PTX's memory
+ * model does not name it; a squad's work-groups hand each other nothing else. */
 static void tell_squad(volatile __global ulong *word, uint turn, ulong found)
 {
     post_word(word, (ulong)turn << 32 | COUNT_OF(found) << SQUAD_EDGE_BITS | EDGES_OF(found));
@@ -878,6 +877,7 @@ static void run_squad(uint group, uint size, const Graph *graph, const Arrays *a
         before += SQUAD_FOUND(mine_share->words[i]);
 #endif
     if (rows && lid == GROUP - 1) {
+        ended = read_clock(); /* others may have been slower, and deciding belongs to the level */
         const Row row = {PACK(state[FRONTIER_VERTICES], state[FRONTIER_EDGES]), chosen, decided,
                          began, ended};
         write_row(rows, mine->saved[LEVEL], row);

@@ -57,7 +57,7 @@ with chosen, hb.Engine(edges, **options) as engine:
     print("parts", engine.num_parts)
     assert (engine.streaming is None) == ({budget} is None)
     for schedule in {schedules!r}:
-        engine.set_selector("fixed:" + schedule)
+        engine.set_selector(schedule if "-" in schedule else "fixed:" + schedule)
         for root in {roots!r}:
             result = engine.bfs(root)
             outcome = hb.validate(edges, root, result.parent, result.level)
@@ -85,7 +85,12 @@ CASES = {
     "hubs over parts": ("two_hubs(130)", ["TG", "BG,TG"], [0, 266], {"max_alloc": 128}),
     "long lists": ("late_hub(560)", ["BG", "BGC", "TG"], [561], {"order": "given"}),
     "path": ("path(40)", ["TG,BG,TG,BGC"], [3], {}),
-    "squads": ("grid(20, 24)", ["TG", "TG,TG,TG,TG,TG,TG,TG,TG,TG,TG,BG,TG"], [210], {}),
+    "squads": (
+        "grid(20, 24)",
+        ["TG", "TG,TG,TG,TG,TG,TG,TG,TG,TG,TG,BG,TG", "TG,TG,TG,TG,TG,TC,TG", "alpha-beta"],
+        [210],
+        {},
+    ),
     "streamed": ("random_graph(300, 700, 6)", ["TG,BG,TG", "BG,TC,TG"], [5], {"budget": 8_000}),
     "streamed, directed": (
         "two_hubs(130)",
@@ -94,7 +99,7 @@ CASES = {
         {"directed": True, "budget": 7_600},
     ),
 }
-"""A graph, schedules, roots, and options, by name."""
+"""A graph, schedules or selectors, roots, and options, by name."""
 
 
 PEEK = ("--build-options", "-DATOMIC_PEEK")

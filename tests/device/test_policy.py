@@ -11,7 +11,7 @@ from graphs import nasty
 from oracle import engine_on
 
 from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.policy import choose, pack_policy
+from hetero_bfs.kernels.policy import NUM_COLUMNS, choose, fill_columns, pack_policy
 
 COLUMNS = (
     layout.FRONTIER_VERTICES,
@@ -64,6 +64,33 @@ def on_device(engine, policy, n, m, states) -> np.ndarray:
     kernel.launch(chosen.size, 1)
     device.read(chosen, result)
     return chosen
+
+
+def test_every_column_weighs_alike(opencl_device, trained):
+    """What a model expects of a level is the same on the device, each column weighing much."""
+    trained(opencl_device)
+    with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
+        policy, count = engine.selector.policy, len(engine.candidates)
+        n, m = 2_000_000, 60_000_000
+        states = random_states(4096, n, m).astype(np.float32).astype(np.float64)
+        columns = np.zeros((states.shape[0], NUM_COLUMNS))
+        for row, state in zip(columns, states, strict=True):
+            fill_columns(row, n, state)
+        typical = np.exp(np.log(np.maximum(columns, 1e-3)).mean(axis=0))
+        rng = np.random.default_rng(7)
+        predicted, total = np.zeros(count), np.zeros(count)
+        for column in range(1, NUM_COLUMNS):
+            weights = rng.uniform(0.9, 1.1, (count, NUM_COLUMNS))
+            weights[:, column] *= rng.uniform(0.5, 10, count)
+            mine = policy._replace(weights=1e-5 * weights / typical)
+            there = on_device(engine, mine, n, m, states)
+            seen = set()
+            for state, device_choice in zip(states, there, strict=True):
+                here = choose(mine, n, m, state, predicted, total)
+                tie = np.isclose(total[here], total[device_choice], rtol=1e-3)
+                assert here == device_choice or tie, (column, state.tolist(), total.tolist())
+                seen.add(int(here))
+            assert len(seen) > 1, column
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from graphs import grid, path
 from oracle import check_search
 
 import hetero_bfs as hb
+from hetero_bfs.devices.cpu import counter_edge_bits
 from hetero_bfs.engine import Engine
+from hetero_bfs.errors import GraphError
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels import team
 from hetero_bfs.kernels.compile import kernel
@@ -232,3 +235,19 @@ def test_a_models_choice_stays_while_levels_are_alike(trained):
             assert abs(now[column] - then[column]) <= 0.2 * then[column]
         assert traces[level].reason == "as the level before"
     assert all(set(trace.predicted_seconds) == {"TC", "BC"} for trace in traces)
+
+
+@pytest.mark.parametrize(
+    ("vertices", "edges", "bits"),
+    [(10, 40, 40), (2**23 - 1, 2**40 - 1, 40), (2**28, 2**34 - 1, 34)],
+)
+def test_a_counter_holds_vertices_edges_and_a_bit_to_spare(vertices, edges, bits):
+    def graph(stored):
+        return SimpleNamespace(
+            num_searched=vertices, graph=SimpleNamespace(num_stored_edges=stored)
+        )
+
+    assert counter_edge_bits(graph(edges)) == bits
+    assert (vertices << bits | 2**bits - 1) < 2**63
+    with pytest.raises(GraphError, match=f"can count {2**bits - 1} at most"):
+        counter_edge_bits(graph(2**bits))

@@ -36,6 +36,7 @@ def test_a_well_mixed_level_by_hand():
     """40 vertices find a neighbour with 1 - 0.8**2 = 0.36, and look at 0.36 / 0.2 until then."""
     assert START.expected_found == pytest.approx(40 * 0.36)
     assert START.expected_examined == pytest.approx(40 * 0.36 / 0.2)
+    assert START.expected_length == pytest.approx(0.36 / 0.2)
 
 
 def test_a_frontier_of_hubs_is_met_at_once():

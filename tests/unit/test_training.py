@@ -193,7 +193,7 @@ def test_families_count_alike_in_the_fit():
     )
     rows["seconds"] = [1.0] * 1000 + [3.0]
     (fitted,) = fit_linear(rows, ("frontier_vertices",)).coefficients
-    # x - 1 over 1 and 3 - x over 3, each weighing half, add up to nothing.
+    # x - 1 over 1 and 3 - x over 3, each weighing half, add up to nothing: the harmonic mean.
     assert fitted == pytest.approx(1.5, rel=1e-3)
 
 
