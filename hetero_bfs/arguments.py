@@ -96,7 +96,12 @@ def _add_train(commands: Any, run: Run) -> None:
         metavar="NAME",
         help="the model that --calibrate starts from (default: that of the most similar machine)",
     )
-    add("--out", type=Path, metavar="DIR", help="folder for model and samples")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder for model and samples; selectors are compared only where models are looked for",
+    )
     add(
         "--power-only",
         action="store_true",

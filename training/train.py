@@ -85,8 +85,9 @@ def run_training(
     model_path = folder / f"{name}.json"
 
     metering, missing = open_meters(info, power_log)
+    found = folder.resolve() == user_models_folder().resolve()  # else no command would find it
     done = _begin(plan, samples_path)
-    _announce(plan, done, info, quick, energy_seconds(info, metering), whole=out is None)
+    _announce(plan, done, info, quick, energy_seconds(info, metering), whole=found)
     tuning = None if info is None else _tuning(info, quick, samples_path)
     samples = _collect_all(plan, done, samples_path, info, tuning)
     scores = evaluate(samples)
@@ -101,7 +102,7 @@ def run_training(
         model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
     install_model(model, model_path)
     _report(model_path, samples_path, len(samples), scores)
-    if out is None:  # else nobody would find the model
+    if found:
         model = install_auto(model, model_path, info, quick)
         if metering is not None and model.power is not None:
             model = compare_under_aims(model, info, quick, metering)
@@ -192,6 +193,12 @@ def _announce(
         + (", then whole searches to compare selectors" if whole else ""),
         file=sys.stderr,
     )
+    if not whole:
+        print(
+            "note: selectors are not compared, nor regret measured, since no command looks for "
+            f"models in that folder; leave out --out, or set {MODELS_VARIABLE} to it",
+            file=sys.stderr,
+        )
 
 
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:

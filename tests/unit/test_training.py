@@ -114,14 +114,27 @@ def test_the_fit_recovers_coefficients():
 
 
 @pytest.mark.usefixtures("tiny")
-def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatch, capsys):
+def test_a_folder_that_no_command_looks_in_gets_no_comparison(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
+    run(tmp_path / "elsewhere")
+    assert "note: selectors are not compared" in capsys.readouterr().err
+    model_path, _ = files(tmp_path / "elsewhere")
+    model = read_model(model_path.read_text(), str(model_path))
+    assert model.auto is None
+    assert "regret" not in model.about
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("named", [False, True], ids=["by default", "by name"])
+def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatch, capsys, named):
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
     apart = [named_graph("kronecker8"), named_graph("grid12")]
     monkeypatch.setattr(train, "study_graphs", lambda *_: apart)
     monkeypatch.setattr(
         compare, "compared_graphs", lambda *_: {"shallow": apart[:1], "deep": apart[1:]}
     )
-    assert train.run_training(quick=True, devices="cpu") == 0
+    out = tmp_path if named else None
+    assert train.run_training(quick=True, devices="cpu", out=out) == 0
     output = capsys.readouterr()
     assert "takes about" in output.err
     assert "14 graphs to measure" in output.err
