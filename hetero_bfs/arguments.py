@@ -100,7 +100,7 @@ def _add_train(commands: Any, run: Run) -> None:
         "--out",
         type=Path,
         metavar="DIR",
-        help="folder for model and samples; selectors are compared only where models are looked for",
+        help="folder for model and samples; selectors are compared only where models are found",
     )
     add(
         "--power-only",
