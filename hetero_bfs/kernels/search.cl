@@ -3,10 +3,11 @@
  * A search is a state machine: each step decides what comes next, from the state and what the last
  * step counted, and does it with the whole grid. Every work-group decides for itself, from the
  * same numbers; after a squad (below) all take over what that decided. Between two steps all
- * work-groups must be done, which happens in one of two ways. Where a grid is known to make progress together (`probe`), one launch of `search` runs all
- * steps, with a barrier across the work-groups between them. Elsewhere each launch runs one step
- * at most: the host queues `push_step`, `pull_step` and `other_step` by turns, of which each runs
- * if it is the one decided for, until one says that the search is over or wants the host.
+ * work-groups must be done, which happens in one of two ways. Where a grid is known to make progress
+ * together (`probe`), one launch of `search` runs all steps, with a barrier across the work-groups
+ * between them. Elsewhere each launch runs one step at most: the host queues `push_step`, `pull_step`
+ * and `other_step` by turns, of which each runs if it is the one decided for, until one says that the
+ * search is over or wants the host.
  *
  * The state is STATE_SIZE ulongs, named below; the first ones are level.py's. It comes as an
  * argument for the first launch and lies in `report` after it, in one of two places by turns. Then
