@@ -27,9 +27,10 @@ from hetero_bfs.build import build_search_graph
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.machine import describe_machine
+from hetero_bfs.model_selector import model_selector
 from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import progress
-from hetero_bfs.selector import Selector, alpha_beta, model_selector
+from hetero_bfs.selector import Selector, alpha_beta
 from hetero_bfs.speed_model import SpeedModel
 from hetero_bfs.training.families import named_graph
 

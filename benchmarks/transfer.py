@@ -28,9 +28,9 @@ from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.files import replacing
 from hetero_bfs.machine import describe_machine, machine_slug
+from hetero_bfs.model_selector import model_selector
 from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import progress
-from hetero_bfs.selector import model_selector
 from hetero_bfs.speed_model import SpeedModel, shipped_models
 from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.training.calibrate import (

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.machine import machine_slug
+from hetero_bfs.model_selector import model_selector
 from hetero_bfs.named_selector import best_in_training, make_selector, model_of
 from hetero_bfs.power import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
-from hetero_bfs.selector import Selector, model_selector
+from hetero_bfs.selector import Selector
 from hetero_bfs.speed_model import TRAIN_COMMAND, SpeedModel
 from hetero_bfs.strategy import AIM_SELECTORS, AIMS, Aim, Strategy
 
@@ -25,12 +26,13 @@ def make_aiming(
     candidates: Sequence[Strategy],
     deep: bool,
     aim: Aim,
+    streams: bool = False,
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name for an aim; also return notes for the user, one line each.
 
     Parameters
     ----------
-    wanted, device, candidates, deep
+    wanted, device, candidates, deep, streams
         As for `make_selector`.
     aim : {"time", "energy", "edp"}
 
@@ -41,7 +43,7 @@ def make_aiming(
         was measured on this machine; and as `make_selector`.
     """
     if aim == "time":
-        return make_selector(wanted, device, candidates, deep)
+        return make_selector(wanted, device, candidates, deep, streams)
     if aim not in AIMS:
         raise ModelError(f"unknown aim {aim!r}; choose one of {', '.join(AIMS)}")
     if wanted not in AIM_SELECTORS:

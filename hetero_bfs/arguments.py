@@ -179,9 +179,9 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "--selector",
         type=_selector,
         default="auto",
-        help="auto, learned, average, alpha-beta, daga, or fixed:TC (TG, BC, BG, BGC; with commas "
-        "one per level); default %(default)s: what was the fastest when this machine was trained, "
-        "average if it was not",
+        help="auto, learned, thresholds, average, alpha-beta, daga, or fixed:TC (TG, BC, BG, BGC; "
+        "with commas one per level); default %(default)s: what was the fastest when this machine "
+        "was trained, average if it was not",
     )
     add(
         "--optimize",

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.kernels import level as layout
+from hetero_bfs.kernels.policy import Policy
+from hetero_bfs.model_selector import MOVES, ModelSelector
 from hetero_bfs.search import Platform, Recording, Search, usual_root
-from hetero_bfs.selector import MOVES, FixedSelector, ModelSelector, Selector, alpha_beta
+from hetero_bfs.selector import FixedSelector, Selector, alpha_beta
 from hetero_bfs.strategy import STRATEGIES, Aim, Direction, Strategy
 
 _PROBED_LEVELS = 32
@@ -86,13 +89,16 @@ class Correction:
 
     def is_of(self, base: ModelSelector) -> bool:
         """Tell whether another selector predicts as this one's base does."""
-        mine, theirs = self.base.policy, base.policy
+        mine, theirs = self.base, base
+        same = zip(
+            (*_numbers(mine.policy), mine.in_costs.weights, mine.in_costs.moves),
+            (*_numbers(theirs.policy), theirs.in_costs.weights, theirs.in_costs.moves),
+            strict=True,
+        )
         return (
-            self.base.candidates == base.candidates
-            and self.base.looks_ahead == base.looks_ahead
-            and np.array_equal(mine.ahead, theirs.ahead)
-            and np.array_equal(mine.weights, theirs.weights)
-            and np.array_equal(mine.moves, theirs.moves)
+            mine.candidates == theirs.candidates
+            and mine.looks_ahead == theirs.looks_ahead
+            and all(np.array_equal(one, other) for one, other in same)
         )
 
 
@@ -119,6 +125,11 @@ class Corrections:
         if known is None or not known.is_of(base):
             known = self._known[key] = Correction(base, self._probes)
         return known
+
+
+def _numbers(policy: Policy) -> tuple[Any, ...]:
+    """Return what decides in a policy beside its predictions."""
+    return policy.ahead, policy.schedule, policy.alpha, policy.beta
 
 
 def factors_of(selector: Selector) -> dict[str, float]:

@@ -22,10 +22,11 @@ from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.devices.opencl_stream import Streaming, StreamingSearcher, open_searcher
 from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, SplitError
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
+from hetero_bfs.model_selector import ModelSelector
 from hetero_bfs.named_selector import SELECTORS, model_of
 from hetero_bfs.power import Objective
 from hetero_bfs.search import Platform, Search, usual_states
-from hetero_bfs.selector import FixedSelector, ModelSelector, Selector, streaming_rule
+from hetero_bfs.selector import FixedSelector, Selector
 from hetero_bfs.strategy import AIMS, STRATEGIES, Aim, available
 from hetero_bfs.tuning import Tuning
 
@@ -47,7 +48,7 @@ class Engine:
     graph : CSRGraph, EdgeSource or SearchGraph
         Anything but a SearchGraph is relabelled and built first.
     selector : str or Selector
-        "auto", "learned", "average", "alpha-beta", "daga", "fixed:TC" and so on.
+        "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
     device : str, optional
         Index or part of the name of an OpenCL device; by default a GPU before any other.
     devices : {"all", "cpu"}
@@ -68,7 +69,8 @@ class Engine:
         does not fit stay on the host and stream through the device in pages.
     optimize : {"time", "energy", "edp"}
         What a selector given by name makes least: seconds, joules or their product. Energy needs
-        watts measured in training, and a selector that compares ("auto", "learned", "average").
+        watts measured in training, and a selector that compares ("auto", "learned",
+        "thresholds", "average").
     correction : bool
         Whether predictions are corrected by what searches measure (correction.py). Without, the
         same searches make the same choices every time.
@@ -198,12 +200,14 @@ class Engine:
         _check_selector(selector)
         if isinstance(selector, str):
             aim = self.optimize if optimize is None else optimize
-            deep = self.graph.is_deep
-            notes: list[str] = []
-            if selector == "auto" and aim == "time" and self.streaming is not None:
-                made = streaming_rule(self.device_info, self.candidates)
-            else:
-                made, notes = make_aiming(selector, self.device_info, self.candidates, deep, aim)
+            made, notes = make_aiming(
+                selector,
+                self.device_info,
+                self.candidates,
+                self.graph.is_deep,
+                aim,
+                streams=self.streaming is not None,
+            )
             self.optimize = aim
             self.notes += [note for note in notes if note not in self.notes]
             self.selector: Selector = made

@@ -8,13 +8,14 @@ from typing import Any
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.machine import cpu_slug, device_slug, machine_slug
+from hetero_bfs.model_selector import model_selector
 from hetero_bfs.selector import (
     DirectionSelector,
     FixedSelector,
     Selector,
     alpha_beta,
     by_direction,
-    model_selector,
+    streaming_rule,
 )
 from hetero_bfs.speed_model import (
     AUTO_GRAPHS,
@@ -23,7 +24,13 @@ from hetero_bfs.speed_model import (
     default_model,
     find_model,
 )
-from hetero_bfs.strategy import NAMED_SELECTORS, STRATEGIES, Strategy, schedule_names
+from hetero_bfs.strategy import (
+    MODEL_SELECTORS,
+    NAMED_SELECTORS,
+    STRATEGIES,
+    Strategy,
+    schedule_names,
+)
 
 SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 
@@ -34,11 +41,16 @@ def model_of(device: DeviceInfo | None) -> SpeedModel | None:
 
 
 def make_selector(
-    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy], deep: bool = False
+    wanted: str,
+    device: DeviceInfo | None,
+    candidates: Sequence[Strategy],
+    deep: bool = False,
+    streams: bool = False,
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name; also return notes for the user, one line each.
 
-    `deep` says that searches have many levels, for "auto".
+    For "auto": `deep` says that searches have many levels, `streams` that the edges do not lie on
+    the device.
 
     Raises
     ------
@@ -60,7 +72,9 @@ def make_selector(
         if device is None:
             raise ModelError("--selector daga runs bottom-up on an OpenCL device; there is none")
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
-    if wanted in ("auto", "learned", "average"):
+    if wanted == "auto" and streams:
+        return streaming_rule(device, candidates), []
+    if wanted in ("auto", *MODEL_SELECTORS):
         corrects = wanted != "average"  # which, asked for, is to be the paper's
         if wanted == "auto":
             model = model_of(device)
@@ -99,10 +113,9 @@ def _model_selector(
 ) -> tuple[Selector, list[str]]:
     notes = []
     model = model_of(device)
-    kind = "average" if wanted == "average" else "learned"
     if model is None:
         model = default_model(None if device is None else device.type)
-        kind = "average"
+        wanted = "average"
         if model is None:
             notes.append(f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`")
             return alpha_beta(device, candidates), notes
@@ -111,4 +124,4 @@ def _model_selector(
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
             f"(a minute or two), or adapt that one with `{TRAIN_COMMAND} --calibrate` (half of one)"
         )
-    return model_selector(kind, model, candidates, corrects), notes
+    return model_selector(wanted, model, candidates, corrects), notes

@@ -34,7 +34,14 @@ from typing import Any
 from hetero_bfs.errors import ModelError
 from hetero_bfs.files import replacing
 from hetero_bfs.power import Power, read_power
-from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, DeviceKind, Direction, Strategy
+from hetero_bfs.strategy import (
+    DEVICE_KINDS,
+    MODEL_SELECTORS,
+    STRATEGIES,
+    DeviceKind,
+    Direction,
+    Strategy,
+)
 from hetero_bfs.trace import LevelFeatures
 from hetero_bfs.tuning import Tuning, read_tuning
 
@@ -362,7 +369,7 @@ def _auto_by_graph(data: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
 
 def _auto(data: Mapping[str, Any]) -> dict[str, Any]:
     """Check which selector was the fastest in training."""
-    if data["selector"] in ("learned", "average"):
+    if data["selector"] in MODEL_SELECTORS:
         return {"selector": data["selector"]}
     if data["selector"] != "alpha-beta":
         raise ModelError(f"unknown selector {data['selector']!r}")

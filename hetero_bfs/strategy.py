@@ -19,10 +19,13 @@ Aim = Literal["time", "energy", "edp"]
 """What a selector makes least: seconds, joules, or the energy-delay product (power.py)."""
 
 AIMS: tuple[Aim, ...] = get_args(Aim)
-NAMED_SELECTORS = ("auto", "learned", "average", "alpha-beta", "daga")
+MODEL_SELECTORS = ("learned", "thresholds", "average")
+"""Selectors that ask a speed model."""
+
+NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga")
 """Selectors but schedules of given strategies ("fixed:TC,BC")."""
 
-AIM_SELECTORS = ("auto", "learned", "average")
+AIM_SELECTORS = ("auto", *MODEL_SELECTORS)
 """Selectors that know aims other than time: those that compare what candidates cost."""
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")

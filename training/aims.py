@@ -17,14 +17,14 @@ from hetero_bfs.engine import Engine
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.power import POWER_AIMS, Objective
 from hetero_bfs.selector import Selector
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.strategy import MODEL_SELECTORS, STRATEGIES
 from hetero_bfs.training.compare import KEYS, beamers_rules, compared_graphs
 from hetero_bfs.training.metering import SETTLE_SECONDS, Batch, Metering
 
 _Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
 """By name: the selector, how a model file names it, and the aims it may serve."""
 
-_MOST_CONTESTANTS = 2 * len(POWER_AIMS) + 6
+_MOST_CONTESTANTS = len(MODEL_SELECTORS) * len(POWER_AIMS) + 6
 KINDS = ("shallow", "deep")
 
 
@@ -82,7 +82,7 @@ def _contest(engine: Engine) -> tuple[Objective, _Contest]:
     info, candidates = engine.device_info, engine.candidates
     found: _Contest = {}
     for aim in POWER_AIMS:
-        for name in ("learned", "average"):
+        for name in MODEL_SELECTORS:
             selector, _ = make_aiming(name, info, candidates, False, aim)
             found[f"{name}, {aim}"] = selector, {"selector": name}, (aim,)
     objective = selector.objective

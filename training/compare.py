@@ -21,12 +21,12 @@ from hetero_bfs.engine import Engine
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.named_selector import make_selector
 from hetero_bfs.selector import ALPHA, BETA, Selector, alpha_beta
-from hetero_bfs.strategy import DeviceKind, Strategy
+from hetero_bfs.strategy import MODEL_SELECTORS, DeviceKind, Strategy
 from hetero_bfs.training.families import StudyGraph, named_graph
 
 KEYS = {"shallow": 8, "deep": 4}
 CLEARLY_FASTER = 0.95
-"""Of "learned"'s seconds, that another selector must not take to become "auto"."""
+"""Of a selector's seconds, that another one which knows less must not take to be put before it."""
 
 _ROUNDS = 3
 _THRESHOLDS = ((ALPHA, BETA), (ALPHA, 64), (ALPHA, 256), (1, BETA))
@@ -60,12 +60,16 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
 def fastest(times: dict[str, list[float]]) -> str:
     """Return the name of the fastest by the geometric mean over graphs.
 
-    "learned" stays unless another one is clearly faster: that knows each level, while the others
-    are rules that suited these few graphs, and noise alone makes one of many look a little faster.
+    "learned" stays unless another one is clearly faster, then "thresholds": the one knows each
+    level, the other the graph, while the rest are rules that suited these few graphs, and noise
+    alone makes one of many look a little faster.
     """
     means = {name: float(np.exp(np.mean(np.log(values)))) for name, values in times.items()}
-    best = min(means, key=means.__getitem__)
-    return best if means[best] < CLEARLY_FASTER * means.get("learned", np.inf) else "learned"
+    chosen = min(means, key=means.__getitem__)
+    for name in ("thresholds", "learned"):
+        if name in means and means[chosen] >= CLEARLY_FASTER * means[name]:
+            chosen = name
+    return chosen
 
 
 def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[StudyGraph]]:
@@ -85,7 +89,7 @@ def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:
     """Return the selectors to compare, and how a model file names each."""
     info, candidates = engine.device_info, engine.candidates
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
-    for name in ("learned", "average"):
+    for name in MODEL_SELECTORS:
         found[name] = make_selector(name, info, candidates)[0], {"selector": name}
     return found | beamers_rules(info, candidates)
 

@@ -7,6 +7,8 @@ device's own clock where it has one.
 
 A level that is repeated finds in the caches what it has just read, which a search does not. So what
 is the fastest on a device at each level is measured once more in whole searches that stay there.
+After a stay on the device the host's threads may sleep, and parents of both are merged: so what a
+search that crosses takes more than all that, `to_cpu` and `to_device` bear.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from hetero_bfs.engine import Engine
 from hetero_bfs.kernels.look_ahead import sampled_levels
 from hetero_bfs.search import Search
 from hetero_bfs.selector import FixedSelector
-from hetero_bfs.strategy import STRATEGIES, DeviceKind, Strategy
+from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.trace import LevelFeatures, LevelTrace
 
 REPEATS = 3
@@ -106,10 +108,14 @@ def measure_search(
                 walk.note(replace(features, frontier_vertices=found), name, seconds, None)
             measurement.restore()
         host.run(STRATEGIES["TC"], frontier)
-    for kind in dict.fromkeys(s.device_kind for s in engine.candidates) if walk.seconds else ():
+    kinds = dict.fromkeys(s.device_kind for s in engine.candidates)
+    for kind in kinds if walk.seconds else ():
         walk.add_whole_searches(engine, root, kind, frontier.level)
+    if walk.seconds and len(kinds) > 1:
+        walk.charge_crossing(engine, root, frontier.level)
     for features, name, seconds, examined in walk.rows:
-        yield features, name, walk.in_search.get((features.level, name), seconds), examined
+        in_search = walk.in_search.get((features.level, name), seconds)
+        yield features, name, in_search + walk.beyond.get(name, 0.0), examined
 
 
 class _Walk:
@@ -120,6 +126,8 @@ class _Walk:
         self.rows: list[tuple[LevelFeatures, str, float, int | None]] = []
         self.seconds: dict[int, dict[str, float]] = {}  # by level, then by what was measured
         self.in_search: dict[tuple[int, str], float] = {}
+        self.starts: dict[str, float] = {}
+        self.beyond: dict[str, float] = {}  # what crossings cost more than they were timed at
 
     def note(self, features: LevelFeatures, name: str, seconds: float, looked: int | None) -> None:
         """Add one measurement of a level."""
@@ -133,25 +141,38 @@ class _Walk:
         what they take beyond their levels as the start.
         """
         schedule = self._fastest(engine, kind, count)
-        selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
-        searches: list[Search] = []
-        while len(searches) <= _WHOLE_SEARCHES:
-            searches.append(Search(engine.platform, root, selector))
-            searches[-1].run()
-            if len(searches) > 1 and sum(one.seconds for one in searches) > _ENOUGH_SECONDS:
-                break
-        del searches[0]  # it handed the device the policy
+        searches = _whole_searches(engine, root, schedule)
         whole = median(search.seconds for search in searches)
         spent = np.array([[_seconds(t) for t in search.traces] for search in searches])
         levels = np.median(spent[:, :, 0], axis=0)
         beyond = whole - float(np.median(spent.sum(axis=(1, 2)) - spent[:, 0, 1]))
         clocked = count == 1 or (levels != levels[0]).any()  # else a launch's levels are alike
         if not clocked:
-            beyond = whole - self._expected(schedule, kind)
+            beyond = whole - self._expected(schedule)
         else:
             for level in self.seconds:
                 self.in_search[level, schedule[level]] = float(levels[level])
-        self.rows.append((self.first, f"start_{kind}", max(beyond, _LEAST_SECONDS), None))
+        self.starts[kind] = max(beyond, _LEAST_SECONDS)
+        self.rows.append((self.first, f"start_{kind}", self.starts[kind], None))
+
+    def charge_crossing(self, engine: Engine, root: int, count: int) -> None:
+        """Add what a search costs more that leaves small first and last levels to the host."""
+        host, device = (self._fastest(engine, kind, count) for kind in DEVICE_KINDS)
+        seconds = self.seconds[0]
+        gains = []
+        for level in range(count):
+            seconds = self.seconds.get(level, seconds)
+            if seconds[device[level]] < seconds[host[level]]:
+                gains.append(level)
+        if not gains or gains[-1] - gains[0] + 1 == count:
+            return
+        begin, end = gains[0], gains[-1] + 1
+        schedule = [*host[:begin], *device[begin:end], *host[end:]]
+        crossings = ["to_device"] * (begin > 0) + ["to_cpu"] * (end < count)
+        whole = median(one.seconds for one in _whole_searches(engine, root, schedule))
+        start = self.starts[STRATEGIES[schedule[0]].device_kind]
+        more = whole - start - self._expected(schedule)
+        self.beyond = dict.fromkeys(crossings, max(more, 0.0) / len(crossings))
 
     def _fastest(self, engine: Engine, kind: DeviceKind, count: int) -> list[str]:
         """Return the fastest strategy of a device at each level, by the last one measured."""
@@ -164,16 +185,33 @@ class _Walk:
                 schedule.append(schedule[-1])
         return schedule
 
-    def _expected(self, schedule: Sequence[str], kind: DeviceKind) -> float:
-        """Add up what levels and conversions were measured at, those between by the last one."""
-        total, known = 0.0, self.seconds[0]
+    def _expected(self, schedule: Sequence[str]) -> float:
+        """Add up what levels and moves were measured at, those between by the last one."""
+        total, before = 0.0, self.seconds[0]
+        last = STRATEGIES[schedule[0]]
         for level, name in enumerate(schedule):
-            convert = known.get(f"convert_{kind}", 0.0)  # measured after the level before
-            known = self.seconds.get(level, known)
-            total += known[name]
-            if level and STRATEGIES[name].direction == "top-down":
-                total += convert * (STRATEGIES[schedule[level - 1]].direction == "bottom-up")
+            strategy, known = STRATEGIES[name], self.seconds.get(level, before)
+            total += self.in_search.get((level, name), known[name])
+            # Conversions, and leaving the device, were measured after the level before.
+            if strategy.direction == "top-down" and last.direction == "bottom-up":
+                total += before.get(f"convert_{last.device_kind}", 0.0)
+            if strategy.device_kind != last.device_kind:
+                leaves = strategy.device_kind == "cpu"
+                total += (before if leaves else known).get(f"to_{strategy.device_kind}", 0.0)
+            last, before = strategy, known
         return total
+
+
+def _whole_searches(engine: Engine, root: int, schedule: Sequence[str]) -> list[Search]:
+    """Search by a schedule several times; the first time, which hands it over, is left out."""
+    selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
+    searches: list[Search] = []
+    while len(searches) <= _WHOLE_SEARCHES:
+        searches.append(Search(engine.platform, root, selector))
+        searches[-1].run()
+        if len(searches) > 1 and sum(one.seconds for one in searches) > _ENOUGH_SECONDS:
+            break
+    return searches[1:]
 
 
 def _seconds(trace: LevelTrace) -> tuple[float, float, float]:

@@ -39,12 +39,12 @@ from hetero_bfs.kronecker import search_keys
 from hetero_bfs.machine import machine_slug
 from hetero_bfs.progress import progress
 from hetero_bfs.selector import FixedSelector, Selector
-from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
+from hetero_bfs.strategy import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES
 from hetero_bfs.training.families import StudyGraph
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
 
-SELECTORS = ("alpha-beta", "daga", "average", "learned", "auto")
+SELECTORS = ("alpha-beta", "daga", *MODEL_SELECTORS, "auto")
 ORACLE, NONE = "oracle", "none"
 SLOWEST = 8.0
 ROUNDS = 7
@@ -206,7 +206,7 @@ def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str
             engine.set_selector(name)
         except ModelError:
             continue
-        if name in ("learned", "average") and engine.selector.name != name:
+        if name in MODEL_SELECTORS and engine.selector.name != name:
             continue
         yield name, engine.selector
 

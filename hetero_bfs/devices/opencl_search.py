@@ -1,13 +1,14 @@
 """Searches on an OpenCL device: their state, and the loop over levels that runs there (search.cl).
 
 Where the device is known to run a grid's work-groups together, one launch runs all levels that
-the policy keeps there; elsewhere each launch runs one step, several launches are queued at once,
-and one small read-back says where the search stands.
+the policy keeps there; elsewhere each launch runs one step, as many launches are queued at once as
+the search before needed, and one small read-back says where the search stands.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,9 @@ _NUM_COUNTERS = 3
 _SQUAD_RESERVE = 4  # a quarter of a work-group's room is for a list that its share ends in
 _PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
 _PROBE_PATIENCE = 1 << 15
+_ONE_KERNEL = ("step",)
 _POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
-_ROUNDS = 8  # of the three kernels of steps, queued at once
+_FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
 
 
 class OpenCLSearcher:
@@ -68,6 +70,7 @@ class OpenCLSearcher:
         self._alone: dict[Strategy, Policy] = {}
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._unsettled = False  # launches are under way whose end was not read yet
+        self._usual_steps = _FIRST_STEPS
 
     # Setting up.
 
@@ -114,12 +117,22 @@ class OpenCLSearcher:
         self._policy = make(_POLICY_ITEMS, np.float32)
         self.one_launch = self._find_grid()
         if not self.one_launch:
-            self._program = self._build()
+            self._program, self._steps = self._build_steps()
         self.groups = self._useful_groups()
         self._bind_search()
         self._scatter = self.device.bind(
             self._program, "scatter_parents", VARIES, self._queue[0], self._queue[1], self._parent
         )
+
+    def _build_steps(self) -> tuple[Any, tuple[str, ...]]:
+        """Return the program for one step a launch, and the names of its kernels.
+
+        One kernel on a GPU, if its compiler can translate it; a processor has three.
+        """
+        if self.device.info.type == "GPU":
+            with suppress(DeviceError):
+                return self._build("-DONE_STEP"), _ONE_KERNEL
+        return self._build(), ("other_step", "push_step", "pull_step")
 
     def _check_local_memory(self) -> None:
         """Refuse a tuning whose work-groups need more local memory than the device has."""
@@ -176,7 +189,7 @@ class OpenCLSearcher:
         if not self.tuning.one_launch or self.device.info.type != "GPU":
             return False  # a processor runs work-groups one after another
         try:
-            self._program = self._build("-DONE_LAUNCH")
+            self._program, self._steps = self._build("-DONE_LAUNCH"), _ONE_KERNEL
         except DeviceError:
             return False
         units = self.device.info.compute_units
@@ -235,8 +248,7 @@ class OpenCLSearcher:
             arguments += [self._sync, self._cells, np.uint32(patience)]
             self._kernels = [bind(self._program, "search", *arguments)]
         else:
-            names = ("other_step", "push_step", "pull_step")
-            self._kernels = [bind(self._program, name, *arguments) for name in names]
+            self._kernels = [bind(self._program, name, *arguments) for name in self._steps]
 
     # One search.
 
@@ -386,7 +398,8 @@ class OpenCLSearcher:
         report.write_state(frontier.state, root, limit, flags, self._words)
         launches = int(self._is_launched())
         self._unsettled = True
-        kernels = [] if launches else self._first_kernels(policy, root, frontier)
+        levels = limit - frontier.level
+        kernels = [] if launches else self._first_kernels(policy, root, levels, frontier)
         while True:
             for kernel in kernels:
                 self._enqueue(kernel, launches)
@@ -395,31 +408,45 @@ class OpenCLSearcher:
             if state[report.STATUS] == report.FAILED:
                 self._give_up_one_launch()
             if state[report.STATUS] != report.RUNNING and not state[report.PENDING]:
+                if root != NO_VERTEX:
+                    self._note_steps(int(state[report.DONE] - self._words[report.DONE]))
                 self._words[report.DONE] = state[report.DONE]
                 self._unsettled = False
                 return state
-            kernels = self._next_kernels(int(state[report.STEP]))
+            kernels = self._next_kernels(int(state[report.STEP]), levels)
 
-    def _first_kernels(self, policy: Policy, root: int, frontier: Frontier) -> list[BoundKernel]:
+    def _note_steps(self, count: int) -> None:
+        """Remember how many steps a search had, and that its end takes a launch to find out.
+
+        One more is queued next time, as roots differ; who comes after the end returns at once.
+        """
+        self._usual_steps = min(max(count + 2, _FEWEST_STEPS), _MOST_STEPS)
+
+    def _first_kernels(
+        self, policy: Policy, root: int, levels: int, frontier: Frontier
+    ) -> list[BoundKernel]:
         """Return what to queue at first."""
         report = self._report_module
         top_down = policy.top_down[frontier.chosen]
         if root != NO_VERTEX or (top_down and frontier.form == "bitmap"):
-            return self._next_kernels(report.TO_QUEUE)
-        return self._next_kernels(report.PUSH if top_down else report.PULL)
+            return self._next_kernels(report.TO_QUEUE, levels)
+        return self._next_kernels(report.PUSH if top_down else report.PULL, levels)
 
-    def _next_kernels(self, step: int) -> list[BoundKernel]:
-        """Return what to queue if this is the next step.
+    def _next_kernels(self, step: int, levels: int) -> list[BoundKernel]:
+        """Return what to queue if this is the next step, and no more than so many levels are left.
 
-        A GPU that cannot run all in one launch gets every kernel several times, and those whose
-        turn it is not end at once. Where launches cost more than reading back, as on a processor,
-        only the one that is wanted, and one that decides what comes then.
+        A GPU that cannot run all in one launch gets a launch for each step that there may be, and
+        those that come too late end at once. Where launches cost more than reading back, as on a
+        processor, only the one that is wanted, and one that decides what comes then.
         """
         report = self._report_module
         if self.one_launch:
             return self._kernels
         if self.device.info.type == "GPU":
-            return self._kernels * _ROUNDS
+            most = (
+                2 * levels + 3
+            )  # each level may need a queue first; beginning, ending, finding out
+            return self._kernels * min(self._usual_steps, most)
         other, push, pull = self._kernels
         return [{report.PUSH: push, report.PULL: pull}.get(step, other), other]
 

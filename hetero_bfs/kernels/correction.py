@@ -24,6 +24,7 @@ from hetero_bfs.kernels.level import (
     FORM,
     KIND,
     SECONDS,
+    SELECT_SECONDS,
     STRATEGY,
     TRANSFER_SECONDS,
 )
@@ -120,10 +121,11 @@ def _corrected(memory, thing, expected):
 
 @kernel(counted=False)
 def add_up(policy, num_vertices, records, memory):
-    """Fill EXPECTED and MEASURED of all things from a search's levels; return its seconds.
+    """Fill EXPECTED and MEASURED of all things from a search's levels; return their seconds.
 
     What was measured for several things together is shared out as the model, corrected as it is
-    now, expects it of them. Moves that nobody timed belong to their level.
+    now, expects it of them. Moves that nobody timed belong to their level. A start is no part of
+    this (`_charge_beyond`) but where a launch of several levels is timed as one, which has it.
 
     Parameters
     ----------
@@ -146,21 +148,24 @@ def add_up(policy, num_vertices, records, memory):
             chosen = int(record[STRATEGY])
             group_seconds += record[SECONDS]
             group_expected += _corrected(memory, chosen, dot(policy.weights[chosen], columns))
+            total += record[SECONDS] + record[SELECT_SECONDS]
+            if i == 0 and end == 1:
+                continue
             one, one_seconds, two, two_seconds = _moves(policy, record, columns)
             moving = _corrected(memory, one, one_seconds) + _corrected(memory, two, two_seconds)
-            if record[TRANSFER_SECONDS] == 0.0:
+            total += record[TRANSFER_SECONDS]
+            if i == 0 or record[TRANSFER_SECONDS] == 0.0:
                 group_expected += moving
             elif moving > 0.0:
                 _note(memory, one, one_seconds, record[TRANSFER_SECONDS] / moving)
                 _note(memory, two, two_seconds, record[TRANSFER_SECONDS] / moving)
-            total += record[SECONDS] + record[TRANSFER_SECONDS]
         scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
         for i in range(begin, end):
             record = records[i]
             fill_columns(columns, num_vertices, record)
             chosen = int(record[STRATEGY])
             _note(memory, chosen, dot(policy.weights[chosen], columns), scale)
-            if record[TRANSFER_SECONDS] == 0.0:
+            if (i == 0 and end > 1) or (i > 0 and record[TRANSFER_SECONDS] == 0.0):
                 one, one_seconds, two, two_seconds = _moves(policy, record, columns)
                 _note(memory, one, one_seconds, scale)
                 _note(memory, two, two_seconds, scale)
@@ -169,17 +174,25 @@ def add_up(policy, num_vertices, records, memory):
 
 
 @kernel(counted=False)
-def _charge_crossing(memory, first, seconds, total, overhead):
-    """Charge crossings with what a search takes beyond its levels, more than others do.
+def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead):
+    """Charge what a search takes beyond its levels: to its start, or to crossings if it has any.
 
-    Parents that both devices found are merged when it ends. `overhead`, float64 (1,), is the least
-    that was seen beyond the levels of a search.
+    A start is what a search that stays on one device takes beyond them, as in training
+    (training/measure.py). Parents that both devices found are merged when a search ends, so
+    crossings bear what is more than that of others: `overhead`, float64 (1,), is the least seen.
     """
+    first = policy.kinds.size
     switches = first + 2 * SWITCH
     crossing = memory[switches, MEASURED] + memory[switches + 1, MEASURED]
     beyond = seconds - total
     if crossing == 0.0:
         overhead[0] = min(overhead[0], beyond)
+        if records[0, KIND] < 0 and _group_end(policy, records, 0) == 1:
+            fill_columns(policy.work, num_vertices, records[0])
+            there = policy.kinds[int(records[0, STRATEGY])]
+            start = first + 2 * START + there
+            memory[start, EXPECTED] = dot(policy.moves[START, there], policy.work)
+            memory[start, MEASURED] = max(beyond, 0.0)
     elif beyond > overhead[0]:
         scale = 1.0 + (beyond - overhead[0]) / crossing
         memory[switches, MEASURED] *= scale
@@ -257,7 +270,7 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
     total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:
         return False
-    _charge_crossing(memory, policy.kinds.size, seconds, total, overhead)
+    _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead)
     for thing in range(memory.shape[0]):
         row = memory[thing]
         expected, measured = row[EXPECTED], max(row[MEASURED], _LEAST_SECONDS)

@@ -5,9 +5,9 @@
  * same numbers; after a squad (below) all take over what that decided. Between two steps all
  * work-groups must be done, which happens in one of two ways. Where a grid is known to make progress
  * together (`probe`), one launch of `search` runs all steps, with a barrier across the work-groups
- * between them. Elsewhere each launch runs one step at most: the host queues `push_step`, `pull_step`
- * and `other_step` by turns, of which each runs if it is the one decided for, until one says that the
- * search is over or wants the host.
+ * between them. Elsewhere each launch runs one step at most: the host queues `step` until it says that
+ * the search is over or wants the host. A compiler for processors chokes on all in one kernel; there
+ * `push_step`, `pull_step` and `other_step` are queued, of which each runs if its step is decided for.
  *
  * The state is STATE_SIZE ulongs, named below; the first ones are level.py's. It comes as an
  * argument for the first launch and lies in `report` after it, in one of two places by turns. Then
@@ -456,6 +456,25 @@ static void run_pull(uint group, uint groups, const Graph *graph, const Arrays *
               &mine->level.bottom_up, mine->scratch);
 }
 
+#ifdef ONE_LAUNCH
+#define ONE_STEP
+#endif
+
+#ifdef ONE_STEP
+/* Run a step that is no squad's: the share of work-group `group`. */
+static void run_step(uint group, uint groups, const Graph *graph, const Arrays *arrays,
+                     volatile __global ulong *counter, __local Shared *mine)
+{
+    const uint doing = (uint)mine->state[STEP];
+    if (doing == PULL)
+        run_pull(group, groups, graph, arrays, counter, mine);
+    else if (doing == PUSH)
+        run_push(group, groups, graph, arrays, counter, mine);
+    else
+        run_other(group, groups, graph, arrays, counter, mine);
+}
+#endif
+
 #ifdef DIRECTED
 #define GRAPH_PARAMS PARAMS(forward), PARAMS(backward)
 #define BACKWARD_ARGS ARGS(backward)
@@ -534,10 +553,15 @@ static bool take_step(uint kinds, volatile __global ulong *counters, __global ul
         run;                                                                                    \
     }
 
+#define OTHERS (1 << BEGIN | 1 << TO_QUEUE | 1 << FORGET)
+#ifdef ONE_STEP
+STEP_KERNEL(step, 1 << PUSH | 1 << PULL | OTHERS,
+            run_step(group, groups, &graph, &arrays, counter, &mine))
+#else
 STEP_KERNEL(push_step, 1 << PUSH, run_push(group, groups, &graph, &arrays, counter, &mine))
 STEP_KERNEL(pull_step, 1 << PULL, run_pull(group, groups, &graph, &arrays, counter, &mine))
-STEP_KERNEL(other_step, 1 << BEGIN | 1 << TO_QUEUE | 1 << FORGET,
-            run_other(group, groups, &graph, &arrays, counter, &mine))
+STEP_KERNEL(other_step, OTHERS, run_other(group, groups, &graph, &arrays, counter, &mine))
+#endif
 
 #ifdef ONE_LAUNCH
 
@@ -952,12 +976,8 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
             barrier(CLK_LOCAL_MEM_FENCE);
             if (group == 0 && lid < STATE_SIZE)
                 shared[squads % 2 * STATE_SIZE + lid] = mine.state[lid];
-        } else if (doing == PULL) {
-            run_pull(group, groups, &graph, &arrays, counter, &mine);
-        } else if (doing == PUSH) {
-            run_push(group, groups, &graph, &arrays, counter, &mine);
         } else if (!reload) {
-            run_other(group, groups, &graph, &arrays, counter, &mine);
+            run_step(group, groups, &graph, &arrays, counter, &mine);
         }
         if (doing == FORGET) /* nothing comes after it */
             break;

@@ -43,6 +43,7 @@ LOOKS = {
     "daga": Look("#7F7F7F", "X", "-"),
     "average": Look("#B8A800", "h", "-"),
     "learned": Look("#000000", "o", "-"),
+    "thresholds": Look("#999933", "d", "-"),
     "auto": Look("#882255", "*", "-"),
     "oracle": Look("#332288", "p", "-"),
 }

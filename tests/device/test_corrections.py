@@ -8,7 +8,7 @@ from graphs import nasty
 from oracle import check_search, engine_on
 
 from hetero_bfs.kernels.correction import BOUND, KNOWN
-from hetero_bfs.selector import MOVES
+from hetero_bfs.model_selector import MOVES
 from hetero_bfs.strategy import STRATEGIES
 
 

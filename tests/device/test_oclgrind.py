@@ -45,7 +45,7 @@ tuning = Tuning(
     one_launch={one_launch},
 )
 options = dict(selector="fixed:TG", max_alloc_bytes={max_alloc}, order={order!r}, tuning=tuning)
-info = choose_device()
+info = replace(choose_device(), type={type!r})
 if {budget} is not None:
     options["device_memory_bytes"] = {budget}
     info = replace(info, unified_memory=False)
@@ -91,6 +91,12 @@ CASES = {
         [210],
         {},
     ),
+    "a kernel for each step": (
+        "random_graph(300, 500, 7)",
+        ["TG,BG,TG,BGC,BC,TG"],
+        [0],
+        {"type": "CPU"},
+    ),
     "streamed": ("random_graph(300, 700, 6)", ["TG,BG,TG", "BG,TC,TG"], [5], {"budget": 8_000}),
     "streamed, directed": (
         "two_hubs(130)",
@@ -123,7 +129,7 @@ class Report:
         return (
             self.title.startswith("Read-write data race at global memory")
             and kernel is not None
-            and kernel[1] == "push_step"
+            and kernel[1] in ("step", "push_step")
             and sources == [1, 1]
             and sorted(word.split()[0] for word in instructions) == ["call", "load"]
         )
@@ -160,7 +166,8 @@ def run(script: str, log: Path, *options: str) -> subprocess.CompletedProcess:
 def search(log: Path, name: str, *options: str, one_launch: bool = False) -> list[Report]:
     """Run one case; return what oclgrind says."""
     graph, schedules, roots, case = CASES[name]
-    case = {"directed": False, "max_alloc": None, "order": "degree", "budget": None} | case
+    usual = {"directed": False, "max_alloc": None, "order": "degree", "budget": None, "type": "GPU"}
+    case = usual | case
     script = SEARCHES.format(
         tests=str(TESTS),
         graph=graph,
@@ -183,7 +190,7 @@ def test_no_bad_access_and_no_race(tmp_path, name):
     assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
 
 
-@pytest.mark.parametrize("name", ["random", "hubs over parts"])
+@pytest.mark.parametrize("name", ["random", "hubs over parts", "a kernel for each step"])
 def test_no_race_but_the_one_that_is_meant(tmp_path, name):
     reports = search(tmp_path / "oclgrind.log", name, "--data-races")
     bad = [report.text for report in reports if not report.is_meant]
@@ -191,7 +198,9 @@ def test_no_race_but_the_one_that_is_meant(tmp_path, name):
     assert reports, "the test is of no use if nothing is found"
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if CASES[name][3].get("budget") is None])
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if not {"budget", "type"} & {*CASES[name][3]}]
+)
 def test_one_launch_for_a_whole_search(tmp_path, name):
     """oclgrind runs four work-groups at a time, so that the barrier across them is in use.
 

@@ -13,9 +13,10 @@ from hetero_bfs.aim import make_aiming
 from hetero_bfs.correction import Correction, Probe
 from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
+from hetero_bfs.model_selector import ModelSelector
 from hetero_bfs.named_selector import make_selector
 from hetero_bfs.search import Recording
-from hetero_bfs.selector import DirectionSelector, ModelSelector
+from hetero_bfs.selector import DirectionSelector
 from hetero_bfs.strategy import AIMS
 
 # By the made model: TC 1 us + 1 ns an edge, BC 1 us + 10 ns an unvisited vertex; the device twice.
@@ -216,7 +217,7 @@ def test_levels_as_long_as_predicted_correct_nothing(aiming, aim):
         record[layout.STRATEGY] = selector.candidates.index(choice.strategy)
         record[layout.CHOSEN_AT] = level.level
         record[layout.SECONDS] = choice.predicted_seconds[choice.strategy.name]
-        record[layout.TRANSFER_SECONDS] = 0.0
+        record[layout.TRANSFER_SECONDS] = record[layout.SELECT_SECONDS] = 0.0
     recording = Recording(records, selector, START.num_vertices, START.num_edges, 1)
     for _ in range(8):
         assert correction.learn(recording, float(records[:, layout.SECONDS].sum())) is selector
@@ -234,6 +235,6 @@ def test_probes_of_strategies_that_are_left_out_are_not_learned_from(aiming):
     record = np.full((1, layout.record_width(len(ALL))), np.nan)
     LEVEL.write_state(record[0])
     record[0, layout.STRATEGY] = record[0, layout.TRANSFER_SECONDS] = 0
-    record[0, layout.SECONDS] = 1.0
+    record[0, layout.SECONDS], record[0, layout.SELECT_SECONDS] = 1.0, 0.0
     recording = Recording(record, everyone, START.num_vertices, START.num_edges, 1)
     assert Correction(selector, [Probe(recording, 1.0)]).selector is selector

@@ -14,8 +14,9 @@ import hetero_bfs as hb
 from hetero_bfs.correction import Correction, Probe, factors_of
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.correction import BOUND, DEAD_BAND, PATIENCE, WINDOW
+from hetero_bfs.model_selector import MOVES, ModelSelector, model_selector
 from hetero_bfs.search import Recording
-from hetero_bfs.selector import MOVES, FixedSelector, ModelSelector, model_selector
+from hetero_bfs.selector import FixedSelector
 from hetero_bfs.speed_model import SpeedModel, read_model
 from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.trace import LevelFeatures

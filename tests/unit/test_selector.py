@@ -16,13 +16,12 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import MOST_KNOTS, _find_knot
 from hetero_bfs.machine import machine_slug
+from hetero_bfs.model_selector import ModelSelector, model_selector
 from hetero_bfs.named_selector import SELECTORS, make_selector
 from hetero_bfs.selector import (
     DirectionSelector,
     FixedSelector,
-    ModelSelector,
     Selector,
-    model_selector,
 )
 from hetero_bfs.speed_model import Linear, SpeedModel
 from hetero_bfs.strategy import STRATEGIES, available

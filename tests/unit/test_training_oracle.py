@@ -174,6 +174,38 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
         assert walk.in_search == {}
 
 
+def test_crossings_bear_what_a_search_takes_beyond_all_that_was_measured(monkeypatch):
+    """The middle level is the device's; the search takes a second more than its parts."""
+    walk = measure._Walk(FIRST)
+    for level, (host, device) in enumerate(((1.0, 2.0), (9.0, 2.0), (1.0, 2.0))):
+        for name, seconds in (
+            ("TC", host),
+            ("BC", 99.0),
+            ("TG", device),
+            ("BG", 99.0),
+            ("BGC", 99.0),
+        ):
+            walk.note(replace(FIRST, level=level), name, seconds, None)
+        for name in ("to_cpu", "to_device"):
+            walk.note(replace(FIRST, level=level), name, 0.25, None)
+    walk.starts = {"cpu": 0.5, "device": 50.0}
+    ran = []
+
+    class Whole:
+        def __init__(self, platform, root, selector):
+            ran.append([selector.candidates[i].name for i in selector.policy.schedule])
+            self.seconds = 0.5 + 1.0 + 0.25 + 2.0 + 0.25 + 1.0 + 1.0
+
+        def run(self):
+            pass
+
+    monkeypatch.setattr(measure, "Search", Whole)
+    engine = SimpleNamespace(platform=None, candidates=list(STRATEGIES.values()))
+    walk.charge_crossing(engine, 0, 3)
+    assert ran[0] == ["TC", "TG", "TC"]
+    assert walk.beyond == pytest.approx({"to_device": 0.5, "to_cpu": 0.5})
+
+
 @pytest.mark.usefixtures("one_thread")
 def test_of_a_sample_every_level_has_its_own_seconds():
     """Each strategy once at each level that was asked for, and nothing at the others."""

@@ -1,0 +1,168 @@
+"""Thresholds that a model finds best for a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hetero_bfs as hb
+from hetero_bfs.correction import Correction
+from hetero_bfs.errors import ModelError
+from hetero_bfs.kernels import level as layout
+from hetero_bfs.kernels.thresholds import _ALPHAS, _BETAS, _NEGLIGIBLE
+from hetero_bfs.model_selector import ThresholdSelector, model_selector
+from hetero_bfs.selector import DirectionSelector, Selector
+from hetero_bfs.speed_model import Linear, SpeedModel
+from hetero_bfs.strategy import STRATEGIES, available
+from hetero_bfs.trace import LevelFeatures
+
+ALL = available(True)
+N, M = 100_000, 1_600_000
+LEVELS = ((1, 20), (30, 9_000), (9_000, 700_000), (50_000, 800_000), (5_000, 60_000), (40, 100))
+PAIRS = (("TC", "BC"), ("TG", "BG"), ("TG", "BGC"))
+UNITS = ("TC", "TG", "BC", "BG", "BGC", "start", "convert")
+
+
+def model(start=1.0, convert=1.0, **units: float) -> SpeedModel:
+    """Nanoseconds per frontier edge of top-down, and per neighbour looked at of bottom-up."""
+    learned = {
+        name: Linear(
+            ("constant", "frontier_edges" if s.direction == "top-down" else "expected_examined"),
+            (1e-6, 1e-9 * units.get(name, 1.0)),
+        )
+        for name, s in STRATEGIES.items()
+    }
+
+    def moves(seconds: float, column: str = "constant") -> dict[str, Linear]:
+        return {
+            "cpu": Linear((column,), (seconds,)),
+            "device": Linear((column,), (3 * seconds,)),
+        }
+
+    return SpeedModel(
+        "m",
+        learned=learned,
+        start=moves(1e-6 * start),
+        switch=moves(1e-3),
+        convert=moves(1e-9 * convert, "frontier_vertices"),
+        alpha=0.1,
+        edges_per_second=dict.fromkeys(STRATEGIES, 1e9),
+        about={},
+    )
+
+
+def levels() -> list[LevelFeatures]:
+    vertices_left, edges_left, previous, found = N, M, M / N, []
+    for number, (vertices, edges) in enumerate(LEVELS):
+        vertices_left, edges_left = vertices_left - vertices, edges_left - edges
+        growth = edges / previous
+        found.append(
+            LevelFeatures(
+                number, vertices, edges, vertices_left, edges_left, N, M, growth, None, "queue"
+            )
+        )
+        previous = edges
+    return found
+
+
+def profile() -> np.ndarray:
+    states = np.zeros((len(LEVELS), layout.STATE_SIZE))
+    for state, features in zip(states, levels(), strict=True):
+        features.write_state(state)
+    return states[:, : layout.RECORD_STATE].copy()
+
+
+def bound(made: SpeedModel, candidates=ALL) -> ThresholdSelector:
+    selector = model_selector("thresholds", made, candidates).on_graph(N, M, profile(), False)
+    assert isinstance(selector, ThresholdSelector)
+    return selector
+
+
+def predicted(made: SpeedModel, selector: Selector) -> float:
+    """Add up what the model expects of the schedule that a rule chooses."""
+    form, total, before = "queue", 0.0, None
+    for features in levels():
+        strategy = selector.choose(replace(features, form=form)).strategy
+        total += made.learned[strategy.name].seconds(features)
+        if before is None:
+            total += made.start[strategy.device_kind].seconds(features)
+        elif before.direction == "bottom-up" and strategy.direction == "top-down":
+            total += made.convert[strategy.device_kind].seconds(features)
+        form, before = "queue" if strategy.direction == "top-down" else "bitmap", strategy
+    return total
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.fixed_dictionaries({name: st.floats(0.05, 20.0) for name in UNITS}))
+def test_no_other_thresholds_are_expected_to_take_less(units):
+    made = model(**units)
+    rules = [
+        DirectionSelector(
+            "rule", {"top-down": STRATEGIES[down], "bottom-up": STRATEGIES[up]}, alpha, beta
+        )
+        for down, up in PAIRS
+        for alpha in _ALPHAS
+        for beta in _BETAS
+    ]
+    least = min(predicted(made, rule) for rule in rules)
+    assert predicted(made, bound(made)) <= (1 + 1.01 * _NEGLIGIBLE) * least
+
+
+def test_where_bottom_up_is_dear_it_comes_late_or_never():
+    cheap, dear = bound(model(BC=0.01, BG=1e3, BGC=1e3)), bound(model(BC=100, BG=1e3, BGC=1e3))
+    assert {s.name for s in (cheap.candidates[i] for i in cheap.policy.schedule)} == {"TC", "BC"}
+    names = [dear.choose(features).strategy.name for features in levels()]
+    assert set(names) == {"TC"}
+    record = np.zeros(layout.record_width(len(ALL)))
+    assert "always top-down" in dear.read_choice(levels()[0], record).reason
+    assert "BC" in [cheap.choose(features).strategy.name for features in levels()]
+
+
+def test_before_it_knows_a_graph_it_is_beamers_rule():
+    policy = model_selector("thresholds", model(), ALL).policy
+    assert (policy.alpha, policy.beta) == (15.0, 18.0)
+
+
+def test_predictions_are_shown_though_it_needs_none():
+    selector = bound(model())
+    features = levels()[2]
+    record = np.full(layout.record_width(len(ALL)), np.nan)
+    features.write_state(record)
+    record[layout.STRATEGY] = selector.policy.schedule[0]
+    selector.complete(features, record)
+    choice = selector.read_choice(features, record)
+    expected = model_selector("learned", model(), ALL).choose(features).predicted_seconds
+    assert choice.predicted_seconds == pytest.approx(expected)
+    assert "by the model" in choice.reason
+
+
+def test_corrected_it_looks_for_other_thresholds():
+    base = bound(model(TC=1, BC=1, BG=50, BGC=50, TG=50))
+    factors = np.ones(base.factors.size)
+    factors[[s.name for s in ALL].index("BC")] = 1e4
+    factors[[s.name for s in ALL].index("TC")] = 1e2
+    other = base.corrected(factors)
+    assert {ALL[i].device_kind for i in base.policy.schedule} == {"cpu"}
+    assert {ALL[i].device_kind for i in other.policy.schedule} == {"device"}
+    assert Correction(base).is_of(base)
+    assert not Correction(base).is_of(bound(model(TC=2, BC=1, BG=50, BGC=50, TG=50)))
+
+
+def test_one_direction_alone_is_refused():
+    with pytest.raises(ModelError, match="bottom-up strategy on one device; there are TC, BG"):
+        model_selector("thresholds", model(), [STRATEGIES["TC"], STRATEGIES["BG"]])
+
+
+def test_an_engine_searches_by_them(trained, one_thread):
+    trained(None)
+    with hb.Engine(hb.KroneckerEdges(8), selector="thresholds", devices="cpu") as engine:
+        assert isinstance(engine.selector, ThresholdSelector)
+        root = int(np.flatnonzero(engine.graph.input_degree)[0])
+        result = engine.bfs(root)
+        assert result.traces[0].predicted_seconds.keys() == {"TC", "BC"}
+        with hb.Engine(engine.graph, selector="fixed:TC", devices="cpu") as other:
+            assert np.array_equal(result.parent < 0, other.bfs(root).parent < 0)
