@@ -39,6 +39,8 @@ class Platform:
     _first_records: dict[tuple[Selector, int], npt.NDArray[np.float64]] = field(
         default_factory=dict
     )
+    """What selectors chose for the first level, by the frontiers that they do not tell apart."""
+
     _scratch: npt.NDArray[np.uint32] | None = None
 
     def searcher(self, kind: DeviceKind) -> CPUSearcher | OpenCLSearcher:
@@ -75,12 +77,13 @@ class Platform:
     ) -> None:
         """Choose a level's strategy while the search is not on the host.
 
-        The first choice depends on the root's degree alone, and is kept: choosing takes as long
+        The first choice depends on the root's degree at most, and is kept: choosing takes as long
         as a small level on the device.
         """
         known = self.known_choice(selector, frontier) if frontier.level == 0 else None
         if known is not None:
             records[0] = known
+            records[0, : layout.RECORD_STATE] = frontier.state[: layout.RECORD_STATE]
             frontier.state[layout.CHOSEN] = known[layout.STRATEGY]
             return
         from hetero_bfs.kernels.policy import choose_level
@@ -90,13 +93,18 @@ class Platform:
         if frontier.level == 0:
             if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by selectors of the past
                 self._first_records.clear()
-            self._first_records[(selector, frontier.edges)] = records[0].copy()
+            self._first_records[self._first_key(selector, frontier)] = records[0].copy()
 
     def known_choice(
         self, selector: Selector, frontier: Frontier
     ) -> npt.NDArray[np.float64] | None:
         """Return the record that a search begins with which stands at this frontier, its root."""
-        return self._first_records.get((selector, frontier.edges))
+        return self._first_records.get(self._first_key(selector, frontier))
+
+    def _first_key(self, selector: Selector, frontier: Frontier) -> tuple[Selector, int]:
+        """Return a selector, and what counts for it of a frontier that is the root."""
+        left = self.graph.graph.num_stored_edges - frontier.edges
+        return selector, selector.first_class(frontier.edges, left)
 
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
         """Return host memory for the parents that the device found."""

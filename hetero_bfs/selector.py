@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.policy import DIRECTION, Policy, fixed_policy, make_policy
+from hetero_bfs.kernels.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy
 from hetero_bfs.power import Objective
 from hetero_bfs.strategy import DeviceKind, Direction, Strategy
 from hetero_bfs.trace import LevelFeatures
@@ -70,6 +70,15 @@ class Selector:
             record[layout.PREDICTED + count :],
         )
         return self.read_choice(features, record)
+
+    def first_class(self, frontier_edges: int, unvisited_edges: int) -> int:
+        """Return a number that is the same for all first levels of which this makes one choice."""
+        policy = self.policy
+        if policy.rule == FIXED:
+            return 0
+        if policy.rule == DIRECTION:
+            return int(frontier_edges * policy.alpha > unvisited_edges)
+        return frontier_edges
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
         """Return what a level's record (kernels/level.py) says of its choice."""

@@ -40,7 +40,10 @@ DEAD_BAND = 1.5
 """Factors that differ by less are taken as equal: a model knows more of the levels than they do."""
 
 HYSTERESIS = 1.25
-"""Factors in use are replaced when one has moved by more than this."""
+"""Factors in use are replaced when one has moved by more than this against the others."""
+
+COMMON_HYSTERESIS = 2.0
+"""Or all together by more than this, which changes what is predicted and no choice."""
 
 EVIDENCE_SHARE = 0.05
 """Of a search's seconds, that a thing must take or be expected to take to be judged by it."""
@@ -237,17 +240,22 @@ def _wait(row):
 
 @kernel(counted=False)
 def _find_factors(memory, strategies):
-    """Fill FACTOR from RATIO; return by how much the factors in use are off at most."""
-    common = _middle(memory[:strategies, RATIO])
+    """Fill FACTOR from RATIO; tell whether the factors in use are too far from that."""
+    common, common_in_use = (
+        _middle(memory[:strategies, RATIO]),
+        _middle(memory[:strategies, IN_USE]),
+    )
     if 1.0 / DEAD_BAND < common < DEAD_BAND:
         common = 1.0
+    together = common / common_in_use
     moved = 1.0
     for thing in range(memory.shape[0]):
         row = memory[thing]
         far = abs(math.log(row[RATIO] / common)) > math.log(DEAD_BAND)
         row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
-        moved = max(moved, row[FACTOR] / row[IN_USE], row[IN_USE] / row[FACTOR])
-    return moved
+        alone = row[FACTOR] / row[IN_USE] / together
+        moved = max(moved, alone, 1.0 / alone)
+    return moved > HYSTERESIS or max(together, 1.0 / together) > COMMON_HYSTERESIS
 
 
 @kernel(counted=False)
@@ -280,4 +288,4 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
-    return _find_factors(memory, policy.kinds.size) > HYSTERESIS
+    return _find_factors(memory, policy.kinds.size)
