@@ -29,7 +29,7 @@ CLEARLY_FASTER = 0.95
 """Of a selector's seconds, that another one which knows less must not take to be put before it."""
 
 _ROUNDS = 3
-_THRESHOLDS = ((ALPHA, BETA), (ALPHA, 64), (ALPHA, 256), (1, BETA))
+_THRESHOLDS = ((ALPHA, BETA), (ALPHA, 256), (8, 256), (1, BETA))
 """Beamer's alpha and beta. The last pair stays top-down on deep graphs."""
 
 
