@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -165,6 +166,8 @@ class ThresholdSelector(ModelSelector):
     Until it is told a graph (`on_graph`), Beamer's own, on the first device that has candidates.
     """
 
+    _made: tuple[tuple[Any, ...], Policy] | None = None  # the last rule, and the policy it became
+
     def _rule(self, candidates: Sequence[Strategy]) -> Policy:
         from hetero_bfs.kernels.thresholds import Rule, find_rule
 
@@ -174,10 +177,14 @@ class ThresholdSelector(ModelSelector):
         else:
             num_vertices, _, profile = self._graph
             rule = find_rule(self.in_costs, num_vertices, profile, pairs)
+        if self._made is not None and self._made[0] == rule:
+            return self._made[1]  # the device has it already
         schedule = [rule.top_down, rule.bottom_up]
-        return make_policy(
+        policy = make_policy(
             DIRECTION, candidates, schedule=schedule, alpha=rule.alpha, beta=rule.beta
         )
+        self._made = rule, policy
+        return policy
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
         """Fill in what the model predicts of each candidate, though nobody asked at this level."""

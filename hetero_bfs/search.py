@@ -19,6 +19,7 @@ from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.kernels import level as layout
+from hetero_bfs.kernels.policy import Policy
 from hetero_bfs.selector import Selector, alpha_beta
 from hetero_bfs.strategy import STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.trace import LevelFeatures, LevelTrace
@@ -36,10 +37,10 @@ class Platform:
     host: CPUSearcher
     accelerator: OpenCLSearcher | None
     records: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
-    _first_records: dict[tuple[Selector, int], npt.NDArray[np.float64]] = field(
+    _first_records: dict[tuple[int, int], tuple[Policy, npt.NDArray[np.float64]]] = field(
         default_factory=dict
     )
-    """What selectors chose for the first level, by the frontiers that they do not tell apart."""
+    """First levels' records by policy (its id) and what that tells apart of frontiers."""
 
     _scratch: npt.NDArray[np.uint32] | None = None
 
@@ -91,20 +92,22 @@ class Platform:
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(selector.policy, interval, n, m, frontier.state, records)
         if frontier.level == 0:
-            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by selectors of the past
+            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by policies of the past
                 self._first_records.clear()
-            self._first_records[self._first_key(selector, frontier)] = records[0].copy()
+            first = selector.policy, records[0].copy()
+            self._first_records[self._first_key(selector, frontier)] = first
 
     def known_choice(
         self, selector: Selector, frontier: Frontier
     ) -> npt.NDArray[np.float64] | None:
         """Return the record that a search begins with which stands at this frontier, its root."""
-        return self._first_records.get(self._first_key(selector, frontier))
+        known = self._first_records.get(self._first_key(selector, frontier))
+        return None if known is None else known[1]
 
-    def _first_key(self, selector: Selector, frontier: Frontier) -> tuple[Selector, int]:
-        """Return a selector, and what counts for it of a frontier that is the root."""
+    def _first_key(self, selector: Selector, frontier: Frontier) -> tuple[int, int]:
+        """Return a selector's policy, and what counts for it of a frontier that is the root."""
         left = self.graph.graph.num_stored_edges - frontier.edges
-        return selector, selector.first_class(frontier.edges, left)
+        return id(selector.policy), selector.first_class(frontier.edges, left)
 
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
         """Return host memory for the parents that the device found."""

@@ -21,7 +21,7 @@ from hetero_bfs.trace import LevelFeatures
 
 ALPHA = 15
 BETA = 18
-_STREAMING_BETA = 256
+_STREAMING_ALPHA, _STREAMING_BETA = 30, 256
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,10 @@ def alpha_beta(
 def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) -> Selector:
     """Make what "auto" is where edges stream through the device: Beamer's rule.
 
-    Models are of levels whose edges lie on the device. The late return to top-down spares pages.
+    Models are of levels whose edges lie on the device. To go bottom-up early and back late spares
+    pages.
     """
-    return alpha_beta(device, candidates, ALPHA, _STREAMING_BETA)
+    return alpha_beta(device, candidates, _STREAMING_ALPHA, _STREAMING_BETA)
 
 
 def by_direction(

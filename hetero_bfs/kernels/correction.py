@@ -39,8 +39,12 @@ BOUND = 32.0
 DEAD_BAND = 1.5
 """Factors that differ by less are taken as equal: a model knows more of the levels than they do."""
 
-HYSTERESIS = 1.25
-"""Factors in use are replaced when one has moved by more than this against the others."""
+RELEASE = 1.2
+"""What had a factor of its own keeps one as long as that differs by more than this."""
+
+HYSTERESIS = 1.5
+"""Factors in use are replaced when one has moved by more than this against the others: a search by
+another selector begins later, as its policy must be handed to the device."""
 
 COMMON_HYSTERESIS = 2.0
 """Or all together by more than this, which changes what is predicted and no choice."""
@@ -69,6 +73,7 @@ ratio. After a trial that failed twice as many, so that what is slow is tried ev
 MEMORY_COLUMNS = WINDOW + 11
 
 _LEAST_SECONDS = 1e-9
+_ROUNDING = 1e-9
 
 
 @kernel(counted=False)
@@ -251,7 +256,8 @@ def _find_factors(memory, strategies):
     moved = 1.0
     for thing in range(memory.shape[0]):
         row = memory[thing]
-        far = abs(math.log(row[RATIO] / common)) > math.log(DEAD_BAND)
+        own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
+        far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else DEAD_BAND)
         row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
         alone = row[FACTOR] / row[IN_USE] / together
         moved = max(moved, alone, 1.0 / alone)
