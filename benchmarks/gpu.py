@@ -25,7 +25,6 @@ import datetime
 import re
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +105,7 @@ def open_engines(
     largest = max(map(kronecker_scale, options.graphs))
     make: dict[str, Callable[[], hb.Engine]] = {
         "auto": lambda: probe,
-        "steps": lambda: hb.Engine(
-            graph, device=options.device, tuning=replace(tuning, one_launch=False)
-        ),
+        "steps": lambda: hb.Engine(graph, device=options.device, tuning=tuning.step_by_step()),
         "cpu": lambda: hb.Engine(graph, devices="cpu"),
     }
     if kronecker_scale(name):

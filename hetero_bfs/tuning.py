@@ -7,7 +7,7 @@ suggests.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hetero_bfs.errors import ModelError
@@ -16,6 +16,9 @@ _MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in bfs.cl
 _MOST_ALONE_EDGES = 2047  # so that SQUAD_EDGE_BITS hold a quarter of its square (search.cl)
 _MOST_SQUAD_GROUPS = 256
 _STATE_BYTES = 4096  # state, policy and the like
+
+SMALL_VERTICES = 1 << 20
+"""Searched vertices below which a graph is a small one, whose levels have little work to share."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Tuning:
         Most registers for a work-item, 0 for the compiler's choice; NVIDIA only.
     one_launch : bool
         Whether one launch may run a whole search, where the device turns out to be able to.
+    small : Tuning, optional
+        What suits graphs of less than `SMALL_VERTICES` searched vertices better.
     """
 
     group_size: int = 256
@@ -55,6 +60,7 @@ class Tuning:
     squad_groups: int = 32
     registers: int = 0
     one_launch: bool = True
+    small: Tuning | None = None
 
     def __post_init__(self) -> None:
         """Refuse what the kernels are not made for, with a `ValueError`."""
@@ -93,9 +99,20 @@ class Tuning:
         alone = 2 * self.alone_edges * (6 + 2 * offset_bytes) + 8 * self.squad_groups
         return max(top_down, bottom_up, alone) + 8 * (size + size // 16) + _STATE_BYTES
 
+    def for_graph(self, num_searched: int) -> Tuning:
+        """Return what suits a graph of so many searched vertices."""
+        return self if self.small is None or num_searched >= SMALL_VERTICES else self.small
+
+    def step_by_step(self) -> Tuning:
+        """Return the same without whole searches in one launch."""
+        small = None if self.small is None else self.small.step_by_step()
+        return replace(self, one_launch=False, small=small)
+
     def to_json(self) -> dict[str, Any]:
-        """Return the fields for a model file."""
-        return asdict(self)
+        """Return the fields for a model file; without `small` if there is none."""
+        data = asdict(self)
+        del data["small"]
+        return data if self.small is None else {**data, "small": self.small.to_json()}
 
 
 def read_tuning(data: Mapping[str, Any]) -> Tuning:
@@ -106,12 +123,16 @@ def read_tuning(data: Mapping[str, Any]) -> Tuning:
     ModelError
         A field that this program does not know, or a value that it cannot use.
     """
-    known = asdict(Tuning())
+    known, values = asdict(Tuning()), dict[str, Any]()
     for name, value in data.items():
-        if name not in known or int(value) != value:
+        if name == "small" and isinstance(value, Mapping):
+            values[name] = read_tuning(value)
+            continue
+        if name == "small" or name not in known or int(value) != value:
             raise ModelError(f"tuning: {name} = {value!r} is no setting of this program")
+        values[name] = type(known[name])(value)
     try:
-        return Tuning(**{name: type(known[name])(value) for name, value in data.items()})
+        return Tuning(**values)
     except ValueError as error:
         raise ModelError(f"tuning: {error}") from error
 

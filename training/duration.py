@@ -50,7 +50,8 @@ def collecting_seconds(
     seconds = graph.total(g.scale for g in plan.graphs()[done:])
     if tuning is not None:
         settings = 1 + sum(len(values) for _, values in tuning.values)
-        seconds += (1 + settings / 2) * graph.total(tuning.scales)  # a setting is half a graph
+        scales = (*tuning.scales, *tuning.small_scales)
+        seconds += (1 + settings / 2) * graph.total(scales)  # a setting is half a graph
     return seconds
 
 

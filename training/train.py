@@ -247,8 +247,8 @@ def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
 
 def _tune(info: DeviceInfo, quick: bool) -> Tuning:
     plan = plan_for(info, quick)
-    total = 1 + sum(len(values) for _, values in plan.values)
-    *_, best = progress(tune(info, plan), "tuning the kernels", total, delay_seconds=0.0)
+    steps = progress(tune(info, plan), "tuning the kernels", plan.steps, delay_seconds=0.0)
+    *_, best = steps
     return best
 
 

@@ -1,14 +1,16 @@
 """Measure how a device's kernels are best compiled and launched (hetero_bfs/tuning.py).
 
 One setting after another is tried with all others as they were best so far. Whole searches of
-Kronecker graphs decide, by the product of their median seconds at each scale.
+Kronecker graphs decide, of both settings in turn: by the product over graphs of how their median
+seconds compare. Small graphs have settings of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from math import prod
 from statistics import median
 
 from hetero_bfs.build import SearchGraph, build_search_graph
@@ -19,67 +21,100 @@ from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.tuning import Tuning, default_tuning
 
 _KEYS = 16
-_ROUNDS = 3
-_GAIN = 0.98  # a setting must be so much faster than the one before to replace it
+_ROUNDS = 6
+_GAIN = 0.99  # of the seconds, by graph, that a setting must not take to replace another one
 
 
 @dataclass(frozen=True)
 class TuningPlan:
-    """Scales to search, and the values of each setting to try, in order."""
+    """Scales to search, of large graphs and of small ones, and the settings' values to try."""
 
     scales: tuple[int, ...]
+    small_scales: tuple[int, ...]
     values: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def steps(self) -> int:
+        """How often `tune` yields."""
+        return (1 + sum(len(values) for _, values in self.values)) * (1 + bool(self.small_scales))
 
 
 GPU_PLAN = TuningPlan(
-    (20, 22, 24),
+    (22, 24),
+    (18, 20),
     (
-        ("registers", (48, 64, 80, 96)),
-        ("vertices_per_item", (8,)),
+        ("registers", (48, 64, 80)),
         ("edges_per_item", (2,)),
         ("group_size", (512,)),
+        ("vertices_per_item", (8,)),
+        ("registers", (64, 80)),
     ),
 )
-PROCESSOR_PLAN = TuningPlan((16,), (("groups_per_unit", (1, 4)),))
+PROCESSOR_PLAN = TuningPlan((16,), (), (("groups_per_unit", (1, 4)),))
 
 
 def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
-    """Return what to try on a device; `quick` leaves out all but the first setting."""
+    """Return what to try on a device; `quick` is one small scale, and the first setting alone."""
     plan = GPU_PLAN if info.type == "GPU" else PROCESSOR_PLAN
-    return replace(plan, scales=plan.scales[:1], values=plan.values[:1]) if quick else plan
+    if not quick:
+        return plan
+    return TuningPlan((plan.small_scales or plan.scales)[-1:], (), plan.values[:1])
 
 
 def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
     """Try the plan's settings on a device; yields the best so far after each one measured."""
+    large = default_tuning(info.type)
+    for tuning in _descend(info, plan.scales, large, plan):
+        large = tuning
+        yield large
+    for small in _descend(info, plan.small_scales, large, plan) if plan.small_scales else ():
+        yield large if small == large else replace(large, small=small)
+
+
+def _descend(
+    info: DeviceInfo, scales: tuple[int, ...], best: Tuning, plan: TuningPlan
+) -> Iterator[Tuning]:
+    """Try one setting after another on Kronecker graphs; yields the best so far."""
     graphs = []
-    for scale in plan.scales:
+    for scale in scales:
         with suppress(GraphError):  # more than this machine's memory
             graphs.append(build_search_graph(KroneckerEdges(scale).materialise()))
-    best = default_tuning(info.type)
-    least = _measure(info, graphs, best)
-    yield best
-    for name, values in plan.values:
-        for candidate in [replace(best, **{name: value}) for value in values]:
-            score = _measure(info, graphs, candidate)
-            if score < _GAIN * least:
-                best, least = candidate, score
-            yield best
+    with ExitStack() as opened:
+        engines = [_open(opened, info, graph, best) for graph in graphs]
+        yield best
+        for name, values in plan.values:
+            for value in values:
+                candidate = replace(best, **{name: value})
+                with ExitStack() as tried:
+                    if candidate != best:
+                        others = [_open(tried, info, graph, candidate) for graph in graphs]
+                        pairs = list(zip(engines, others, strict=True))
+                        if prod(_ratio(*pair) for pair in pairs) < _GAIN ** len(pairs):
+                            best, engines = candidate, others
+                            opened.close()
+                            opened.push(tried.pop_all())
+                yield best
 
 
-def _measure(info: DeviceInfo, graphs: list[SearchGraph], tuning: Tuning) -> float:
-    """Return the product of the median seconds of a search on each graph that fits; inf if it
-    fails.
-    """
-    product = 1.0
-    for graph in graphs:
-        keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS)
-        try:
-            with Engine(
-                graph, selector="alpha-beta", device=str(info.index), tuning=tuning
-            ) as engine:
-                if engine.accelerator is None or engine.bytes_streamed:  # too large for it
-                    continue
-                product *= median(engine.search(k).seconds for _ in range(_ROUNDS) for k in keys)
-        except DeviceError:  # a device that cannot hold such a work-group
-            return float("inf")
-    return product
+def _open(opened: ExitStack, info: DeviceInfo, graph: SearchGraph, tuning: Tuning) -> Engine | None:
+    """Open an engine; None if the device has no room for the graph, or for such work-groups."""
+    try:
+        engine = Engine(graph, selector="alpha-beta", device=str(info.index), tuning=tuning)
+    except DeviceError:
+        return None
+    opened.push(engine)
+    return None if engine.accelerator is None or engine.bytes_streamed else engine
+
+
+def _ratio(best: Engine | None, candidate: Engine | None) -> float:
+    """Return the candidate's median seconds over the best one's, from searches in turn."""
+    if best is None or candidate is None:
+        return 1.0 if best is None else float("inf")
+    times: dict[Engine, list[float]] = {best: [], candidate: []}
+    graph = best.graph
+    keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS)
+    for _ in range(_ROUNDS):
+        for engine, seconds in times.items():
+            engine.search(keys[0])
+            seconds += [engine.search(key).seconds for key in keys]
+    return median(times[candidate]) / median(times[best])

@@ -60,7 +60,7 @@ class OpenCLSearcher:
         self.device = device
         self.graph = graph
         self.host = host
-        self.tuning = tuning or default_tuning(device.info.type)
+        self.tuning = (tuning or default_tuning(device.info.type)).for_graph(graph.num_searched)
         self.unified = device.info.unified_memory
         self.edge_bits = host.edge_bits
         self.on_device = self._upload(max_alloc_bytes)

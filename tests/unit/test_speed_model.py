@@ -25,7 +25,7 @@ from hetero_bfs.speed_model import (
 )
 from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.trace import LevelFeatures
-from hetero_bfs.tuning import Tuning
+from hetero_bfs.tuning import SMALL_VERTICES, Tuning
 
 LEVEL = LevelFeatures(
     level=2,
@@ -62,7 +62,11 @@ AUTO = {
 
 
 def test_tuning_and_the_fastest_selector_round_trip():
-    tuning = Tuning(group_size=128, registers=40, one_launch=False)
+    small = Tuning(group_size=512)
+    tuning = Tuning(group_size=128, registers=40, one_launch=False, small=small)
+    assert tuning.for_graph(SMALL_VERTICES - 1) == small
+    assert tuning.for_graph(SMALL_VERTICES) == tuning
+    assert not tuning.step_by_step().for_graph(1).one_launch
     data = model_json("m") | {"tuning": tuning.to_json(), "auto": AUTO}
     model = read_model(json.dumps(data), "m.json")
     assert model.tuning == tuning
@@ -76,6 +80,8 @@ def test_tuning_and_the_fastest_selector_round_trip():
         ({"tuning": {"group_sise": 128}}, "tuning: group_sise = 128"),
         ({"tuning": {"registers": -1}}, "tuning: registers is -1; it must not be negative"),
         ({"tuning": {"group_size": 100}}, "tuning: group_size is 100; it must be a power of two"),
+        ({"tuning": {"small": {"registers": -1}}}, "tuning: registers is -1; it must not be"),
+        ({"tuning": {"small": 3}}, "tuning: small = 3 is no setting"),
         ({"tuning": {"registers": 1.5}}, "tuning: registers = 1.5"),
         ({"auto": {"shallow": AUTO["shallow"]}}, "KeyError: 'deep'"),
         ({"auto": AUTO | {"deep": {"selector": "daga"}}}, "unknown selector 'daga'"),

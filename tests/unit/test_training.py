@@ -157,7 +157,7 @@ def test_the_estimate_adds_up():
     everything = collecting_seconds(plan, 0, None, graph)
     assert everything == pytest.approx(graph.total([8] * 7 + [10] * 7))
     assert collecting_seconds(plan, 13, None, graph) == pytest.approx(graph.total([10]))
-    tuning = TuningPlan((9,), (("registers", (40, 48)),))
+    tuning = TuningPlan((9,), (), (("registers", (40, 48)),))
     assert collecting_seconds(plan, 0, tuning, graph) > everything
 
 
