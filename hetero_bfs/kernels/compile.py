@@ -17,7 +17,11 @@ from numba import njit
 
 
 def kernel(
-    function: Callable[..., Any] | None = None, *, parallel: bool = False, counted: bool = True
+    function: Callable[..., Any] | None = None,
+    *,
+    parallel: bool = False,
+    counted: bool = True,
+    inlined: bool = False,
 ) -> Any:
     """Compile a function when it is first called; it runs without holding Python's lock.
 
@@ -26,8 +30,8 @@ def kernel(
     atomic updates of words that all threads share.
     """
     if function is None:
-        return lambda f: kernel(f, parallel=parallel, counted=counted)
-    options = {"nogil": True, "parallel": parallel, "_nrt": counted}
+        return lambda f: kernel(f, parallel=parallel, counted=counted, inlined=inlined)
+    options = {"nogil": True, "parallel": parallel, "_nrt": counted, "forceinline": inlined}
     dispatcher = njit(cache=True, **options)(function)
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if not hasattr(cache_file, "_source_stamp"):  # a Numba that keeps it elsewhere: no cache
