@@ -170,7 +170,8 @@ def add_up(policy, num_vertices, records, memory):
         scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
         for i in range(begin, end):
             record = records[i]
-            fill_columns(columns, num_vertices, record)
+            if end > begin + 1:  # else they are still there
+                fill_columns(columns, num_vertices, record)
             chosen = int(record[STRATEGY])
             _note(memory, chosen, dot(policy.weights[chosen], columns), scale)
             if (i == 0 and end > 1) or (i > 0 and record[TRANSFER_SECONDS] == 0.0):

@@ -3,7 +3,8 @@
 Three rules. FIXED takes the candidates of a schedule in turn, the last for all further levels.
 DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the unvisited
 ones, top-down again once the frontier has fewer than 1 / beta of the vertices. MODEL takes the
-candidate of least predicted seconds.
+candidate of least predicted seconds; on the host top-down also early in a search where bottom-up is
+not clearly faster.
 
 Columns that a model sees, in this order: constant, num_vertices, frontier_vertices,
 frontier_edges, unvisited_vertices, unvisited_edges, expected_examined, expected_found,
@@ -52,6 +53,10 @@ START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
 _MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
 _LARGEST_SHARE = 0.999999
 _SMALL = 0.01  # up to where the first terms of a series do
+_TURN, _CLEARLY = 15.0, 1.4
+"""While a search is not on the device, and until its frontier has 1 / 15 of the unvisited edges, as
+in Beamer's rule, bottom-up on the host must be expected to be clearly faster: what short lists in a
+large graph take is predicted the worst."""
 _ALIKE = 0.2  # relative difference of levels below which a model's choice stays
 
 
@@ -231,7 +236,12 @@ def _find_knot(ahead, left):
     return low
 
 
-@kernel(counted=False, inlined=True)
+@njit(inline="always")
+def _is_host_bottom_up(policy, s):
+    return policy.kinds[s] == HOST and not policy.top_down[s]
+
+
+@kernel(counted=False)
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work
     fill_columns(columns, num_vertices, state)
@@ -240,6 +250,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     knot = -1
     if ahead.shape[0]:
         knot = _find_knot(ahead, share_left(state[UNVISITED_EDGES], num_edges))
+    early = kind != DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
     best = 0
     for s in range(policy.kinds.size):
         seconds = dot(policy.weights[s], columns)
@@ -251,7 +262,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
             if policy.kinds[s] != kind:
                 seconds += dot(policy.moves[SWITCH, policy.kinds[s]], columns)
         predicted[s] = seconds
-        total[s] = seconds
+        total[s] = _CLEARLY * seconds if early and _is_host_bottom_up(policy, s) else seconds
         if knot >= 0:
             total[s] += ahead[knot, 1 + s]
         if total[s] < total[best]:

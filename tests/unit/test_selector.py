@@ -186,6 +186,7 @@ def selector_of(made: SpeedModel, candidates=ALL, looks_ahead=False) -> ModelSel
 
 
 ON_DEVICE = replace(START, level=1, device_kind="device", form="queue")
+LATE_ON_HOST = replace(ON_DEVICE, unvisited_edges=100, device_kind="cpu", form="bitmap")
 SPEEDS = {"TC": 4.0, "TG": 5.0, "BC": 6.0, "BG": 7.0, "BGC": 8.0}
 
 
@@ -203,12 +204,27 @@ SPEEDS = {"TC": 4.0, "TG": 5.0, "BC": 6.0, "BG": 7.0, "BGC": 8.0}
         (replace(ON_DEVICE, form="bitmap"), {"on_device": 2.5}, "BC"),
         (replace(ON_DEVICE, form="bitmap"), {"on_device": 9, "to_cpu": 2}, "BG"),
         (replace(ON_DEVICE, form="bitmap"), {"on_cpu": 9}, "TC"),  # converted where it is
-        (replace(ON_DEVICE, device_kind="cpu", form="bitmap"), {"on_cpu": 3}, "BC"),
+        (LATE_ON_HOST, {"on_cpu": 3}, "BC"),
     ],
 )
 def test_the_cheapest_moving_included(features, moves, expected):
     choice = selector_of(model(**SPEEDS, **moves)).choose(features)
     assert choice.strategy.name == expected
+
+
+@pytest.mark.parametrize(
+    ("frontier_edges", "bottom_up_seconds", "expected"),
+    [(999, 3.0, "TC"), (999, 2.8, "BC"), (1000, 3.0, "BC"), (1000, 4.1, "TC")],
+)
+def test_early_bottom_up_must_be_clearly_faster(frontier_edges, bottom_up_seconds, expected):
+    """Until the frontier has a fifteenth of the unvisited edges; what is predicted stays."""
+    features = replace(
+        ON_DEVICE, device_kind="cpu", frontier_edges=frontier_edges, unvisited_edges=15000
+    )
+    host = [STRATEGIES["TC"], STRATEGIES["BC"]]
+    choice = selector_of(model(TC=4.0, BC=bottom_up_seconds), host).choose(features)
+    assert choice.strategy.name == expected
+    assert choice.predicted_seconds == {"TC": 4.0, "BC": bottom_up_seconds}
 
 
 def test_predictions_are_the_levels_with_moving():
@@ -302,8 +318,12 @@ def walk(selector: Selector, states: list[LevelFeatures]) -> list[str]:
 
 @st.composite
 def searches(draw):
-    """The states of a search: frontiers take vertices and edges until some are left over."""
-    found = draw(st.lists(st.tuples(st.integers(1, 10**5), st.integers(1, 20)), min_size=1))
+    """The states of a search: frontiers take vertices and edges until some are left over.
+
+    Each has more than a fifteenth of the edges left, so that predicted seconds alone decide.
+    """
+    sizes = st.tuples(st.integers(10**4, 2 * 10**4), st.integers(5, 6))
+    found = draw(st.lists(sizes, min_size=1, max_size=6))
     sizes = [(vertices, vertices * degree) for vertices, degree in found]
     n, m = (sum(size[i] for size in sizes) + draw(st.integers(1, 1000)) for i in (0, 1))
     left_vertices, left_edges, before, states = n, m, 1, []
