@@ -44,9 +44,9 @@ GPU_PLAN = TuningPlan(
     (18, 20),
     (
         ("registers", (48, 64, 80)),
+        ("vertices_per_item", (8,)),
         ("edges_per_item", (2,)),
         ("group_size", (512,)),
-        ("vertices_per_item", (8,)),
         ("registers", (64, 80)),
     ),
 )
