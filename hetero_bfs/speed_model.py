@@ -6,7 +6,7 @@ A model is one JSON file, named <cpu>__<device>.json, readable by eye:
               columns are counts of work, the coefficients seconds per unit of it
     learned_deep
               the same for graphs whose searches take many levels, where kernels work another way
-              (squads in search.cl, owners in expand.py) and small levels are all there is
+              (squads in squad.cl, owners in expand.py) and small levels are all there is
     average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
               frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
     start     beginning a search on a device, `switch` moving it to the other device, `convert`

@@ -13,7 +13,7 @@ from typing import Any
 from hetero_bfs.errors import ModelError
 
 _MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in bfs.cl
-_MOST_ALONE_EDGES = 2047  # so that SQUAD_EDGE_BITS hold a quarter of its square (search.cl)
+_MOST_ALONE_EDGES = 2047  # so that SQUAD_EDGE_BITS hold a quarter of its square (squad.cl)
 _MOST_SQUAD_GROUPS = 256
 _STATE_BYTES = 4096  # state, policy and the like
 
@@ -91,7 +91,7 @@ class Tuning:
             )
 
     def local_bytes(self, offset_bytes: int) -> int:
-        """Return about how much local memory a work-group needs (Shared in search.cl)."""
+        """Return about how much local memory a work-group needs (Shared in steps.cl)."""
         size = self.group_size
         words = size * self.vertices_per_item // 32
         top_down = size * self.edges_per_item * (2 + offset_bytes)

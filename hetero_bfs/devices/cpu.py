@@ -239,7 +239,7 @@ def counter_edge_bits(graph: SearchGraph) -> int:
     """Bits of the packed counter that hold edges; the rest but the highest hold vertices.
 
     40 unless the graph is too large for that, so that most graphs share one compiled kernel. The
-    highest bit is a barrier's (search.cl).
+    highest bit is a barrier's (grid.cl).
 
     Raises
     ------

@@ -23,7 +23,7 @@ NO_RUNTIME = (
 REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
 
 
-_STEMS = ("common", "parts", "frontier", "bfs", "policy", "search")
+_STEMS = ("common", "parts", "frontier", "bfs", "policy", "grid", "steps", "squad", "search")
 """Kernel files, in the order in which they use each other."""
 
 STREAM_STEMS = ("common", "parts", "frontier", "stream")

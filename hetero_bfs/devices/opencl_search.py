@@ -28,7 +28,7 @@ from hetero_bfs.tuning import Tuning, default_tuning
 
 _LOG_ROWS = 4096
 _FIRST_ROWS = 64  # read back with the state; more only if there are more
-_GAVE_UP = 2048  # word of `sync` in search.cl, the last one
+_GAVE_UP = 2048  # word of `sync` in grid.cl, the last one
 _NUM_COUNTERS = 3
 _SQUAD_RESERVE = 4  # a quarter of a work-group's room is for a list that its share ends in
 _PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
@@ -161,7 +161,7 @@ class OpenCLSearcher:
         return self.device.build([*options, *extra])
 
     def _squad_options(self) -> list[str]:
-        """Return what search.cl needs to know of squads: work-groups that keep a small frontier.
+        """Return what squad.cl needs to know: work-groups that keep a small frontier.
 
         Where lists are short a share of the frontier's edges never is much more than its part, so
         that several can share one; else one runs alone.

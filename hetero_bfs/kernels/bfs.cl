@@ -9,7 +9,7 @@
  * are (sparse: 1 in SPARSE_SHARE) each work-item takes a word and reads the lists of its vertices.
  * Lists longer than LONG_LIST are finished, or taken, by the whole work-group.
  *
- * Both are shared by `groups` work-groups, of which this one is number `group` (search.cl).
+ * Both are shared by `groups` work-groups, of which this one is number `group` (steps.cl).
  */
 
 #define TILE (GROUP * ITEMS) /* edges, below PAST_TILE */

@@ -3,8 +3,9 @@
  * Build options: OFFSET (uint or ulong: an offset into the edge array), GROUP (work-items per
  * work-group, a power of two), EDGE_BITS (low bits of the counter that hold edges), NUM_PARTS and
  * PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bfs.cl), ROOM, ALONE_EDGES,
- * SQUAD_GROUPS, SQUAD_EDGES and LOG_ROWS (search.cl), ONE_LAUNCH for `search`, DIRECTED if a vertex
- * may lack out-edges, ATOMIC_PEEK and TESTS for tests, NVIDIA if the compiler is NVIDIA's.
+ * SQUAD_GROUPS, SQUAD_EDGES (squad.cl), LOG_ROWS (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for
+ * `step` (search.cl), DIRECTED if a vertex may lack out-edges, ATOMIC_PEEK and TESTS for tests,
+ * NVIDIA if the compiler is NVIDIA's.
  */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable

@@ -1,7 +1,7 @@
 /* Starting and ending a search, turning a frontier from bitmap to queue, and merging parents.
  * Twin of frontier.py; see bfs.py for the encoding of the state.
  *
- * Functions with `group` and `groups` are shared by so many work-groups of a grid (search.cl).
+ * Functions with `group` and `groups` are shared by so many work-groups of a grid (steps.cl).
  */
 
 /* Make `root` the only visited vertex and the frontier. */

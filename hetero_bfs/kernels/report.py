@@ -1,4 +1,4 @@
-"""What the host and the loop on an OpenCL device tell each other (search.cl), compiled.
+"""What the host and the loop on an OpenCL device tell each other (steps.cl), compiled.
 
 A search's state goes to the device as uint64, of which the first are those of level.py; it
 comes back at the head of the report, with a row for each level that ran.
@@ -26,7 +26,7 @@ from hetero_bfs.kernels.level import (
     advance,
 )
 
-# Names of search.cl; the state's items up to CHOSEN are level.py's, but for KIND's place.
+# Names of steps.cl; the state's items up to CHOSEN are level.py's, but for KIND's place.
 ROOT, STEP = 5, 11
 STATUS, LIMIT, FLAGS = range(12, 15)
 BEGAN, DONE, PENDING, DECIDED = range(15, 19)

@@ -1,4 +1,4 @@
-"""The numbers that search.cl, bfs.cl and their Python readers must have in common."""
+"""The numbers that kernels and their Python readers must have in common."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ REPORT += ("FORGETS", "CONVERTS", "PROBES")
 @pytest.mark.parametrize(
     ("stem", "module", "names"),
     [
-        ("search", level, STATE),
-        ("search", report, REPORT),
+        ("steps", level, STATE),
+        ("steps", report, REPORT),
         ("policy", policy, ("NUM_COLUMNS", "MOST_CANDIDATES", "FIXED", "DIRECTION")),
         ("policy", policy, ("SWITCH", "CONVERT")),
     ],
@@ -40,7 +40,7 @@ def test_same_names_have_the_same_numbers(stem, module, names):
 
 
 def test_other_names_for_the_same_numbers():
-    known = defines("search")
+    known = defines("steps") | defines("grid")
     assert known["STATE_SIZE"] == report.STATE_WORDS
     assert known["ROW_SIZE"] == report.ROW_WORDS
     assert known["NUM_COUNTERS"] == opencl_search._NUM_COUNTERS

@@ -1,0 +1,173 @@
+/* Work-groups of one launch that wait for each other: a barrier over the grid, where the device runs
+ * them together, which `probe` finds out.
+ *
+ * `sync` is spread over SPREAD cache lines, since hundreds of work-groups polling one word would keep
+ * each other, and all else in that part of the cache, waiting. First one long for each SPREADth
+ * work-group that says how the last barrier ended, then one uint each for arrivals, then GAVE_UP.
+ */
+
+#define SPREAD 32
+#define LINE 32 /* uints */
+#define ARRIVALS 1024 /* SPREAD * LINE */
+#define GAVE_UP 2048
+#define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
+#define PROBE_ROUNDS 64
+
+#ifdef NVIDIA
+/* Reads that loops cannot lose, and drop what the multiprocessor has cached; writes and additions that
+ * others see after all before them. */
+static uint poll(volatile __global uint *address)
+{
+    uint value;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+}
+static ulong poll_long(volatile __global ulong *address)
+{
+    ulong value;
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+static void post_long(volatile __global ulong *address, ulong value)
+{
+    asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+static void arrive(volatile __global uint *address, uint value)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+#if SQUAD_GROUPS > 1
+/* For words that say all themselves (tell_squad): nothing else is ordered by these. */
+static void post_word(volatile __global ulong *address, ulong value)
+{
+    asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+static ulong poll_word(volatile __global ulong *address)
+{
+    ulong value;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+#endif
+/* Nanoseconds. */
+static ulong read_clock(void)
+{
+    ulong value;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
+    return value;
+}
+#else
+static uint poll(volatile __global uint *address)
+{
+    const uint value = atomic_or(address, 0);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    return value;
+}
+static ulong poll_long(volatile __global ulong *address)
+{
+    const ulong value = atom_add(address, 0);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    return value;
+}
+static void post_long(volatile __global ulong *address, ulong value)
+{
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atom_xchg(address, value);
+}
+static void arrive(volatile __global uint *address, uint value)
+{
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atomic_add(address, value);
+}
+#define post_word post_long
+#define poll_word poll_long
+static ulong read_clock(void)
+{
+    return 0;
+}
+#endif
+
+/* The word that tells work-group `group` how the last barrier ended. */
+static volatile __global ulong *end_word(volatile __global uint *sync, uint group)
+{
+    return (volatile __global ulong *)(sync + group % SPREAD * LINE);
+}
+
+/* Whether to poll once more. */
+static bool is_patient(uint *patience, volatile __global uint *sync)
+{
+    if (!(--*patience & 1023) && poll(sync + GAVE_UP))
+        *patience = 0;
+    return *patience > 0;
+}
+
+/* Wait until all work-groups of the grid have come; false if they have not within `patience` polls.
+ * They add to words that work-group 0 looks at side by side, and it says in as many that the barrier
+ * ended: by `turn`, the same in every work-item, which changes each time, and what `counter` holds
+ * then, which work-item 0 gets in `found`. */
+static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, uint patience,
+                         volatile __global ulong *counter, ulong *turn, ulong *found,
+                         __local uint *alright)
+{
+    const uint lid = get_local_id(0);
+    *turn ^= TURN;
+    if (lid == 0)
+        *alright = 1;
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (group == 0) {
+        if (lid < SPREAD) {
+            const uint others = (groups + SPREAD - 1 - (lid ? lid : SPREAD)) / SPREAD;
+            const uint wanted = *turn ? others : 0;
+            while (poll(sync + ARRIVALS + lid * LINE) != wanted)
+                if (!is_patient(&patience, sync)) {
+                    atomic_xchg(sync + GAVE_UP, 1);
+                    *alright = 0;
+                    break;
+                }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (lid < SPREAD && *alright) {
+            *found = poll_long(counter);
+            post_long(end_word(sync, lid), *turn | *found);
+        }
+    } else if (lid == 0) {
+        arrive(sync + ARRIVALS + group % SPREAD * LINE, *turn ? 1 : -1);
+        ulong word = poll_long(end_word(sync, group));
+        while ((word & TURN) != *turn && is_patient(&patience, sync))
+            word = poll_long(end_word(sync, group));
+        if (patience == 0) {
+            /* Who has gone on meanwhile is seen now, or sees at its end that this one gave up. */
+            atomic_xchg(sync + GAVE_UP, 1);
+            word = poll_long(end_word(sync, group));
+            *alright = (word & TURN) == *turn;
+        }
+        *found = word & ~TURN;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    return *alright;
+}
+
+#ifdef ONE_LAUNCH
+/* Whether the grid makes progress together, and sees across a barrier what others wrote: `cells`,
+ * one for each work-group, count the rounds. */
+static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,
+                  uint patience, volatile __global ulong *counter, ulong *turn,
+                  __local uint *alright)
+{
+    ulong found;
+    for (uint round = 1; round <= PROBE_ROUNDS; round++) {
+        barrier(CLK_LOCAL_MEM_FENCE); /* all have read how the last barrier ended */
+        if (get_local_id(0) == 0)
+            cells[group] = round;
+        if (!grid_barrier(sync, group, groups, patience, counter, turn, &found, alright))
+            return false;
+        for (uint i = get_local_id(0); i < groups; i += GROUP)
+            if (cells[i] != round)
+                atomic_xchg(sync + GAVE_UP, 1);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (!grid_barrier(sync, group, groups, patience, counter, turn, &found, alright))
+            return false;
+    }
+    return true;
+}
+#endif

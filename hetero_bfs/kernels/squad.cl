@@ -1,0 +1,355 @@
+/* Squads: while the frontier is small, a few work-groups run levels, each with a share of the frontier
+ * in its own local memory, and the others wait for the end of that step: one alone (ALONE), with no
+ * barrier but its own, or SQUAD_GROUPS, which tell each other what they found (SQUAD).
+ */
+
+#ifdef ONE_LAUNCH
+
+/* Edges of a share that a work-item takes, all that there is room for. */
+#define SHARE_ITEMS ((ROOM + GROUP - 1) / GROUP)
+
+/* Find whose the share's edges are that this work-item takes. */
+static void find_entries(uint now, uint count, uint edges, uint *entry, __local const Share *mine)
+{
+    const uint lid = get_local_id(0);
+#if SQUAD_GROUPS > 1
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++)
+        entry[k] = k * GROUP + lid < edges ? mine->entry[now][k * GROUP + lid] : 0;
+#else
+    uint top_step = 1;
+    while (top_step < count)
+        top_step <<= 1;
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++)
+        entry[k] = 0;
+    for (uint step = top_step >> 1; step; step >>= 1) {
+#pragma unroll
+        for (uint k = 0; k < SHARE_ITEMS; k++) {
+            const uint next = entry[k] + step;
+            if (next < count && mine->begin[now][next] <= k * GROUP + lid)
+                entry[k] = next;
+        }
+    }
+#endif
+}
+
+/* Read the edges that this work-item takes of the share in slot `now`, `count` vertices with `edges`
+ * edges: their ends, `target` and `source`; NO_VERTEX if there are not so many. Nothing that a search
+ * writes is read. */
+static void read_edges(const Graph *graph, uint now, uint count, uint edges, uint *target,
+                       uint *source, __local const Share *mine)
+{
+    const uint lid = get_local_id(0);
+    uint entry[SHARE_ITEMS];
+    find_entries(now, count, edges, entry, mine);
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++) {
+        const uint edge = k * GROUP + lid;
+        target[k] = NO_VERTEX;
+        if (edge < edges) {
+            target[k] = load_edge(&graph->forward, mine->shift[now][entry[k]] + edge);
+            source[k] = mine->vertex[now][entry[k]];
+        }
+    }
+}
+
+/* Put a vertex into a share, at a place of its own. Of a share of more than ROOM edges nobody asks
+ * whose they are. */
+static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint length,
+                __local Share *mine)
+{
+    mine->vertex[slot][place] = v;
+    mine->begin[slot][place] = begin;
+    mine->shift[slot][place] = list - begin;
+#if SQUAD_GROUPS > 1
+    for (OFFSET edge = begin; edge < min(begin + length, (OFFSET)ROOM); edge++)
+        mine->entry[slot][edge] = (ushort)place;
+#endif
+}
+
+#if SQUAD_GROUPS > 1
+/* A work-group of a squad says in one word what it found: the number of the level, vertices, edges. */
+#define SQUAD_EDGE_BITS 20
+#define MISSING (1u << SQUAD_EDGE_BITS) /* more than any has */
+#define SQUAD_FOUND(word) \
+    PACK((uint)(word) >> SQUAD_EDGE_BITS, (word) & (((ulong)1 << SQUAD_EDGE_BITS) - 1))
+
+/* Tell the squad what this work-group found at level `turn`; one work-item. Others' claims come after
+ * ours since the word depends on what ours returned, which hardware keeps to, though PTX's memory
+ * model does not name it; a squad's work-groups hand each other nothing else. */
+static void tell_squad(volatile __global ulong *word, uint turn, ulong found)
+{
+    post_word(word, (ulong)turn << 32 | COUNT_OF(found) << SQUAD_EDGE_BITS | EDGES_OF(found));
+}
+
+/* Wait for one work-group's word of the level `turn`; 0 if it does not come. */
+static ulong await_word(volatile __global ulong *word, uint turn, volatile __global uint *sync,
+                        uint patience)
+{
+    ulong value = poll_word(word);
+    while (value >> 32 != turn) {
+        if (!is_patient(&patience, sync)) {
+            atomic_xchg(sync + GAVE_UP, 1);
+            return 0;
+        }
+        value = poll_word(word);
+    }
+    return value;
+}
+
+/* Add what a word says, or that it is missing, to sums and to the most edges. */
+static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
+{
+    const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : MISSING;
+    *vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
+    *edges += more;
+    *largest = max(*largest, more);
+}
+
+/* Wait for the words of all work-groups: a barrier for a squad. Words of two levels lie apart, since
+ * who is slow may still read the one when who is fast writes the other. Returns to work-item 0 what
+ * all found, and `most`, the edges of the one that has most; nothing and MISSING if some did not
+ * come. The words are in `mine` after a barrier. */
+static ulong hear_squad(uint turn, volatile __global ulong *words, volatile __global uint *sync,
+                        uint patience, OFFSET *most, __local Share *mine)
+{
+    const uint lid = get_local_id(0);
+    uint vertices = 0, edges = 0, largest = 0;
+#ifdef NVIDIA
+    if (lid >= 32)
+        return 0;
+    for (uint i = lid; i < SQUAD_GROUPS; i += 32) {
+        mine->words[i] = await_word(words + i, turn, sync, patience);
+        add_word(mine->words[i], &vertices, &edges, &largest);
+    }
+#pragma unroll
+    for (uint distance = 16; distance; distance >>= 1) {
+        vertices += shuffle_down(vertices, distance);
+        edges += shuffle_down(edges, distance);
+        largest = max(largest, shuffle_down(largest, distance));
+    }
+#else
+    for (uint i = lid; i < SQUAD_GROUPS; i += GROUP)
+        mine->words[i] = await_word(words + i, turn, sync, patience);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    for (uint i = 0; i < SQUAD_GROUPS; i++)
+        add_word(mine->words[i], &vertices, &edges, &largest);
+#endif
+    *most = largest;
+    return largest < MISSING ? PACK(vertices, edges) : 0;
+}
+#endif
+
+/* Claim the ends of edges that `read_edges` read, and put what is found into slot `next`; returns that
+ * in number. A claim, and what is read of the vertex if it succeeds, are under way together. With
+ * `word`, the squad is told (tell_squad) as soon as it is known. */
+static ulong push_edges(const Graph *graph, uint next, const uint *target, const uint *source,
+                        __global uint *visited, __global uint *parent,
+                        volatile __global ulong *word, uint turn, __local Share *mine,
+                        __local ulong *scratch)
+{
+    uint length[SHARE_ITEMS];
+    OFFSET list[SHARE_ITEMS];
+    bool claimed[SHARE_ITEMS];
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++) {
+        const uint v = target[k] == NO_VERTEX ? 0 : target[k];
+        length[k] = graph->degree[v];
+        list[k] = graph->indptr[v];
+    }
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++) {
+        const uint bit = 1u << (target[k] & 31);
+        claimed[k] = target[k] != NO_VERTEX && !(atomic_or(&visited[target[k] >> 5], bit) & bit);
+    }
+    ulong packed = 0, total;
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++) {
+        if (claimed[k])
+            parent[target[k]] = source[k];
+        claimed[k] = claimed[k] && QUEUEABLE(length[k]);
+        packed += claimed[k] ? PACK(1, length[k]) : 0;
+    }
+    const ulong before = group_scan(packed, scratch, &total);
+#if SQUAD_GROUPS > 1
+    if (word && get_local_id(0) == 0)
+        tell_squad(word, turn, total);
+#endif
+    uint place = COUNT_OF(before);
+    OFFSET offset = (OFFSET)EDGES_OF(before);
+#pragma unroll
+    for (uint k = 0; k < SHARE_ITEMS; k++)
+        if (claimed[k]) {
+            put(next, place, target[k], list[k], offset, length[k], mine);
+            place++;
+            offset += length[k];
+        }
+    return total;
+}
+
+/* Put the share of work-group `group` of a frontier in the queue, cut by edges among `size`
+ * work-groups, into slot 0; returns its vertices and edges. */
+static ulong take_share(uint group, uint size, const Graph *graph, uint count, OFFSET edges,
+                        __global const uint *queue, __global const OFFSET *offsets,
+                        __local Share *mine, __local uint *bounds, __local ulong *scratch)
+{
+    const uint lid = get_local_id(0);
+    uint first = 0, past = count;
+    if (size > 1) { /* vertices whose first edge lies in [low, high) */
+        const OFFSET low = (OFFSET)((ulong)edges * group / size);
+        const OFFSET high = (OFFSET)((ulong)edges * (group + 1) / size);
+        find_bounds(low, high, count, offsets, bounds, scratch);
+        first = bounds[0] + (offsets[bounds[0]] < low);
+        past = bounds[1] + (offsets[bounds[1]] < high);
+    }
+    const OFFSET begin = first < count ? offsets[first] : edges;
+    const OFFSET end = past < count ? offsets[past] : edges;
+    for (uint i = lid; first + i < past; i += GROUP) {
+        const uint v = queue[first + i];
+        put(0, i, v, graph->indptr[v], offsets[first + i] - begin, graph->degree[v], mine);
+    }
+    return PACK(past - first, end - begin);
+}
+
+/* Write this work-group's share to the queue for all, after what others have. */
+static void leave_share(uint slot, ulong share, ulong before, __global uint *queue,
+                        __global OFFSET *offsets, __local const Share *mine)
+{
+    const uint base = (uint)COUNT_OF(before);
+    const OFFSET first = (OFFSET)EDGES_OF(before);
+    for (uint i = get_local_id(0); i < COUNT_OF(share); i += GROUP) {
+        queue[base + i] = mine->vertex[slot][i];
+        offsets[base + i] = first + mine->begin[slot][i];
+    }
+}
+
+/* Move the state on if the coming level surely is to be run as the last one by a squad, as `decide`
+ * would find out at greater length; one work-item. */
+static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
+{
+    __local ulong *state = mine->state;
+    const ulong edges = EDGES_OF(found), vertices = COUNT_OF(found), level = state[LEVEL] + 1;
+    const ulong unvisited = state[UNVISITED_EDGES] - edges;
+    const ulong unvisited_vertices = state[UNVISITED_VERTICES] - vertices;
+    const uint rule = (uint)mine->policy[RULE];
+    bool alike;
+    if (rule == FIXED)
+        alike = level >= (uint)mine->policy[SCHEDULE_SIZE];
+    else if (rule == DIRECTION)
+        alike = (REAL)(uint)edges * mine->policy[ALPHA] <= (REAL)unvisited;
+    else
+        alike = IS_ALIKE(state, vertices, edges, unvisited, 0);
+    if (!alike || edges <= fewest || edges > most || unvisited_vertices == 0 ||
+        level >= state[LIMIT] || mine->policy[INTERVAL] > 1)
+        return false;
+    state[PREVIOUS_EDGES] = state[FRONTIER_EDGES];
+    state[FRONTIER_VERTICES] = vertices;
+    state[FRONTIER_EDGES] = edges;
+    state[UNVISITED_VERTICES] = unvisited_vertices;
+    state[UNVISITED_EDGES] = unvisited;
+    state[LEVEL] = level;
+    state[QUEUE_INDEX] ^= 1;
+    return true;
+}
+
+/* Run levels as one of a squad's `size` work-groups, as long as they are few edges top-down. The
+ * step that comes then is decided on already. `words`: where they tell each other what they found. */
+static void run_squad(uint group, uint size, const Graph *graph, const Arrays *arrays,
+                      __global const REAL *schedule, __global ulong *rows,
+                      volatile __global ulong *words,
+                      volatile __global uint *sync, uint patience, __local Shared *mine)
+{
+    const uint lid = get_local_id(0);
+    __local ulong *state = mine->state;
+    __local Share *mine_share = &mine->level.share;
+    const ulong step = state[STEP];
+    /* A squad stays one for few edges too: coming and going takes time. */
+    const ulong fewest = step == SQUAD ? ALONE_EDGES / 2 : 0;
+    const ulong most_edges = step == SQUAD ? SQUAD_EDGES : ALONE_EDGES;
+    __global uint *visited = state[VISITED_INDEX] ? arrays->visited1 : arrays->visited0;
+    uint q = (uint)state[QUEUE_INDEX], slot = 0, levels = 0;
+    ulong chosen = 0, decided = state[DECIDED], began = state[BEGAN], ended = 0; /* of the last row */
+    uint target[SHARE_ITEMS], source[SHARE_ITEMS];
+    ulong share = take_share(group, size, graph, (uint)state[FRONTIER_VERTICES],
+                             (OFFSET)state[FRONTIER_EDGES], q ? arrays->queue1 : arrays->queue0,
+                             q ? arrays->offsets1 : arrays->offsets0, mine_share, mine->bounds,
+                             mine->scratch);
+#if SQUAD_GROUPS > 1
+    uint turn = (uint)(max(words[group], words[SQUAD_GROUPS + group]) >> 32);
+#else
+    const uint turn = 0;
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE);
+    read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), target, source,
+               mine_share);
+    while (true) {
+        volatile __global ulong *word = 0;
+#if SQUAD_GROUPS > 1
+        turn++;
+        if (step == SQUAD)
+            word = words + turn % 2 * SQUAD_GROUPS;
+#endif
+        if (lid < STATE_SIZE)
+            mine->saved[lid] = state[lid];
+        slot ^= 1;
+        share = push_edges(graph, slot, target, source, visited, arrays->parent,
+                           word ? word + group : 0, turn, mine_share, mine->scratch);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (EDGES_OF(share) <= ROOM) /* for the next level, beside what follows */
+            read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), target, source,
+                       mine_share);
+        ulong found = share;
+        OFFSET most = 0;
+#if SQUAD_GROUPS > 1
+        if (word)
+            found = hear_squad(turn, word, sync, patience, &most, mine_share);
+#endif
+        if (lid == 0)
+            mine->runs = most <= ROOM && go_on(found, fewest, most_edges, mine);
+        if (rows && lid == GROUP - 1) { /* beside work-item 0, in another warp */
+            if (levels) {
+                const Row row = {PACK(mine->saved[FRONTIER_VERTICES], mine->saved[FRONTIER_EDGES]),
+                                 chosen, decided, began, ended};
+                write_row(rows, mine->saved[LEVEL] - 1, row);
+                decided = began = ended;
+            }
+            chosen = mine->saved[CHOSEN];
+            ended = read_clock();
+            levels++;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (!mine->runs) {
+            decide(true, mine, found, schedule, 0, true);
+            if (lid == 0) {
+                const bool goes_on = state[STEP] == step || (step == SQUAD && state[STEP] == ALONE &&
+                                                             state[FRONTIER_EDGES] > fewest);
+                mine->runs = goes_on && most <= ROOM;
+                if (mine->runs) {
+                    state[STEP] = step;
+                    state[DONE] = mine->saved[DONE]; /* it is the same step */
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (!mine->runs)
+            break;
+        q ^= 1;
+    }
+    ulong before = 0;
+#if SQUAD_GROUPS > 1
+    for (uint i = 0; step == SQUAD && i < group; i++)
+        before += SQUAD_FOUND(mine_share->words[i]);
+#endif
+    if (rows && lid == GROUP - 1) {
+        ended = read_clock(); /* others may have been slower, and deciding belongs to the level */
+        const Row row = {PACK(state[FRONTIER_VERTICES], state[FRONTIER_EDGES]), chosen, decided,
+                         began, ended};
+        write_row(rows, mine->saved[LEVEL], row);
+        state[DECIDED] = state[BEGAN] = ended;
+    }
+    leave_share(slot, share, before, q ? arrays->queue0 : arrays->queue1,
+                q ? arrays->offsets0 : arrays->offsets1, mine_share);
+}
+
+#endif
