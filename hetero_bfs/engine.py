@@ -7,6 +7,7 @@ import threading
 import time
 from types import TracebackType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -124,6 +125,7 @@ class Engine:
         self.correction = correction
         self._corrections: Corrections | None = None
         self._usual_states: npt.NDArray[np.float64] | None = None
+        self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
         self._one_at_a_time = threading.Lock()
         started = time.perf_counter()
         host, accelerator = self._open(device, devices, max_alloc_bytes, device_memory_bytes)
@@ -347,10 +349,12 @@ class Engine:
             return
         if self._usual_states is None:
             self._usual_states = usual_states(self.platform)
-        graph = self.graph
-        self.selector = self.selector.on_graph(
-            graph.num_searched, graph.graph.num_stored_edges, self._usual_states, graph.is_deep
-        )
+        graph, unbound = self.graph, self.selector
+        if unbound not in self._on_graph:  # those of one selector share what they keep
+            self._on_graph[unbound] = unbound.on_graph(
+                graph.num_searched, graph.graph.num_stored_edges, self._usual_states, graph.is_deep
+            )
+        self.selector = self._on_graph[unbound]
 
     def _correct(self) -> None:
         """Correct the selector, if it predicts, by what was measured already."""

@@ -1,8 +1,8 @@
 """Selectors that choose by a speed model: at each level, or once for a graph.
 
-`ModelSelector` predicts every candidate at every level. `ThresholdSelector` asks the model once,
-when an engine opens: which of Beamer's two thresholds, on which device, would take the least on a
-usual search of the graph. Where a level takes a few microseconds that costs nothing while it runs.
+`ModelSelector` predicts every candidate at every level. `ThresholdSelector` asks the model before a
+search, when an engine opens and when corrections change: which two thresholds of Beamer's rule, on
+which device, would take the least on a usual search of the graph. That costs a search nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.policy import DIRECTION, MODEL, Policy, make_policy
+from hetero_bfs.kernels.policy import CAUTION, DIRECTION, MODEL, Policy, make_policy
 from hetero_bfs.power import Objective
 from hetero_bfs.selector import ALPHA, BETA, Choice, Selector, direction_reason
 from hetero_bfs.speed_model import ALL_COLUMNS, TRAIN_COMMAND, Linear, SpeedModel
@@ -33,6 +33,7 @@ MOVES = tuple(
 class ModelSelector(Selector):
     """The candidate with the least predicted seconds, moving the frontier included.
 
+    On the host bottom-up must be clearly faster early in a search (CAUTION in kernels/policy.py).
     With `looks_ahead` each candidate also bears what the rest of the search is expected to cost
     after it, once it is told a graph's profile (`on_graph`); else a cheap first level on the host
     is chosen although the next one must leave it again.
@@ -66,12 +67,14 @@ class ModelSelector(Selector):
         """Return the policy that counts seconds, and the one that counts the objective."""
         weights = np.array([linear.weights() for linear in self._predictors[deep]])
         moves = _move_weights(self.model)
-        in_seconds = make_policy(MODEL, candidates, weights=weights, moves=moves)
+        caution = CAUTION if self.looks_ahead else 1.0  # the paper's model is taken as it is
+        in_seconds = make_policy(MODEL, candidates, weights=weights, moves=moves, caution=caution)
         if self.objective is None:
             return in_seconds, in_seconds
         weights = weights * [[self.objective.per_second(s)] for s in candidates]
         moves = moves * [[self.objective.per_second_of_moving(kind)] for kind in DEVICE_KINDS]
-        return in_seconds, make_policy(MODEL, candidates, weights=weights, moves=moves)
+        costs = make_policy(MODEL, candidates, weights=weights, moves=moves, caution=caution)
+        return in_seconds, costs
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
         """Return what a level's record says of its choice; predictions are seconds."""
@@ -139,7 +142,8 @@ class ModelSelector(Selector):
         if np.isnan(predicted).any():
             total = record[layout.PREDICTED + count :]
             n, m = features.num_vertices, features.num_edges
-            choose(policy, n, m, record, predicted, total)
+            scratch = np.empty_like(policy.work)  # others may search by this policy meanwhile
+            choose(policy._replace(work=scratch), n, m, record, predicted, total)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
         """Say which candidate came next and by how much, the look ahead included."""

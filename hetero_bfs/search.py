@@ -78,24 +78,27 @@ class Platform:
     ) -> None:
         """Choose a level's strategy while the search is not on the host.
 
-        The first choice depends on the root's degree at most, and is kept: choosing takes as long
+        The first choice is made for all roots that are much alike, and kept: choosing takes as long
         as a small level on the device.
         """
-        known = self.known_choice(selector, frontier) if frontier.level == 0 else None
-        if known is not None:
-            records[0] = known
-            records[0, : layout.RECORD_STATE] = frontier.state[: layout.RECORD_STATE]
-            frontier.state[layout.CHOSEN] = known[layout.STRATEGY]
-            return
         from hetero_bfs.kernels.policy import choose_level
 
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
-        choose_level(selector.policy, interval, n, m, frontier.state, records)
-        if frontier.level == 0:
+        if frontier.level > 0:
+            choose_level(selector.policy, interval, n, m, frontier.state, records)
+            return
+        known = self.known_choice(selector, frontier)
+        if known is None:
+            key = self._first_key(selector, frontier)
+            choose_level(selector.policy, interval, n, m, Frontier(key[1], n, m).state, records)
+            known = records[0].copy()
+            known[layout.PREDICTED :] = np.nan  # which are another root's
             if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by policies of the past
                 self._first_records.clear()
-            first = selector.policy, records[0].copy()
-            self._first_records[self._first_key(selector, frontier)] = first
+            self._first_records[key] = selector.policy, known
+        records[0] = known
+        records[0, : layout.RECORD_STATE] = frontier.state[: layout.RECORD_STATE]
+        frontier.state[layout.CHOSEN] = known[layout.STRATEGY]
 
     def known_choice(
         self, selector: Selector, frontier: Frontier
@@ -105,9 +108,9 @@ class Platform:
         return None if known is None else known[1]
 
     def _first_key(self, selector: Selector, frontier: Frontier) -> tuple[int, int]:
-        """Return a selector's policy, and what counts for it of a frontier that is the root."""
+        """Return a selector's policy, and the edges of a root that stands for this one."""
         left = self.graph.graph.num_stored_edges - frontier.edges
-        return id(selector.policy), selector.first_class(frontier.edges, left)
+        return id(selector.policy), selector.first_edges(frontier.edges, left)
 
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
         """Return host memory for the parents that the device found."""

@@ -6,6 +6,7 @@ named_selector.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -71,14 +72,20 @@ class Selector:
         )
         return self.read_choice(features, record)
 
-    def first_class(self, frontier_edges: int, unvisited_edges: int) -> int:
-        """Return a number that is the same for all first levels of which this makes one choice."""
+    def first_edges(self, frontier_edges: int, unvisited_edges: int) -> int:
+        """Return the edges of a root that stands for this one when the first level is chosen.
+
+        There are few such: for a model powers of the square root of two, for Beamer's rule one on
+        each side of its threshold.
+        """
         policy = self.policy
-        if policy.rule == FIXED:
+        if policy.rule == FIXED or frontier_edges == 0:
             return 0
         if policy.rule == DIRECTION:
-            return int(frontier_edges * policy.alpha > unvisited_edges)
-        return frontier_edges
+            rises = frontier_edges * policy.alpha > unvisited_edges
+            return frontier_edges + unvisited_edges if rises else 0
+        usual = round(float(2.0 ** (round(2.0 * math.log2(frontier_edges)) / 2.0)))
+        return min(usual, frontier_edges + unvisited_edges)
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
         """Return what a level's record (kernels/level.py) says of its choice."""

@@ -18,13 +18,13 @@ from hetero_bfs.kronecker import search_keys
 from hetero_bfs.power import POWER_AIMS, Objective
 from hetero_bfs.selector import Selector
 from hetero_bfs.strategy import MODEL_SELECTORS, STRATEGIES
-from hetero_bfs.training.compare import KEYS, beamers_rules, compared_graphs
+from hetero_bfs.training.compare import KEYS, THRESHOLDS, beamers_rules, compared_graphs
 from hetero_bfs.training.metering import SETTLE_SECONDS, Batch, Metering
 
 _Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
 """By name: the selector, how a model file names it, and the aims it may serve."""
 
-_MOST_CONTESTANTS = len(MODEL_SELECTORS) * len(POWER_AIMS) + 6
+_MOST_CONTESTANTS = len(MODEL_SELECTORS) * len(POWER_AIMS) + 2 * len(THRESHOLDS)
 KINDS = ("shallow", "deep")
 
 

@@ -2,9 +2,9 @@
 
 A model that predicts each level well may still choose badly, as the levels after it are not in
 its features. So the last word after training has the clock: searches by the trained model, by the
-paper's average speeds, and by Beamer's rule with several thresholds, all in turn; on graphs of
-every family, as thresholds that suit Kronecker graphs cost others twice the time, and on deep
-ones, a grid and roads, which have hundreds of levels.
+thresholds that it finds for a graph, by the paper's average speeds, and by Beamer's rule with
+several thresholds, all in turn; on graphs of every family, as thresholds that suit Kronecker graphs
+cost others twice the time, and on deep ones, a grid and roads, which have hundreds of levels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CLEARLY_FASTER = 0.95
 """Of a selector's seconds, that another one which knows less must not take to be put before it."""
 
 _ROUNDS = 3
-_THRESHOLDS = ((ALPHA, BETA), (ALPHA, 256), (8, 256), (1, BETA))
+THRESHOLDS = ((ALPHA, BETA), (ALPHA, 256), (8, 256), (1, BETA))
 """Beamer's alpha and beta. The last pair stays top-down on deep graphs."""
 
 
@@ -60,16 +60,16 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
 def fastest(times: dict[str, list[float]]) -> str:
     """Return the name of the fastest by the geometric mean over graphs.
 
-    "learned" stays unless another one is clearly faster, then "thresholds": the one knows each
-    level, the other the graph, while the rest are rules that suited these few graphs, and noise
-    alone makes one of many look a little faster.
+    "learned" stays unless another one is clearly faster, then "thresholds" unless another one is:
+    the one knows each level, the other the graph, while the rest are rules that suited these few
+    graphs, and noise alone makes one of many look a little faster.
     """
     means = {name: float(np.exp(np.mean(np.log(values)))) for name, values in times.items()}
-    chosen = min(means, key=means.__getitem__)
-    for name in ("thresholds", "learned"):
-        if name in means and means[chosen] >= CLEARLY_FASTER * means[name]:
-            chosen = name
-    return chosen
+    best = min(means, key=means.__getitem__)
+    for name in ("learned", "thresholds"):
+        if name in means and means[best] >= CLEARLY_FASTER * means[name]:
+            return name
+    return best
 
 
 def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[StudyGraph]]:
@@ -101,7 +101,7 @@ def beamers_rules(
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     kinds: tuple[DeviceKind, ...] = ("cpu",) if info is None else ("device", "cpu")
     for kind in kinds:
-        for alpha, beta in _THRESHOLDS:
+        for alpha, beta in THRESHOLDS:
             made = alpha_beta(info, candidates, alpha, beta, kind)
             about = {"selector": "alpha-beta", "where": kind, "alpha": alpha, "beta": beta}
             found[f"alpha-beta({alpha},{beta},{kind})"] = made, about

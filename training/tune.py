@@ -79,42 +79,44 @@ def _descend(
     for scale in scales:
         with suppress(GraphError):  # more than this machine's memory
             graphs.append(build_search_graph(KroneckerEdges(scale).materialise()))
+    yield best
+    for name, values in plan.values:
+        for value in values:
+            candidate = replace(best, **{name: value})
+            if candidate != best:
+                ratios = [_ratio(info, graph, best, candidate) for graph in graphs]
+                known = [ratio for ratio in ratios if ratio is not None]
+                if known and prod(known) < _GAIN ** len(known):
+                    best = candidate
+            yield best
+
+
+def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning) -> float | None:
+    """Return the candidate's median seconds over the best one's, from searches in turn.
+
+    None if the device has no room for the graph twice; infinite, or 0, if the candidate, or the
+    best one so far, asks for what the device cannot run.
+    """
     with ExitStack() as opened:
-        engines = [_open(opened, info, graph, best) for graph in graphs]
-        yield best
-        for name, values in plan.values:
-            for value in values:
-                candidate = replace(best, **{name: value})
-                with ExitStack() as tried:
-                    if candidate != best:
-                        others = [_open(tried, info, graph, candidate) for graph in graphs]
-                        pairs = list(zip(engines, others, strict=True))
-                        if prod(_ratio(*pair) for pair in pairs) < _GAIN ** len(pairs):
-                            best, engines = candidate, others
-                            opened.close()
-                            opened.push(tried.pop_all())
-                yield best
+        engines = [_open(opened, info, graph, tuning) for tuning in (best, candidate)]
+        first, second = engines
+        if first is None or second is None:
+            return None if second is first else float("inf") if second is None else 0.0
+        if any(e.accelerator is None or e.streaming is not None for e in (first, second)):
+            return None
+        times: dict[Engine, list[float]] = {first: [], second: []}
+        keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS)
+        for _ in range(_ROUNDS):
+            for engine, seconds in times.items():
+                engine.search(keys[0])
+                seconds += [engine.search(key).seconds for key in keys]
+        return median(times[second]) / median(times[first])
 
 
 def _open(opened: ExitStack, info: DeviceInfo, graph: SearchGraph, tuning: Tuning) -> Engine | None:
-    """Open an engine; None if the device has no room for the graph, or for such work-groups."""
+    """Open an engine; None if the device cannot run such work-groups."""
     try:
         engine = Engine(graph, selector="alpha-beta", device=str(info.index), tuning=tuning)
     except DeviceError:
         return None
-    opened.push(engine)
-    return None if engine.accelerator is None or engine.bytes_streamed else engine
-
-
-def _ratio(best: Engine | None, candidate: Engine | None) -> float:
-    """Return the candidate's median seconds over the best one's, from searches in turn."""
-    if best is None or candidate is None:
-        return 1.0 if best is None else float("inf")
-    times: dict[Engine, list[float]] = {best: [], candidate: []}
-    graph = best.graph
-    keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS)
-    for _ in range(_ROUNDS):
-        for engine, seconds in times.items():
-            engine.search(keys[0])
-            seconds += [engine.search(key).seconds for key in keys]
-    return median(times[candidate]) / median(times[best])
+    return opened.enter_context(engine)

@@ -235,6 +235,7 @@ class OpenCLSearcher:
         if packed.nbytes > self._policy.size:
             self._policy = self.device.buffer(2 * packed.size, packed.dtype)
             self._bind_search()
+        self._packed = None  # until it is there
         self.device.write(self._policy, packed)
         self._packed = (policy, interval)
 
@@ -408,7 +409,7 @@ class OpenCLSearcher:
             if state[report.STATUS] == report.FAILED:
                 self._give_up_one_launch()
             if state[report.STATUS] != report.RUNNING and not state[report.PENDING]:
-                if root != NO_VERTEX:
+                if root != NO_VERTEX and not self.one_launch:
                     self._note_steps(int(state[report.DONE] - self._words[report.DONE]))
                 self._words[report.DONE] = state[report.DONE]
                 self._unsettled = False
@@ -416,11 +417,11 @@ class OpenCLSearcher:
             kernels = self._next_kernels(int(state[report.STEP]), levels)
 
     def _note_steps(self, count: int) -> None:
-        """Remember how many steps a search had, and that its end takes a launch to find out.
+        """Remember how many steps a search had.
 
         One more is queued next time, as roots differ; who comes after the end returns at once.
         """
-        self._usual_steps = min(max(count + 2, _FEWEST_STEPS), _MOST_STEPS)
+        self._usual_steps = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
 
     def _first_kernels(
         self, policy: Policy, root: int, levels: int, frontier: Frontier

@@ -155,6 +155,8 @@ def add_up(policy, num_vertices, records, memory):
             fill_columns(columns, num_vertices, record)
             chosen = int(record[STRATEGY])
             group_seconds += record[SECONDS]
+            if i == 0 and end > 1:
+                group_seconds += record[TRANSFER_SECONDS]
             group_expected += _corrected(memory, chosen, dot(policy.weights[chosen], columns))
             total += record[SECONDS] + record[SELECT_SECONDS]
             if i == 0 and end == 1:
@@ -188,22 +190,23 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
 
     A start is what a search that stays on one device takes beyond them, as in training
     (training/measure.py). Parents that both devices found are merged when a search ends, so
-    crossings bear what is more than that of others: `overhead`, float64 (1,), is the least seen.
+    crossings bear what is more than that of others which start there: `overhead`, float64 (2,), is
+    the least seen on the host and on the device.
     """
     first = policy.kinds.size
     switches = first + 2 * SWITCH
     crossing = memory[switches, MEASURED] + memory[switches + 1, MEASURED]
     beyond = seconds - total
+    there = policy.kinds[int(records[0, STRATEGY])]
     if crossing == 0.0:
-        overhead[0] = min(overhead[0], beyond)
+        overhead[there] = min(overhead[there], beyond)
         if records[0, KIND] < 0 and _group_end(policy, records, 0) == 1:
             fill_columns(policy.work, num_vertices, records[0])
-            there = policy.kinds[int(records[0, STRATEGY])]
             start = first + 2 * START + there
             memory[start, EXPECTED] = dot(policy.moves[START, there], policy.work)
             memory[start, MEASURED] = max(beyond, 0.0)
-    elif beyond > overhead[0]:
-        scale = 1.0 + (beyond - overhead[0]) / crossing
+    elif beyond > overhead[there]:
+        scale = 1.0 + (beyond - overhead[there]) / crossing
         memory[switches, MEASURED] *= scale
         memory[switches + 1, MEASURED] *= scale
 
@@ -251,7 +254,8 @@ def _find_factors(memory, strategies):
         _middle(memory[:strategies, RATIO]),
         _middle(memory[:strategies, IN_USE]),
     )
-    if 1.0 / DEAD_BAND < common < DEAD_BAND:
+    band = DEAD_BAND if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
+    if 1.0 / band < common < band:
         common = 1.0
     together = common / common_in_use
     moved = 1.0
@@ -277,8 +281,9 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
         STRATEGY numbers this policy's candidates.
     seconds : float
         The whole search.
-    overhead : float64 (1,)
-        Least seconds beyond the levels so far, inf at first.
+    overhead : float64 (2,)
+        Least seconds beyond the levels so far of searches on the host and on the device, inf at
+        first.
     memory : float64 (things, MEMORY_COLUMNS)
         FACTOR is brought up to date.
     """

@@ -3,8 +3,8 @@
 Three rules. FIXED takes the candidates of a schedule in turn, the last for all further levels.
 DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the unvisited
 ones, top-down again once the frontier has fewer than 1 / beta of the vertices. MODEL takes the
-candidate of least predicted seconds; on the host top-down also early in a search where bottom-up is
-not clearly faster.
+candidate of least predicted seconds; with `caution` on the host top-down also early in a search
+where bottom-up is not clearly faster.
 
 Columns that a model sees, in this order: constant, num_vertices, frontier_vertices,
 frontier_edges, unvisited_vertices, unvisited_edges, expected_examined, expected_found,
@@ -53,10 +53,11 @@ START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
 _MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
 _LARGEST_SHARE = 0.999999
 _SMALL = 0.01  # up to where the first terms of a series do
-_TURN, _CLEARLY = 15.0, 1.4
-"""While a search is not on the device, and until its frontier has 1 / 15 of the unvisited edges, as
-in Beamer's rule, bottom-up on the host must be expected to be clearly faster: what short lists in a
-large graph take is predicted the worst."""
+_TURN = 15.0
+CAUTION = 1.4
+"""By how much bottom-up on the host must be expected to be faster while a search is not on the
+device and its frontier has less than 1 / 15 of the unvisited edges, where Beamer's rule stays
+top-down: what short lists in a large graph take is predicted the worst."""
 _ALIKE = 0.2  # relative difference of levels below which a model's choice stays
 
 
@@ -79,6 +80,8 @@ class Policy(NamedTuple):
         MODEL: what the rest of the search is expected to cost after a level by each candidate
         (look_ahead.py), for searches that are as far as the first column says; else a cheap first
         level on the host is chosen although the next one must leave it again. May be empty.
+    caution : float64
+        MODEL: see CAUTION; 1 for none.
     kinds, top_down, cached : int64, bool, bool (candidates,)
         Device, direction and variant of each candidate.
     work : float64 (NUM_COLUMNS,)
@@ -92,6 +95,7 @@ class Policy(NamedTuple):
     weights: Any
     moves: Any
     ahead: Any
+    caution: Any
     kinds: Any
     top_down: Any
     cached: Any
@@ -108,6 +112,7 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         "weights": np.zeros((count, NUM_COLUMNS)),
         "moves": np.zeros((3, 2, NUM_COLUMNS)),
         "ahead": np.zeros((0, 1 + count)),
+        "caution": 1.0,
         "work": np.zeros(NUM_COLUMNS),
         **fields,
     }
@@ -262,7 +267,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
             if policy.kinds[s] != kind:
                 seconds += dot(policy.moves[SWITCH, policy.kinds[s]], columns)
         predicted[s] = seconds
-        total[s] = _CLEARLY * seconds if early and _is_host_bottom_up(policy, s) else seconds
+        total[s] = policy.caution * seconds if early and _is_host_bottom_up(policy, s) else seconds
         if knot >= 0:
             total[s] += ahead[knot, 1 + s]
         if total[s] < total[best]:

@@ -94,7 +94,7 @@ def test_every_column_weighs_alike(opencl_device, trained):
 
 
 @pytest.mark.parametrize(
-    "selector", ["fixed:TG,BG,BGC,TC", "alpha-beta", "daga", "average", "learned"]
+    "selector", ["fixed:TG,BG,BGC,TC", "alpha-beta", "daga", "average", "learned", "thresholds"]
 )
 def test_host_and_device_choose_alike(opencl_device, trained, selector):
     trained(opencl_device)

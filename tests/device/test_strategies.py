@@ -433,7 +433,9 @@ def test_a_grid_that_stalls_is_searched_again_step_by_step(opencl_device):
 # Selectors.
 
 
-@pytest.mark.parametrize("selector", ["auto", "learned", "average", "alpha-beta", "daga"])
+@pytest.mark.parametrize(
+    "selector", ["auto", "learned", "thresholds", "average", "alpha-beta", "daga"]
+)
 @pytest.mark.parametrize("name", ["no edges", "one loop", "two components", "grid", "Kronecker 12"])
 def test_every_selector(place, trained, selector, name):
     if selector == "daga" and place is None:
