@@ -25,7 +25,7 @@ from hetero_bfs.machine import describe_machine
 from hetero_bfs.training.families import StudyGraph, named_graph, study_graphs
 from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise
 
-_SHOWN = ("oracle", "learned", "auto", "average", "none")
+_SHOWN = ("oracle", "learned", "thresholds", "auto", "average", "none")
 
 
 def main() -> None:

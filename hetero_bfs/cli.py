@@ -207,7 +207,8 @@ def _bfs(options: argparse.Namespace) -> int:
     )
     device = engine.device_info
     name = "none" if device is None else device.name
-    print(f"selector {engine.selector.name}, device {name}", file=text)
+    rule = engine.selector.rule and f" ({engine.selector.rule})"
+    print(f"selector {engine.selector.name}{rule}, device {name}", file=text)
     if engine.objective is not None:
         figures = summary["optimize"]
         print(

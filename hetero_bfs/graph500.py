@@ -124,6 +124,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             scale=float(options.scale) if options.graph is None else _log2(edges.num_vertices),
             edgefactor=edges.num_input_edges / edges.num_vertices,
             selector=engine.selector.name,
+            rule=engine.selector.rule,
             objective=engine.objective,
             device=engine.device_info,
             parts=engine.num_parts,

@@ -190,6 +190,15 @@ class ThresholdSelector(ModelSelector):
         self._made = rule, policy
         return policy
 
+    @property
+    def rule(self) -> str:
+        """The strategies and thresholds in use."""
+        down, up = (self.candidates[i].name for i in self.policy.schedule)
+        back = "never back" if self.policy.beta > 2.0**31 else f"beta {self.policy.beta:g}"
+        if self.policy.alpha == 0:
+            return f"{down} alone"
+        return f"{down} and {up}, alpha {self.policy.alpha:.3g}, {back}"
+
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
         """Fill in what the model predicts of each candidate, though nobody asked at this level."""
         self._predict(self.in_seconds, features, record)

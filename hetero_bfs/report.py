@@ -64,6 +64,8 @@ class Graph500Report:
     scale: float
     edgefactor: float
     selector: str
+    rule: str
+    """Strategies and thresholds, if the selector uses the same at every level."""
     objective: Objective | None
     """What the selector minimises, if not time."""
     device: DeviceInfo | None
@@ -153,6 +155,7 @@ class Graph500Report:
             "upload_time_seconds": self.upload_seconds,
             "compile_time_seconds": self.compile_seconds,
             "selector": self.selector,
+            "rule": self.rule,
             "optimize": self.aim_figures(),
             "corrections": self.corrections,
             "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
@@ -232,7 +235,7 @@ def _machine_block(report: Graph500Report) -> str:
         f"validation: {'all five checks passed for every key' if checked else 'not done'}",
         f"host: {machine['cpu']}, {machine['threads']} threads",
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
-        f"selector: {report.selector}{_corrections(report)}",
+        f"selector: {report.selector}{report.rule and f': {report.rule}'}{_corrections(report)}",
         *([] if report.objective is None else _aim_lines(report, report.objective)),
         f"edge array: {_edge_array(report)}",
         f"relabelling: {_ORDERS[report.order]}; {removed} of {report.num_vertices} vertices have "

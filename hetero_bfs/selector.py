@@ -55,6 +55,11 @@ class Selector:
         self.uncorrected: Selector = self
         """The selector that this one is a correction of: itself, if it is none."""
 
+    @property
+    def rule(self) -> str:
+        """What it does on every level alike, if that is not in its name; for the report."""
+        return ""
+
     def choose(self, features: LevelFeatures) -> Choice:
         """Return the strategy for the level that these features describe."""
         from hetero_bfs.kernels.policy import choose

@@ -119,6 +119,8 @@ def test_where_bottom_up_is_dear_it_comes_late_or_never():
     assert set(names) == {"TC"}
     record = np.zeros(layout.record_width(len(ALL)))
     assert "always top-down" in dear.read_choice(levels()[0], record).reason
+    assert dear.rule == "TC alone"
+    assert cheap.rule.startswith("TC and BC, alpha ")
     assert "BC" in [cheap.choose(features).strategy.name for features in levels()]
 
 
