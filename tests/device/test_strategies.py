@@ -31,7 +31,7 @@ from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import OpenCLDevice
 from hetero_bfs.errors import DeviceError, GraphError, GridStalledError, ModelError
 from hetero_bfs.kronecker import KroneckerEdges
-from hetero_bfs.strategy import STRATEGIES, available
+from hetero_bfs.strategy import MODEL_SELECTORS, STRATEGIES, available
 
 SMALL = ["one edge", "duplicates", "cycle", "complete", "two components"]
 MIXTURES = [
@@ -454,7 +454,7 @@ def test_every_selector(place, trained, selector, name):
 
 
 def check_choice(trace, selector, place) -> None:
-    if selector in ("auto", "learned", "average"):
+    if selector in ("auto", *MODEL_SELECTORS):
         assert set(trace.predicted_seconds) == {s.name for s in available(place is not None)}
         assert all(0 < seconds < 1 for seconds in trace.predicted_seconds.values())
         if selector == "average" and trace.reason != "as the level before":  # others look ahead

@@ -99,7 +99,9 @@ def test_one_search(tmp_path, capsys):
 def test_selectors_that_know_no_aim_are_wrong_usage(capsys, selector):
     assert run(*G500, "--selector", selector, "--optimize", "energy") == 2
     error = capsys.readouterr().err
-    assert f"goes with --selector auto, learned, average; {selector} knows no aim" in error
+    assert (
+        f"goes with --selector auto, learned, thresholds, average; {selector} knows no aim" in error
+    )
 
 
 def test_an_unknown_aim_is_wrong_usage(capsys):

@@ -254,7 +254,7 @@ def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys
     model = find_model(*name.split("__"))
     assert model.power.watts["BC"]["cpu"] == pytest.approx(WATTS["BC"], rel=1e-3)
     figures = model.about["aims"]["searches"]["shallow"]
-    assert "alpha-beta(15,64,cpu)" in figures
+    assert "alpha-beta(8,256,cpu)" in figures
     for aim in POWER_AIMS:
         able = {n: f for n, f in figures.items() if n.endswith((aim, ")"))}
         power_of_time = 1 if aim == "edp" else 0
