@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.policy import Policy
 from hetero_bfs.model_selector import MOVES, ModelSelector
 from hetero_bfs.search import Platform, Recording, Search, usual_root
 from hetero_bfs.selector import FixedSelector, Selector, alpha_beta
@@ -90,11 +89,7 @@ class Correction:
     def is_of(self, base: ModelSelector) -> bool:
         """Tell whether another selector predicts as this one's base does."""
         mine, theirs = self.base, base
-        same = zip(
-            (*_numbers(mine.policy), mine.in_costs.weights, mine.in_costs.moves),
-            (*_numbers(theirs.policy), theirs.in_costs.weights, theirs.in_costs.moves),
-            strict=True,
-        )
+        same = zip(_numbers(mine), _numbers(theirs), strict=True)
         return (
             mine.candidates == theirs.candidates
             and mine.looks_ahead == theirs.looks_ahead
@@ -127,9 +122,10 @@ class Corrections:
         return known
 
 
-def _numbers(policy: Policy) -> tuple[Any, ...]:
-    """Return what decides in a policy beside its predictions."""
-    return policy.ahead, policy.schedule, policy.alpha, policy.beta
+def _numbers(selector: ModelSelector) -> tuple[Any, ...]:
+    """Return what a selector predicts and decides by."""
+    rule, costs = selector.policy, selector.in_costs
+    return rule.ahead, rule.schedule, rule.alpha, rule.beta, costs.weights, costs.moves
 
 
 def factors_of(selector: Selector) -> dict[str, float]:

@@ -350,11 +350,14 @@ class Engine:
         if self._usual_states is None:
             self._usual_states = usual_states(self.platform)
         graph, unbound = self.graph, self.selector
-        if unbound not in self._on_graph:  # those of one selector share what they keep
-            self._on_graph[unbound] = unbound.on_graph(
+        bound = self._on_graph.get(unbound)
+        if bound is None:
+            bound = unbound.on_graph(
                 graph.num_searched, graph.graph.num_stored_edges, self._usual_states, graph.is_deep
             )
-        self.selector = self._on_graph[unbound]
+            if bound is not unbound:  # which would keep itself alive
+                self._on_graph[unbound] = bound
+        self.selector = bound
 
     def _correct(self) -> None:
         """Correct the selector, if it predicts, by what was measured already."""

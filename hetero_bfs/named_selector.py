@@ -72,11 +72,11 @@ def make_selector(
         if device is None:
             raise ModelError("--selector daga runs bottom-up on an OpenCL device; there is none")
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
-    if wanted == "auto" and streams:
-        return streaming_rule(device, candidates), []
     if wanted in ("auto", *MODEL_SELECTORS):
         corrects = wanted != "average"  # which, asked for, is to be the paper's
         if wanted == "auto":
+            if streams:
+                return streaming_rule(device, candidates), []
             model = model_of(device)
             auto = None if model is None else model.auto
             wanted, made = best_in_training(model, auto, device, candidates, deep)

@@ -87,9 +87,9 @@ class Platform:
         if frontier.level > 0:
             choose_level(selector.policy, interval, n, m, frontier.state, records)
             return
-        known = self.known_choice(selector, frontier)
+        key = self._first_key(selector, frontier)
+        known = self._first_records[key][1] if key in self._first_records else None
         if known is None:
-            key = self._first_key(selector, frontier)
             choose_level(selector.policy, interval, n, m, Frontier(key[1], n, m).state, records)
             known = records[0].copy()
             known[layout.PREDICTED :] = np.nan  # which are another root's

@@ -444,9 +444,8 @@ class OpenCLSearcher:
         if self.one_launch:
             return self._kernels
         if self.device.info.type == "GPU":
-            most = (
-                2 * levels + 3
-            )  # each level may need a queue first; beginning, ending, finding out
+            # Each level may need a queue first; beginning, ending, and finding out.
+            most = 2 * levels + 3
             return self._kernels * min(self._usual_steps, most)
         other, push, pull = self._kernels
         return [{report.PUSH: push, report.PULL: pull}.get(step, other), other]

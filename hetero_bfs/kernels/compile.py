@@ -27,7 +27,8 @@ def kernel(
 
     Used as `@kernel` or with options. `counted=False` is for functions that make no arrays, called
     many times by several threads: Numba then leaves out its counting of references to arrays,
-    atomic updates of words that all threads share.
+    atomic updates of words that all threads share. `inlined` is for small functions that would pass
+    many arrays on: each array is several words.
     """
     if function is None:
         return lambda f: kernel(f, parallel=parallel, counted=counted, inlined=inlined)
