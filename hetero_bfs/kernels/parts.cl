@@ -32,22 +32,37 @@
     name##31
 #define ARGS(name) JOIN(ARGS_, NUM_PARTS)(name)
 
+#if NUM_PARTS == 1
 typedef struct {
-    __global const uint *part[NUM_PARTS];
+    __global const uint *part[1];
 } Edges;
 
-/* The end of one edge, wherever it lies. Selecting the part's address, rather than branching to
- * one load per part, leaves one load instruction for neighbouring work-items to share. */
+#define DECLARE_EDGES(name) const Edges name = {{ARGS(name)}};
+
 static uint load_edge(const Edges *edges, OFFSET edge)
 {
-#if NUM_PARTS == 1
     return edges->part[0][edge];
-#else
-    const uint part = (uint)(edge >> PART_SHIFT);
-    __global const uint *base = edges->part[0];
-#pragma unroll
-    for (uint i = 1; i < NUM_PARTS; i++)
-        base = part == i ? edges->part[i] : base;
-    return base[edge & (((OFFSET)1 << PART_SHIFT) - 1)];
-#endif
 }
+#else
+/* The parts' addresses lie in local memory: finding one takes a read there, and then one load
+ * instruction is left for neighbouring work-items to share. */
+typedef struct {
+    __global const uint *__local const *part;
+} Edges;
+
+/* Make `name` of the parameters; a barrier must follow. */
+#define DECLARE_EDGES(name)                                                                    \
+    __global const uint *__local name##_parts[NUM_PARTS];                                      \
+    if (get_local_id(0) == 0) {                                                                \
+        __global const uint *const parts[NUM_PARTS] = {ARGS(name)};                            \
+        for (uint i = 0; i < NUM_PARTS; i++)                                                   \
+            name##_parts[i] = parts[i];                                                        \
+    }                                                                                          \
+    const Edges name = {name##_parts};
+
+/* The end of one edge, wherever it lies. */
+static uint load_edge(const Edges *edges, OFFSET edge)
+{
+    return edges->part[edge >> PART_SHIFT][edge & (((OFFSET)1 << PART_SHIFT) - 1)];
+}
+#endif

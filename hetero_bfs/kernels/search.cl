@@ -14,10 +14,10 @@
 
 #ifdef DIRECTED
 #define GRAPH_PARAMS PARAMS(forward), PARAMS(backward)
-#define BACKWARD_ARGS ARGS(backward)
+#define DECLARE_LISTS DECLARE_EDGES(forward) DECLARE_EDGES(backward)
 #else
 #define GRAPH_PARAMS PARAMS(forward)
-#define BACKWARD_ARGS ARGS(forward)
+#define DECLARE_LISTS DECLARE_EDGES(forward) const Edges backward = forward;
 #endif
 
 /* `first`: whether the state is `initial`. `begin`: the number of the first step. */
@@ -33,8 +33,9 @@
 
 #define DECLARE_SEARCH                                                                          \
     __local Shared mine;                                                                        \
+    DECLARE_LISTS                                                                               \
     const Graph graph = {n, words, indptr, backward_indptr, degree, word_degree,                \
-                         first_neighbour, {{ARGS(forward)}}, {{BACKWARD_ARGS}}};                \
+                         first_neighbour, forward, backward};                                   \
     const Arrays arrays = {parent, visited0, visited1, queue0, queue1, offsets0, offsets1};     \
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);      \
     __global ulong *rows = group == 0 ? report + ROWS : 0;                                      \

@@ -301,9 +301,10 @@ static void pull_segment(Segment mine, const Page *page, const Lists *lists,
 
 /* Read the resident pages that are needed; `known` is the frontier or the visited vertices. */
 #define READ_RESIDENT(read_segment)                                                            \
-    const Edges edges = {{ARGS(part)}};                                                        \
+    DECLARE_EDGES(part)                                                                        \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                              \
     const Lists lists = {(OFFSET)num_edges, indptr, owner};                                    \
-    const Page page = {&edges, 0, 0};                                                          \
+    const Page page = {&part, 0, 0};                                                           \
     const size_t items = (size_t)status[HERE] << LANES_SHIFT;                                  \
     for (size_t i = get_global_id(0); i < items; i += get_global_size(0))                      \
         read_segment(take_segment(here[i >> LANES_SHIFT], i & (LANES - 1), &lists), &page,     \
