@@ -28,8 +28,8 @@ _LISTED_SHARE = 16
 """What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
 
 
-_MOST_OWNERS = 4
-"""Owners of patches: more would wait for each other longer than their levels take."""
+_MOST_OWNERS = 16
+"""Owners of patches: more were not measured."""
 
 _MOST_POSTED = 1 << 16
 """Edges of a frontier up to which owners of patches expand it."""
@@ -162,7 +162,7 @@ class CPUSearcher:
         # A cache line more than a chunk, so that threads do not share one.
         scratch = (self.threads, CHUNK_EDGES + 64)
         owners = self._count_owners()
-        posted = min(_MOST_POSTED, forward.num_stored_edges) if owners > 1 else 0
+        room = 1 + min(_MOST_POSTED, forward.num_stored_edges) if owners > 1 else 0
         return HostArrays(
             indptr,
             forward.indices,
@@ -180,9 +180,9 @@ class CPUSearcher:
             np.zeros(1, np.uint64),
             np.zeros(scratch, np.uint32),
             np.zeros(scratch, np.uint32),
-            aligned_empty(2 * owners * posted, np.uint32).reshape(owners, posted, 2),
-            aligned_empty(8 * owners, np.int64).reshape(owners, 8),
+            aligned_empty(4 * owners * room, np.uint32).reshape(2, owners, room, 2),
             territories(self.graph.num_searched, owners),
+            int(self.graph.degree.max(initial=0)),
             self.edge_bits,
         )
 

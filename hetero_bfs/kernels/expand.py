@@ -3,8 +3,9 @@
 Where vertices are numbered by patches (locality.py), each patch has an owner: a share of the work
 that is the same in every level, and one thread's unless that is late. Owners expand their own part
 of the frontier and claim their own vertices; of the others', which are few, they post the edges.
-When all have expanded, each collects what was posted to it. So hardly a line of the graph, of the
-bitmap, the parents or the queue crosses from core to core.
+Each collects what was posted to it when the next level begins, or, if the owners do not run that,
+in a stage of its own: so the owners meet once a level. Hardly a line of the graph, of the bitmap,
+the parents or the queue crosses from core to core.
 """
 
 from __future__ import annotations
@@ -24,22 +25,28 @@ before it, and one entry more with the totals; the number of segments as first e
 AHEAD = 8
 """Queue entries between prefetching a list and reading it."""
 
-_FOUND, _EDGES, _POSTED = range(3)  # of a row of `sizes`
+_FOUND, _EDGES, _POSTED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
 _PATCH_SHIFT = np.uint32(PATCH_VERTICES.bit_length() - 1)
+_SCATTER, _SCATTER_SHIFT = np.uint64(0x9E3779B1), np.uint64(16)
 _ONE = np.uint32(1)
 _WORD_MASK = np.uint32(31)
 _WORD_SHIFT = np.uint32(5)
 
 
 @njit(inline="always")
-def _owner_of(vertex, owners):
-    """Return the owner of a vertex, of a power of two of owners."""
-    return (vertex >> _PATCH_SHIFT) & np.uint32(owners - 1)
+def owner_of(vertex, owners):
+    """Return the owner of a vertex, of a power of two of owners.
+
+    As good as random: by turns, the patches that a frontier crosses side by side, as it does in a
+    grid, would be few owners'.
+    """
+    patch = np.uint64(vertex >> _PATCH_SHIFT)
+    return np.int64((patch * _SCATTER >> _SCATTER_SHIFT) & np.uint64(owners - 1))
 
 
 def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
     """Return where in a queue each owner's part begins, with room for all its vertices; int64."""
-    owner = np.arange(num_vertices, dtype=np.uint32) >> _PATCH_SHIFT & np.uint32(owners - 1)
+    owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners)
     starts = np.zeros(owners + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=owners), out=starts[1:])
     return starts
@@ -61,7 +68,7 @@ def _expand(
         u = queue[i]
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[k]
-            if _owner_of(v, owners) != owner:
+            if owner_of(v, owners) != owner:
                 box[posted, 0] = v
                 box[posted, 1] = u
                 posted += 1
@@ -99,6 +106,8 @@ def top_down_alone(
 def expand_owned(
     owner,
     owners,
+    report,
+    is_owned,
     queue,
     segments,
     indptr,
@@ -107,50 +116,84 @@ def expand_owned(
     parent,
     next_queue,
     territory,
-    box,
-    sizes,
+    boxes,
+    last_boxes,
 ):
-    """Expand an owner's segment of the frontier, or its share of a frontier in one piece.
+    """Expand an owner's part of the frontier.
 
-    What it finds is queued from territory[owner] on (`territories`); the number of it, of its edges
-    and of the edges posted in `box` go to sizes[owner], int64 (owners, 8).
+    Parameters
+    ----------
+    report : int64 (6,)
+        What the owner found, `_FOUND` vertices and `_EDGES` edges of them, queued from
+        territory[owner] on (`territories`); edges `_POSTED`; and `_LATE` vertices of the frontier
+        with `_LATE_EDGES` edges, which were not counted before as they had to be collected.
+    is_owned : int
+        Whether the frontier is as the owners left it, with edges posted in `last_boxes`. Else it
+        lies in `segments`: the owners', or one piece, of which each takes a share.
+    boxes, last_boxes : uint32 (owners, edges + 1, 2)
+        What each owner posts: ends and parents, behind their number; in this level and the last.
     """
-    begin, end = segments[SEGMENT_START, owner], segments[SEGMENT_VERTICES, owner + 1]
-    end += begin - segments[SEGMENT_VERTICES, owner]
-    if segments[SEGMENT_COUNT, 0] != owners:
+    late, late_edges = 0, np.int64(0)
+    if is_owned:
+        begin = territory[owner]
+        end = begin + report[_FOUND]
+        late, late_edges = _collect(
+            owner, owners, end, indptr, visited, parent, queue, last_boxes
+        )
+        end += late
+    elif segments[SEGMENT_COUNT, 0] == owners:
+        begin, end = segments[SEGMENT_START, owner], segments[SEGMENT_VERTICES, owner + 1]
+        end += begin - segments[SEGMENT_VERTICES, owner]
+    else:
         vertices = segments[SEGMENT_VERTICES, 1]
         begin, end = vertices * owner // owners, vertices * (owner + 1) // owners
-    first = territory[owner]
+    first, box = territory[owner], boxes[owner, 1:]
     end_found, posted, edges = _expand(
         begin, end, queue, indptr, indices, visited, parent, next_queue, first, owner, owners, box
     )
-    sizes[owner, _FOUND] = end_found - first
-    sizes[owner, _EDGES] = edges
-    sizes[owner, _POSTED] = posted
+    boxes[owner, 0, 0] = posted
+    report[_FOUND] = end_found - first
+    report[_EDGES] = edges
+    report[_POSTED] = posted
+    report[_LATE], report[_LATE_EDGES] = late, late_edges
 
 
 @kernel(counted=False)
-def collect_owned(owner, owners, indptr, visited, parent, next_queue, territory, boxes, sizes):
-    """Claim what others posted to an owner.
+def collect_owned(
+    owner, owners, report, indptr, visited, parent, queue, territory, last_boxes
+):
+    """Add to an owner's part of the frontier what was posted to it; see `expand_owned`."""
+    end = territory[owner] + report[_FOUND]
+    late, late_edges = _collect(owner, owners, end, indptr, visited, parent, queue, last_boxes)
+    report[_LATE], report[_LATE_EDGES] = late, late_edges
+    report[_FOUND] += late
+    report[_EDGES] += late_edges
 
-    `boxes` are all owners' boxes; vertices and edges found are added to sizes[owner].
-    """
-    first = territory[owner]
-    end, edges = first + sizes[owner, _FOUND], sizes[owner, _EDGES]
+
+@kernel(counted=False)
+def _collect(owner, owners, end, indptr, visited, parent, queue, boxes):
+    """Claim what others posted to an owner, queued from `end` on; return vertices and edges."""
+    begin, edges = end, np.int64(0)
     for other in range(owners):
         if other == owner:
             continue
-        for i in range(sizes[other, _POSTED]):
+        for i in range(1, 1 + np.int64(boxes[other, 0, 0])):
             v = boxes[other, i, 0]
             word = v >> _WORD_SHIFT
             bit = _ONE << (v & _WORD_MASK)
-            if _owner_of(v, owners) == owner and not visited[word] & bit:
+            if owner_of(v, owners) == owner and not visited[word] & bit:
                 visited[word] |= bit
                 parent[v] = boxes[other, i, 1]
-                next_queue[end] = v
+                queue[end] = v
                 end += 1
                 edges += np.int64(indptr[v + _ONE]) - np.int64(indptr[v])
-    sizes[owner, _FOUND], sizes[owner, _EDGES] = end - first, edges
+    return end - begin, edges
+
+
+@njit(inline="always")
+def read_report(report):
+    """Return vertices and edges found, edges posted, and vertices and edges that came late."""
+    return report[_FOUND], report[_EDGES], report[_POSTED], report[_LATE], report[_LATE_EDGES]
 
 
 @kernel(counted=False)
@@ -178,17 +221,14 @@ def set_one_segment(segments, vertices, edges):
 
 
 @kernel(counted=False)
-def set_owners_segments(owners, territory, sizes, segments):
-    """Make segments of what the owners found; return vertices and edges."""
-    vertices, edges = np.int64(0), np.int64(0)
-    segments[SEGMENT_COUNT, 0] = owners
-    for s in range(owners):
-        segments[SEGMENT_START, s] = territory[s]
-        segments[SEGMENT_VERTICES, s], segments[SEGMENT_EDGES, s] = vertices, edges
-        vertices += sizes[s, _FOUND]
-        edges += sizes[s, _EDGES]
-    segments[SEGMENT_VERTICES, owners], segments[SEGMENT_EDGES, owners] = vertices, edges
-    return vertices, edges
+def add_owners_segment(owner, report, territory, segments):
+    """Note that an owner's part is the frontier's next segment; owners come in their order."""
+    segments[SEGMENT_START, owner] = territory[owner]
+    for row, word in ((SEGMENT_VERTICES, _FOUND), (SEGMENT_EDGES, _EDGES)):
+        before = segments[row, owner] if owner else 0
+        segments[row, owner] = before
+        segments[row, owner + 1] = before + report[word]
+    segments[SEGMENT_COUNT, 0] = owner + 1
 
 
 @kernel(counted=False)

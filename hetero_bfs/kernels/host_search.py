@@ -16,12 +16,13 @@ from numba import njit
 from hetero_bfs.kernels.bfs import CHUNK_EDGES, bottom_up_words, top_down_chunk
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.expand import (
+    add_owners_segment,
     collect_owned,
     copy_segments,
     expand_owned,
     join_segments,
+    read_report,
     set_one_segment,
-    set_owners_segments,
     top_down_alone,
 )
 from hetero_bfs.kernels.frontier import forget_stale_parents, queue_words
@@ -44,6 +45,8 @@ from hetero_bfs.kernels.level import (
     SECONDS,
     SELECT_SECONDS,
     TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
     VISITED_INDEX,
     advance,
     is_over,
@@ -65,12 +68,16 @@ from hetero_bfs.kernels.team import (
     leave_job,
     open_job,
     open_stages,
+    report_of,
     take_chunk,
     take_share,
 )
 
 PART_EDGES = 256
 """Fewest edges of a frontier for which another thread is worth its while."""
+
+_OWNERS_EDGES = 512
+"""Fewest edges of a frontier that owners of patches expand."""
 
 _CHUNKS_PER_THREAD = 8
 _MIN_CHUNK_WORDS = 32
@@ -82,6 +89,9 @@ _TOP_DOWN, _EXPAND, _COLLECT, _BOTTOM_UP, _CONVERT, _FORGET = range(6)
 
 # What a job's chunks add up to.
 _FOUND, _FOUND_EDGES, _LOOKED = range(SUMS, SUMS + 3)
+
+# Whether the frontier is as the owners of patches left it, and how many edges are posted in it.
+_OWNED, _POSTED = SUMS + 3, SUMS + 4
 
 _advance = kernel(advance, counted=False)
 _is_over = kernel(is_over, counted=False)
@@ -97,9 +107,9 @@ class HostArrays(NamedTuple):
     `queue`, `offsets` and `segments` are pairs. `written` is a bitmap of the vertices whose parent
     an earlier search may have left; `listed` takes the vertices that the host found, while they
     are few, for another device; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), are
-    scratch. For owners of patches (expand.py): `boxes`, uint32 (owners, edges, 2), what they post
-    to each other; `sizes`, int64 (owners, 8); `territory`, int64 (owners + 1,), where each one's
-    part of a queue begins.
+    scratch. For owners of patches (expand.py): `boxes`, uint32 (2, owners, edges + 1, 2), what they
+    post to each other from a queue; `territory`, int64 (owners + 1,), where each one's part of a
+    queue begins; `longest`, the most edges of a vertex.
     """
 
     indptr: Any
@@ -119,8 +129,8 @@ class HostArrays(NamedTuple):
     found: Any
     source: Any
     boxes: Any
-    sizes: Any
     territory: Any
+    longest: Any
     edge_bits: Any
 
 
@@ -156,6 +166,8 @@ def _run_chunk(control, arrays, chunk, me):
         expand_owned(
             chunk,
             chunks,
+            report_of(control, chunk),
+            control[_OWNED],
             arrays.queue[control[_QUEUE]],
             arrays.segments[control[_QUEUE]],
             arrays.indptr,
@@ -164,20 +176,20 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.parent,
             arrays.queue[1 - control[_QUEUE]],
             arrays.territory,
-            arrays.boxes[chunk],
-            arrays.sizes,
+            arrays.boxes[control[_QUEUE]],
+            arrays.boxes[1 - control[_QUEUE]],
         )
     elif task == _COLLECT:
         collect_owned(
             chunk,
             chunks,
+            report_of(control, chunk),
             arrays.indptr,
             visited,
             arrays.parent,
-            arrays.queue[1 - control[_QUEUE]],
+            arrays.queue[control[_QUEUE]],
             arrays.territory,
-            arrays.boxes,
-            arrays.sizes,
+            arrays.boxes[1 - control[_QUEUE]],
         )
     elif task == _BOTTOM_UP:
         # Shares grow quadratically: after relabelling the first words are the hubs', whose lists
@@ -277,8 +289,12 @@ def _share(control, arrays, state, task, size, chunks):
 
 @kernel(counted=False)
 def _share_among_owners(control, arrays, state, task):
-    """Do a stage of a job that lasts from level to level, each owner its part."""
-    owners = arrays.sizes.shape[0]
+    """Do a stage of a job that lasts from level to level, each owner its part.
+
+    Returns vertices and edges found, edges posted, and vertices and edges of the frontier that were
+    counted late.
+    """
+    owners = arrays.territory.size - 1
     if control[STAGE] < 0:
         open_stages(control, owners)
     control[_TASK] = task
@@ -286,10 +302,76 @@ def _share_among_owners(control, arrays, state, task):
     control[_QUEUE] = np.int64(state[QUEUE_INDEX])
     stage = begin_stage(control)
     _run_chunk(control, arrays, 0, 0)
+    found, edges, posted, late, late_edges = read_report(report_of(control, 0))
     for owner in range(1, owners):
         if await_share(control, owner, stage):
             _run_chunk(control, arrays, owner, 0)
             end_share(control, owner, stage)
+        more = read_report(report_of(control, owner))
+        found += more[0]
+        edges += more[1]
+        posted += more[2]
+        late += more[3]
+        late_edges += more[4]
+    return found, edges, posted, late, late_edges
+
+
+@kernel(counted=False)
+def _expand_among_owners(control, arrays, state, records):
+    """Run a top-down level; return vertices and edges found, but for those that are posted."""
+    found, edges, posted, late, late_edges = _share_among_owners(control, arrays, state, _EXPAND)
+    _count_late(state, records, late, late_edges)
+    control[_OWNED], control[_POSTED] = 1, posted
+    return found, edges
+
+
+@kernel(counted=False)
+def _may_wait(control, arrays, state, limit):
+    """Tell whether what owners posted may wait until they expand the next level.
+
+    That must come, fit in the boxes, and be known well enough to choose its strategy.
+    """
+    edges, posted = state[FRONTIER_EDGES], control[_POSTED]
+    most = edges + posted * arrays.longest
+    return (
+        state[LEVEL] < limit
+        and state[LISTED] < 0
+        and _OWNERS_EDGES <= edges
+        and posted <= edges // 2
+        and most < arrays.boxes.shape[2]
+        and posted < state[UNVISITED_VERTICES]
+    )
+
+
+@kernel(counted=False)
+def _settle(control, arrays, state, records):
+    """Have the owners collect what is posted; the frontier then lies in segments, one for each."""
+    if control[_OWNED]:
+        _, _, _, late, late_edges = _share_among_owners(control, arrays, state, _COLLECT)
+        control[_OWNED] = 0
+        _count_late(state, records, late, late_edges)
+        segments = arrays.segments[np.int64(state[QUEUE_INDEX])]
+        for owner in range(arrays.territory.size - 1):
+            add_owners_segment(owner, report_of(control, owner), arrays.territory, segments)
+
+
+@kernel(counted=False)
+def _count_late(state, records, vertices, edges):
+    """Count vertices of the frontier, and their edges, that the level before left posted."""
+    level = int(state[LEVEL])
+    if vertices:
+        records[level - 1, FOUND_VERTICES] += vertices
+        _count_more(state, vertices, edges)
+        if level < records.shape[0]:
+            _count_more(records[level], vertices, edges)
+
+
+@njit(inline="always")
+def _count_more(state, vertices, edges):
+    state[FRONTIER_VERTICES] += vertices
+    state[FRONTIER_EDGES] += edges
+    state[UNVISITED_VERTICES] -= vertices
+    state[UNVISITED_EDGES] -= edges
 
 
 @njit(inline="always")
@@ -300,12 +382,13 @@ def _counted(arrays):
 
 
 @kernel(counted=False)
-def _top_down(control, arrays, state):
-    """Run a top-down level; return the vertices and edges it found."""
+def _top_down(control, arrays, state, records):
+    """Run a top-down level; return vertices and edges found, but for what waits for owners."""
     edges = np.int64(state[FRONTIER_EDGES])
     this = np.int64(state[QUEUE_INDEX])
-    threads, owners = arrays.found.shape[0], arrays.sizes.shape[0]
-    if edges < 2 * PART_EDGES or threads == 1:
+    threads, owners = arrays.found.shape[0], arrays.territory.size - 1
+    fewest = _OWNERS_EDGES if owners > 1 else 2 * PART_EDGES
+    if edges < fewest or threads == 1:
         return top_down_alone(
             arrays.queue[this],
             arrays.segments[this],
@@ -316,14 +399,10 @@ def _top_down(control, arrays, state):
             arrays.queue[1 - this],
             arrays.offsets[1 - this],
             arrays.segments[1 - this],
-            arrays.boxes[0],
+            arrays.boxes[0, 0],
         )
-    if owners > 1 and edges <= arrays.boxes.shape[1]:
-        _share_among_owners(control, arrays, state, _EXPAND)
-        _share_among_owners(control, arrays, state, _COLLECT)
-        return set_owners_segments(
-            owners, arrays.territory, arrays.sizes, arrays.segments[1 - this]
-        )
+    if owners > 1 and edges < arrays.boxes.shape[2]:
+        return _expand_among_owners(control, arrays, state, records)
     join(arrays, state)
     size = min(max(edges // (threads * _CHUNKS_PER_THREAD) + 1, PART_EDGES), CHUNK_EDGES)
     _share(control, arrays, state, _TOP_DOWN, size, (edges + size - 1) // size)
@@ -404,17 +483,20 @@ def _list_found(arrays, state, top_down, found):
 
 
 @kernel(counted=False)
-def _run_level(control, arrays, state, top_down, record):
+def _run_level(control, arrays, state, top_down, records, limit):
     """Run the chosen level and move the state on to the next."""
+    record = records[int(state[LEVEL])]
     looked = -1
     if top_down:
-        found, edges = _top_down(control, arrays, state)
+        found, edges = _top_down(control, arrays, state, records)
     else:
         found, edges, looked = _bottom_up(control, arrays, state)
     _advance(state, not top_down, found, edges)
-    _list_found(arrays, state, top_down, found)
     record[FOUND_VERTICES] = found
     record[EXAMINED] = looked
+    if not _may_wait(control, arrays, state, limit):
+        _settle(control, arrays, state, records)
+    _list_found(arrays, state, top_down, np.int64(record[FOUND_VERTICES]))
 
 
 @kernel(counted=False)
@@ -457,6 +539,8 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             now = clock_seconds()
             record[SELECT_SECONDS] = now - began
         chosen = int(state[CHOSEN])
+        if not policy.top_down[chosen] or policy.kinds[chosen] != HOST:
+            _settle(control, arrays, state, records)
         if policy.kinds[chosen] != HOST or (state[KIND] != HOST and not alone):
             close_stages(control)
             join(arrays, state)
@@ -469,7 +553,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             convert(control, arrays, state)
             ready = clock_seconds()
         record[TRANSFER_SECONDS] += ready - now
-        _run_level(control, arrays, state, policy.top_down[chosen], record)
+        _run_level(control, arrays, state, policy.top_down[chosen], records, limit)
         now = clock_seconds()
         record[SECONDS] = now - ready
     close_stages(control)

@@ -28,7 +28,7 @@ The control block is an int64 array; what different threads write often is on di
     SUMS        what the chunks of a job add up to, for the job's own use
     MUTEX, CONDITION    of pthreads, for sleeping
     TAKEN       one line per thread: how many of its chunks are taken, or stages in which its share
-                is; and, as second word, how many of these are done
+                is; as second word, how many of these are done; and what it reports of its share
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ NO_STAGES, NO_MORE_STAGES = -1, -2
 _DOOR_OPEN = np.int64(1) << 31
 _INSIDE = _DOOR_OPEN - 1
 _NEXT_GENERATION = np.int64(1) << 32
-_DONE = 1  # second word of a thread's line
+_DONE, _REPORT = 1, 2  # words of a thread's line
 _PATIENCE = 64  # looks at a share that nobody has taken yet: a microsecond or two
 _SPINS_PER_LOOK = 64
 _SPINS_BEFORE_YIELD = 4096
@@ -155,6 +155,16 @@ def take_share(control, thread, stage):
 def end_share(control, thread, stage):
     """Note that a thread's share of a stage is done."""
     store(control, TAKEN + LINE * thread + _DONE, stage)
+
+
+@njit(inline="always")
+def report_of(control, thread):
+    """Return what a thread reports of its share of a stage: LINE - 2 words, for the job's own use.
+
+    They arrive with the word that says that the share is done.
+    """
+    line = TAKEN + LINE * thread
+    return control[line + _REPORT : line + LINE]
 
 
 @kernel(counted=False)

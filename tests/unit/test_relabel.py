@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeList
-from hetero_bfs.kernels.expand import territories
+from hetero_bfs.kernels.expand import owner_of, territories
 from hetero_bfs.kernels.locality import PATCH_VERTICES, sort_by_key
 from hetero_bfs.kronecker import KroneckerEdges
 from hetero_bfs.relabel import relabel
@@ -157,6 +157,22 @@ def test_sorting_by_key(bits):
 @pytest.mark.parametrize("num_vertices", [1, PATCH_VERTICES, 5 * PATCH_VERTICES + 77])
 @pytest.mark.parametrize("owners", [1, 2, 4])
 def test_territories_have_room_for_what_their_owners_have(num_vertices, owners):
-    owner = np.arange(num_vertices) // PATCH_VERTICES % owners
+    owner = [owner_of(np.uint32(v), owners) for v in range(num_vertices)]
+    assert owner == np.repeat(owner[::PATCH_VERTICES], PATCH_VERTICES)[:num_vertices].tolist()
     sizes = np.diff(territories(num_vertices, owners))
-    assert sizes.tolist() == [np.count_nonzero(owner == k) for k in range(owners)]
+    assert sizes.tolist() == [owner.count(k) for k in range(owners)]
+
+
+@pytest.mark.parametrize("owners", [2, 4, 8, 16])
+def test_owners_share_what_a_frontier_crosses(owners):
+    """Of the blocks along a diagonal, patches of a grid numbered along Morton's curve."""
+    side = 32
+    place = np.arange(side * side)
+    x = sum((place >> 2 * bit & 1) << bit for bit in range(5))
+    y = sum((place >> 2 * bit + 1 & 1) << bit for bit in range(5))
+    for diagonal in range(side // 2, side + side // 2):
+        patches = np.flatnonzero(x + y == diagonal)
+        counts = np.bincount(
+            [owner_of(np.uint32(p * PATCH_VERTICES), owners) for p in patches], minlength=owners
+        )
+        assert counts.max() <= 3 * patches.size / owners + 2
