@@ -231,8 +231,10 @@ class Search:
     def _start_early(self, frontier: Frontier, limit: int) -> None:
         """Have the device begin, if it is known that the first level runs there."""
         platform, selector = self.platform, self.selector
+        if platform.accelerator is None or self.level_by_level:
+            return
         known = platform.known_choice(selector, frontier)
-        if known is None or platform.accelerator is None or self.level_by_level:
+        if known is None:
             return
         chosen = int(known[layout.STRATEGY])
         if selector.candidates[chosen].device_kind == "device":

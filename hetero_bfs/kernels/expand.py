@@ -137,9 +137,7 @@ def expand_owned(
     if is_owned:
         begin = territory[owner]
         end = begin + report[_FOUND]
-        late, late_edges = _collect(
-            owner, owners, end, indptr, visited, parent, queue, last_boxes
-        )
+        late, late_edges = _collect(owner, owners, end, indptr, visited, parent, queue, last_boxes)
         end += late
     elif segments[SEGMENT_COUNT, 0] == owners:
         begin, end = segments[SEGMENT_START, owner], segments[SEGMENT_VERTICES, owner + 1]
@@ -159,9 +157,7 @@ def expand_owned(
 
 
 @kernel(counted=False)
-def collect_owned(
-    owner, owners, report, indptr, visited, parent, queue, territory, last_boxes
-):
+def collect_owned(owner, owners, report, indptr, visited, parent, queue, territory, last_boxes):
     """Add to an owner's part of the frontier what was posted to it; see `expand_owned`."""
     end = territory[owner] + report[_FOUND]
     late, late_edges = _collect(owner, owners, end, indptr, visited, parent, queue, last_boxes)

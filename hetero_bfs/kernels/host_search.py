@@ -3,7 +3,7 @@
 `run_levels` is the leader's: it chooses, converts, runs and records level after level, and returns
 to Python only when the search ends or another device must take part. `help_search` is what each
 helper runs from the engine's start to its end. Small pieces of work the leader does alone, which
-costs nothing; larger ones become jobs (team.py).
+costs nothing; larger ones become stages (team.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hetero_bfs.kernels.expand import (
     top_down_alone,
 )
 from hetero_bfs.kernels.frontier import forget_stale_parents, queue_words
-from hetero_bfs.kernels.intrinsics import atomic_add, clock_seconds, load
+from hetero_bfs.kernels.intrinsics import atomic_add, clock_seconds
 from hetero_bfs.kernels.level import (
     BITMAP,
     CHOSEN,
@@ -55,19 +55,12 @@ from hetero_bfs.kernels.policy import choose_level
 from hetero_bfs.kernels.team import (
     CHUNKS,
     JOB,
-    NO_STAGES,
-    STAGE,
     SUMS,
     await_share,
     await_stage,
     begin_stage,
-    close_job,
-    close_stages,
+    end_chunks,
     end_share,
-    enter_job,
-    leave_job,
-    open_job,
-    open_stages,
     report_of,
     take_chunk,
     take_share,
@@ -82,12 +75,14 @@ _OWNERS_EDGES = 512
 _CHUNKS_PER_THREAD = 8
 _MIN_CHUNK_WORDS = 32
 _SCAN_WORDS = 4096  # bitmap words per chunk where most of them need no work
+_ALONE_WORDS = 512  # for each thread: as many in all are scanned by one before the others come
+_LOOK_WORDS = 16  # bitmap words that are scanned in the time that an unvisited vertex takes
 
 # Words of a job, after its number of chunks (team.py).
 _TASK, _VISITED, _QUEUE, _VERTICES, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
 _TOP_DOWN, _EXPAND, _COLLECT, _BOTTOM_UP, _CONVERT, _FORGET = range(6)
 
-# What a job's chunks add up to.
+# What a stage's chunks add up to.
 _FOUND, _FOUND_EDGES, _LOOKED = range(SUMS, SUMS + 3)
 
 # Whether the frontier is as the owners of patches left it, and how many edges are posted in it.
@@ -136,7 +131,7 @@ class HostArrays(NamedTuple):
 
 @kernel(counted=False)
 def _run_chunk(control, arrays, chunk, me):
-    """Do one chunk of the published job; return what it adds to the job's sums."""
+    """Do one chunk of a stage; return what it adds to the stage's sums."""
     task, chunks = control[_TASK], control[CHUNKS]
     visited = arrays.visited[control[_VISITED]]
     other = arrays.visited[1 - control[_VISITED]]
@@ -226,7 +221,7 @@ def _run_chunk(control, arrays, chunk, me):
 
 @kernel(counted=False)
 def _take_part(control, arrays, me):
-    """Take chunks of the open job until none is left."""
+    """Take chunks of the stage until none is left."""
     found, edges, looked = 0, 0, 0
     while True:
         chunk = take_chunk(control, me, arrays.found.shape[0])
@@ -245,35 +240,24 @@ def _take_part(control, arrays, me):
 @kernel(counted=False)
 def help_search(control, arrays, me):
     """Run by helper number `me` (1 and up) until the team is shut down."""
-    last = np.int64(-2)
-    while True:
-        last = enter_job(control, me, last)
-        if last < 0:
-            return
-        if load(control, STAGE) == NO_STAGES:
-            _take_part(control, arrays, me)
-        else:
-            _follow_stages(control, arrays, me)
-        leave_job(control)
-
-
-@kernel(counted=False)
-def _follow_stages(control, arrays, me):
-    """Do one's share of each stage until there are no more."""
     stage = np.int64(0)
     while True:
-        stage = await_stage(control, stage)
+        stage = await_stage(control, me, stage)
         if stage < 0:
             return
         if take_share(control, me, stage):
-            _run_chunk(control, arrays, me, me)
+            if control[_TASK] == _EXPAND or control[_TASK] == _COLLECT:
+                _run_chunk(control, arrays, me, me)
+            else:
+                _take_part(control, arrays, me)
             end_share(control, me, stage)
 
 
 @kernel(counted=False)
 def _share(control, arrays, state, task, size, chunks):
-    """Do a job together with the team."""
-    close_stages(control)
+    """Do a piece of work together with the team, or alone if it is one chunk."""
+    threads = arrays.found.shape[0]
+    control[CHUNKS] = chunks
     control[_TASK] = task
     control[_VISITED] = np.int64(state[VISITED_INDEX])
     control[_QUEUE] = np.int64(state[QUEUE_INDEX])
@@ -282,25 +266,31 @@ def _share(control, arrays, state, task, size, chunks):
     control[_SIZE] = size
     control[_FOUND] = control[_FOUND_EDGES] = control[_LOOKED] = 0
     arrays.counter[0] = 0
-    open_job(control, chunks, arrays.found.shape[0])
+    if chunks == 1 or threads == 1:
+        for chunk in range(chunks):
+            found, edges, looked = _run_chunk(control, arrays, chunk, 0)
+            control[_FOUND] += found
+            control[_FOUND_EDGES] += edges
+            control[_LOOKED] += looked
+        return
+    stage = begin_stage(control, min(chunks, threads), threads)
     _take_part(control, arrays, 0)
-    close_job(control)
+    end_chunks(control, stage)
 
 
 @kernel(counted=False)
 def _share_among_owners(control, arrays, state, task):
-    """Do a stage of a job that lasts from level to level, each owner its part.
+    """Do a stage in which each owner does its part.
 
     Returns vertices and edges found, edges posted, and vertices and edges of the frontier that were
     counted late.
     """
     owners = arrays.territory.size - 1
-    if control[STAGE] < 0:
-        open_stages(control, owners)
+    control[CHUNKS] = owners
     control[_TASK] = task
     control[_VISITED] = np.int64(state[VISITED_INDEX])
     control[_QUEUE] = np.int64(state[QUEUE_INDEX])
-    stage = begin_stage(control)
+    stage = begin_stage(control, owners, arrays.found.shape[0])
     _run_chunk(control, arrays, 0, 0)
     found, edges, posted, late, late_edges = read_report(report_of(control, 0))
     for owner in range(1, owners):
@@ -415,8 +405,11 @@ def _top_down(control, arrays, state, records):
 def _bottom_up(control, arrays, state):
     """Run a bottom-up level; return vertices and edges found, and neighbours examined."""
     words = arrays.visited[0].size
+    threads = arrays.found.shape[0]
     # The same cut at every level, so that each thread meets the same vertices again.
-    chunks = min(words // _MIN_CHUNK_WORDS, arrays.found.shape[0] * _CHUNKS_PER_THREAD)
+    chunks = min(words // _MIN_CHUNK_WORDS, threads * _CHUNKS_PER_THREAD)
+    if words + _LOOK_WORDS * state[UNVISITED_VERTICES] <= _ALONE_WORDS * threads:
+        chunks = 1
     _share(control, arrays, state, _BOTTOM_UP, 0, max(chunks, 1))
     return control[_FOUND], control[_FOUND_EDGES], control[_LOOKED]
 
@@ -426,7 +419,7 @@ def convert(control, arrays, state):
     """Turn the frontier that bottom-up left as a bitmap into a queue; return seconds."""
     began = clock_seconds()
     words = arrays.visited[0].size
-    size = 256 if state[FRONTIER_VERTICES] > 4096 else _SCAN_WORDS
+    size = 256 if state[FRONTIER_VERTICES] > 4096 else _scan_words(arrays)
     _share(control, arrays, state, _CONVERT, size, max((words + size - 1) // size, 1))
     vertices, edges = _counted(arrays)
     set_one_segment(arrays.segments[np.int64(state[QUEUE_INDEX])], vertices, edges)
@@ -439,8 +432,13 @@ def convert(control, arrays, state):
 def forget(control, arrays, state):
     """Leave NO_VERTEX as parent wherever this search wrote none."""
     words = arrays.visited[0].size
-    chunks = max((words + _SCAN_WORDS - 1) // _SCAN_WORDS, 1)
-    _share(control, arrays, state, _FORGET, _SCAN_WORDS, chunks)
+    size = _scan_words(arrays)
+    _share(control, arrays, state, _FORGET, size, max((words + size - 1) // size, 1))
+
+
+@njit(inline="always")
+def _scan_words(arrays):
+    return max(_SCAN_WORDS, _ALONE_WORDS * arrays.found.shape[0])
 
 
 @kernel(counted=False)
@@ -542,7 +540,6 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         if not policy.top_down[chosen] or policy.kinds[chosen] != HOST:
             _settle(control, arrays, state, records)
         if policy.kinds[chosen] != HOST or (state[KIND] != HOST and not alone):
-            close_stages(control)
             join(arrays, state)
             return LEAVES
         ready = now
@@ -556,7 +553,6 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         _run_level(control, arrays, state, policy.top_down[chosen], records, limit)
         now = clock_seconds()
         record[SECONDS] = now - ready
-    close_stages(control)
     if alone:
         if state[KIND] == NOWHERE:
             start(arrays, root, state)

@@ -36,23 +36,20 @@ def _count_chunks(control, me, threads, counts):
         atomic_add(counts, chunk, 1)
 
 
-@kernel(counted=False)
-def _count_stages(control, me, counts):
-    stage = np.int64(0)
-    while True:
-        stage = team.await_stage(control, stage)
-        if stage < 0:
-            return
-        if team.take_share(control, me, stage):
-            atomic_add(counts, me, 1)
-            team.end_share(control, me, stage)
+_OWN = team.JOB + 1
+"""A word of the job: whether each share of the stage is its thread's own, or it has chunks."""
 
 
 @kernel(counted=False)
-def _lead_stage(control, threads, counts):
-    stage = team.begin_stage(control)
+def _lead(control, threads, participants, counts):
+    """Lead a stage of shares of their own, or of chunks."""
+    stage = team.begin_stage(control, participants, threads)
+    if not control[_OWN]:
+        _count_chunks(control, 0, threads, counts)
+        team.end_chunks(control, stage)
+        return
     atomic_add(counts, 0, 1)
-    for thread in range(1, threads):
+    for thread in range(1, participants):
         if team.await_share(control, thread, stage):
             atomic_add(counts, thread, 1)
             team.end_share(control, thread, stage)
@@ -60,16 +57,17 @@ def _lead_stage(control, threads, counts):
 
 @kernel(counted=False)
 def _help(control, me, threads, counts):
-    last = np.int64(-2)
+    stage = np.int64(0)
     while True:
-        last = team.enter_job(control, me, last)
-        if last < 0:
+        stage = team.await_stage(control, me, stage)
+        if stage < 0:
             return
-        if team.load(control, team.STAGE) == team.NO_STAGES:
-            _count_chunks(control, me, threads, counts)
-        else:
-            _count_stages(control, me, counts)
-        team.leave_job(control)
+        if team.take_share(control, me, stage):
+            if control[_OWN]:
+                atomic_add(counts, me, 1)
+            else:
+                _count_chunks(control, me, threads, counts)
+            team.end_share(control, me, stage)
 
 
 @contextmanager
@@ -95,36 +93,31 @@ def test_every_chunk_is_done_once(threads):
     counts = np.zeros(100, np.int64)
     with _team(threads, counts) as control:
         for round_number in range(300):
-            chunks = 1 + round_number % 100
+            chunks = control[team.CHUNKS] = 1 + round_number % 100
             counts[:] = 0
-            team.open_job(control, chunks, threads)
-            _count_chunks(control, 0, threads, counts)
-            team.close_job(control)
+            _lead(control, threads, min(chunks, threads), counts)
             assert counts[:chunks].tolist() == [1] * chunks
             assert not counts[chunks:].any()
             if round_number % 100 == 0:
-                time.sleep(0.01)  # helpers fall asleep, and are woken by the next job
+                time.sleep(0.01)  # helpers fall asleep, and are woken by the next stage
 
 
 @pytest.mark.parametrize("threads", [2, 7])
 def test_every_share_of_every_stage_is_done_once(threads):
-    """Whether helpers come in time, late or not at all; with jobs of chunks in between."""
+    """Whether helpers come in time, late or not at all; with stages of chunks in between."""
     counts = np.zeros(100, np.int64)
     with _team(threads, counts) as control:
         for round_number in range(60):
             counts[:] = 0
-            owners = threads - round_number % 2
-            team.open_stages(control, owners)
-            for stage in range(1, 40):
-                _lead_stage(control, owners, counts)
-                assert counts[:owners].tolist() == [stage] * owners
-                assert not counts[owners:].any()
-            team.close_stages(control)
-            team.close_stages(control)  # there is none any more
+            participants = threads - round_number % 2
+            control[_OWN] = 1
+            for times in range(1, 40):
+                _lead(control, threads, participants, counts)
+                assert counts[:participants].tolist() == [times] * participants
+                assert not counts[participants:].any()
             counts[:] = 0
-            team.open_job(control, threads, threads)
-            _count_chunks(control, 0, threads, counts)
-            team.close_job(control)
+            control[_OWN], control[team.CHUNKS] = 0, threads
+            _lead(control, threads, threads, counts)
             assert counts[:threads].tolist() == [1] * threads
             if round_number % 20 == 0:
                 time.sleep(0.01)  # helpers fall asleep
@@ -188,6 +181,7 @@ def test_a_long_search_has_a_record_of_every_level():
 
 
 def test_helpers_end_with_their_engine():
+    gc.collect()  # other tests' engines
     before = threading.active_count()
     engine = hb.Engine(GRAPHS["Kronecker"], devices="cpu", threads=4)
     assert threading.active_count() == before + 3
