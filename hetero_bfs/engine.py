@@ -387,7 +387,8 @@ class Engine:
             parent = np.full(self.graph.num_vertices, -1, np.int64)
             parent[source] = source
             return parent
-        return self.graph.relabelling.restore_parents(search.gather())
+        search.gather()
+        return self.platform.host.restore_parents()
 
 
 def _check_choices(

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, VertexArray
 from hetero_bfs.memory import aligned_empty
@@ -56,14 +55,6 @@ class Relabelling:
     def num_searched(self) -> int:
         """Vertices that stay in the searched range."""
         return int(self.old_of_new.size)
-
-    def restore_parents(self, parent: VertexArray) -> npt.NDArray[np.int64]:
-        """Turn parents in new ids (uint32, NO_VERTEX unreached) into old ids (int64, -1)."""
-        from hetero_bfs.kernels.restore import restore_parents
-
-        restored = np.empty(self.new_of_old.size, np.int64)
-        restore_parents(parent, self.old_of_new, restored)
-        return restored
 
 
 def relabel(degree: VertexArray, order: str) -> Relabelling:

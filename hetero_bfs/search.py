@@ -261,8 +261,8 @@ class Search:
             platform.choose(selector, self.decision_interval, frontier, records)
         return not self._move(kind, frontier, records, limit)
 
-    def gather(self) -> npt.NDArray[np.uint32]:
-        """Return the parents in new ids, uint32, in host memory; valid until the next search."""
+    def gather(self) -> None:
+        """Bring the parents to the host's array, where they stay until the next search."""
         host = self.platform.host
         accelerator = self.platform.accelerator
         if self._complete_on == "device":
@@ -272,7 +272,6 @@ class Search:
                 accelerator.release()
             else:
                 accelerator.read_parents(host.parent)
-        return host.parent
 
     def _move(
         self,

@@ -148,6 +148,14 @@ class CPUSearcher:
 
         forget(self._control, self._arrays, frontier.state)
 
+    def restore_parents(self) -> npt.NDArray[np.int64]:
+        """Return the parents in old ids, -1 where there is none."""
+        from hetero_bfs.kernels.host_search import restore
+
+        restored = np.empty(self.graph.num_vertices, np.int64)
+        restore(self._control, self._arrays, restored.ctypes.data, restored.size)
+        return restored
+
     def note_foreign_parents(self) -> None:
         """Note that others than this search's own levels wrote to `parent`."""
         self._written[:] = 0xFFFFFFFF
@@ -183,6 +191,7 @@ class CPUSearcher:
             aligned_empty(4 * owners * room, np.uint32).reshape(2, owners, room, 2),
             territories(self.graph.num_searched, owners),
             int(self.graph.degree.max(initial=0)),
+            self.graph.relabelling.old_of_new,
             self.edge_bits,
         )
 

@@ -26,7 +26,7 @@ from hetero_bfs.kernels.expand import (
     top_down_alone,
 )
 from hetero_bfs.kernels.frontier import forget_stale_parents, queue_words
-from hetero_bfs.kernels.intrinsics import atomic_add, clock_seconds
+from hetero_bfs.kernels.intrinsics import array_at, atomic_add, clock_seconds
 from hetero_bfs.kernels.level import (
     BITMAP,
     CHOSEN,
@@ -52,6 +52,7 @@ from hetero_bfs.kernels.level import (
     is_over,
 )
 from hetero_bfs.kernels.policy import choose_level
+from hetero_bfs.kernels.restore import restore_range
 from hetero_bfs.kernels.team import (
     CHUNKS,
     JOB,
@@ -76,17 +77,19 @@ _CHUNKS_PER_THREAD = 8
 _MIN_CHUNK_WORDS = 32
 _SCAN_WORDS = 4096  # bitmap words per chunk where most of them need no work
 _ALONE_WORDS = 512  # for each thread: as many in all are scanned by one before the others come
-_LOOK_WORDS = 16  # bitmap words that are scanned in the time that an unvisited vertex takes
+_RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are no faster
 
 # Words of a job, after its number of chunks (team.py).
 _TASK, _VISITED, _QUEUE, _VERTICES, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
-_TOP_DOWN, _EXPAND, _COLLECT, _BOTTOM_UP, _CONVERT, _FORGET = range(6)
+_TOP_DOWN, _EXPAND, _COLLECT, _BOTTOM_UP, _CONVERT, _FORGET, _CLEAR, _RESTORE = range(8)
 
 # What a stage's chunks add up to.
 _FOUND, _FOUND_EDGES, _LOOKED = range(SUMS, SUMS + 3)
 
 # Whether the frontier is as the owners of patches left it, and how many edges are posted in it.
 _OWNED, _POSTED = SUMS + 3, SUMS + 4
+
+_ADDRESS = SUMS + 5  # of what a stage fills that was not there when the helpers began
 
 _advance = kernel(advance, counted=False)
 _is_over = kernel(is_over, counted=False)
@@ -104,7 +107,7 @@ class HostArrays(NamedTuple):
     are few, for another device; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), are
     scratch. For owners of patches (expand.py): `boxes`, uint32 (2, owners, edges + 1, 2), what they
     post to each other from a queue; `territory`, int64 (owners + 1,), where each one's part of a
-    queue begins; `longest`, the most edges of a vertex.
+    queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's.
     """
 
     indptr: Any
@@ -126,6 +129,7 @@ class HostArrays(NamedTuple):
     boxes: Any
     territory: Any
     longest: Any
+    old_of_new: Any
     edge_bits: Any
 
 
@@ -214,8 +218,15 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.queue[control[_QUEUE]],
             arrays.offsets[control[_QUEUE]],
         )
-    else:
+    elif task == _FORGET:
         forget_stale_parents(begin, min(words, end), visited, arrays.written, arrays.parent)
+    else:
+        restored = array_at(control[_ADDRESS], control[_VERTICES])
+        if task == _CLEAR:
+            restored[begin : min(end, restored.size)] = -1
+        else:
+            end = min(end, arrays.parent.size)
+            restore_range(begin, end, arrays.parent, arrays.old_of_new, restored)
     return 0, 0, 0
 
 
@@ -255,14 +266,20 @@ def help_search(control, arrays, me):
 
 @kernel(counted=False)
 def _share(control, arrays, state, task, size, chunks):
-    """Do a piece of work together with the team, or alone if it is one chunk."""
-    threads = arrays.found.shape[0]
-    control[CHUNKS] = chunks
-    control[_TASK] = task
+    """Do a piece of a search together with the team."""
     control[_VISITED] = np.int64(state[VISITED_INDEX])
     control[_QUEUE] = np.int64(state[QUEUE_INDEX])
     control[_VERTICES] = np.int64(state[FRONTIER_VERTICES])
     control[_EDGES] = np.int64(state[FRONTIER_EDGES])
+    _share_out(control, arrays, task, size, chunks)
+
+
+@kernel(counted=False)
+def _share_out(control, arrays, task, size, chunks):
+    """Do what the job's other words say together with the team, or alone if it is one chunk."""
+    threads = arrays.found.shape[0]
+    control[CHUNKS] = chunks
+    control[_TASK] = task
     control[_SIZE] = size
     control[_FOUND] = control[_FOUND_EDGES] = control[_LOOKED] = 0
     arrays.counter[0] = 0
@@ -408,8 +425,6 @@ def _bottom_up(control, arrays, state):
     threads = arrays.found.shape[0]
     # The same cut at every level, so that each thread meets the same vertices again.
     chunks = min(words // _MIN_CHUNK_WORDS, threads * _CHUNKS_PER_THREAD)
-    if words + _LOOK_WORDS * state[UNVISITED_VERTICES] <= _ALONE_WORDS * threads:
-        chunks = 1
     _share(control, arrays, state, _BOTTOM_UP, 0, max(chunks, 1))
     return control[_FOUND], control[_FOUND_EDGES], control[_LOOKED]
 
@@ -439,6 +454,23 @@ def forget(control, arrays, state):
 @njit(inline="always")
 def _scan_words(arrays):
     return max(_SCAN_WORDS, _ALONE_WORDS * arrays.found.shape[0])
+
+
+@kernel(counted=False)
+def restore(control, arrays, address, num_vertices):
+    """Fill the array of all old ids at an address with parents; see `restore_range`."""
+    control[_VISITED] = control[_QUEUE] = 0
+    control[_ADDRESS] = address
+    control[_VERTICES] = num_vertices
+    if arrays.parent.size < num_vertices:
+        _restore_part(control, arrays, _CLEAR, num_vertices)
+    _restore_part(control, arrays, _RESTORE, arrays.parent.size)
+
+
+@kernel(counted=False)
+def _restore_part(control, arrays, task, count):
+    size = _RESTORED_VERTICES
+    _share_out(control, arrays, task, size, max((count + size - 1) // size, 1))
 
 
 @kernel(counted=False)

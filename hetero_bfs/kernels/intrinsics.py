@@ -17,6 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 _WORD_BYTES = 8
 _CLOCK_MONOTONIC: int = time.CLOCK_MONOTONIC
@@ -97,6 +98,27 @@ def store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp, array.dtype), codegen
+
+
+@intrinsic
+def array_at(typing_context: Any, address: Any, size: Any) -> Any:
+    """array_at(address, size): the int64 array that somebody keeps at an address."""
+    array_type = types.Array(types.int64, 1, "C")
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(array_type)(context, builder)
+        word = context.get_constant(types.intp, _WORD_BYTES)
+        populate_array(
+            array,
+            data=builder.inttoptr(arguments[0], array.data.type),
+            shape=[arguments[1]],
+            strides=[word],
+            itemsize=word,
+            meminfo=None,
+        )
+        return array._getvalue()
+
+    return array_type(types.intp, types.intp), codegen
 
 
 @intrinsic

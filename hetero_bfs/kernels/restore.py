@@ -8,47 +8,21 @@ from numba import prange
 from hetero_bfs.kernels.compile import kernel
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
-_CHUNK = 1 << 16
-"""Vertices restored at a time by one of several threads."""
-
-_BY_ONE_THREAD = 1 << 19
-"""Vertices up to which a parallel region costs more than it saves: its threads must first get the
-cores from the search's own, which still wait for work there."""
 
 
-@kernel
-def _restore_range(low, high, parent, old_of_new, restored):
+@kernel(counted=False)
+def restore_range(low, high, parent, old_of_new, restored):
+    """Write the parents of new ids [low, high) to restored, int64 (old ids,): old ids, or -1.
+
+    In the order of the new ids, of which neighbours and parents lie close together. A parent that
+    is no vertex, which no sound search leaves, stays none, for validation to find.
+    """
     for v in range(low, high):
         up = parent[v]
         if up < parent.size:
             restored[old_of_new[v]] = old_of_new[up]
         else:
             restored[old_of_new[v]] = -1 if up == _NO_VERTEX else restored.size
-
-
-@kernel(parallel=True)
-def _restore_by_team(parent, old_of_new, restored):
-    if parent.size < restored.size:
-        for v in prange(restored.size):
-            restored[v] = -1
-    for chunk in prange((parent.size + _CHUNK - 1) // _CHUNK):
-        low = chunk * _CHUNK
-        _restore_range(low, min(parent.size, low + _CHUNK), parent, old_of_new, restored)
-
-
-@kernel
-def restore_parents(parent, old_of_new, restored):
-    """restored[old id] = old id of the parent, -1 without one, for every vertex.
-
-    In the order of the new ids, of which neighbours and parents lie close together. A parent that
-    is no vertex, which no sound search leaves, stays none, for validation to find.
-    """
-    if restored.size > _BY_ONE_THREAD:
-        _restore_by_team(parent, old_of_new, restored)
-        return
-    if parent.size < restored.size:
-        restored[:] = -1
-    _restore_range(0, parent.size, parent, old_of_new, restored)
 
 
 @kernel(parallel=True)

@@ -142,14 +142,20 @@ def end_chunks(control, stage):
 
 @kernel(counted=False)
 def take_chunk(control, me, threads):
-    """Return the number of a chunk that is now the caller's, -1 if none is left."""
+    """Return the number of a chunk that is now the caller's, -1 if none is left to it.
+
+    The leader may take everybody's chunks, a helper those of the threads 1, 2, 4 ... after it: if
+    all looked at all others' lines in the end, that would take longer than a short stage.
+    """
     stage = control[STAGE] >> PARTICIPANT_BITS
     chunks = control[CHUNKS]
     owners = min(threads, chunks)  # whoever takes part has a number below this
-    for k in range(owners):
-        owner = me + k
+    distance = 0
+    while distance < owners:
+        owner = me + distance
         if owner >= owners:
             owner -= owners
+        distance += max(distance, 1) if me else 1
         share = (chunks - owner + threads - 1) // threads
         number = _take_next(control, SHARES + _LINES * owner + LINE, stage, share)
         if number >= 0:

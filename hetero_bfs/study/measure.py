@@ -2,7 +2,8 @@
 
 Every way of searching is validated on every key before anything is timed. Timings are
 interleaved: each round takes each key in turn, and each key every way, so that drift hits all
-alike. A key's seconds are the median of its rounds.
+alike; their order changes from turn to turn, since what ran before leaves caches and threads as it
+does. A key's seconds are the median of its rounds.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
     seconds = np.empty((len(ways), rounds, len(keys)))
     turns = [(turn, column) for turn in range(rounds) for column in range(len(keys))]
     for turn, column in progress(turns, f"{subject.about.name}: whole searches"):
-        for number, way in enumerate(ways):
+        for number, way in _rotated(ways, turn * len(keys) + column):
             engine.set_selector(way.selector)
             seconds[number, turn, column] = engine.search(keys[column]).seconds
     graph = {
@@ -224,6 +225,14 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
         }
         for number, way in enumerate(ways)
     ]
+
+
+def _rotated(ways: Sequence[Way], turn: int) -> list[tuple[int, Way]]:
+    """Return the ways with their numbers, from another one on, forwards and backwards by turns."""
+    numbered = list(enumerate(ways))
+    first, backwards = turn // 2 % len(ways), turn % 2
+    order = [*numbered[first:], *numbered[:first]]
+    return order[::-1] if backwards else order
 
 
 def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mapping[int, int]) -> Row:
@@ -249,7 +258,7 @@ def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
         engines = (subject.engine, given)
         turns = [(turn, column) for turn in range(options.rounds) for column in range(len(keys))]
         for turn, column in progress(turns, f"{name}: relabelling"):
-            for number, way in enumerate(ways):
+            for number, way in _rotated(ways, turn * len(keys) + column):
                 for order, engine in enumerate(engines):
                     engine.set_selector(way.selector)
                     search = engine.search(keys[column])

@@ -16,9 +16,11 @@ from graphs import grid, path
 from oracle import check_search
 
 import hetero_bfs as hb
-from hetero_bfs.devices.cpu import counter_edge_bits
+from hetero_bfs.build import build_search_graph
+from hetero_bfs.devices.cpu import CPUSearcher, counter_edge_bits
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import GraphError
+from hetero_bfs.graph import NO_VERTEX
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels import team
 from hetero_bfs.kernels.compile import kernel
@@ -165,6 +167,30 @@ def test_parents_of_earlier_searches_are_forgotten():
         assert engine.bfs(1600).reached == 3
         assert engine.bfs(5).reached == 1600
         check_search(engine, edges, 1602)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("order", ["degree", "compact", "given"])
+@pytest.mark.parametrize("num_vertices", [50_000, 800_000])
+def test_restored_parents(num_vertices, order, threads):
+    """In one chunk or many, of graphs whose isolated vertices left the searched range or not."""
+    random = np.random.default_rng(num_vertices)
+    ends = random.integers(0, num_vertices, (2, num_vertices // 2))
+    graph = build_search_graph(hb.EdgeList.from_arrays(*ends, num_vertices=num_vertices), order)
+    old = graph.relabelling.old_of_new
+    assert (old.size < num_vertices) == (order != "given")
+    host = CPUSearcher(graph, threads)
+    host.start_team()
+    for _ in range(3):
+        parent = random.integers(0, old.size, old.size).astype(np.uint32)
+        expected = np.full(num_vertices, -1)
+        expected[old] = old[parent]
+        host.parent[:] = parent
+        host.parent[::7] = NO_VERTEX
+        expected[old[::7]] = -1
+        restored = host.restore_parents()
+        assert np.array_equal(restored, expected)
+        assert restored.dtype == np.int64
 
 
 def test_threads_out_of_range():

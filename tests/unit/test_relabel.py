@@ -38,36 +38,6 @@ def test_as_given(degrees):
     assert relabelling.new_of_old.tolist() == list(range(len(degrees)))
 
 
-@pytest.mark.parametrize("order", ["auto", "degree", "compact", "given"])
-@given(degrees=DEGREES.filter(len), data=st.data())
-def test_restored_parents(order, degrees, data):
-    relabelling = relabel(np.array(degrees, np.uint32), order)
-    n = relabelling.num_searched
-    some = st.one_of(st.just(NO_VERTEX), st.integers(0, max(n - 1, 0)))
-    parent = data.draw(st.lists(some, min_size=n, max_size=n)) if n else []
-    restored = relabelling.restore_parents(np.array(parent, np.uint32))
-    expected = [-1] * len(degrees)
-    for v, p in enumerate(parent):
-        if p != NO_VERTEX:
-            expected[relabelling.old_of_new[v]] = int(relabelling.old_of_new[p])
-    assert restored.tolist() == expected
-    assert restored.dtype == np.int64
-
-
-@pytest.mark.parametrize("size", [1 << 19, (1 << 19) + 70_000])
-def test_restored_parents_of_large_graphs(size):
-    """By one thread, and by several."""
-    random = np.random.default_rng(1)
-    relabelling = relabel(random.integers(0, 3, size).astype(np.uint32), "compact")
-    old = relabelling.old_of_new
-    parent = random.integers(0, old.size, old.size).astype(np.uint32)
-    expected = np.full(size, -1)
-    expected[old] = old[parent]
-    parent[::7] = NO_VERTEX
-    expected[old[::7]] = -1
-    assert np.array_equal(relabelling.restore_parents(parent), expected)
-
-
 def test_the_largest_degree_a_vertex_can_have():
     relabelling = relabel(np.array([0, 3, 1_000_000, 3], np.uint32), "degree")
     assert relabelling.old_of_new.tolist() == [2, 1, 3]
