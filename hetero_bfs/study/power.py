@@ -20,6 +20,7 @@ from hetero_bfs.study.plan import StudyOptions
 from hetero_bfs.training.regret import SELECTORS
 
 _IDLE_SECONDS = 1.0
+_ERRORS = 2  # of the run and of idling: what is above idle by less is not known
 
 METERED = (
     "meters",
@@ -72,7 +73,7 @@ def _search_all(engine: Engine, keys: Sequence[int], nedge: int) -> tuple[int, i
 
 def _measured(subject: Subject, way: Way, total: energy.MeterReading) -> Row:
     net = None
-    if total.net_joules is not None and total.net_joules > 0:
+    if total.net_joules is not None and total.net_joules > _ERRORS * total.error_joules:
         net = total.mteps_per_watt * total.joules / total.net_joules
     return {
         **subject.row(),

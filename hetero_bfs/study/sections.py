@@ -93,7 +93,8 @@ SECTIONS = (
         "Energy efficiency by strategy and selector (Figure 5)",
         "Million traversed edges per joule. Higher is better. Energy of the CPU, of the OpenCL "
         "device and of the whole system is shown apart and never added up; &quot;idle power "
-        "apart&quot; subtracts what the resting machine draws, measured just before.",
+        "apart&quot; subtracts what the resting machine draws, measured just before; a way that "
+        "draws hardly more than that, within twice the meter's error, has no such figure.",
         (
             *_GRAPH,
             "selector",

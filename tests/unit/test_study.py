@@ -8,6 +8,7 @@ import os
 import re
 from base64 import b64decode
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
 from hetero_bfs.files import replacing
 from hetero_bfs.speed_model import MODELS_VARIABLE
 from hetero_bfs.strategy import STRATEGIES, available
-from hetero_bfs.study import StudyOptions, choice_figures, figures, run, run_study, style
+from hetero_bfs.study import StudyOptions, choice_figures, figures, power, run, run_study, style
 from hetero_bfs.study.choices import strategies_of
 from hetero_bfs.study.page import Part, page
 from hetero_bfs.study.power import metering_seconds
@@ -322,6 +323,19 @@ class ConstantMeter:
 
     def period_seconds(self) -> float:
         return self.resolution_seconds
+
+
+@pytest.mark.parametrize(("error_joules", "known"), [(4.9, True), (5.1, False)])
+def test_what_is_hardly_above_idle_has_no_figure(error_joules, known):
+    reading = energy.MeterReading(
+        "NVML", "device", joules=100.0, seconds=1.0, watts=100.0, idle_watts=90.0,
+        net_joules=10.0, searches=50, joules_per_search=2.0, mteps_per_watt=3.0,
+        period_seconds=0.1, error_joules=error_joules,
+    )  # fmt: skip
+    subject, way = SimpleNamespace(row=dict), SimpleNamespace(name="TG", kind="strategy")
+    row = power._measured(subject, way, reading)
+    assert row["mteps_per_watt"] == 3.0
+    assert row["mteps_per_watt_without_idle"] == (pytest.approx(30.0) if known else None)
 
 
 def test_domains_stay_apart(tmp_path, monkeypatch):
