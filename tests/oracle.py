@@ -9,6 +9,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import dijkstra
 
 from hetero_bfs import Engine, validate
+from hetero_bfs.build import SearchGraph
 from hetero_bfs.graph import EdgeList
 
 
@@ -82,10 +83,19 @@ def check_leaving(engine: Engine, edges: EdgeList, elsewhere: int, levels: int) 
         check_search(engine, edges, 0)
 
 
+def edges_of_levels(graph: SearchGraph, levels: np.ndarray) -> np.ndarray:
+    """Stored edges that leave the vertices of each level; `levels` is by the caller's ids."""
+    level = levels[graph.relabelling.old_of_new]
+    reached = level >= 0
+    return np.bincount(level[reached], graph.degree[reached]).astype(np.int64)
+
+
 def check_traces(engine: Engine, result, levels: np.ndarray) -> None:
     """The records of the levels agree with the levels."""
     counts = np.bincount(levels[levels >= 0])
     directed = engine.graph.graph.directed
+    graph = engine.graph
+    edges = edges_of_levels(graph, levels)
     visited = 0
     for number, trace in enumerate(result.traces):
         assert trace.features.level == number
@@ -94,7 +104,10 @@ def check_traces(engine: Engine, result, levels: np.ndarray) -> None:
         if not directed:  # else top-down leaves out vertices without edges
             visited += int(counts[number])
             assert trace.features.frontier_vertices == counts[number]
-            assert trace.features.unvisited_vertices == engine.graph.num_searched - visited
+            assert trace.features.unvisited_vertices == graph.num_searched - visited
+            assert trace.features.frontier_edges == edges[number]
+            left = graph.graph.num_stored_edges - edges[: number + 1].sum()
+            assert trace.features.unvisited_edges == left
             found = counts[number + 1] if number + 1 < counts.size else 0
             assert trace.found_vertices == found
     assert len(result.traces) in (counts.size - 1, counts.size)

@@ -138,9 +138,7 @@ class CPUSearcher:
         """Note that the queue was written by another device, in one piece."""
         from hetero_bfs.kernels.expand import set_one_segment
 
-        set_one_segment(
-            self._arrays.segments[frontier.queue_index], frontier.vertices, frontier.edges
-        )
+        set_one_segment(self._arrays.segments[frontier.queue_index], frontier.vertices)
 
     def forget_stale_parents(self, frontier: Frontier) -> None:
         """Leave `NO_VERTEX` as parent of all vertices that are not visited."""
@@ -184,7 +182,7 @@ class CPUSearcher:
             self.listed,
             tuple(self.queue),
             tuple(self.offsets),
-            tuple(np.zeros((4, self.threads + 1), np.int64) for _ in range(2)),
+            tuple(np.zeros((3, self.threads + 1), np.int64) for _ in range(2)),
             np.zeros(1, np.uint64),
             np.zeros(scratch, np.uint32),
             np.zeros(scratch, np.uint32),

@@ -13,9 +13,9 @@ State, the same on every device (n vertices searched, m stored edges):
     offsets       int64 (n,)        edges of the frontier before each queue entry; with the
                                     frontier's edge total this cuts a level into equal shares of
                                     edges, hubs included, by binary search
-    segments      int64 (4, any)    on the CPU a queue may lie in several pieces, as owners of
-                                    patches left them (expand.py); they have no offsets until they
-                                    are joined
+    segments      int64 (3, any)    on the CPU a queue may lie in several pieces, as owners of
+                                    patches left them (expand.py; known here when they hand it
+                                    over); they have no offsets until they are joined
     counter       uint64 (1,)       vertices << edge_bits | edges of what was found: one atomic
                                     addition reserves a queue slot and its edge offset together
 

@@ -18,9 +18,9 @@ from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import prefetch
 from hetero_bfs.kernels.locality import PATCH_VERTICES
 
-SEGMENT_START, SEGMENT_VERTICES, SEGMENT_EDGES, SEGMENT_COUNT = range(4)
-"""Rows of `segments`: where each segment begins in the queue; vertices and edges of the frontier
-before it, and one entry more with the totals; the number of segments as first entry."""
+SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
+"""Rows of `segments`: where each segment begins in the queue; vertices of the frontier before it,
+and one entry more with the total; the number of segments as first entry."""
 
 AHEAD = 8
 """Queue entries between prefetching a list and reading it."""
@@ -98,7 +98,7 @@ def top_down_alone(
             begin, end, queue, indptr, indices, visited, parent, next_queue, found, 0, 1, box
         )
     kept, edges = _add_offsets(0, found, indptr, next_queue, next_offsets)
-    set_one_segment(next_segments, kept, edges)
+    set_one_segment(next_segments, kept)
     return kept, edges
 
 
@@ -163,7 +163,6 @@ def collect_owned(owner, owners, report, indptr, visited, parent, queue, territo
     late, late_edges = _collect(owner, owners, end, indptr, visited, parent, queue, last_boxes)
     report[_LATE], report[_LATE_EDGES] = late, late_edges
     report[_FOUND] += late
-    report[_EDGES] += late_edges
 
 
 @kernel(counted=False)
@@ -207,23 +206,21 @@ def _add_offsets(begin, found, indptr, queue, offsets):
 
 
 @kernel(counted=False)
-def set_one_segment(segments, vertices, edges):
+def set_one_segment(segments, vertices):
     """Note that a queue lies in one piece, from its start on."""
     segments[SEGMENT_COUNT, 0] = 1
     segments[SEGMENT_START, 0] = 0
-    segments[SEGMENT_VERTICES, 0] = segments[SEGMENT_EDGES, 0] = 0
+    segments[SEGMENT_VERTICES, 0] = 0
     segments[SEGMENT_VERTICES, 1] = vertices
-    segments[SEGMENT_EDGES, 1] = edges
 
 
 @kernel(counted=False)
 def add_owners_segment(owner, report, territory, segments):
     """Note that an owner's part is the frontier's next segment; owners come in their order."""
+    before = segments[SEGMENT_VERTICES, owner] if owner else 0
     segments[SEGMENT_START, owner] = territory[owner]
-    for row, word in ((SEGMENT_VERTICES, _FOUND), (SEGMENT_EDGES, _EDGES)):
-        before = segments[row, owner] if owner else 0
-        segments[row, owner] = before
-        segments[row, owner + 1] = before + report[word]
+    segments[SEGMENT_VERTICES, owner] = before
+    segments[SEGMENT_VERTICES, owner + 1] = before + report[_FOUND]
     segments[SEGMENT_COUNT, 0] = owner + 1
 
 
@@ -246,5 +243,5 @@ def join_segments(segments, queue, indptr, offsets):
         source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
         for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
             queue[place + i] = queue[source + i]
-    vertices, edges = _add_offsets(0, segments[SEGMENT_VERTICES, count], indptr, queue, offsets)
-    set_one_segment(segments, vertices, edges)
+    vertices, _ = _add_offsets(0, segments[SEGMENT_VERTICES, count], indptr, queue, offsets)
+    set_one_segment(segments, vertices)

@@ -75,8 +75,8 @@ _OWNERS_EDGES = 512
 
 _CHUNKS_PER_THREAD = 8
 _MIN_CHUNK_WORDS = 32
-_SCAN_WORDS = 4096  # bitmap words per chunk where most of them need no work
-_ALONE_WORDS = 512  # for each thread: as many in all are scanned by one before the others come
+_SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
+_SCAN_WORDS_BY_THREAD = 512  # times the threads, at least: one scans them before the others come
 _RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are no faster
 
 # Words of a job, after its number of chunks (team.py).
@@ -336,7 +336,8 @@ def _expand_among_owners(control, arrays, state, records):
 def _may_wait(control, arrays, state, limit):
     """Tell whether what owners posted may wait until they expand the next level.
 
-    That must come, fit in the boxes, and be known well enough to choose its strategy.
+    That must come, fit in the boxes, and be known well enough to choose its strategy: what is
+    posted must not lead to more edges than are counted, taking degrees as they are in the mean.
     """
     edges, posted = state[FRONTIER_EDGES], control[_POSTED]
     most = edges + posted * arrays.longest
@@ -344,7 +345,7 @@ def _may_wait(control, arrays, state, limit):
         state[LEVEL] < limit
         and state[LISTED] < 0
         and _OWNERS_EDGES <= edges
-        and posted <= edges // 2
+        and posted * arrays.indices.size <= edges * arrays.degree.size
         and most < arrays.boxes.shape[2]
         and posted < state[UNVISITED_VERTICES]
     )
@@ -354,9 +355,10 @@ def _may_wait(control, arrays, state, limit):
 def _settle(control, arrays, state, records):
     """Have the owners collect what is posted; the frontier then lies in segments, one for each."""
     if control[_OWNED]:
-        _, _, _, late, late_edges = _share_among_owners(control, arrays, state, _COLLECT)
+        if control[_POSTED]:
+            _, _, _, late, late_edges = _share_among_owners(control, arrays, state, _COLLECT)
+            _count_late(state, records, late, late_edges)
         control[_OWNED] = 0
-        _count_late(state, records, late, late_edges)
         segments = arrays.segments[np.int64(state[QUEUE_INDEX])]
         for owner in range(arrays.territory.size - 1):
             add_owners_segment(owner, report_of(control, owner), arrays.territory, segments)
@@ -414,7 +416,7 @@ def _top_down(control, arrays, state, records):
     size = min(max(edges // (threads * _CHUNKS_PER_THREAD) + 1, PART_EDGES), CHUNK_EDGES)
     _share(control, arrays, state, _TOP_DOWN, size, (edges + size - 1) // size)
     vertices, edges = _counted(arrays)
-    set_one_segment(arrays.segments[1 - this], vertices, edges)
+    set_one_segment(arrays.segments[1 - this], vertices)
     return vertices, edges
 
 
@@ -437,7 +439,7 @@ def convert(control, arrays, state):
     size = 256 if state[FRONTIER_VERTICES] > 4096 else _scan_words(arrays)
     _share(control, arrays, state, _CONVERT, size, max((words + size - 1) // size, 1))
     vertices, edges = _counted(arrays)
-    set_one_segment(arrays.segments[np.int64(state[QUEUE_INDEX])], vertices, edges)
+    set_one_segment(arrays.segments[np.int64(state[QUEUE_INDEX])], vertices)
     state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = vertices, edges
     state[FORM] = QUEUE
     return clock_seconds() - began
@@ -453,7 +455,7 @@ def forget(control, arrays, state):
 
 @njit(inline="always")
 def _scan_words(arrays):
-    return max(_SCAN_WORDS, _ALONE_WORDS * arrays.found.shape[0])
+    return max(_SCAN_WORDS, _SCAN_WORDS_BY_THREAD * arrays.found.shape[0])
 
 
 @kernel(counted=False)
@@ -484,7 +486,7 @@ def start(arrays, root, state):
     arrays.parent[root] = root
     arrays.queue[this][0] = root
     arrays.offsets[this][0] = 0
-    set_one_segment(arrays.segments[this], 1, np.int64(state[FRONTIER_EDGES]))
+    set_one_segment(arrays.segments[this], 1)
     state[KIND] = HOST
     if state[LISTED] >= 0:
         arrays.listed[0] = root
@@ -569,8 +571,11 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             now = clock_seconds()
             record[SELECT_SECONDS] = now - began
         chosen = int(state[CHOSEN])
-        if not policy.top_down[chosen] or policy.kinds[chosen] != HOST:
+        if control[_OWNED] and (not policy.top_down[chosen] or policy.kinds[chosen] != HOST):
             _settle(control, arrays, state, records)
+            settled = clock_seconds()
+            records[level - 1, SECONDS] += settled - now
+            now = settled
         if policy.kinds[chosen] != HOST or (state[KIND] != HOST and not alone):
             join(arrays, state)
             return LEAVES

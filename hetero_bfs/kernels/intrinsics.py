@@ -1,9 +1,10 @@
 """Machine instructions and system calls that Numba does not offer.
 
-Atomics on array items, bit counts, prefetching, a clock, and waiting without using the processor.
-The atomic updates return the value before the update. Ordering: `atomic_or` and `atomic_add` make
-single updates indivisible and order nothing else ("monotonic"); `load`, `fetch_add` and
-`compare_and_swap` acquire what another thread released by `store` or one of the latter two.
+Atomics on array items, arrays by address, bit counts, prefetching, a clock, and waiting without
+using the processor. The atomic updates return the value before the update. Ordering: `atomic_or`
+and `atomic_add` make single updates indivisible and order nothing else ("monotonic"); `load`,
+`fetch_add` and `compare_and_swap` acquire what another thread released by `store` or one of the
+latter two.
 """
 
 from __future__ import annotations

@@ -14,17 +14,17 @@ Helpers spin for a short while after the last stage, then let others run, then s
 The control block is an int64 array; what different threads write often is on different cache lines
 (8 words):
 
-    JOB         what to do, its number of chunks first; written before the stage begins, and read
-                only by who has taken its share of it
+    JOB         what to do, its number of chunks first; written before the stage begins, and but for
+                STAGE read only by who has taken its share of it
     STAGE       last word of JOB: number of the present stage << PARTICIPANT_BITS | threads that may
                 take part in it
     SHUTDOWN    not 0: helpers return
-    SLEEPERS    helpers that sleep on CONDITION
+    SLEEPERS    helpers that sleep on CONDITION, or more
     SUMS        what the chunks of a stage add up to, for the job's own use
     MUTEX, CONDITION    of pthreads, for sleeping
-    SHARES      two lines per thread. The first: the last stage in which its share is taken; as
-                second word, in which it is done; and what it reports of it. The second: a stage's
-                number << CHUNK_BITS | how many of its chunks are taken in that
+    SHARES      two lines per thread. The first: the last stage (as in STAGE) in which its share is
+                taken; as second word, in which it is done; and what it reports of it. The second: a
+                stage's number << CHUNK_BITS | how many of its chunks are taken in that
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ _LINES = 2 * LINE  # of a thread, in SHARES
 _DONE, _REPORT = 1, 2  # words of its first line
 _PARTICIPANTS = (np.int64(1) << PARTICIPANT_BITS) - 1
 _TAKEN = (np.int64(1) << CHUNK_BITS) - 1
+_TAGS = (np.int64(1) << (63 - CHUNK_BITS)) - 1
 _PATIENCE = 64  # looks at a share that nobody has taken yet: a microsecond or two
 _SPINS_PER_LOOK = 64
 _SPINS_BEFORE_YIELD = 4096
@@ -89,6 +90,7 @@ def begin_stage(control, participants, threads):
     if load(control, SLEEPERS) > threads - participants:
         mutex_lock(control, MUTEX)
         wake_all(control, CONDITION)
+        store(control, SLEEPERS, 0)  # not by who wakes, which takes until it gets the mutex
         mutex_unlock(control, MUTEX)
     return control[STAGE]
 
@@ -135,7 +137,7 @@ def await_share(control, thread, stage, patience=_PATIENCE):
 
 @kernel(counted=False)
 def end_chunks(control, stage):
-    """End a stage whose chunks are all taken: wait until those who came are done."""
+    """End a stage whose chunks are all taken: wait for those who came, let in nobody else."""
     for thread in range(1, stage & _PARTICIPANTS):
         await_share(control, thread, stage, 0)
 
@@ -147,7 +149,7 @@ def take_chunk(control, me, threads):
     The leader may take everybody's chunks, a helper those of the threads 1, 2, 4 ... after it: if
     all looked at all others' lines in the end, that would take longer than a short stage.
     """
-    stage = control[STAGE] >> PARTICIPANT_BITS
+    number = control[STAGE] >> PARTICIPANT_BITS & _TAGS
     chunks = control[CHUNKS]
     owners = min(threads, chunks)  # whoever takes part has a number below this
     distance = 0
@@ -157,23 +159,23 @@ def take_chunk(control, me, threads):
             owner -= owners
         distance += max(distance, 1) if me else 1
         share = (chunks - owner + threads - 1) // threads
-        number = _take_next(control, SHARES + _LINES * owner + LINE, stage, share)
-        if number >= 0:
-            return number * threads + owner
+        taken = _take_next(control, SHARES + _LINES * owner + LINE, number, share)
+        if taken >= 0:
+            return taken * threads + owner
     return -1
 
 
 @kernel(counted=False)
-def _take_next(control, word, stage, share):
-    """Take the next of a thread's chunks; return its number, -1 if all are taken."""
+def _take_next(control, word, tag, share):
+    """Take the next of a thread's chunks; return which of them it is, -1 if all are taken."""
     while True:
         taken = load(control, word)
-        if taken >> CHUNK_BITS == stage:
-            number = share
+        if taken >> CHUNK_BITS == tag:
+            which = share
             if taken & _TAKEN < share:
-                number = fetch_add(control, word, 1) & _TAKEN
-            return number if number < share else np.int64(-1)
-        if compare_and_swap(control, word, taken, stage << CHUNK_BITS | 1):
+                which = fetch_add(control, word, 1) & _TAKEN
+            return which if which < share else np.int64(-1)
+        if compare_and_swap(control, word, taken, tag << CHUNK_BITS | 1):
             return np.int64(0)
 
 
@@ -216,7 +218,8 @@ def _sleep(control, me, last):
     stage = load(control, STAGE)
     if (stage == last or me >= stage & _PARTICIPANTS) and not load(control, SHUTDOWN):
         condition_wait(control, CONDITION, MUTEX)
-    fetch_add(control, SLEEPERS, -1)
+    else:
+        fetch_add(control, SLEEPERS, -1)
     mutex_unlock(control, MUTEX)
 
 

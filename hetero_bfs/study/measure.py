@@ -205,7 +205,7 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
     seconds = np.empty((len(ways), rounds, len(keys)))
     turns = [(turn, column) for turn in range(rounds) for column in range(len(keys))]
     for turn, column in progress(turns, f"{subject.about.name}: whole searches"):
-        for number, way in _rotated(ways, turn * len(keys) + column):
+        for number, way in _shuffled(ways, turn * len(keys) + column):
             engine.set_selector(way.selector)
             seconds[number, turn, column] = engine.search(keys[column]).seconds
     graph = {
@@ -227,12 +227,10 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
     ]
 
 
-def _rotated(ways: Sequence[Way], turn: int) -> list[tuple[int, Way]]:
-    """Return the ways with their numbers, from another one on, forwards and backwards by turns."""
-    numbered = list(enumerate(ways))
-    first, backwards = turn // 2 % len(ways), turn % 2
-    order = [*numbered[first:], *numbered[:first]]
-    return order[::-1] if backwards else order
+def _shuffled(ways: Sequence[Way], turn: int) -> list[tuple[int, Way]]:
+    """Return the ways with their numbers in an order of this turn's own."""
+    order = np.random.default_rng(turn).permutation(len(ways))
+    return [(int(number), ways[number]) for number in order]
 
 
 def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mapping[int, int]) -> Row:
@@ -258,8 +256,9 @@ def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
         engines = (subject.engine, given)
         turns = [(turn, column) for turn in range(options.rounds) for column in range(len(keys))]
         for turn, column in progress(turns, f"{name}: relabelling"):
-            for number, way in _rotated(ways, turn * len(keys) + column):
-                for order, engine in enumerate(engines):
+            for number, way in _shuffled(ways, turn * len(keys) + column):
+                for order in (0, 1) if turn % 2 else (1, 0):
+                    engine = engines[order]
                     engine.set_selector(way.selector)
                     search = engine.search(keys[column])
                     seconds[order, number, turn, column] = search.seconds

@@ -12,6 +12,7 @@ from graphs import (
     SEARCHABLE_NAMES,
     edge_list,
     edge_lists,
+    grid,
     late_hub,
     nasty,
     path,
@@ -411,6 +412,18 @@ def test_a_search_that_leaves_the_device_after_many_levels(opencl_device, levels
         edges = two_paths(300, 100, directed)
         with engine_on(opencl_device, edges, selector="fixed:TG", order="given") as engine:
             check_leaving(engine, edges, 300, levels)
+
+
+@pytest.mark.parametrize("unified", [True, False])
+def test_a_frontier_of_owners_goes_to_the_device(opencl_device, unified):
+    """Of a grid numbered by patches, some of whose edges wait to be collected."""
+    device = replace(opencl_device, unified_memory=unified and opencl_device.unified_memory)
+    edges = grid(300, 300)
+    schedule = "fixed:" + "TC," * 200 + "TG,TC," + "TC," * 40 + "TG,TC"
+    with engine_on(device, edges, selector=schedule, threads=5) as engine:
+        assert engine.graph.is_deep
+        for root in (0, 300 * 150 + 150):
+            check_search(engine, edges, root)
 
 
 def test_a_grid_that_stalls_is_searched_again_step_by_step(opencl_device):

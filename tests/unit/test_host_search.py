@@ -27,6 +27,7 @@ from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import atomic_add
 from hetero_bfs.kronecker import KroneckerEdges, RMATEdges
 from hetero_bfs.memory import aligned_empty
+from hetero_bfs.search import Search
 
 
 @kernel(counted=False)
@@ -125,6 +126,59 @@ def test_every_share_of_every_stage_is_done_once(threads):
                 time.sleep(0.01)  # helpers fall asleep
 
 
+@kernel(counted=False)
+def _answer(control, me):
+    """Help, and report who has done the share."""
+    stage = np.int64(0)
+    while True:
+        stage = team.await_stage(control, me, stage)
+        if stage < 0:
+            return
+        if team.take_share(control, me, stage):
+            team.report_of(control, me)[0] = 100 + me
+            team.end_share(control, me, stage)
+
+
+@kernel(counted=False)
+def _ask(control, threads, participants, patience):
+    stage = team.begin_stage(control, participants, threads)
+    late = 0
+    for thread in range(1, participants):
+        late += team.await_share(control, thread, stage, patience)
+    return late
+
+
+@pytest.mark.parametrize("participants", [2, 4])
+@pytest.mark.parametrize("pause_seconds", [0.0, 0.05])
+def test_helpers_come_awake_or_asleep(pause_seconds, participants):
+    """A leader of endless patience gets each share done by its own helper, and by no other."""
+    threads = 4
+    control = aligned_empty(team.control_words(threads), np.int64)
+    team.initialise(control)
+    helpers = [
+        threading.Thread(target=_answer, args=(control, i), daemon=True) for i in range(1, threads)
+    ]
+    for helper in helpers:
+        helper.start()
+    for _ in range(5):
+        time.sleep(pause_seconds)
+        reports = [team.report_of.py_func(control, i) for i in range(1, threads)]
+        for report in reports:
+            report[0] = 0
+        lead = threading.Thread(
+            target=_ask, args=(control, threads, participants, 2**60), daemon=True
+        )
+        lead.start()
+        lead.join(timeout=30)
+        assert not lead.is_alive(), "a helper did not come"
+        expected = [100 + i if i < participants else 0 for i in range(1, threads)]
+        assert [int(report[0]) for report in reports] == expected
+    team.shut_down(control)
+    for helper in helpers:
+        helper.join(timeout=10)
+        assert not helper.is_alive()
+
+
 GRAPHS = {
     "Kronecker": KroneckerEdges(13).materialise(),
     "uniform": RMATEdges(14, 0.25, 0.25, 0.25, 0.25, edgefactor=8).materialise(),
@@ -143,6 +197,40 @@ def test_searches_by_a_team(name, threads):
             engine.set_selector(selector)
             for root in edges.src[:: edges.src.size // 3]:
                 check_search(engine, edges, int(root))
+
+
+@pytest.mark.parametrize("interval", [1, 3])
+def test_owners_of_patches(interval):
+    """As many as there may be, with choices that stay for some levels."""
+    edges = grid(600, 600)
+    schedule = "fixed:" + "TC," * 300 + "BC,TC"
+    with hb.Engine(edges, devices="cpu", threads=16, decision_interval=interval) as engine:
+        for selector in ("fixed:TC", schedule, "alpha-beta", "learned"):
+            engine.set_selector(selector)
+            for root in (0, 600 * 300 + 300):
+                check_search(engine, edges, root)
+
+
+@pytest.mark.parametrize("most", [600, 1200, 2000])
+def test_frontiers_larger_than_the_boxes_of_owners(most, monkeypatch):
+    monkeypatch.setattr("hetero_bfs.devices.cpu._MOST_POSTED", most)
+    edges = grid(600, 600)
+    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
+        for root in (0, 600 * 300 + 300):
+            check_search(engine, edges, root)
+
+
+def test_searches_that_end_while_owners_share_levels():
+    edges = grid(600, 600)
+    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
+        root = engine._searched_id(600 * 300 + 300)
+        for levels in (150, 200, 201):
+            search = Search(engine.platform, root, engine.selector)
+            search.run(levels)
+            assert [trace.found_vertices for trace in search.traces] == [
+                4 * (level + 1) for level in range(levels)
+            ]
+            check_search(engine, edges, 7)
 
 
 def test_patches_without_locality():
