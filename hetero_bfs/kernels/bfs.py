@@ -37,6 +37,7 @@ from hetero_bfs.kernels.intrinsics import (
     atomic_or,
     population_count,
     prefetch,
+    prefetch_to_write,
     trailing_zeros,
 )
 from hetero_bfs.kernels.vector import settle_word, visited_among_eight
@@ -49,6 +50,7 @@ BLOCK_WORDS = CHUNK_EDGES // 32
 
 _LINE_ITEMS = 16  # of a list, in a cache line
 _MOST_ITEMS = 64  # prefetched of a list; of a longer one the processor fetches the rest by itself
+_CLAIMS_AHEAD = np.uint64(8)  # edges between prefetching a word of the bitmap and claiming in it
 _DENSE = 5  # unvisited vertices of a word from which all 32 are tested at once
 _LANES = np.uint64(8)
 _ONE = np.uint32(1)
@@ -94,7 +96,7 @@ def _claim(
     """Claim the unvisited ends of the frontier's edges [begin, end); list them in `found`.
 
     Their parents go to `source`: stores that miss the cache would hold up the next atomic. Their
-    degrees are prefetched.
+    degrees are prefetched, and so are words of the bitmap, whose lines other threads may have.
     """
     entry = _first_entry(offsets, count, begin)
     edge, taken = begin, 0
@@ -105,6 +107,8 @@ def _claim(
         stop = min(np.int64(indptr[u + 1]), start + (end - edge))
         for k in range(np.uint64(start), np.uint64(stop)):
             v = indices[k]
+            if k + _CLAIMS_AHEAD < np.uint64(stop):
+                prefetch_to_write(visited, indices[k + _CLAIMS_AHEAD] >> _WORD_SHIFT)
             bit = _ONE << (v & _WORD_MASK)
             if visited[v >> _WORD_SHIFT] & bit:
                 continue
