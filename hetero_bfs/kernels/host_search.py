@@ -70,9 +70,6 @@ from hetero_bfs.kernels.team import (
 PART_EDGES = 256
 """Fewest edges of a frontier for which another thread is worth its while."""
 
-_OWNERS_EDGES = 512
-"""Fewest edges of a frontier that owners of patches expand."""
-
 _CHUNKS_PER_THREAD = 8
 _MIN_CHUNK_WORDS = 32
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
@@ -344,7 +341,7 @@ def _may_wait(control, arrays, state, limit):
     return (
         state[LEVEL] < limit
         and state[LISTED] < 0
-        and _OWNERS_EDGES <= edges
+        and 2 * PART_EDGES <= edges
         and posted * arrays.indices.size <= edges * arrays.degree.size
         and most < arrays.boxes.shape[2]
         and posted < state[UNVISITED_VERTICES]
@@ -354,14 +351,13 @@ def _may_wait(control, arrays, state, limit):
 @kernel(counted=False)
 def _settle(control, arrays, state, records):
     """Have the owners collect what is posted; the frontier then lies in segments, one for each."""
-    if control[_OWNED]:
-        if control[_POSTED]:
-            _, _, _, late, late_edges = _share_among_owners(control, arrays, state, _COLLECT)
-            _count_late(state, records, late, late_edges)
-        control[_OWNED] = 0
-        segments = arrays.segments[np.int64(state[QUEUE_INDEX])]
-        for owner in range(arrays.territory.size - 1):
-            add_owners_segment(owner, report_of(control, owner), arrays.territory, segments)
+    if control[_POSTED]:
+        _, _, _, late, late_edges = _share_among_owners(control, arrays, state, _COLLECT)
+        _count_late(state, records, late, late_edges)
+    control[_OWNED] = 0
+    segments = arrays.segments[np.int64(state[QUEUE_INDEX])]
+    for owner in range(arrays.territory.size - 1):
+        add_owners_segment(owner, report_of(control, owner), arrays.territory, segments)
 
 
 @kernel(counted=False)
@@ -396,8 +392,7 @@ def _top_down(control, arrays, state, records):
     edges = np.int64(state[FRONTIER_EDGES])
     this = np.int64(state[QUEUE_INDEX])
     threads, owners = arrays.found.shape[0], arrays.territory.size - 1
-    fewest = _OWNERS_EDGES if owners > 1 else 2 * PART_EDGES
-    if edges < fewest or threads == 1:
+    if edges < 2 * PART_EDGES or threads == 1:
         return top_down_alone(
             arrays.queue[this],
             arrays.segments[this],
@@ -526,7 +521,7 @@ def _run_level(control, arrays, state, top_down, records, limit):
     _advance(state, not top_down, found, edges)
     record[FOUND_VERTICES] = found
     record[EXAMINED] = looked
-    if not _may_wait(control, arrays, state, limit):
+    if control[_OWNED] and not _may_wait(control, arrays, state, limit):
         _settle(control, arrays, state, records)
     _list_found(arrays, state, top_down, np.int64(record[FOUND_VERTICES]))
 

@@ -44,7 +44,7 @@ _OWN = team.JOB + 1
 
 
 @kernel(counted=False)
-def _lead(control, threads, participants, counts):
+def _lead(control, threads, participants, counts, patience=64):
     """Lead a stage of shares of their own, or of chunks."""
     stage = team.begin_stage(control, participants, threads)
     if not control[_OWN]:
@@ -53,7 +53,7 @@ def _lead(control, threads, participants, counts):
         return
     atomic_add(counts, 0, 1)
     for thread in range(1, participants):
-        if team.await_share(control, thread, stage):
+        if team.await_share(control, thread, stage, patience):
             atomic_add(counts, thread, 1)
             team.end_share(control, thread, stage)
 
@@ -68,6 +68,7 @@ def _help(control, me, threads, counts):
         if team.take_share(control, me, stage):
             if control[_OWN]:
                 atomic_add(counts, me, 1)
+                team.report_of(control, me)[0] = 100 + me
             else:
                 _count_chunks(control, me, threads, counts)
             team.end_share(control, me, stage)
@@ -126,57 +127,28 @@ def test_every_share_of_every_stage_is_done_once(threads):
                 time.sleep(0.01)  # helpers fall asleep
 
 
-@kernel(counted=False)
-def _answer(control, me):
-    """Help, and report who has done the share."""
-    stage = np.int64(0)
-    while True:
-        stage = team.await_stage(control, me, stage)
-        if stage < 0:
-            return
-        if team.take_share(control, me, stage):
-            team.report_of(control, me)[0] = 100 + me
-            team.end_share(control, me, stage)
-
-
-@kernel(counted=False)
-def _ask(control, threads, participants, patience):
-    stage = team.begin_stage(control, participants, threads)
-    late = 0
-    for thread in range(1, participants):
-        late += team.await_share(control, thread, stage, patience)
-    return late
-
-
 @pytest.mark.parametrize("participants", [2, 4])
 @pytest.mark.parametrize("pause_seconds", [0.0, 0.05])
 def test_helpers_come_awake_or_asleep(pause_seconds, participants):
     """A leader of endless patience gets each share done by its own helper, and by no other."""
     threads = 4
-    control = aligned_empty(team.control_words(threads), np.int64)
-    team.initialise(control)
-    helpers = [
-        threading.Thread(target=_answer, args=(control, i), daemon=True) for i in range(1, threads)
-    ]
-    for helper in helpers:
-        helper.start()
-    for _ in range(5):
-        time.sleep(pause_seconds)
+    counts = np.zeros(threads, np.int64)
+    with _team(threads, counts) as control:
+        control[_OWN] = 1
         reports = [team.report_of.py_func(control, i) for i in range(1, threads)]
-        for report in reports:
-            report[0] = 0
-        lead = threading.Thread(
-            target=_ask, args=(control, threads, participants, 2**60), daemon=True
-        )
-        lead.start()
-        lead.join(timeout=30)
-        assert not lead.is_alive(), "a helper did not come"
-        expected = [100 + i if i < participants else 0 for i in range(1, threads)]
-        assert [int(report[0]) for report in reports] == expected
-    team.shut_down(control)
-    for helper in helpers:
-        helper.join(timeout=10)
-        assert not helper.is_alive()
+        for times in range(1, 6):
+            time.sleep(pause_seconds)
+            for report in reports:
+                report[0] = 0
+            lead = threading.Thread(
+                target=_lead, args=(control, threads, participants, counts, 2**60), daemon=True
+            )
+            lead.start()
+            lead.join(timeout=30)
+            assert not lead.is_alive(), "a helper did not come"
+            expected = [100 + i if i < participants else 0 for i in range(1, threads)]
+            assert [int(report[0]) for report in reports] == expected
+            assert counts.tolist() == [times if i < participants else 0 for i in range(threads)]
 
 
 GRAPHS = {
