@@ -129,7 +129,7 @@ class CPUSearcher:
         return found, float(record[0, layout.SECONDS])
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds."""
+        """Turn a frontier that is a bitmap into a queue; returns seconds."""
         from hetero_bfs.kernels.host_search import convert
 
         return float(convert(self._control, self._arrays, frontier.state))
@@ -156,7 +156,9 @@ class CPUSearcher:
 
     def note_foreign_parents(self) -> None:
         """Note that others than this search's own levels wrote to `parent`."""
+        n = self.graph.num_searched
         self._written[:] = 0xFFFFFFFF
+        self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
 
     def _gather_arrays(self) -> Any:
         from hetero_bfs.kernels.bfs import CHUNK_EDGES

@@ -8,7 +8,8 @@ State, the same on every device (n vertices searched, m stored edges):
                                     holds only the parents it found itself
     visited       uint32 (words,)   bit v % 32 of word v // 32: vertex v was found before or at
                                     the level's start; bottom-up reads this snapshot and writes
-                                    `next_visited`, top-down claims vertices in place
+                                    `next_visited`, and so does top-down of a wide frontier on the
+                                    CPU; else top-down claims vertices in place
     queue         uint32 (n,)       the frontier, vertices with at least one edge
     offsets       int64 (n,)        edges of the frontier before each queue entry; with the
                                     frontier's edge total this cuts a level into equal shares of
@@ -32,15 +33,15 @@ from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.expand import AHEAD
+from hetero_bfs.kernels.frontier import NO_VERTEX
 from hetero_bfs.kernels.intrinsics import (
     atomic_add,
     atomic_or,
     population_count,
     prefetch,
-    prefetch_to_write,
     trailing_zeros,
 )
-from hetero_bfs.kernels.vector import settle_word, visited_among_eight
+from hetero_bfs.kernels.vector import adopt_word, settle_word, visited_among_eight
 
 CHUNK_EDGES = 4096
 """Most edges in a chunk of top-down, which a thread's scratch arrays hold."""
@@ -50,7 +51,6 @@ BLOCK_WORDS = CHUNK_EDGES // 32
 
 _LINE_ITEMS = 16  # of a list, in a cache line
 _MOST_ITEMS = 64  # prefetched of a list; of a longer one the processor fetches the rest by itself
-_CLAIMS_AHEAD = np.uint64(8)  # edges between prefetching a word of the bitmap and claiming in it
 _DENSE = 5  # unvisited vertices of a word from which all 32 are tested at once
 _LANES = np.uint64(8)
 _ONE = np.uint32(1)
@@ -96,7 +96,7 @@ def _claim(
     """Claim the unvisited ends of the frontier's edges [begin, end); list them in `found`.
 
     Their parents go to `source`: stores that miss the cache would hold up the next atomic. Their
-    degrees are prefetched, and so are words of the bitmap, whose lines other threads may have.
+    degrees are prefetched.
     """
     entry = _first_entry(offsets, count, begin)
     edge, taken = begin, 0
@@ -107,8 +107,6 @@ def _claim(
         stop = min(np.int64(indptr[u + 1]), start + (end - edge))
         for k in range(np.uint64(start), np.uint64(stop)):
             v = indices[k]
-            if k + _CLAIMS_AHEAD < np.uint64(stop):
-                prefetch_to_write(visited, indices[k + _CLAIMS_AHEAD] >> _WORD_SHIFT)
             bit = _ONE << (v & _WORD_MASK)
             if visited[v >> _WORD_SHIFT] & bit:
                 continue
@@ -169,6 +167,53 @@ def top_down_chunk(
         next_queue[slot + i] = v
         next_offsets[slot + i] = offset
         offset += degree[v]
+
+
+@kernel(counted=False)
+def propose_chunk(begin, end, queue, offsets, count, indptr, indices, visited, parent):
+    """Write the frontier's edges [begin, end) to `parent` of their unvisited ends.
+
+    What other threads write at the same time is as good: that of the last one stays.
+    """
+    entry = _first_entry(offsets, count, begin)
+    edge = begin
+    while edge < end:
+        _prefetch_ahead(queue, entry, count, indptr, indices)
+        u = queue[entry]
+        start = np.int64(indptr[u]) + (edge - offsets[entry])
+        stop = min(np.int64(indptr[u + 1]), start + (end - edge))
+        for k in range(np.uint64(start), np.uint64(stop)):
+            v = indices[k]
+            if not _is_visited(visited, v):
+                parent[v] = u
+        edge += stop - start
+        entry += 1
+
+
+@kernel(counted=False)
+def adopt_words(low, high, degree, visited, next_visited, parent):
+    """Visit the unvisited vertices of the bitmap's words [low, high) whose parent is visited.
+
+    Some parents are an earlier search's. That does not matter: a visited neighbour of an unvisited
+    vertex is in the frontier. Returns how many vertices it visits, and their edges.
+    """
+    count, edges = 0, np.int64(0)
+    for word in range(np.uint64(low), np.uint64(high)):
+        seen = visited[word]
+        fresh, more = np.uint32(0), np.int64(0)
+        begin, end = word * np.uint64(32), (word + np.uint64(1)) * np.uint64(32)
+        if end > parent.size:
+            for v in range(begin, np.uint64(parent.size)):
+                bit = _ONE << (np.uint32(v) & _WORD_MASK)
+                if not seen & bit and parent[v] != NO_VERTEX and _is_visited(visited, parent[v]):
+                    fresh |= bit
+                    more += np.int64(degree[v])
+        elif seen != _FULL:
+            fresh, more = adopt_word(word, ~seen, degree, visited, parent)
+        next_visited[word] = seen | fresh
+        count += np.int64(population_count(fresh))
+        edges += more
+    return count, edges
 
 
 @njit(inline="always")

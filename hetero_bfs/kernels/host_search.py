@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from hetero_bfs.kernels.bfs import CHUNK_EDGES, bottom_up_words, top_down_chunk
+from hetero_bfs.kernels.bfs import (
+    CHUNK_EDGES,
+    adopt_words,
+    bottom_up_words,
+    propose_chunk,
+    top_down_chunk,
+)
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.expand import (
     add_owners_segment,
@@ -71,6 +77,8 @@ PART_EDGES = 256
 """Fewest edges of a frontier for which another thread is worth its while."""
 
 _CHUNKS_PER_THREAD = 8
+_WIDE = 10  # a frontier's edges times this are more than all vertices: threads propose parents,
+_CROWDED = 4  # unless there are so many for each unvisited vertex: all would write to the same ones
 _MIN_CHUNK_WORDS = 32
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
 _SCAN_WORDS_BY_THREAD = 512  # times the threads, at least: one scans them before the others come
@@ -78,7 +86,18 @@ _RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are 
 
 # Words of a job, after its number of chunks (team.py).
 _TASK, _VISITED, _QUEUE, _VERTICES, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
-_TOP_DOWN, _EXPAND, _COLLECT, _BOTTOM_UP, _CONVERT, _FORGET, _CLEAR, _RESTORE = range(8)
+(
+    _TOP_DOWN,
+    _PROPOSE,
+    _ADOPT,
+    _EXPAND,
+    _COLLECT,
+    _BOTTOM_UP,
+    _CONVERT,
+    _FORGET,
+    _CLEAR,
+    _RESTORE,
+) = range(10)
 
 # What a stage's chunks add up to.
 _FOUND, _FOUND_EDGES, _LOOKED = range(SUMS, SUMS + 3)
@@ -134,60 +153,22 @@ class HostArrays(NamedTuple):
 def _run_chunk(control, arrays, chunk, me):
     """Do one chunk of a stage; return what it adds to the stage's sums."""
     task, chunks = control[_TASK], control[CHUNKS]
+    begin = chunk * control[_SIZE]
+    end = begin + control[_SIZE]
+    if task == _CLEAR or task == _RESTORE:
+        _restore_chunk(control, arrays, begin, end)
+        return 0, 0, 0
+    if task == _TOP_DOWN or task == _PROPOSE:
+        _expand_chunk(control, arrays, begin, min(end, control[_EDGES]), me)
+        return 0, 0, 0
     visited = arrays.visited[control[_VISITED]]
     other = arrays.visited[1 - control[_VISITED]]
     words = visited.size
-    begin = chunk * control[_SIZE]
-    end = begin + control[_SIZE]
-    if task == _TOP_DOWN:
-        top_down_chunk(
-            begin,
-            min(control[_EDGES], end),
-            arrays.queue[control[_QUEUE]],
-            arrays.offsets[control[_QUEUE]],
-            control[_VERTICES],
-            arrays.indptr,
-            arrays.indices,
-            arrays.degree,
-            visited,
-            arrays.parent,
-            arrays.queue[1 - control[_QUEUE]],
-            arrays.offsets[1 - control[_QUEUE]],
-            arrays.edge_bits,
-            arrays.counter,
-            arrays.found[me],
-            arrays.source[me],
-        )
-    elif task == _EXPAND:
-        expand_owned(
-            chunk,
-            chunks,
-            report_of(control, chunk),
-            control[_OWNED],
-            arrays.queue[control[_QUEUE]],
-            arrays.segments[control[_QUEUE]],
-            arrays.indptr,
-            arrays.indices,
-            visited,
-            arrays.parent,
-            arrays.queue[1 - control[_QUEUE]],
-            arrays.territory,
-            arrays.boxes[control[_QUEUE]],
-            arrays.boxes[1 - control[_QUEUE]],
-        )
-    elif task == _COLLECT:
-        collect_owned(
-            chunk,
-            chunks,
-            report_of(control, chunk),
-            arrays.indptr,
-            visited,
-            arrays.parent,
-            arrays.queue[control[_QUEUE]],
-            arrays.territory,
-            arrays.boxes[1 - control[_QUEUE]],
-        )
-    elif task == _BOTTOM_UP:
+    end = min(end, words)
+    if task == _ADOPT:
+        found, edges = adopt_words(begin, end, arrays.degree, visited, other, arrays.parent)
+        return found, edges, 0
+    if task == _BOTTOM_UP:
         # Shares grow quadratically: after relabelling the first words are the hubs', whose lists
         # are the longest.
         return bottom_up_words(
@@ -203,10 +184,10 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.parent,
             arrays.found[me],
         )
-    elif task == _CONVERT:
+    if task == _CONVERT:
         queue_words(
             begin,
-            min(words, end),
+            end,
             visited,
             other,
             arrays.degree,
@@ -215,16 +196,93 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.queue[control[_QUEUE]],
             arrays.offsets[control[_QUEUE]],
         )
-    elif task == _FORGET:
-        forget_stale_parents(begin, min(words, end), visited, arrays.written, arrays.parent)
     else:
-        restored = array_at(control[_ADDRESS], control[_VERTICES])
-        if task == _CLEAR:
-            restored[begin : min(end, restored.size)] = -1
-        else:
-            end = min(end, arrays.parent.size)
-            restore_range(begin, end, arrays.parent, arrays.old_of_new, restored)
+        forget_stale_parents(begin, end, visited, arrays.written, arrays.parent)
     return 0, 0, 0
+
+
+@kernel(counted=False)
+def _expand_chunk(control, arrays, begin, end, me):
+    """Follow edges [begin, end) of the frontier: claim what they lead to, or propose parents."""
+    visited, this = arrays.visited[control[_VISITED]], control[_QUEUE]
+    if control[_TASK] == _PROPOSE:
+        propose_chunk(
+            begin,
+            end,
+            arrays.queue[this],
+            arrays.offsets[this],
+            control[_VERTICES],
+            arrays.indptr,
+            arrays.indices,
+            visited,
+            arrays.parent,
+        )
+    else:
+        top_down_chunk(
+            begin,
+            end,
+            arrays.queue[this],
+            arrays.offsets[this],
+            control[_VERTICES],
+            arrays.indptr,
+            arrays.indices,
+            arrays.degree,
+            visited,
+            arrays.parent,
+            arrays.queue[1 - this],
+            arrays.offsets[1 - this],
+            arrays.edge_bits,
+            arrays.counter,
+            arrays.found[me],
+            arrays.source[me],
+        )
+
+
+@kernel(counted=False)
+def _restore_chunk(control, arrays, begin, end):
+    """Fill items of the array that is at an address, or bring parents home to it."""
+    restored = array_at(control[_ADDRESS], control[_VERTICES])
+    if control[_TASK] == _CLEAR:
+        restored[begin : min(end, restored.size)] = -1
+    else:
+        end = min(end, arrays.parent.size)
+        restore_range(begin, end, arrays.parent, arrays.old_of_new, restored)
+
+
+@kernel(counted=False)
+def _run_owners_part(control, arrays, owner):
+    """Do an owner's part of a stage in which each one has its own."""
+    visited = arrays.visited[control[_VISITED]]
+    this, owners = control[_QUEUE], control[CHUNKS]
+    if control[_TASK] == _EXPAND:
+        expand_owned(
+            owner,
+            owners,
+            report_of(control, owner),
+            control[_OWNED],
+            arrays.queue[this],
+            arrays.segments[this],
+            arrays.indptr,
+            arrays.indices,
+            visited,
+            arrays.parent,
+            arrays.queue[1 - this],
+            arrays.territory,
+            arrays.boxes[this],
+            arrays.boxes[1 - this],
+        )
+    else:
+        collect_owned(
+            owner,
+            owners,
+            report_of(control, owner),
+            arrays.indptr,
+            visited,
+            arrays.parent,
+            arrays.queue[this],
+            arrays.territory,
+            arrays.boxes[1 - this],
+        )
 
 
 @kernel(counted=False)
@@ -239,7 +297,7 @@ def _take_part(control, arrays, me):
         found += more_found
         edges += more_edges
         looked += more_looked
-    if looked:
+    if found or looked:
         atomic_add(control, _FOUND, found)
         atomic_add(control, _FOUND_EDGES, edges)
         atomic_add(control, _LOOKED, looked)
@@ -255,7 +313,7 @@ def help_search(control, arrays, me):
             return
         if take_share(control, me, stage):
             if control[_TASK] == _EXPAND or control[_TASK] == _COLLECT:
-                _run_chunk(control, arrays, me, me)
+                _run_owners_part(control, arrays, me)
             else:
                 _take_part(control, arrays, me)
             end_share(control, me, stage)
@@ -305,11 +363,11 @@ def _share_among_owners(control, arrays, state, task):
     control[_VISITED] = np.int64(state[VISITED_INDEX])
     control[_QUEUE] = np.int64(state[QUEUE_INDEX])
     stage = begin_stage(control, owners, arrays.found.shape[0])
-    _run_chunk(control, arrays, 0, 0)
+    _run_owners_part(control, arrays, 0)
     found, edges, posted, late, late_edges = read_report(report_of(control, 0))
     for owner in range(1, owners):
         if await_share(control, owner, stage):
-            _run_chunk(control, arrays, owner, 0)
+            _run_owners_part(control, arrays, owner)
             end_share(control, owner, stage)
         more = read_report(report_of(control, owner))
         found += more[0]
@@ -388,7 +446,10 @@ def _counted(arrays):
 
 @kernel(counted=False)
 def _top_down(control, arrays, state, records):
-    """Run a top-down level; return vertices and edges found, but for what waits for owners."""
+    """Run a top-down level whose frontier the next one finds in a queue.
+
+    Returns vertices and edges found, but for what waits for owners.
+    """
     edges = np.int64(state[FRONTIER_EDGES])
     this = np.int64(state[QUEUE_INDEX])
     threads, owners = arrays.found.shape[0], arrays.territory.size - 1
@@ -408,11 +469,49 @@ def _top_down(control, arrays, state, records):
     if owners > 1 and edges < arrays.boxes.shape[2]:
         return _expand_among_owners(control, arrays, state, records)
     join(arrays, state)
-    size = min(max(edges // (threads * _CHUNKS_PER_THREAD) + 1, PART_EDGES), CHUNK_EDGES)
+    size = min(_edges_of_a_chunk(edges, threads), CHUNK_EDGES)
     _share(control, arrays, state, _TOP_DOWN, size, (edges + size - 1) // size)
     vertices, edges = _counted(arrays)
     set_one_segment(arrays.segments[1 - this], vertices)
     return vertices, edges
+
+
+@njit(inline="always")
+def _edges_of_a_chunk(edges, threads):
+    return max(edges // (threads * _CHUNKS_PER_THREAD) + 1, PART_EDGES)
+
+
+@njit(inline="always")
+def _is_wide(arrays, state):
+    """Tell whether so many vertices will be found that looking for them all over is worth it.
+
+    Not where vertices have owners: the levels of deep graphs are narrow.
+    """
+    edges = state[FRONTIER_EDGES]
+    return (
+        2 * PART_EDGES <= edges
+        and arrays.degree.size < _WIDE * edges
+        and edges < _CROWDED * state[UNVISITED_VERTICES]
+        and arrays.found.shape[0] > 1
+        and arrays.territory.size == 2
+    )
+
+
+@kernel(counted=False)
+def _top_down_by_proposals(control, arrays, state):
+    """Run a top-down level whose frontier the next one finds in the other bitmap.
+
+    Returns vertices and edges found. Threads write parents without asking who else does, and then
+    look who has got one: claims wait for the bitmap's few lines, which go to and fro between them.
+    """
+    join(arrays, state)
+    edges, words = np.int64(state[FRONTIER_EDGES]), arrays.visited[0].size
+    threads = arrays.found.shape[0]
+    size = _edges_of_a_chunk(edges, threads)
+    _share(control, arrays, state, _PROPOSE, size, (edges + size - 1) // size)
+    size = max(words // (threads * _CHUNKS_PER_THREAD) + 1, _MIN_CHUNK_WORDS)
+    _share(control, arrays, state, _ADOPT, size, (words + size - 1) // size)
+    return control[_FOUND], control[_FOUND_EDGES]
 
 
 @kernel(counted=False)
@@ -428,7 +527,7 @@ def _bottom_up(control, arrays, state):
 
 @kernel(counted=False)
 def convert(control, arrays, state):
-    """Turn the frontier that bottom-up left as a bitmap into a queue; return seconds."""
+    """Turn the frontier that is a bitmap into a queue; return seconds."""
     began = clock_seconds()
     words = arrays.visited[0].size
     size = 256 if state[FRONTIER_VERTICES] > 4096 else _scan_words(arrays)
@@ -496,12 +595,12 @@ def join(arrays, state):
 
 
 @kernel(counted=False)
-def _list_found(arrays, state, top_down, found):
+def _list_found(arrays, state, in_bitmap, found):
     """Add what a level found to the host's list, or give the list up."""
     if found == 0 or state[LISTED] < 0:
         return
     count = np.int64(state[LISTED])
-    if top_down and count + found <= arrays.listed.size:
+    if not in_bitmap and count + found <= arrays.listed.size:
         this = np.int64(state[QUEUE_INDEX])
         copy_segments(arrays.segments[this], arrays.queue[this], arrays.listed[count:])
         state[LISTED] = count + found
@@ -513,17 +612,20 @@ def _list_found(arrays, state, top_down, found):
 def _run_level(control, arrays, state, top_down, records, limit):
     """Run the chosen level and move the state on to the next."""
     record = records[int(state[LEVEL])]
-    looked = -1
-    if top_down:
-        found, edges = _top_down(control, arrays, state, records)
-    else:
+    looked, in_bitmap = -1, True
+    if not top_down:
         found, edges, looked = _bottom_up(control, arrays, state)
-    _advance(state, not top_down, found, edges)
+    elif _is_wide(arrays, state):
+        found, edges = _top_down_by_proposals(control, arrays, state)
+    else:
+        found, edges = _top_down(control, arrays, state, records)
+        in_bitmap = False
+    _advance(state, in_bitmap, found, edges)
     record[FOUND_VERTICES] = found
     record[EXAMINED] = looked
     if control[_OWNED] and not _may_wait(control, arrays, state, limit):
         _settle(control, arrays, state, records)
-    _list_found(arrays, state, top_down, np.int64(record[FOUND_VERTICES]))
+    _list_found(arrays, state, in_bitmap, np.int64(record[FOUND_VERTICES]))
 
 
 @kernel(counted=False)

@@ -122,34 +122,25 @@ def array_at(typing_context: Any, address: Any, size: Any) -> Any:
     return array_type(types.intp, types.intp), codegen
 
 
-def _prefetch(to_write: bool) -> Callable[..., Any]:
-    def typed(typing_context: Any, array: Any, index: Any) -> Any:
-        if not isinstance(array, types.Array):
-            return None
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """prefetch(array, index): bring an item's cache line near; no item need be there."""
+    if not isinstance(array, types.Array):
+        return None
 
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
-            address = builder.bitcast(pointer, cgutils.voidptr_t)
-            word = ir.IntType(32)
-            function = builder.module.declare_intrinsic(
-                "llvm.prefetch",
-                [cgutils.voidptr_t],
-                ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word]),
-            )
-            builder.call(function, [address, word(int(to_write)), word(3), word(1)])
-            return context.get_dummy_value()
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
+        address = builder.bitcast(pointer, cgutils.voidptr_t)
+        word = ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch",
+            [cgutils.voidptr_t],
+            ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word]),
+        )
+        builder.call(function, [address, word(0), word(3), word(1)])
+        return context.get_dummy_value()
 
-        return types.void(array, types.intp), codegen
-
-    typed.__name__ = "prefetch_to_write" if to_write else "prefetch"
-    return intrinsic(typed)  # type: ignore[no-any-return]
-
-
-prefetch = _prefetch(False)
-"""prefetch(array, index): bring an item's cache line near; no item need be there."""
-
-prefetch_to_write = _prefetch(True)
-"""prefetch_to_write(array, index): the same, and take the line from other processors."""
+    return types.void(array, types.intp), codegen
 
 
 @intrinsic

@@ -53,12 +53,12 @@ PREDICTED = CHOSEN_AT + 1
 """First column of the predictions; the totals follow them."""
 
 
-def advance(state: StateArray, bottom_up: bool, found: int, edges: int) -> None:
-    """Move a search on a level: top-down filled the other queue, bottom-up the other bitmap.
+def advance(state: StateArray, in_bitmap: bool, found: int, edges: int) -> None:
+    """Move a search on a level, which filled the other bitmap, or else the other queue.
 
     Plain Python; the host's compiled loop compiles it too.
     """
-    if bottom_up:
+    if in_bitmap:
         state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
         state[FORM] = BITMAP
     else:

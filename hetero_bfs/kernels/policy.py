@@ -277,7 +277,10 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
 
 @kernel(counted=False, inlined=True)
 def _choose_direction(policy, num_vertices, state):
-    """Return 0 for top-down, 1 for bottom-up; a bitmap is what bottom-up left."""
+    """Return 0 for top-down, 1 for bottom-up.
+
+    A bitmap is what bottom-up left, or top-down that found so many vertices that bottom-up is next.
+    """
     if state[FORM] == BITMAP:
         return 0 if state[FRONTIER_VERTICES] * policy.beta < num_vertices else 1
     return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0

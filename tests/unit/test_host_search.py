@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,7 @@ from graphs import grid, path
 from oracle import check_search
 
 import hetero_bfs as hb
+from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.cpu import CPUSearcher, counter_edge_bits
 from hetero_bfs.engine import Engine
@@ -214,6 +216,50 @@ def test_patches_without_locality():
             engine.set_selector(selector)
             for root in edges.src[:: edges.src.size // 5]:
                 check_search(engine, edges, int(root))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("num_vertices", [4096, 5003])
+def test_wide_levels_by_proposals(num_vertices, threads, directed):
+    """Top-down that leaves a bitmap, with parents of earlier searches where it looks for its own.
+
+    Next is bottom-up, or top-down, for which the bitmap becomes a queue.
+    """
+    random = np.random.default_rng(7)
+    src, dst = random.integers(0, num_vertices, (2, 12 * num_vertices))
+    edges = hb.EdgeList.from_arrays(src, dst, num_vertices=num_vertices, directed=directed)
+    wide = 0
+    with hb.Engine(edges, devices="cpu", threads=threads) as engine:
+        for selector in ("fixed:TC", "fixed:TC,TC,TC,TC,BC", "alpha-beta"):
+            engine.set_selector(selector)
+            for root in random.integers(0, num_vertices, 6):
+                traces = check_search(engine, edges, int(root)).traces
+                wide += sum(
+                    this.strategy == "TC" and following.features.form == "bitmap"
+                    for this, following in pairwise(traces)
+                )
+    assert wide >= 12, "each search by TC, and by Beamer's rule, has a wide level"
+
+
+@pytest.mark.parametrize("num_vertices", [1, 31, 33, 64])
+def test_only_parents_of_vertices_are_forgotten(num_vertices):
+    """What lies beyond the last vertex in the bitmap's last word is not the search's."""
+    room = []
+
+    def allocate(size, dtype):
+        array = np.full(size + 64, 7, dtype)
+        room.append(array[size:])
+        return array[:size]
+
+    graph = build_search_graph(path(num_vertices), "given")
+    host = CPUSearcher(graph, 1, allocate)
+    frontier = Frontier(1, graph.num_searched, graph.graph.num_stored_edges)
+    host.begin(0, frontier)
+    host.note_foreign_parents()
+    host.forget_stale_parents(frontier)
+    assert host.parent.tolist() == [0] + [NO_VERTEX] * (num_vertices - 1)
+    assert all((beyond == 7).all() for beyond in room)
 
 
 def test_parents_of_earlier_searches_are_forgotten():
