@@ -78,7 +78,7 @@ class CPUSearcher:
         """Make `root` (a new id) the only visited vertex and the frontier."""
         from hetero_bfs.kernels.host_search import start
 
-        start(self._arrays, root, frontier.state)
+        start(self._control, self._arrays, root, frontier.state)
 
     def run_levels(
         self,

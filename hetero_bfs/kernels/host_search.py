@@ -80,6 +80,7 @@ _CHUNKS_PER_THREAD = 8
 _WIDE = 10  # a frontier's edges times this are more than all vertices: threads propose parents,
 _CROWDED = 4  # unless there are so many for each unvisited vertex: all would write to the same ones
 _MIN_CHUNK_WORDS = 32
+_MIN_CHUNK_BLANKS = 256  # words that take next to no time, but for their lines to arrive
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
 _SCAN_WORDS_BY_THREAD = 512  # times the threads, at least: one scans them before the others come
 _RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are no faster
@@ -94,10 +95,11 @@ _TASK, _VISITED, _QUEUE, _VERTICES, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
     _COLLECT,
     _BOTTOM_UP,
     _CONVERT,
+    _BLANK,
     _FORGET,
     _CLEAR,
     _RESTORE,
-) = range(10)
+) = range(11)
 
 # What a stage's chunks add up to.
 _FOUND, _FOUND_EDGES, _LOOKED = range(SUMS, SUMS + 3)
@@ -163,17 +165,30 @@ def _run_chunk(control, arrays, chunk, me):
         return 0, 0, 0
     visited = arrays.visited[control[_VISITED]]
     other = arrays.visited[1 - control[_VISITED]]
-    words = visited.size
-    end = min(end, words)
+    if task == _CONVERT:
+        queue_words(
+            begin,
+            min(end, visited.size),
+            visited,
+            other,
+            arrays.degree,
+            arrays.edge_bits,
+            arrays.counter,
+            arrays.queue[control[_QUEUE]],
+            arrays.offsets[control[_QUEUE]],
+        )
+        return 0, 0, 0
+    # The same cut in all stages, so that each thread meets the same words again. Chunks grow
+    # quadratically: after relabelling the first words are the hubs', whose lists are the longest.
+    begin = np.int64(visited.size * (chunk / chunks) ** 2)
+    end = np.int64(visited.size * ((chunk + 1) / chunks) ** 2)
     if task == _ADOPT:
         found, edges = adopt_words(begin, end, arrays.degree, visited, other, arrays.parent)
         return found, edges, 0
     if task == _BOTTOM_UP:
-        # Shares grow quadratically: after relabelling the first words are the hubs', whose lists
-        # are the longest.
         return bottom_up_words(
-            np.int64(words * (chunk / chunks) ** 2),
-            np.int64(words * ((chunk + 1) / chunks) ** 2),
+            begin,
+            end,
             arrays.parent.size,
             arrays.first,
             arrays.backward_indptr,
@@ -184,18 +199,8 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.parent,
             arrays.found[me],
         )
-    if task == _CONVERT:
-        queue_words(
-            begin,
-            end,
-            visited,
-            other,
-            arrays.degree,
-            arrays.edge_bits,
-            arrays.counter,
-            arrays.queue[control[_QUEUE]],
-            arrays.offsets[control[_QUEUE]],
-        )
+    if task == _BLANK:
+        visited[begin:end] = 0
     else:
         forget_stale_parents(begin, end, visited, arrays.written, arrays.parent)
     return 0, 0, 0
@@ -327,6 +332,13 @@ def _share(control, arrays, state, task, size, chunks):
     control[_VERTICES] = np.int64(state[FRONTIER_VERTICES])
     control[_EDGES] = np.int64(state[FRONTIER_EDGES])
     _share_out(control, arrays, task, size, chunks)
+
+
+@kernel(counted=False)
+def _share_words(control, arrays, state, task, least):
+    """Do a piece of a search for all words of the bitmap, at least so many in a chunk."""
+    chunks = min(arrays.visited[0].size // least, arrays.found.shape[0] * _CHUNKS_PER_THREAD)
+    _share(control, arrays, state, task, 0, max(chunks, 1))
 
 
 @kernel(counted=False)
@@ -505,23 +517,17 @@ def _top_down_by_proposals(control, arrays, state):
     look who has got one: claims wait for the bitmap's few lines, which go to and fro between them.
     """
     join(arrays, state)
-    edges, words = np.int64(state[FRONTIER_EDGES]), arrays.visited[0].size
-    threads = arrays.found.shape[0]
-    size = _edges_of_a_chunk(edges, threads)
+    edges = np.int64(state[FRONTIER_EDGES])
+    size = _edges_of_a_chunk(edges, arrays.found.shape[0])
     _share(control, arrays, state, _PROPOSE, size, (edges + size - 1) // size)
-    size = max(words // (threads * _CHUNKS_PER_THREAD) + 1, _MIN_CHUNK_WORDS)
-    _share(control, arrays, state, _ADOPT, size, (words + size - 1) // size)
+    _share_words(control, arrays, state, _ADOPT, _MIN_CHUNK_WORDS)
     return control[_FOUND], control[_FOUND_EDGES]
 
 
 @kernel(counted=False)
 def _bottom_up(control, arrays, state):
     """Run a bottom-up level; return vertices and edges found, and neighbours examined."""
-    words = arrays.visited[0].size
-    threads = arrays.found.shape[0]
-    # The same cut at every level, so that each thread meets the same vertices again.
-    chunks = min(words // _MIN_CHUNK_WORDS, threads * _CHUNKS_PER_THREAD)
-    _share(control, arrays, state, _BOTTOM_UP, 0, max(chunks, 1))
+    _share_words(control, arrays, state, _BOTTOM_UP, _MIN_CHUNK_WORDS)
     return control[_FOUND], control[_FOUND_EDGES], control[_LOOKED]
 
 
@@ -530,7 +536,9 @@ def convert(control, arrays, state):
     """Turn the frontier that is a bitmap into a queue; return seconds."""
     began = clock_seconds()
     words = arrays.visited[0].size
-    size = 256 if state[FRONTIER_VERTICES] > 4096 else _scan_words(arrays)
+    size = 256
+    if state[FRONTIER_VERTICES] <= 4096:
+        size = max(_SCAN_WORDS, _SCAN_WORDS_BY_THREAD * arrays.found.shape[0])
     _share(control, arrays, state, _CONVERT, size, max((words + size - 1) // size, 1))
     vertices, edges = _counted(arrays)
     set_one_segment(arrays.segments[np.int64(state[QUEUE_INDEX])], vertices)
@@ -542,14 +550,7 @@ def convert(control, arrays, state):
 @kernel(counted=False)
 def forget(control, arrays, state):
     """Leave NO_VERTEX as parent wherever this search wrote none."""
-    words = arrays.visited[0].size
-    size = _scan_words(arrays)
-    _share(control, arrays, state, _FORGET, size, max((words + size - 1) // size, 1))
-
-
-@njit(inline="always")
-def _scan_words(arrays):
-    return max(_SCAN_WORDS, _SCAN_WORDS_BY_THREAD * arrays.found.shape[0])
+    _share_words(control, arrays, state, _FORGET, _MIN_CHUNK_BLANKS)
 
 
 @kernel(counted=False)
@@ -570,12 +571,11 @@ def _restore_part(control, arrays, task, count):
 
 
 @kernel(counted=False)
-def start(arrays, root, state):
+def start(control, arrays, root, state):
     """Make `root` the only visited vertex and the frontier."""
     visited = arrays.visited[np.int64(state[VISITED_INDEX])]
     this = np.int64(state[QUEUE_INDEX])
-    for word in range(visited.size):
-        visited[word] = 0
+    _share_words(control, arrays, state, _BLANK, _MIN_CHUNK_BLANKS)
     visited[root >> 5] = np.uint32(1) << np.uint32(root & 31)
     arrays.parent[root] = root
     arrays.queue[this][0] = root
@@ -678,7 +678,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             return LEAVES
         ready = now
         if state[KIND] == NOWHERE:
-            start(arrays, root, state)
+            start(control, arrays, root, state)
             ready = clock_seconds()
         elif policy.top_down[chosen] and state[FORM] == BITMAP:
             convert(control, arrays, state)
@@ -689,7 +689,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         record[SECONDS] = now - ready
     if alone:
         if state[KIND] == NOWHERE:
-            start(arrays, root, state)
+            start(control, arrays, root, state)
         forget(control, arrays, state)
     join(arrays, state)
     return ENDED
