@@ -254,6 +254,8 @@ class Search:
                 selector.policy, self.decision_interval, self.root, alone, frontier, records, rows
             )
             if ended:
+                if alone:
+                    self._ended_at = time.perf_counter()
                 return not frontier.is_over and frontier.level < limit
         elif frontier.is_over or frontier.level >= limit:
             return False

@@ -32,7 +32,7 @@ from hetero_bfs.kernels.expand import (
     top_down_alone,
 )
 from hetero_bfs.kernels.frontier import forget_stale_parents, queue_words
-from hetero_bfs.kernels.intrinsics import array_at, atomic_add, clock_seconds
+from hetero_bfs.kernels.intrinsics import array_at, clock_seconds
 from hetero_bfs.kernels.level import (
     BITMAP,
     CHOSEN,
@@ -62,7 +62,7 @@ from hetero_bfs.kernels.restore import restore_range
 from hetero_bfs.kernels.team import (
     CHUNKS,
     JOB,
-    SUMS,
+    OWN,
     await_share,
     await_stage,
     begin_stage,
@@ -101,13 +101,10 @@ _TASK, _VISITED, _QUEUE, _VERTICES, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
     _RESTORE,
 ) = range(11)
 
-# What a stage's chunks add up to.
-_FOUND, _FOUND_EDGES, _LOOKED = range(SUMS, SUMS + 3)
-
 # Whether the frontier is as the owners of patches left it, and how many edges are posted in it.
-_OWNED, _POSTED = SUMS + 3, SUMS + 4
+_OWNED, _POSTED = OWN, OWN + 1
 
-_ADDRESS = SUMS + 5  # of what a stage fills that was not there when the helpers began
+_ADDRESS = OWN + 2  # of what a stage fills that was not there when the helpers began
 
 _advance = kernel(advance, counted=False)
 _is_over = kernel(is_over, counted=False)
@@ -292,7 +289,7 @@ def _run_owners_part(control, arrays, owner):
 
 @kernel(counted=False)
 def _take_part(control, arrays, me):
-    """Take chunks of the stage until none is left."""
+    """Take chunks of the stage until none is left; return what they add to the stage's sums."""
     found, edges, looked = 0, 0, 0
     while True:
         chunk = take_chunk(control, me, arrays.found.shape[0])
@@ -302,10 +299,7 @@ def _take_part(control, arrays, me):
         found += more_found
         edges += more_edges
         looked += more_looked
-    if found or looked:
-        atomic_add(control, _FOUND, found)
-        atomic_add(control, _FOUND_EDGES, edges)
-        atomic_add(control, _LOOKED, looked)
+    return found, edges, looked
 
 
 @kernel(counted=False)
@@ -320,25 +314,26 @@ def help_search(control, arrays, me):
             if control[_TASK] == _EXPAND or control[_TASK] == _COLLECT:
                 _run_owners_part(control, arrays, me)
             else:
-                _take_part(control, arrays, me)
+                report = report_of(control, me)
+                report[0], report[1], report[2] = _take_part(control, arrays, me)
             end_share(control, me, stage)
 
 
 @kernel(counted=False)
 def _share(control, arrays, state, task, size, chunks):
-    """Do a piece of a search together with the team."""
+    """Do a piece of a search together with the team; return the sums of its chunks."""
     control[_VISITED] = np.int64(state[VISITED_INDEX])
     control[_QUEUE] = np.int64(state[QUEUE_INDEX])
     control[_VERTICES] = np.int64(state[FRONTIER_VERTICES])
     control[_EDGES] = np.int64(state[FRONTIER_EDGES])
-    _share_out(control, arrays, task, size, chunks)
+    return _share_out(control, arrays, task, size, chunks)
 
 
 @kernel(counted=False)
 def _share_words(control, arrays, state, task, least):
     """Do a piece of a search for all words of the bitmap, at least so many in a chunk."""
     chunks = min(arrays.visited[0].size // least, arrays.found.shape[0] * _CHUNKS_PER_THREAD)
-    _share(control, arrays, state, task, 0, max(chunks, 1))
+    return _share(control, arrays, state, task, 0, max(chunks, 1))
 
 
 @kernel(counted=False)
@@ -348,18 +343,19 @@ def _share_out(control, arrays, task, size, chunks):
     control[CHUNKS] = chunks
     control[_TASK] = task
     control[_SIZE] = size
-    control[_FOUND] = control[_FOUND_EDGES] = control[_LOOKED] = 0
     arrays.counter[0] = 0
+    found, edges, looked = np.int64(0), np.int64(0), np.int64(0)
     if chunks == 1 or threads == 1:
         for chunk in range(chunks):
-            found, edges, looked = _run_chunk(control, arrays, chunk, 0)
-            control[_FOUND] += found
-            control[_FOUND_EDGES] += edges
-            control[_LOOKED] += looked
-        return
+            more_found, more_edges, more_looked = _run_chunk(control, arrays, chunk, 0)
+            found += more_found
+            edges += more_edges
+            looked += more_looked
+        return found, edges, looked
     stage = begin_stage(control, min(chunks, threads), threads)
-    _take_part(control, arrays, 0)
-    end_chunks(control, stage)
+    found, edges, looked = _take_part(control, arrays, 0)
+    more_found, more_edges, more_looked = end_chunks(control, stage)
+    return found + more_found, edges + more_edges, looked + more_looked
 
 
 @kernel(counted=False)
@@ -520,15 +516,14 @@ def _top_down_by_proposals(control, arrays, state):
     edges = np.int64(state[FRONTIER_EDGES])
     size = _edges_of_a_chunk(edges, arrays.found.shape[0])
     _share(control, arrays, state, _PROPOSE, size, (edges + size - 1) // size)
-    _share_words(control, arrays, state, _ADOPT, _MIN_CHUNK_WORDS)
-    return control[_FOUND], control[_FOUND_EDGES]
+    found, edges, _ = _share_words(control, arrays, state, _ADOPT, _MIN_CHUNK_WORDS)
+    return found, edges
 
 
 @kernel(counted=False)
 def _bottom_up(control, arrays, state):
     """Run a bottom-up level; return vertices and edges found, and neighbours examined."""
-    _share_words(control, arrays, state, _BOTTOM_UP, _MIN_CHUNK_WORDS)
-    return control[_FOUND], control[_FOUND_EDGES], control[_LOOKED]
+    return _share_words(control, arrays, state, _BOTTOM_UP, _MIN_CHUNK_WORDS)
 
 
 @kernel(counted=False)

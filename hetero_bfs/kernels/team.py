@@ -20,7 +20,7 @@ The control block is an int64 array; what different threads write often is on di
                 take part in it
     SHUTDOWN    not 0: helpers return
     SLEEPERS    helpers that sleep on CONDITION, or more
-    SUMS        what the chunks of a stage add up to, for the job's own use
+    OWN         words for the leader's own use
     MUTEX, CONDITION    of pthreads, for sleeping
     SHARES      two lines per thread. The first: the last stage (as in STAGE) in which its share is
                 taken; as second word, in which it is done; and what it reports of it. The second: a
@@ -50,7 +50,7 @@ from hetero_bfs.kernels.intrinsics import (
 )
 
 LINE = 8
-JOB, SUMS, SHUTDOWN, SLEEPERS, MUTEX, CONDITION, SHARES = 0, 8, 16, 24, 32, 40, 64
+JOB, OWN, SHUTDOWN, SLEEPERS, MUTEX, CONDITION, SHARES = 0, 8, 16, 24, 32, 40, 64
 CHUNKS, STAGE = JOB, JOB + 7
 PARTICIPANT_BITS = 11
 CHUNK_BITS = 24
@@ -137,9 +137,18 @@ def await_share(control, thread, stage, patience=_PATIENCE):
 
 @kernel(counted=False)
 def end_chunks(control, stage):
-    """End a stage whose chunks are all taken: wait for those who came, let in nobody else."""
+    """End a stage whose chunks are all taken: wait for those who came, let in nobody else.
+
+    Returns the sums of the first three words that those report of their chunks.
+    """
+    first, second, third = np.int64(0), np.int64(0), np.int64(0)
     for thread in range(1, stage & _PARTICIPANTS):
-        await_share(control, thread, stage, 0)
+        if not await_share(control, thread, stage, 0):
+            report = report_of(control, thread)
+            first += report[0]
+            second += report[1]
+            third += report[2]
+    return first, second, third
 
 
 @kernel(counted=False)
