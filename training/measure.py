@@ -108,6 +108,8 @@ def measure_search(
                 walk.note(replace(features, frontier_vertices=found), name, seconds, None)
             measurement.restore()
         host.run(STRATEGIES["TC"], frontier)
+        if frontier.form == "bitmap" and not frontier.is_over:
+            host.to_queue(frontier)  # all strategies start from a queue
     kinds = dict.fromkeys(s.device_kind for s in engine.candidates)
     for kind in kinds if walk.seconds else ():
         walk.add_whole_searches(engine, root, kind, frontier.level)
@@ -115,7 +117,8 @@ def measure_search(
         walk.charge_crossing(engine, root, frontier.level)
     for features, name, seconds, examined in walk.rows:
         in_search = walk.in_search.get((features.level, name), seconds)
-        yield features, name, in_search + walk.beyond.get(name, 0.0), examined
+        took = max(in_search + walk.beyond.get(name, 0.0), _LEAST_SECONDS)
+        yield features, name, took, examined
 
 
 class _Walk:
