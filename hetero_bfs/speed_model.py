@@ -39,7 +39,6 @@ from hetero_bfs.strategy import (
     MODEL_SELECTORS,
     STRATEGIES,
     DeviceKind,
-    Direction,
     Strategy,
 )
 from hetero_bfs.trace import LevelFeatures
@@ -60,23 +59,31 @@ ALL_COLUMNS = (
     "expected_examined",
     "expected_found",
     "expected_length",
+    "expected_claims",
+    "wide_vertices",
 )
 """Every column a model may use, in the order of kernels/policy.py."""
 
 AUTO_GRAPHS = ("shallow", "deep")
 """Kinds of graphs for which the fastest selector is kept apart (relabel.py tells them apart)."""
 
-COLUMNS: dict[Direction, tuple[str, ...]] = {
-    "top-down": ("constant", "frontier_vertices", "frontier_edges", "expected_found"),
-    "bottom-up": (
-        "constant",
-        "num_vertices",
-        "unvisited_vertices",
-        "expected_examined",
-        "expected_found",
-        "expected_length",
-    ),
+_BOTTOM_UP = (
+    "constant",
+    "num_vertices",
+    "unvisited_vertices",
+    "expected_examined",
+    "expected_found",
+    "expected_length",
+)
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "TC": ("constant", "frontier_vertices", "frontier_edges", "expected_claims", "wide_vertices"),
+    "TG": ("constant", "frontier_vertices", "frontier_edges", "expected_found"),
+    "BC": _BOTTOM_UP,
+    "BG": _BOTTOM_UP,
+    "BGC": _BOTTOM_UP,
 }
+"""Columns of each strategy in training; a model may have others."""
+
 MOVE_COLUMNS = ("constant", "num_vertices", "frontier_vertices")
 """Columns of starting, switching and converting."""
 
@@ -349,7 +356,7 @@ def _linear_to_json(linear: Linear) -> dict[str, float]:
 
 
 def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = None) -> Linear:
-    known = set(MOVE_COLUMNS) if strategy is None else set(COLUMNS[strategy.direction])
+    known = set(MOVE_COLUMNS if strategy is None else ALL_COLUMNS)
     unknown = set(data) - known
     if unknown:
         raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")

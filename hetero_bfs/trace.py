@@ -101,6 +101,21 @@ class LevelFeatures:
         """
         return self.expected_examined / max(self.unvisited_vertices, 1)
 
+    @property
+    def expected_claims(self) -> float:
+        """Vertices that top-down on the host is expected to claim one by one."""
+        return 0.0 if self.is_wide else self.expected_found
+
+    @property
+    def wide_vertices(self) -> float:
+        """Vertices that top-down on the host looks through for those it has reached."""
+        return float(self.num_vertices) if self.is_wide else 0.0
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether top-down on the host claims nothing; see kernels/level.py."""
+        return layout.is_wide(self.num_vertices, self.frontier_edges, self.unvisited_vertices)
+
     def _expectations(self) -> tuple[float, float]:
         from hetero_bfs.kernels.policy import expectations
 

@@ -52,10 +52,10 @@ def fit(
 def _fit_strategies(samples: pd.DataFrame) -> dict[str, Linear]:
     """Fit the levels' seconds by each strategy."""
     found = {}
-    for name, strategy in STRATEGIES.items():
+    for name in STRATEGIES:
         rows = samples[samples["measured"] == name]
         if not rows.empty:
-            found[name] = fit_linear(rows, COLUMNS[strategy.direction])
+            found[name] = fit_linear(rows, COLUMNS[name])
     return found
 
 

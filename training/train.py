@@ -118,7 +118,7 @@ def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) ->
         "machine": describe_machine(info),
         "date": datetime.date.today().isoformat(),
         "command": command,
-        "features": {direction: list(columns) for direction, columns in COLUMNS.items()},
+        "features": {strategy: list(columns) for strategy, columns in COLUMNS.items()},
         "samples": len(samples),
     }
 

@@ -56,6 +56,7 @@ from hetero_bfs.kernels.level import (
     VISITED_INDEX,
     advance,
     is_over,
+    is_wide,
 )
 from hetero_bfs.kernels.policy import choose_level
 from hetero_bfs.kernels.restore import restore_range
@@ -77,8 +78,6 @@ PART_EDGES = 256
 """Fewest edges of a frontier for which another thread is worth its while."""
 
 _CHUNKS_PER_THREAD = 8
-_WIDE = 10  # a frontier's edges times this are more than all vertices: threads propose parents,
-_CROWDED = 4  # unless there are so many for each unvisited vertex: all would write to the same ones
 _MIN_CHUNK_WORDS = 32
 _MIN_CHUNK_BLANKS = 256  # words that take next to no time, but for their lines to arrive
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
@@ -108,6 +107,7 @@ _ADDRESS = OWN + 2  # of what a stage fills that was not there when the helpers 
 
 _advance = kernel(advance, counted=False)
 _is_over = kernel(is_over, counted=False)
+_is_wide_level = kernel(is_wide, counted=False)
 
 ENDED, LEAVES = 0, 1
 """What `run_levels` returns: the search ended (or the limit), or Python has the next move."""
@@ -491,17 +491,14 @@ def _edges_of_a_chunk(edges, threads):
 
 @njit(inline="always")
 def _is_wide(arrays, state):
-    """Tell whether so many vertices will be found that looking for them all over is worth it.
+    """Tell whether several threads have so much to find that they propose parents.
 
     Not where vertices have owners: the levels of deep graphs are narrow.
     """
-    edges = state[FRONTIER_EDGES]
     return (
-        2 * PART_EDGES <= edges
-        and arrays.degree.size < _WIDE * edges
-        and edges < _CROWDED * state[UNVISITED_VERTICES]
-        and arrays.found.shape[0] > 1
+        arrays.found.shape[0] > 1
         and arrays.territory.size == 2
+        and _is_wide_level(arrays.degree.size, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
     )
 
 

@@ -34,6 +34,12 @@ StateArray = npt.NDArray[np.float64]
 ) = range(12)
 STATE_SIZE = 12
 
+LEAST_WIDE_EDGES = 512
+WIDE = 10
+"""A frontier is wide whose edges times this are more than all vertices,"""
+CROWDED = 4
+"""and fewer than the unvisited vertices times this."""
+
 HOST, DEVICE, NOWHERE = 0, 1, -1
 QUEUE, BITMAP = 0, 1
 
@@ -71,6 +77,19 @@ def advance(state: StateArray, in_bitmap: bool, found: int, edges: int) -> None:
     state[UNVISITED_EDGES] -= edges
     state[LEVEL] += 1
     state[CHOSEN] = -1
+
+
+def is_wide(num_vertices: float, frontier_edges: float, unvisited_vertices: float) -> bool:
+    """Tell whether top-down on the host does better not to claim vertices (host_search.py).
+
+    So many edges that looking through all vertices for whom they reached is worth it, but not so
+    many for each unvisited vertex that all threads write to the same ones. Plain Python, too.
+    """
+    return (
+        frontier_edges >= LEAST_WIDE_EDGES
+        and frontier_edges * WIDE > num_vertices
+        and frontier_edges < CROWDED * unvisited_vertices
+    )
 
 
 def is_over(state: StateArray) -> bool:

@@ -19,7 +19,7 @@ typedef float REAL;
 #define NUM_EDGES 8
 #define MEAN_DEGREE 9
 #define MOVES 10
-#define NUM_COLUMNS 9
+#define NUM_COLUMNS 11
 #define CANDIDATE(s) (MOVES + 6 * NUM_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
 #define MOST_CANDIDATES 8
@@ -29,6 +29,11 @@ typedef float REAL;
 #define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
 #define IS_CACHED(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
+
+/* What is wide for the host's top-down (level.py), for columns of its own. */
+#define LEAST_WIDE_EDGES 512
+#define WIDE 10
+#define CROWDED 4
 
 #define FIXED 0
 #define DIRECTION 1
@@ -136,6 +141,11 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
     columns[6] = examined;
     columns[7] = found;
     columns[8] = examined / max(level->unvisited_vertices, (REAL)1);
+    const bool wide = level->frontier_edges >= LEAST_WIDE_EDGES &&
+                      level->frontier_edges * WIDE > policy[NUM_VERTICES] &&
+                      level->frontier_edges < CROWDED * level->unvisited_vertices;
+    columns[9] = wide ? 0 : found;
+    columns[10] = wide ? policy[NUM_VERTICES] : 0;
     const uint knots = (uint)policy[KNOTS], row = 1 + (uint)policy[CANDIDATES];
     const REAL visited = max(policy[NUM_EDGES] - level->unvisited_edges, (REAL)1);
     question->ahead = 0;

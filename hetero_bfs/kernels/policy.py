@@ -42,10 +42,11 @@ from hetero_bfs.kernels.level import (
     TRANSFER_SECONDS,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
+    is_wide,
 )
 from hetero_bfs.strategy import Strategy
 
-NUM_COLUMNS = 9
+NUM_COLUMNS = 11
 MOST_CANDIDATES = 8
 MOST_KNOTS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
@@ -148,6 +149,9 @@ def pack_policy(
     return np.concatenate(parts).astype(np.float32)
 
 
+_is_wide = njit(inline="always")(is_wide)
+
+
 @njit(inline="always")
 def _found_share(share, mean_degree):
     """Return the probability that a vertex of this degree has a neighbour of this share of ends.
@@ -215,6 +219,9 @@ def fill_columns(columns, num_vertices, state):
     columns[5] = state[UNVISITED_EDGES]
     columns[6], columns[7] = expectations(state)
     columns[8] = columns[6] / max(columns[4], 1.0)
+    wide = _is_wide(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
+    columns[9] = 0.0 if wide else columns[7]
+    columns[10] = num_vertices if wide else 0.0
 
 
 @njit(inline="always")

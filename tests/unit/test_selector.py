@@ -277,7 +277,7 @@ def weights(columns):
 
 @st.composite
 def models(draw):
-    learned = {s.name: draw(weights(speed_model.COLUMNS[s.direction])) for s in STRATEGIES.values()}
+    learned = {name: draw(weights(speed_model.COLUMNS[name])) for name in STRATEGIES}
     moves = [
         {kind: draw(weights(speed_model.MOVE_COLUMNS)) for kind in ("cpu", "device")}
         for _ in range(3)
@@ -422,7 +422,7 @@ def test_deep_graphs_are_predicted_by_formulas_of_their_own():
     deep = shallow.on_graph(*arguments, True)
     place = shallow.candidates.index(STRATEGIES["TG"])
     assert shallow.on_graph(*arguments, False).policy.weights[place, 0] != 1e-12
-    assert deep.policy.weights[place].tolist() == [1e-12] + [0.0] * 8
+    assert deep.policy.weights[place].tolist() == [1e-12] + [0.0] * (len(speed_model.ALL_COLUMNS) - 1)
     assert deep.uncorrected is deep
     again = deep.on_graph(START.num_vertices, START.num_edges, profile.copy(), False)
     assert again.policy.weights.tolist() == shallow.policy.weights.tolist()

@@ -232,7 +232,7 @@ def test_what_a_model_lacks(change, candidates, lacking):
         (lambda d: d["learned"].update(ZZ={"constant": 1.0}), ["'ZZ'", "TC, TG, BC, BG, BGC"]),
         (lambda d: d["average"]["edges_per_second"].update(ZZ=1.0), ["'ZZ'"]),
         (lambda d: d["learned"]["TC"].update(warp=1.0), ["'warp'", "frontier_edges"]),
-        (lambda d: d["learned"]["TC"].update(unvisited_vertices=1.0), ["'unvisited_vertices'"]),
+        (lambda d: d["switch"]["to_cpu"].update(unvisited_edges=1.0), ["'unvisited_edges'"]),
         (lambda d: d["switch"]["to_cpu"].update(warp=1.0), ["'warp'"]),
         (lambda d: d["start"].update(on_moon={}), ["on_moon"]),
         (lambda d: d["switch"].update(moon={}), []),

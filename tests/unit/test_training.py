@@ -95,7 +95,7 @@ def test_damaged_samples_are_refused(tmp_path):
 
 
 def test_the_fit_recovers_coefficients():
-    columns = COLUMNS["top-down"]
+    columns = COLUMNS["TG"]
     rows = pd.DataFrame(
         {
             "frontier_vertices": [1, 10, 500, 3000, 20],

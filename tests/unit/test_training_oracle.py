@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hetero_bfs.engine import Engine
+from hetero_bfs.graph import EdgeList
 from hetero_bfs.kernels.look_ahead import sampled_levels
+from hetero_bfs.search import Search
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
 from hetero_bfs.trace import LevelFeatures, LevelTrace
 from hetero_bfs.training import measure
@@ -218,3 +220,16 @@ def test_of_a_sample_every_level_has_its_own_seconds():
     (start,) = [(f.level, seconds) for f, measured, seconds, _ in rows if measured == "start_cpu"]
     assert start[0] == 0
     assert start[1] > 0
+
+
+def test_levels_after_a_wide_one_are_measured_from_a_queue():
+    """As all others, though a search by top-down finds the frontier in a bitmap there."""
+    ends = np.random.default_rng(5).integers(0, 5000, (2, 60_000))
+    with Engine(EdgeList.from_arrays(*ends), selector="fixed:TC", devices="cpu", threads=2) as one:
+        root = 17
+        search = Search(one.platform, root, one.selector)
+        search.run()
+        assert "bitmap" in {trace.features.form for trace in search.traces}
+        rows = list(measure_search(one, root, repeats=1))
+    assert {features.form for features, *_ in rows} == {"queue"}
+    assert min(seconds for _, _, seconds, _ in rows) > 0
