@@ -109,7 +109,8 @@ class Frontier:
 
     def advance(self, direction: Direction, found: Found) -> None:
         """Move on a level after what it found."""
-        layout.advance(self.state, direction == "bottom-up", found.vertices, found.edges)
+        form = layout.BITMAP if direction == "bottom-up" else layout.QUEUE
+        layout.advance(self.state, form, found.vertices, found.edges)
 
     def became_queue(self, found: Found) -> None:
         """Note that the bitmap was turned into a queue of these vertices and edges."""

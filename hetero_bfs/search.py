@@ -315,7 +315,7 @@ class Search:
         if frontier.kind is None:
             self._enter(kind, frontier)
             return
-        if with_queue and frontier.form == "bitmap":
+        if with_queue and frontier.form != "queue":
             self.platform.searcher(frontier.kind).to_queue(frontier)
         self._cross(kind, with_queue, frontier)
 

@@ -12,8 +12,9 @@ Direction = Literal["top-down", "bottom-up"]
 DeviceKind = Literal["cpu", "device"]
 """Where a strategy runs: the host's cores (Numba), or the OpenCL device."""
 
-Form = Literal["queue", "bitmap"]
-"""How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap."""
+Form = Literal["queue", "bitmap", "wide"]
+"""How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap; "wide" is a bitmap
+that top-down on the host left, having found very many vertices."""
 
 Aim = Literal["time", "energy", "edp"]
 """What a selector makes least: seconds, joules, or the energy-delay product (power.py)."""
@@ -29,7 +30,7 @@ AIM_SELECTORS = ("auto", *MODEL_SELECTORS)
 """Selectors that know aims other than time: those that compare what candidates cost."""
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
-FORMS: tuple[Form, ...] = ("queue", "bitmap")
+FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide")
 """Kinds and forms in the order of their numbers in kernels/level.py."""
 
 

@@ -108,7 +108,7 @@ def measure_search(
                 walk.note(replace(features, frontier_vertices=found), name, seconds, None)
             measurement.restore()
         host.run(STRATEGIES["TC"], frontier)
-        if frontier.form == "bitmap" and not frontier.is_over:
+        if frontier.form != "queue" and not frontier.is_over:
             host.to_queue(frontier)  # all strategies start from a queue
     kinds = dict.fromkeys(s.device_kind for s in engine.candidates)
     for kind in kinds if walk.seconds else ():
@@ -285,7 +285,7 @@ class _LevelMeasurement:
         """Time the way back after this level, then leave the host as it was."""
         accelerator = self.engine.accelerator
         assert accelerator is not None
-        if state.form == "bitmap" or state.vertices == 0:
+        if state.form != "queue" or state.vertices == 0:
             accelerator.release()
             return
         started = time.perf_counter()

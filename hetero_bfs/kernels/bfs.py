@@ -6,6 +6,8 @@ State, the same on every device (n vertices searched, m stored edges):
                                     vertex is visited (frontier.py, `forget_stale_parents`), on
                                     other devices it is 0xFFFFFFFF while unvisited; a device
                                     holds only the parents it found itself
+                                    what an unvisited vertex has there is none, or a vertex with an
+                                    edge to it, or itself: `adopt_words` relies on it
     visited       uint32 (words,)   bit v % 32 of word v // 32: vertex v was found before or at
                                     the level's start; bottom-up reads this snapshot and writes
                                     `next_visited`, and so does top-down of a wide frontier on the
@@ -194,8 +196,9 @@ def propose_chunk(begin, end, queue, offsets, count, indptr, indices, visited, p
 def adopt_words(low, high, degree, visited, next_visited, parent):
     """Visit the unvisited vertices of the bitmap's words [low, high) whose parent is visited.
 
-    Some parents are an earlier search's. That does not matter: a visited neighbour of an unvisited
-    vertex is in the frontier. Returns how many vertices it visits, and their edges.
+    Some parents are an earlier search's. That does not matter: they are neighbours that lead here,
+    or the vertex itself if it was a root, and a visited neighbour of an unvisited vertex is in the
+    frontier. Returns how many vertices it visits, and their edges.
     """
     count, edges = 0, np.int64(0)
     for word in range(np.uint64(low), np.uint64(high)):

@@ -19,10 +19,10 @@ import math
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
-    BITMAP,
     DEVICE,
     FORM,
     KIND,
+    QUEUE,
     SECONDS,
     SELECT_SECONDS,
     STRATEGY,
@@ -86,7 +86,7 @@ def _moves(policy, record, columns):
         return first + 2 * START + there, dot(policy.moves[START, there], columns), -1, 0.0
     converting, switching = -1, -1
     conversion, switch = 0.0, 0.0
-    if policy.top_down[chosen] and record[FORM] == BITMAP:
+    if policy.top_down[chosen] and record[FORM] != QUEUE:
         converting = first + 2 * CONVERT + kind
         conversion = dot(policy.moves[CONVERT, kind], columns)
     if there != kind:

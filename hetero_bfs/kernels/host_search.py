@@ -54,6 +54,7 @@ from hetero_bfs.kernels.level import (
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
     VISITED_INDEX,
+    WIDE_BITMAP,
     advance,
     is_over,
     is_wide,
@@ -175,8 +176,8 @@ def _run_chunk(control, arrays, chunk, me):
             arrays.offsets[control[_QUEUE]],
         )
         return 0, 0, 0
-    # The same cut in all stages, so that each thread meets the same words again. Chunks grow
-    # quadratically: after relabelling the first words are the hubs', whose lists are the longest.
+    # The same cut in all stages of as many chunks, so that each thread meets the same words again.
+    # Chunks grow: after relabelling the first words are the hubs', whose lists are the longest.
     begin = np.int64(visited.size * (chunk / chunks) ** 2)
     end = np.int64(visited.size * ((chunk + 1) / chunks) ** 2)
     if task == _ADOPT:
@@ -338,7 +339,10 @@ def _share_words(control, arrays, state, task, least):
 
 @kernel(counted=False)
 def _share_out(control, arrays, task, size, chunks):
-    """Do what the job's other words say together with the team, or alone if it is one chunk."""
+    """Do what the job's other words say together with the team, or alone if it is one chunk.
+
+    Its reports take the place of those that owners leave for their next stage (`_settle`).
+    """
     threads = arrays.found.shape[0]
     control[CHUNKS] = chunks
     control[_TASK] = task
@@ -548,7 +552,6 @@ def forget(control, arrays, state):
 @kernel(counted=False)
 def restore(control, arrays, address, num_vertices):
     """Fill the array of all old ids at an address with parents; see `restore_range`."""
-    control[_VISITED] = control[_QUEUE] = 0
     control[_ADDRESS] = address
     control[_VERTICES] = num_vertices
     if arrays.parent.size < num_vertices:
@@ -587,12 +590,12 @@ def join(arrays, state):
 
 
 @kernel(counted=False)
-def _list_found(arrays, state, in_bitmap, found):
+def _list_found(arrays, state, found):
     """Add what a level found to the host's list, or give the list up."""
     if found == 0 or state[LISTED] < 0:
         return
     count = np.int64(state[LISTED])
-    if not in_bitmap and count + found <= arrays.listed.size:
+    if state[FORM] == QUEUE and count + found <= arrays.listed.size:
         this = np.int64(state[QUEUE_INDEX])
         copy_segments(arrays.segments[this], arrays.queue[this], arrays.listed[count:])
         state[LISTED] = count + found
@@ -604,20 +607,22 @@ def _list_found(arrays, state, in_bitmap, found):
 def _run_level(control, arrays, state, top_down, records, limit):
     """Run the chosen level and move the state on to the next."""
     record = records[int(state[LEVEL])]
-    looked, in_bitmap = -1, True
+    looked = -1
     if not top_down:
+        form = BITMAP
         found, edges, looked = _bottom_up(control, arrays, state)
     elif _is_wide(arrays, state):
+        form = WIDE_BITMAP
         found, edges = _top_down_by_proposals(control, arrays, state)
     else:
+        form = QUEUE
         found, edges = _top_down(control, arrays, state, records)
-        in_bitmap = False
-    _advance(state, in_bitmap, found, edges)
+    _advance(state, form, found, edges)
     record[FOUND_VERTICES] = found
     record[EXAMINED] = looked
     if control[_OWNED] and not _may_wait(control, arrays, state, limit):
         _settle(control, arrays, state, records)
-    _list_found(arrays, state, in_bitmap, np.int64(record[FOUND_VERTICES]))
+    _list_found(arrays, state, np.int64(record[FOUND_VERTICES]))
 
 
 @kernel(counted=False)
@@ -672,7 +677,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         if state[KIND] == NOWHERE:
             start(control, arrays, root, state)
             ready = clock_seconds()
-        elif policy.top_down[chosen] and state[FORM] == BITMAP:
+        elif policy.top_down[chosen] and state[FORM] != QUEUE:
             convert(control, arrays, state)
             ready = clock_seconds()
         record[TRANSFER_SECONDS] += ready - now

@@ -4,7 +4,8 @@ Both are float64, so that compiled code and Python share them; counts stay exact
 
 The state of a search (`STATE_SIZE` items) says where the frontier is and how much is left.
 `KIND` and `FORM` are numbers: device kinds 0 for the host, 1 for the OpenCL device, -1 before the
-first level; forms 0 for a queue, 1 for a bitmap (bfs.py has their encoding).
+first level; forms 0 for a queue, 1 for a bitmap
+that bottom-up left, 2 for one that top-down left (bfs.py has their encoding).
 
 A record is one row per level: the state before it, what was chosen and measured, then the
 predicted seconds of each candidate, then the seconds that decided (the rest of the search
@@ -34,14 +35,17 @@ StateArray = npt.NDArray[np.float64]
 ) = range(12)
 STATE_SIZE = 12
 
-LEAST_WIDE_EDGES = 512
+LEAST_WIDE_EDGES = 8192
+"""Fewest edges of a wide frontier: small graphs, searched by one thread, hardly have one."""
+
 WIDE = 10
-"""A frontier is wide whose edges times this are more than all vertices,"""
+"""A wide frontier's edges times this are more than all vertices."""
+
 CROWDED = 4
-"""and fewer than the unvisited vertices times this."""
+"""A wide frontier's edges are fewer than the unvisited vertices times this."""
 
 HOST, DEVICE, NOWHERE = 0, 1, -1
-QUEUE, BITMAP = 0, 1
+QUEUE, BITMAP, WIDE_BITMAP = 0, 1, 2
 
 RECORD_STATE = LEVEL + 1
 """Columns of a record that are the state's first items; FRONTIER_VERTICES to LEVEL."""
@@ -59,17 +63,16 @@ PREDICTED = CHOSEN_AT + 1
 """First column of the predictions; the totals follow them."""
 
 
-def advance(state: StateArray, in_bitmap: bool, found: int, edges: int) -> None:
-    """Move a search on a level, which filled the other bitmap, or else the other queue.
+def advance(state: StateArray, form: int, found: int, edges: int) -> None:
+    """Move a search on a level, which left what it found in this form.
 
     Plain Python; the host's compiled loop compiles it too.
     """
-    if in_bitmap:
-        state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
-        state[FORM] = BITMAP
-    else:
+    if form == QUEUE:
         state[QUEUE_INDEX] = 1 - state[QUEUE_INDEX]
-        state[FORM] = QUEUE
+    else:
+        state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
+    state[FORM] = form
     state[PREVIOUS_EDGES] = state[FRONTIER_EDGES]
     state[FRONTIER_VERTICES] = found
     state[FRONTIER_EDGES] = edges

@@ -36,6 +36,7 @@ from hetero_bfs.kernels.level import (
     LEVEL,
     PREDICTED,
     PREVIOUS_EDGES,
+    QUEUE,
     RECORD_STATE,
     SELECT_SECONDS,
     STRATEGY,
@@ -269,7 +270,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
         if kind < 0:
             seconds += dot(policy.moves[START, policy.kinds[s]], columns)
         else:
-            if policy.top_down[s] and state[FORM] == BITMAP:
+            if policy.top_down[s] and state[FORM] != QUEUE:
                 seconds += dot(policy.moves[CONVERT, kind], columns)
             if policy.kinds[s] != kind:
                 seconds += dot(policy.moves[SWITCH, policy.kinds[s]], columns)
@@ -284,10 +285,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
 
 @kernel(counted=False, inlined=True)
 def _choose_direction(policy, num_vertices, state):
-    """Return 0 for top-down, 1 for bottom-up.
-
-    A bitmap is what bottom-up left, or top-down that found so many vertices that bottom-up is next.
-    """
+    """Return 0 for top-down, 1 for bottom-up; BITMAP is what bottom-up left."""
     if state[FORM] == BITMAP:
         return 0 if state[FRONTIER_VERTICES] * policy.beta < num_vertices else 1
     return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0

@@ -10,14 +10,17 @@ import numpy as np
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
+    BITMAP,
     CHOSEN,
     CHOSEN_AT,
     DEVICE,
     EXAMINED,
+    FORM,
     FOUND_VERTICES,
     KIND,
     LEVEL,
     PREDICTED,
+    QUEUE,
     RECORD_STATE,
     SECONDS,
     SELECT_SECONDS,
@@ -53,6 +56,7 @@ def write_state(state, root, limit, flags, words):
     words[DONE] = done
     for i in range(CHOSEN + 1):
         words[i] = np.uint64(max(state[i], 0.0))
+    words[FORM] = min(words[FORM], np.uint64(BITMAP))
     words[ROOT] = root
     words[LIMIT] = limit
     words[FLAGS] = flags
@@ -104,5 +108,5 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
         edges = np.int64(rows[i, _FOUND] & ((np.uint64(1) << bits) - np.uint64(1)))
         record[FOUND_VERTICES] = found
         state[KIND] = DEVICE
-        _advance(state, not top_down[chosen], found, edges)
+        _advance(state, QUEUE if top_down[chosen] else BITMAP, found, edges)
     records[first, TRANSFER_SECONDS] += max(rest, 0.0)

@@ -20,7 +20,7 @@ The control block is an int64 array; what different threads write often is on di
                 take part in it
     SHUTDOWN    not 0: helpers return
     SLEEPERS    helpers that sleep on CONDITION, or more
-    OWN         words for the leader's own use
+    OWN         words that stay from stage to stage, for the job's own use
     MUTEX, CONDITION    of pthreads, for sleeping
     SHARES      two lines per thread. The first: the last stage (as in STAGE) in which its share is
                 taken; as second word, in which it is done; and what it reports of it. The second: a
@@ -139,7 +139,8 @@ def await_share(control, thread, stage, patience=_PATIENCE):
 def end_chunks(control, stage):
     """End a stage whose chunks are all taken: wait for those who came, let in nobody else.
 
-    Returns the sums of the first three words that those report of their chunks.
+    Returns the sums of the first three words that those report of their chunks, as each must that
+    took its share, also if no chunk was left.
     """
     first, second, third = np.int64(0), np.int64(0), np.int64(0)
     for thread in range(1, stage & _PARTICIPANTS):

@@ -261,6 +261,20 @@ def test_hubs_keep_every_core_and_group_busy_and_right(place, directed):
             check_search(engine, edges, 7337)
 
 
+def test_a_wide_level_on_the_host_hands_over_to_a_device(opencl_device):
+    """Top-down by several threads leaves a bitmap; the device goes on from it, or from a queue."""
+    random = np.random.default_rng(7)
+    edges = hb.EdgeList.from_arrays(*random.integers(0, 20_000, (2, 80_000)))
+    wide = 0
+    with engine_on(opencl_device, edges, selector="fixed:TC", threads=2) as engine:
+        for after in ("BG", "BGC", "TG", "TG,TC", "BG,TC"):
+            engine.set_selector(f"fixed:TC,TC,TC,TC,TC,{after}")
+            for root in random.integers(0, 20_000, 3):
+                forms = [t.features.form for t in check_search(engine, edges, int(root)).traces]
+                wide += "wide" in forms
+    assert wide == 15
+
+
 @pytest.mark.parametrize("selector", ["fixed:BG", "fixed:BGC", "fixed:BC", "fixed:BC,BG,BGC"])
 @pytest.mark.parametrize("leaves", [510, 511, 512, 513, 514, 515, 767, 768, 769, 1025])
 def test_lists_around_the_length_that_a_group_shares(opencl_device, selector, leaves):

@@ -30,6 +30,8 @@ from hetero_bfs.kernels.intrinsics import atomic_add
 from hetero_bfs.kronecker import KroneckerEdges, RMATEdges
 from hetero_bfs.memory import aligned_empty
 from hetero_bfs.search import Search
+from hetero_bfs.selector import alpha_beta
+from hetero_bfs.strategy import STRATEGIES
 
 
 @kernel(counted=False)
@@ -220,26 +222,70 @@ def test_patches_without_locality():
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("threads", [2, 5])
-@pytest.mark.parametrize("num_vertices", [4096, 5003])
+@pytest.mark.parametrize("num_vertices", [20_000, 20_003])
 def test_wide_levels_by_proposals(num_vertices, threads, directed):
     """Top-down that leaves a bitmap, with parents of earlier searches where it looks for its own.
 
     Next is bottom-up, or top-down, for which the bitmap becomes a queue.
     """
     random = np.random.default_rng(7)
-    src, dst = random.integers(0, num_vertices, (2, 12 * num_vertices))
+    src, dst = random.integers(0, num_vertices, (2, 4 * num_vertices))
     edges = hb.EdgeList.from_arrays(src, dst, num_vertices=num_vertices, directed=directed)
     wide = 0
     with hb.Engine(edges, devices="cpu", threads=threads) as engine:
-        for selector in ("fixed:TC", "fixed:TC,TC,TC,TC,BC", "alpha-beta"):
+        for selector in ("fixed:TC", "fixed:TC,TC,TC,TC,TC,BC", "alpha-beta"):
             engine.set_selector(selector)
             for root in random.integers(0, num_vertices, 6):
                 traces = check_search(engine, edges, int(root)).traces
                 wide += sum(
-                    this.strategy == "TC" and following.features.form == "bitmap"
+                    this.strategy == "TC" and following.features.form == "wide"
                     for this, following in pairwise(traces)
                 )
-    assert wide >= 12, "each search by TC, and by Beamer's rule, has a wide level"
+    assert wide >= 6, "each search by TC alone has a wide level"
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "expected"),
+    [
+        (0.0, 2.0**32, ["TC"]),  # always top-down
+        (0.25, 2.0**32, ["TC", "BC"]),  # back only if hardly any vertex is found
+        (15.0, 18.0, ["TC", "BC"]),
+    ],
+)
+def test_rules_go_by_the_last_direction(alpha, beta, expected):
+    """Not by the bitmap that top-down leaves of a wide level."""
+    random = np.random.default_rng(7)
+    edges = hb.EdgeList.from_arrays(*random.integers(0, 20_000, (2, 80_000)))
+    rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]], alpha, beta)
+    with hb.Engine(edges, devices="cpu", threads=2) as engine:
+        search = Search(engine.platform, engine._searched_id(3), rule)
+        search.run()
+    was, wide, seen = "TC", False, []
+    for trace in search.traces:
+        features = trace.features
+        wide |= features.form == "wide"
+        if was == "BC":
+            was = "TC" if features.frontier_vertices * beta < features.num_vertices else "BC"
+        else:
+            was = "BC" if features.frontier_edges * alpha > features.unvisited_edges else "TC"
+        assert trace.strategy == was
+        seen.append(was)
+    assert wide or alpha == 15.0
+    assert list(dict.fromkeys(seen)) == expected
+
+
+def test_wide_levels_of_two_components_in_turn():
+    """Parents of the other one must be neither taken nor left; nor those of half a search."""
+    random = np.random.default_rng(3)
+    ends = random.integers(0, 20_000, (2, 80_000))
+    edges = hb.EdgeList.from_arrays(*np.concatenate((ends, ends + 20_000), axis=1))
+    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=3) as engine:
+        for root in random.integers(0, 20_000, 4):
+            check_search(engine, edges, int(root))
+            half = Search(engine.platform, engine._searched_id(int(root)), engine.selector)
+            half.run(max_levels=6)
+            assert "wide" in {trace.features.form for trace in half.traces}
+            check_search(engine, edges, int(root) + 20_000)
 
 
 @pytest.mark.parametrize("num_vertices", [1, 31, 33, 64])

@@ -224,12 +224,12 @@ def test_of_a_sample_every_level_has_its_own_seconds():
 
 def test_levels_after_a_wide_one_are_measured_from_a_queue():
     """As all others, though a search by top-down finds the frontier in a bitmap there."""
-    ends = np.random.default_rng(5).integers(0, 5000, (2, 60_000))
+    ends = np.random.default_rng(5).integers(0, 20_000, (2, 80_000))
     with Engine(EdgeList.from_arrays(*ends), selector="fixed:TC", devices="cpu", threads=2) as one:
         root = 17
         search = Search(one.platform, root, one.selector)
         search.run()
-        assert "bitmap" in {trace.features.form for trace in search.traces}
+        assert "wide" in {trace.features.form for trace in search.traces}
         rows = list(measure_search(one, root, repeats=1))
     assert {features.form for features, *_ in rows} == {"queue"}
     assert min(seconds for _, _, seconds, _ in rows) > 0
