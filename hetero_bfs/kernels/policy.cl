@@ -31,7 +31,7 @@ typedef float REAL;
 #define IS_CACHED(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
 
 /* What is wide for the host's top-down (level.py), for columns of its own. */
-#define LEAST_WIDE_EDGES 512
+#define LEAST_WIDE_EDGES 8192
 #define WIDE 10
 #define CROWDED 4
 
