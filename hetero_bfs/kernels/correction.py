@@ -30,8 +30,9 @@ from hetero_bfs.kernels.level import (
 )
 from hetero_bfs.kernels.policy import CONVERT, START, SWITCH, dot, fill_columns
 
-WINDOW = 5
-"""Searches whose ratios are remembered."""
+WINDOW = 6
+"""Searches whose ratios are remembered. An even number, of which the lower middle one counts, so
+that what is slow every second time, as after pauses, does not move factors to and fro."""
 
 BOUND = 32.0
 """Factors stay within 1 / BOUND to BOUND."""

@@ -310,6 +310,18 @@ def test_factors_that_waver_about_the_band_are_not_replaced_each_time():
     assert 1.25 < factors_of(selectors[-1])["BC"] < 1.85
 
 
+def test_what_is_slow_every_second_time_replaces_nothing():
+    """All takes three times as long after a pause, and there is one before every other search."""
+    correction = Correction(spoiled({}), probes())
+    schedule = FixedSelector(*(STRATEGIES[n] for n in ("TC", "TC", "BC", "BC", "BC", "BC")))
+    selectors = []
+    for number in range(8 * WINDOW):
+        slow = 1.0 if number % 2 else 3.0
+        recording, took = search(schedule, slower=lambda level, name, s=slow: s)
+        selectors.append(correction.learn(recording, took))
+    assert len({id(one) for one in selectors[WINDOW:]}) == 1
+
+
 def test_the_trace_says_what_was_corrected():
     correction, _ = run({"BC": 10.0})
     recording, _ = search(correction.selector)
