@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import weakref
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,39 @@ def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     if num_bytes >= _HUGE_PAGES_FROM_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, dtype, size)
+
+
+class Recycler:
+    """Makes arrays whose memory, once nobody has them any more, serves for the next one.
+
+    Fresh memory costs as much as filling it: the system hands it out page by page, all zeros.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        """Keep at most one piece of memory, of at most so many bytes."""
+        self.most_bytes = most_bytes
+        self._spare: list[npt.NDArray[np.uint8]] = []
+
+    def empty(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array whose items may be anything."""
+        dtype = np.dtype(dtype)
+        num_bytes = size * dtype.itemsize
+        if not 0 < num_bytes <= self.most_bytes:
+            return np.empty(size, dtype)
+        try:
+            memory = self._spare.pop()
+        except IndexError:
+            memory = np.empty(num_bytes, np.uint8)
+        if memory.size != num_bytes:
+            memory = np.empty(num_bytes, np.uint8)
+        # A buffer that is no array, so that views of what is returned keep that alive.
+        array = np.frombuffer(memory.data, dtype, size)
+        weakref.finalize(array, _keep, self._spare, memory).atexit = False
+        return array
+
+
+def _keep(spare: list[npt.NDArray[np.uint8]], memory: npt.NDArray[np.uint8]) -> None:
+    spare[:] = [memory]
 
 
 def shrink(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import NO_VERTEX
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import Policy, fixed_policy
-from hetero_bfs.memory import aligned_empty
+from hetero_bfs.memory import Recycler, aligned_empty
 from hetero_bfs.strategy import DeviceKind, Strategy
 
 _TEAM_EDGES = 1 << 15
@@ -33,6 +33,10 @@ _MOST_OWNERS = 16
 
 _MOST_POSTED = 1 << 16
 """Edges of a frontier up to which owners of patches expand it."""
+
+
+_MOST_RECYCLED_BYTES = 1 << 28
+"""Parents that nobody has any more are kept for the next search's, if they take no more."""
 
 
 class Allocator(Protocol):
@@ -71,6 +75,7 @@ class CPUSearcher:
         self.listed = np.empty(n // _LISTED_SHARE + 1, np.uint32)
         self._written = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
+        self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
         self._control = self._make_control()
 
@@ -150,7 +155,7 @@ class CPUSearcher:
         """Return the parents in old ids, -1 where there is none."""
         from hetero_bfs.kernels.host_search import restore
 
-        restored = np.empty(self.graph.num_vertices, np.int64)
+        restored = self._results.empty(self.graph.num_vertices, np.int64)
         restore(self._control, self._arrays, restored.ctypes.data, restored.size)
         return restored
 

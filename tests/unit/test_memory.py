@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 
 import numpy as np
@@ -11,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.memory import PAGE_BYTES, aligned_copy, aligned_empty, check_free_memory, shrink
+from hetero_bfs.memory import (
+    PAGE_BYTES,
+    Recycler,
+    aligned_copy,
+    aligned_empty,
+    check_free_memory,
+    shrink,
+)
 
 
 @given(size=st.integers(0, 5000), dtype=st.sampled_from([np.uint8, np.uint32, np.int64]))
@@ -60,3 +68,28 @@ def test_free_memory_is_checked():
     check_free_memory(1, "little", "none")
     with pytest.raises(GraphError, match=r"much needs about 1048576\.0 GiB .* free; buy some"):
         check_free_memory(1 << 50, "much", "buy some")
+
+
+def test_memory_serves_again_once_nobody_has_it():
+    recycler = Recycler(1 << 20)
+    first = recycler.empty(100, np.int64)
+    address = first.ctypes.data
+    view = first[10:].reshape(9, 10)[::2]
+    del first
+    gc.collect()
+    other = recycler.empty(100, np.int64)
+    assert other.ctypes.data != address, "a view still shows it"
+    del view
+    gc.collect()
+    again = recycler.empty(100, np.int64)
+    assert again.ctypes.data == address
+    again[:] = other[:] = 7
+    assert recycler.empty(50, np.int64).ctypes.data not in (again.ctypes.data, other.ctypes.data)
+
+
+def test_what_is_large_or_empty_is_not_kept():
+    recycler = Recycler(799)
+    for size in (0, 100):
+        array = recycler.empty(size, np.int64)
+        assert (array.size, array.dtype) == (size, np.int64)
+        assert array.base is None
