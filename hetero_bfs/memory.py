@@ -48,11 +48,8 @@ class Recycler:
         num_bytes = size * dtype.itemsize
         if not 0 < num_bytes <= self.most_bytes:
             return np.empty(size, dtype)
-        try:
-            memory = self._spare.pop()
-        except IndexError:
-            memory = np.empty(num_bytes, np.uint8)
-        if memory.size != num_bytes:
+        memory = self._spare.pop() if self._spare else None
+        if memory is None or memory.size != num_bytes:
             memory = np.empty(num_bytes, np.uint8)
         # A buffer that is no array, so that views of what is returned keep that alive.
         array = np.frombuffer(memory.data, dtype, size)

@@ -27,13 +27,11 @@ MAX_THREADS = 1024
 _LISTED_SHARE = 16
 """What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
 
-
 _MOST_OWNERS = 16
 """Owners of patches: more were not measured."""
 
 _MOST_POSTED = 1 << 16
 """Edges of a frontier up to which owners of patches expand it."""
-
 
 _MOST_RECYCLED_BYTES = 1 << 28
 """Parents that nobody has any more are kept for the next search's, if they take no more."""

@@ -5,7 +5,7 @@ State, the same on every device (n vertices searched, m stored edges):
     parent        uint32 (n,)       parent in this search; on the CPU an entry counts only if its
                                     vertex is visited (frontier.py, `forget_stale_parents`), on
                                     other devices it is 0xFFFFFFFF while unvisited; a device
-                                    holds only the parents it found itself
+                                    holds only the parents it found itself;
                                     what an unvisited vertex has there is none, or a vertex with an
                                     edge to it, or itself: `adopt_words` relies on it
     visited       uint32 (words,)   bit v % 32 of word v // 32: vertex v was found before or at
