@@ -18,6 +18,7 @@ _START[layout.FRONTIER_VERTICES] = 1
 _START[layout.KIND] = layout.NOWHERE
 _START[layout.FORM] = layout.QUEUE
 _START[layout.CHOSEN] = -1
+_START[layout.REMAINING] = -1
 
 
 class Frontier:
@@ -25,7 +26,7 @@ class Frontier:
 
     A device has two bitmaps and two queues. `visited_index` names the bitmap that holds all
     visited vertices (the other may hold them as they were one level earlier), `queue_index` the
-    queue that holds the frontier if `form` is "queue".
+    queue that holds the frontier if that is one (`has_queue`).
     """
 
     def __init__(self, degree: int = 0, num_vertices: int = 0, num_edges: int = 0) -> None:
@@ -48,6 +49,11 @@ class Frontier:
     def form(self) -> Form:
         """How the frontier is stored."""
         return FORMS[int(self.state[layout.FORM])]
+
+    @property
+    def has_queue(self) -> bool:
+        """True if the frontier is a queue, so that top-down can read it."""
+        return layout.has_queue(self.state)
 
     @property
     def kind(self) -> DeviceKind | None:
@@ -101,6 +107,15 @@ class Frontier:
     def keep_no_list(self) -> None:
         """Let the host keep no list of what it finds."""
         self.state[layout.LISTED] = -1
+
+    @property
+    def remaining(self) -> int:
+        """Vertices in the host's list of all that may be unvisited; -1 if it has none."""
+        return int(self.state[layout.REMAINING])
+
+    @remaining.setter
+    def remaining(self, count: int) -> None:
+        self.state[layout.REMAINING] = count
 
     @property
     def is_over(self) -> bool:

@@ -315,7 +315,7 @@ class Search:
         if frontier.kind is None:
             self._enter(kind, frontier)
             return
-        if with_queue and frontier.form != "queue":
+        if with_queue and not frontier.has_queue:
             self.platform.searcher(frontier.kind).to_queue(frontier)
         self._cross(kind, with_queue, frontier)
 

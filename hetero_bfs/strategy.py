@@ -12,7 +12,7 @@ Direction = Literal["top-down", "bottom-up"]
 DeviceKind = Literal["cpu", "device"]
 """Where a strategy runs: the host's cores (Numba), or the OpenCL device."""
 
-Form = Literal["queue", "bitmap", "wide"]
+Form = Literal["queue", "bitmap", "wide", "short"]
 """How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap; "wide" is a bitmap
 that top-down on the host left, having found very many vertices."""
 
@@ -30,7 +30,7 @@ AIM_SELECTORS = ("auto", *MODEL_SELECTORS)
 """Selectors that know aims other than time: those that compare what candidates cost."""
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
-FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide")
+FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide", "short")
 """Kinds and forms in the order of their numbers in kernels/level.py."""
 
 

@@ -148,3 +148,16 @@ def edge_lists(draw, max_vertices: int = 40, max_edges: int = 120, min_vertices:
     vertex = st.integers(0, max(n - 1, 0))
     pairs = draw(st.lists(st.tuples(vertex, vertex), max_size=limit))
     return edge_list(pairs, n, draw(st.booleans()))
+
+
+def core_with_tails(directed: bool = False) -> EdgeList:
+    """A dense core with long paths that end in it or begin in it, and another component."""
+    random = np.random.default_rng(5)
+    core = random.integers(0, 20_000, (2, 120_000))
+    hub = np.stack([np.full(200, 20_000 + 7 * 200), np.arange(200)])
+    tails = [np.arange(20_000, 20_000 + 7 * 200).reshape(200, 7)]
+    tails.append(np.concatenate([np.arange(200)[:, None], tails[0]], axis=1))
+    steps = np.concatenate([tails[1][:, :-1].ravel(), [22_000, 22_001]])
+    after = np.concatenate([tails[1][:, 1:].ravel(), [22_001, 22_002]])
+    ends = np.concatenate([core, hub, [steps, after]], axis=1)
+    return EdgeList.from_arrays(*ends, num_vertices=22_003, directed=directed)

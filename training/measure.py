@@ -107,8 +107,9 @@ def measure_search(
             for name, seconds, found in measurement.moves():
                 walk.note(replace(features, frontier_vertices=found), name, seconds, None)
             measurement.restore()
+            frontier.remaining = measurement.remaining
         host.run(STRATEGIES["TC"], frontier)
-        if frontier.form != "queue" and not frontier.is_over:
+        if not frontier.has_queue and not frontier.is_over:
             host.to_queue(frontier)  # all strategies start from a queue
     kinds = dict.fromkeys(s.device_kind for s in engine.candidates)
     for kind in kinds if walk.seconds else ():
@@ -230,6 +231,7 @@ class _LevelMeasurement:
         self.frontier = frontier
         self.host: CPUSearcher = engine.platform.host
         self.snapshot = self.host.visited[frontier.visited_index].copy()
+        self.remaining = frontier.remaining  # the host's list, as bottom-up left it if it ran
         self.times: dict[str, list[float]] = {}
         self.found: dict[str, int] = {}
 
@@ -251,7 +253,9 @@ class _LevelMeasurement:
             found, seconds = searcher.run(strategy, state)
             times.append(seconds)
             examined = found.examined
-            if strategy.variant == "plain" and strategy.direction == "bottom-up":
+            self.remaining = max(self.remaining, state.remaining)
+            plain = strategy.variant == "plain" and strategy.direction == "bottom-up"
+            if plain and not state.has_queue:
                 self._convert(state, strategy.device_kind, found.vertices)
             if on_device:
                 self._leave_device(state)
@@ -285,7 +289,7 @@ class _LevelMeasurement:
         """Time the way back after this level, then leave the host as it was."""
         accelerator = self.engine.accelerator
         assert accelerator is not None
-        if state.form != "queue" or state.vertices == 0:
+        if not state.has_queue or state.vertices == 0:
             accelerator.release()
             return
         started = time.perf_counter()

@@ -27,6 +27,9 @@ MAX_THREADS = 1024
 _LISTED_SHARE = 16
 """What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
 
+_MOST_REMAINING = 4096
+"""Unvisited vertices in a list for bottom-up, at most: one thread alone looks after them."""
+
 _MOST_OWNERS = 16
 """Owners of patches: more were not measured."""
 
@@ -48,7 +51,7 @@ class Allocator(Protocol):
 class CPUSearcher:
     """Runs levels on the host's cores: a leader, which is the caller, and its helpers.
 
-    The arrays are described in kernels/bfs.py and kernels/host_search.py. `allocate` lets an
+    The arrays are described in kernels/bfs.py and kernels/stages.py. `allocate` lets an
     OpenCL device provide them, so that it can use them in place or copy them fast.
     """
 
@@ -166,7 +169,7 @@ class CPUSearcher:
     def _gather_arrays(self) -> Any:
         from hetero_bfs.kernels.bfs import CHUNK_EDGES
         from hetero_bfs.kernels.expand import territories
-        from hetero_bfs.kernels.host_search import HostArrays
+        from hetero_bfs.kernels.stages import HostArrays
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
         indptr = _narrow(forward.indptr)
@@ -185,6 +188,7 @@ class CPUSearcher:
             tuple(self.visited),
             self._written,
             self.listed,
+            np.empty(self._most_remaining(), np.uint32),
             tuple(self.queue),
             tuple(self.offsets),
             tuple(np.zeros((3, self.threads + 1), np.int64) for _ in range(2)),
@@ -197,6 +201,14 @@ class CPUSearcher:
             self.graph.relabelling.old_of_new,
             self.edge_bits,
         )
+
+    def _most_remaining(self) -> int:
+        """Return how many unvisited vertices a list has room for; words are scanned for more.
+
+        One thread looks after that many as fast as all scan the bitmap for them, or so.
+        """
+        n = self.graph.num_searched
+        return min(n // 16, _MOST_REMAINING, 512 + n // (256 * self.threads))
 
     def _count_owners(self) -> int:
         """Return among how many owners the patches of vertices are divided; 1 without patches."""
@@ -213,7 +225,7 @@ class CPUSearcher:
 
     def start_team(self) -> None:
         """Start the helpers; they end with this object, or with the program."""
-        from hetero_bfs.kernels.host_search import help_search
+        from hetero_bfs.kernels.stages import help_search
         from hetero_bfs.kernels.team import SHUTDOWN, shut_down
 
         if self.threads == 1:

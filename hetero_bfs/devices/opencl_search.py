@@ -429,7 +429,7 @@ class OpenCLSearcher:
         """Return what to queue at first."""
         report = self._report_module
         top_down = policy.top_down[frontier.chosen]
-        if root != NO_VERTEX or (top_down and frontier.form != "queue"):
+        if root != NO_VERTEX or (top_down and not frontier.has_queue):
             return self._next_kernels(report.TO_QUEUE, levels)
         return self._next_kernels(report.PUSH if top_down else report.PULL, levels)
 

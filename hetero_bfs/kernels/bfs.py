@@ -11,7 +11,7 @@ State, the same on every device (n vertices searched, m stored edges):
     visited       uint32 (words,)   bit v % 32 of word v // 32: vertex v was found before or at
                                     the level's start; bottom-up reads this snapshot and writes
                                     `next_visited`, and so does top-down of a wide frontier on the
-                                    CPU; else top-down claims vertices in place
+                                    CPU; else vertices are visited in place
     queue         uint32 (n,)       the frontier, vertices with at least one edge
     offsets       int64 (n,)        edges of the frontier before each queue entry; with the
                                     frontier's edge total this cuts a level into equal shares of
@@ -23,6 +23,8 @@ State, the same on every device (n vertices searched, m stored edges):
                                     addition reserves a queue slot and its edge offset together
 
 Bottom-up needs no frontier: an unvisited vertex's visited neighbour is always in the frontier.
+It lists whom it leaves unvisited. Once they are few, one thread looks through that list until the
+search ends (`bottom_up_listed`), instead of all through the bitmap, and queues what it finds.
 
 `indptr` is uint32 where the edges allow it, which halves what a search of long paths reads. Lists
 that will be read are prefetched a few queue entries ahead.
@@ -281,12 +283,17 @@ def _find_in_list(begin, end, indices, visited):
 
 @kernel(counted=False)
 def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited, parent):
-    """Look through the whole lists of the vertices in `late`, their first neighbours excepted."""
-    count, edges, looked = 0, np.int64(0), np.uint64(0)
+    """Look through the whole lists of the vertices in `late`, their first neighbours excepted.
+
+    Those that remain unvisited stay in it; returns their number as well.
+    """
+    count, edges, looked, remain = 0, np.int64(0), np.uint64(0), 0
     for i in range(left):
         if i + AHEAD < left:
             prefetch(indices, np.uint64(indptr[late[i + AHEAD]]) + np.uint64(1))
         v = late[i]
+        late[remain] = v
+        remain += 1
         begin, end = np.uint64(indptr[v]) + np.uint64(1), np.uint64(indptr[v + 1])
         if begin >= end:
             continue
@@ -298,17 +305,39 @@ def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited,
             next_visited[v >> _WORD_SHIFT] |= _ONE << (v & _WORD_MASK)
             count += 1
             edges += np.int64(degree[v])
-    return count, edges, np.int64(looked)
+            remain -= 1
+    return count, edges, np.int64(looked), remain
+
+
+@njit(inline="always")
+def _list_remaining(late, count, counter, remaining):
+    """Add what remains unvisited to `remaining`, as far as it has room."""
+    slot = np.int64(atomic_add(counter, 0, np.uint64(count)))
+    for i in range(min(count, remaining.size - slot)):
+        remaining[slot + i] = late[i]
 
 
 @kernel(counted=False)
 def bottom_up_words(
-    low, high, n, first, indptr, indices, degree, visited, next_visited, parent, late
+    low,
+    high,
+    n,
+    first,
+    indptr,
+    indices,
+    degree,
+    visited,
+    next_visited,
+    parent,
+    late,
+    counter,
+    remaining,
 ):
     """Look for a visited neighbour of every unvisited vertex in the bitmap's words [low, high).
 
     `first`, `indptr` and `indices` belong to the transposed graph; `late` is uint32 scratch of
-    CHUNK_EDGES items. Returns vertices found, their edges, and neighbours examined.
+    CHUNK_EDGES items. Those that have none are counted in `counter`, and listed in `remaining`
+    while it has room. Returns vertices found, their edges, and neighbours examined.
     """
     count, edges, examined = 0, np.int64(0), 0
     for start in range(low, high, BLOCK_WORDS):
@@ -316,10 +345,39 @@ def bottom_up_words(
         by_first, first_edges, pending, left = _settle_by_first(
             start, stop, n, first, degree, visited, next_visited, parent, late
         )
-        by_list, list_edges, looked = _settle_by_lists(
+        by_list, list_edges, looked, remain = _settle_by_lists(
             late, left, indptr, indices, degree, visited, next_visited, parent
         )
+        if remain:
+            _list_remaining(late, remain, counter, remaining)
         count += by_first + by_list
         edges += first_edges + list_edges
         examined += pending + looked
     return count, edges, examined
+
+
+@kernel(counted=False)
+def bottom_up_listed(remaining, count, indptr, indices, visited, parent, found):
+    """Look for a visited neighbour of each unvisited vertex in a list, alone; visit who has one.
+
+    `indptr` and `indices` belong to the transposed graph. Returns how many vertices `found` then
+    begins with, and neighbours examined.
+    """
+    taken, looked = 0, np.uint64(0)
+    for i in range(count):
+        if i + AHEAD < count:
+            prefetch(indices, np.uint64(indptr[remaining[i + AHEAD]]))
+        v = remaining[i]
+        if _is_visited(visited, v):
+            continue
+        begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
+        k = _find_in_list(begin, end, indices, visited)
+        looked += k - begin
+        if k < end:
+            looked += np.uint64(1)
+            parent[v] = indices[k]
+            found[taken] = v
+            taken += 1
+    for i in range(taken):  # not before: the others ask who was visited when the level began
+        visited[found[i] >> _WORD_SHIFT] |= _ONE << (found[i] & _WORD_MASK)
+    return taken, np.int64(looked)

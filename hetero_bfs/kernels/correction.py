@@ -20,15 +20,16 @@ import math
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
     DEVICE,
-    FORM,
     KIND,
-    QUEUE,
     SECONDS,
     SELECT_SECONDS,
     STRATEGY,
     TRANSFER_SECONDS,
+    has_queue,
 )
 from hetero_bfs.kernels.policy import CONVERT, START, SWITCH, dot, fill_columns
+
+_has_queue = kernel(has_queue, counted=False)
 
 WINDOW = 6
 """Searches whose ratios are remembered. An even number, of which the lower middle one counts, so
@@ -87,7 +88,7 @@ def _moves(policy, record, columns):
         return first + 2 * START + there, dot(policy.moves[START, there], columns), -1, 0.0
     converting, switching = -1, -1
     conversion, switch = 0.0, 0.0
-    if policy.top_down[chosen] and record[FORM] != QUEUE:
+    if policy.top_down[chosen] and not _has_queue(record):
         converting = first + 2 * CONVERT + kind
         conversion = dot(policy.moves[CONVERT, kind], columns)
     if there != kind:

@@ -97,9 +97,17 @@ def top_down_alone(
         found, _, _ = _expand(
             begin, end, queue, indptr, indices, visited, parent, next_queue, found, 0, 1, box
         )
-    kept, edges = _add_offsets(0, found, indptr, next_queue, next_offsets)
-    set_one_segment(next_segments, kept)
-    return kept, edges
+    return finish_queue(found, indptr, next_queue, next_offsets, next_segments)
+
+
+@kernel(counted=False)
+def finish_queue(found, indptr, queue, offsets, segments):
+    """Make the first `found` vertices of a queue a frontier in one piece, but for those without
+    edges; return the number of its vertices and edges.
+    """
+    vertices, edges = _add_offsets(0, found, indptr, queue, offsets)
+    set_one_segment(segments, vertices)
+    return vertices, edges
 
 
 @kernel(counted=False)
@@ -243,5 +251,4 @@ def join_segments(segments, queue, indptr, offsets):
         source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
         for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
             queue[place + i] = queue[source + i]
-    vertices, _ = _add_offsets(0, segments[SEGMENT_VERTICES, count], indptr, queue, offsets)
-    set_one_segment(segments, vertices)
+    finish_queue(segments[SEGMENT_VERTICES, count], indptr, queue, offsets, segments)

@@ -56,4 +56,5 @@ def forget_stale_parents(low, high, visited, written, parent):
         while stale:
             parent[np.int64(word) * 32 + np.int64(trailing_zeros(stale))] = NO_VERTEX
             stale &= stale - _ONE
-        written[word] = visited[word]
+        if written[word] != visited[word]:  # most often none: its line stays in many caches
+            written[word] = visited[word]

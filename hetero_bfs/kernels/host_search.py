@@ -1,38 +1,26 @@
-"""Whole searches on the host: the level loop, compiled, and the work that its team shares.
+"""Whole searches on the host: the level loop, compiled.
 
 `run_levels` is the leader's: it chooses, converts, runs and records level after level, and returns
-to Python only when the search ends or another device must take part. `help_search` is what each
-helper runs from the engine's start to its end. Small pieces of work the leader does alone, which
-costs nothing; larger ones become stages (team.py).
+to Python only when the search ends or another device must take part. stages.py has what the leader
+and its helpers do together.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import njit
 
-from hetero_bfs.kernels.bfs import (
-    CHUNK_EDGES,
-    adopt_words,
-    bottom_up_words,
-    propose_chunk,
-    top_down_chunk,
-)
+from hetero_bfs.kernels.bfs import CHUNK_EDGES, bottom_up_listed
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.expand import (
     add_owners_segment,
-    collect_owned,
     copy_segments,
-    expand_owned,
+    finish_queue,
     join_segments,
-    read_report,
     set_one_segment,
     top_down_alone,
 )
-from hetero_bfs.kernels.frontier import forget_stale_parents, queue_words
-from hetero_bfs.kernels.intrinsics import array_at, clock_seconds
+from hetero_bfs.kernels.intrinsics import clock_seconds
 from hetero_bfs.kernels.level import (
     BITMAP,
     CHOSEN,
@@ -48,65 +36,59 @@ from hetero_bfs.kernels.level import (
     NOWHERE,
     QUEUE,
     QUEUE_INDEX,
+    REMAINING,
     SECONDS,
     SELECT_SECONDS,
+    SHORT_QUEUE,
     TRANSFER_SECONDS,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
     VISITED_INDEX,
     WIDE_BITMAP,
     advance,
+    has_queue,
     is_over,
     is_wide,
 )
 from hetero_bfs.kernels.policy import choose_level
-from hetero_bfs.kernels.restore import restore_range
-from hetero_bfs.kernels.team import (
-    CHUNKS,
-    JOB,
-    OWN,
-    await_share,
-    await_stage,
-    begin_stage,
-    end_chunks,
-    end_share,
-    report_of,
-    take_chunk,
-    take_share,
+from hetero_bfs.kernels.stages import (
+    ADDRESS,
+    ADOPT,
+    BLANK,
+    BOTTOM_UP,
+    CHUNKS_PER_THREAD,
+    CLEAR,
+    COLLECT,
+    CONVERT,
+    END,
+    EXPAND,
+    FORGET,
+    NEXT_OWN,
+    OWNED,
+    PROPOSE,
+    RESTORE,
+    TOP_DOWN,
+    VERTICES,
+    share,
+    share_among_owners,
+    share_out,
+    share_words,
 )
+from hetero_bfs.kernels.team import report_of
 
 PART_EDGES = 256
 """Fewest edges of a frontier for which another thread is worth its while."""
 
-_CHUNKS_PER_THREAD = 8
-_MIN_CHUNK_WORDS = 32
-_MIN_CHUNK_BLANKS = 256  # words that take next to no time, but for their lines to arrive
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
 _SCAN_WORDS_BY_THREAD = 512  # times the threads, at least: one scans them before the others come
 _RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are no faster
 
-# Words of a job, after its number of chunks (team.py).
-_TASK, _VISITED, _QUEUE, _VERTICES, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
-(
-    _TOP_DOWN,
-    _PROPOSE,
-    _ADOPT,
-    _EXPAND,
-    _COLLECT,
-    _BOTTOM_UP,
-    _CONVERT,
-    _BLANK,
-    _FORGET,
-    _CLEAR,
-    _RESTORE,
-) = range(11)
-
-# Whether the frontier is as the owners of patches left it, and how many edges are posted in it.
-_OWNED, _POSTED = OWN, OWN + 1
-
-_ADDRESS = OWN + 2  # of what a stage fills that was not there when the helpers began
+# Words that stay: how many edges are posted where the frontier is the owners', and which bitmap was
+# left blank by the search before, plus 1.
+_POSTED, _BLANK_BITMAP = NEXT_OWN, NEXT_OWN + 1
 
 _advance = kernel(advance, counted=False)
+_has_queue = kernel(has_queue, counted=False)
 _is_over = kernel(is_over, counted=False)
 _is_wide_level = kernel(is_wide, counted=False)
 
@@ -114,288 +96,12 @@ ENDED, LEAVES = 0, 1
 """What `run_levels` returns: the search ended (or the limit), or Python has the next move."""
 
 
-class HostArrays(NamedTuple):
-    """A graph and the state of its search; kernels/bfs.py has the encoding.
-
-    `backward_indptr`, `backward_indices` and `first` belong to the transposed graph; `visited`,
-    `queue`, `offsets` and `segments` are pairs. `written` is a bitmap of the vertices whose parent
-    an earlier search may have left; `listed` takes the vertices that the host found, while they
-    are few, for another device; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), are
-    scratch. For owners of patches (expand.py): `boxes`, uint32 (2, owners, edges + 1, 2), what they
-    post to each other from a queue; `territory`, int64 (owners + 1,), where each one's part of a
-    queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's.
-    """
-
-    indptr: Any
-    indices: Any
-    degree: Any
-    backward_indptr: Any
-    backward_indices: Any
-    first: Any
-    parent: Any
-    visited: Any
-    written: Any
-    listed: Any
-    queue: Any
-    offsets: Any
-    segments: Any
-    counter: Any
-    found: Any
-    source: Any
-    boxes: Any
-    territory: Any
-    longest: Any
-    old_of_new: Any
-    edge_bits: Any
-
-
-@kernel(counted=False)
-def _run_chunk(control, arrays, chunk, me):
-    """Do one chunk of a stage; return what it adds to the stage's sums."""
-    task, chunks = control[_TASK], control[CHUNKS]
-    begin = chunk * control[_SIZE]
-    end = begin + control[_SIZE]
-    if task == _CLEAR or task == _RESTORE:
-        _restore_chunk(control, arrays, begin, end)
-        return 0, 0, 0
-    if task == _TOP_DOWN or task == _PROPOSE:
-        _expand_chunk(control, arrays, begin, min(end, control[_EDGES]), me)
-        return 0, 0, 0
-    visited = arrays.visited[control[_VISITED]]
-    other = arrays.visited[1 - control[_VISITED]]
-    if task == _CONVERT:
-        queue_words(
-            begin,
-            min(end, visited.size),
-            visited,
-            other,
-            arrays.degree,
-            arrays.edge_bits,
-            arrays.counter,
-            arrays.queue[control[_QUEUE]],
-            arrays.offsets[control[_QUEUE]],
-        )
-        return 0, 0, 0
-    # The same cut in all stages of as many chunks, so that each thread meets the same words again.
-    # Chunks grow: after relabelling the first words are the hubs', whose lists are the longest.
-    begin = np.int64(visited.size * (chunk / chunks) ** 2)
-    end = np.int64(visited.size * ((chunk + 1) / chunks) ** 2)
-    if task == _ADOPT:
-        found, edges = adopt_words(begin, end, arrays.degree, visited, other, arrays.parent)
-        return found, edges, 0
-    if task == _BOTTOM_UP:
-        return bottom_up_words(
-            begin,
-            end,
-            arrays.parent.size,
-            arrays.first,
-            arrays.backward_indptr,
-            arrays.backward_indices,
-            arrays.degree,
-            visited,
-            other,
-            arrays.parent,
-            arrays.found[me],
-        )
-    if task == _BLANK:
-        visited[begin:end] = 0
-    else:
-        forget_stale_parents(begin, end, visited, arrays.written, arrays.parent)
-    return 0, 0, 0
-
-
-@kernel(counted=False)
-def _expand_chunk(control, arrays, begin, end, me):
-    """Follow edges [begin, end) of the frontier: claim what they lead to, or propose parents."""
-    visited, this = arrays.visited[control[_VISITED]], control[_QUEUE]
-    if control[_TASK] == _PROPOSE:
-        propose_chunk(
-            begin,
-            end,
-            arrays.queue[this],
-            arrays.offsets[this],
-            control[_VERTICES],
-            arrays.indptr,
-            arrays.indices,
-            visited,
-            arrays.parent,
-        )
-    else:
-        top_down_chunk(
-            begin,
-            end,
-            arrays.queue[this],
-            arrays.offsets[this],
-            control[_VERTICES],
-            arrays.indptr,
-            arrays.indices,
-            arrays.degree,
-            visited,
-            arrays.parent,
-            arrays.queue[1 - this],
-            arrays.offsets[1 - this],
-            arrays.edge_bits,
-            arrays.counter,
-            arrays.found[me],
-            arrays.source[me],
-        )
-
-
-@kernel(counted=False)
-def _restore_chunk(control, arrays, begin, end):
-    """Fill items of the array that is at an address, or bring parents home to it."""
-    restored = array_at(control[_ADDRESS], control[_VERTICES])
-    if control[_TASK] == _CLEAR:
-        restored[begin : min(end, restored.size)] = -1
-    else:
-        end = min(end, arrays.parent.size)
-        restore_range(begin, end, arrays.parent, arrays.old_of_new, restored)
-
-
-@kernel(counted=False)
-def _run_owners_part(control, arrays, owner):
-    """Do an owner's part of a stage in which each one has its own."""
-    visited = arrays.visited[control[_VISITED]]
-    this, owners = control[_QUEUE], control[CHUNKS]
-    if control[_TASK] == _EXPAND:
-        expand_owned(
-            owner,
-            owners,
-            report_of(control, owner),
-            control[_OWNED],
-            arrays.queue[this],
-            arrays.segments[this],
-            arrays.indptr,
-            arrays.indices,
-            visited,
-            arrays.parent,
-            arrays.queue[1 - this],
-            arrays.territory,
-            arrays.boxes[this],
-            arrays.boxes[1 - this],
-        )
-    else:
-        collect_owned(
-            owner,
-            owners,
-            report_of(control, owner),
-            arrays.indptr,
-            visited,
-            arrays.parent,
-            arrays.queue[this],
-            arrays.territory,
-            arrays.boxes[1 - this],
-        )
-
-
-@kernel(counted=False)
-def _take_part(control, arrays, me):
-    """Take chunks of the stage until none is left; return what they add to the stage's sums."""
-    found, edges, looked = 0, 0, 0
-    while True:
-        chunk = take_chunk(control, me, arrays.found.shape[0])
-        if chunk < 0:
-            break
-        more_found, more_edges, more_looked = _run_chunk(control, arrays, chunk, me)
-        found += more_found
-        edges += more_edges
-        looked += more_looked
-    return found, edges, looked
-
-
-@kernel(counted=False)
-def help_search(control, arrays, me):
-    """Run by helper number `me` (1 and up) until the team is shut down."""
-    stage = np.int64(0)
-    while True:
-        stage = await_stage(control, me, stage)
-        if stage < 0:
-            return
-        if take_share(control, me, stage):
-            if control[_TASK] == _EXPAND or control[_TASK] == _COLLECT:
-                _run_owners_part(control, arrays, me)
-            else:
-                report = report_of(control, me)
-                report[0], report[1], report[2] = _take_part(control, arrays, me)
-            end_share(control, me, stage)
-
-
-@kernel(counted=False)
-def _share(control, arrays, state, task, size, chunks):
-    """Do a piece of a search together with the team; return the sums of its chunks."""
-    control[_VISITED] = np.int64(state[VISITED_INDEX])
-    control[_QUEUE] = np.int64(state[QUEUE_INDEX])
-    control[_VERTICES] = np.int64(state[FRONTIER_VERTICES])
-    control[_EDGES] = np.int64(state[FRONTIER_EDGES])
-    return _share_out(control, arrays, task, size, chunks)
-
-
-@kernel(counted=False)
-def _share_words(control, arrays, state, task, least):
-    """Do a piece of a search for all words of the bitmap, at least so many in a chunk."""
-    chunks = min(arrays.visited[0].size // least, arrays.found.shape[0] * _CHUNKS_PER_THREAD)
-    return _share(control, arrays, state, task, 0, max(chunks, 1))
-
-
-@kernel(counted=False)
-def _share_out(control, arrays, task, size, chunks):
-    """Do what the job's other words say together with the team, or alone if it is one chunk.
-
-    Its reports take the place of those that owners leave for their next stage (`_settle`).
-    """
-    threads = arrays.found.shape[0]
-    control[CHUNKS] = chunks
-    control[_TASK] = task
-    control[_SIZE] = size
-    arrays.counter[0] = 0
-    found, edges, looked = np.int64(0), np.int64(0), np.int64(0)
-    if chunks == 1 or threads == 1:
-        for chunk in range(chunks):
-            more_found, more_edges, more_looked = _run_chunk(control, arrays, chunk, 0)
-            found += more_found
-            edges += more_edges
-            looked += more_looked
-        return found, edges, looked
-    stage = begin_stage(control, min(chunks, threads), threads)
-    found, edges, looked = _take_part(control, arrays, 0)
-    more_found, more_edges, more_looked = end_chunks(control, stage)
-    return found + more_found, edges + more_edges, looked + more_looked
-
-
-@kernel(counted=False)
-def _share_among_owners(control, arrays, state, task):
-    """Do a stage in which each owner does its part.
-
-    Returns vertices and edges found, edges posted, and vertices and edges of the frontier that were
-    counted late.
-    """
-    owners = arrays.territory.size - 1
-    control[CHUNKS] = owners
-    control[_TASK] = task
-    control[_VISITED] = np.int64(state[VISITED_INDEX])
-    control[_QUEUE] = np.int64(state[QUEUE_INDEX])
-    stage = begin_stage(control, owners, arrays.found.shape[0])
-    _run_owners_part(control, arrays, 0)
-    found, edges, posted, late, late_edges = read_report(report_of(control, 0))
-    for owner in range(1, owners):
-        if await_share(control, owner, stage):
-            _run_owners_part(control, arrays, owner)
-            end_share(control, owner, stage)
-        more = read_report(report_of(control, owner))
-        found += more[0]
-        edges += more[1]
-        posted += more[2]
-        late += more[3]
-        late_edges += more[4]
-    return found, edges, posted, late, late_edges
-
-
 @kernel(counted=False)
 def _expand_among_owners(control, arrays, state, records):
     """Run a top-down level; return vertices and edges found, but for those that are posted."""
-    found, edges, posted, late, late_edges = _share_among_owners(control, arrays, state, _EXPAND)
+    found, edges, posted, late, late_edges = share_among_owners(control, arrays, state, EXPAND)
     _count_late(state, records, late, late_edges)
-    control[_OWNED], control[_POSTED] = 1, posted
+    control[OWNED], control[_POSTED] = 1, posted
     return found, edges
 
 
@@ -422,9 +128,9 @@ def _may_wait(control, arrays, state, limit):
 def _settle(control, arrays, state, records):
     """Have the owners collect what is posted; the frontier then lies in segments, one for each."""
     if control[_POSTED]:
-        _, _, _, late, late_edges = _share_among_owners(control, arrays, state, _COLLECT)
+        _, _, _, late, late_edges = share_among_owners(control, arrays, state, COLLECT)
         _count_late(state, records, late, late_edges)
-    control[_OWNED] = 0
+    control[OWNED] = 0
     segments = arrays.segments[np.int64(state[QUEUE_INDEX])]
     for owner in range(arrays.territory.size - 1):
         add_owners_segment(owner, report_of(control, owner), arrays.territory, segments)
@@ -482,7 +188,7 @@ def _top_down(control, arrays, state, records):
         return _expand_among_owners(control, arrays, state, records)
     join(arrays, state)
     size = min(_edges_of_a_chunk(edges, threads), CHUNK_EDGES)
-    _share(control, arrays, state, _TOP_DOWN, size, (edges + size - 1) // size)
+    share(control, arrays, state, TOP_DOWN, size, (edges + size - 1) // size)
     vertices, edges = _counted(arrays)
     set_one_segment(arrays.segments[1 - this], vertices)
     return vertices, edges
@@ -490,7 +196,7 @@ def _top_down(control, arrays, state, records):
 
 @njit(inline="always")
 def _edges_of_a_chunk(edges, threads):
-    return max(edges // (threads * _CHUNKS_PER_THREAD) + 1, PART_EDGES)
+    return max(edges // (threads * CHUNKS_PER_THREAD) + 1, PART_EDGES)
 
 
 @njit(inline="always")
@@ -516,15 +222,42 @@ def _top_down_by_proposals(control, arrays, state):
     join(arrays, state)
     edges = np.int64(state[FRONTIER_EDGES])
     size = _edges_of_a_chunk(edges, arrays.found.shape[0])
-    _share(control, arrays, state, _PROPOSE, size, (edges + size - 1) // size)
-    found, edges, _ = _share_words(control, arrays, state, _ADOPT, _MIN_CHUNK_WORDS)
+    share(control, arrays, state, PROPOSE, size, (edges + size - 1) // size)
+    found, edges, _ = share_words(control, arrays, state, ADOPT)
     return found, edges
 
 
 @kernel(counted=False)
 def _bottom_up(control, arrays, state):
-    """Run a bottom-up level; return vertices and edges found, and neighbours examined."""
-    return _share_words(control, arrays, state, _BOTTOM_UP, _MIN_CHUNK_WORDS)
+    """Run a bottom-up level; return the form it leaves, vertices and edges found, and neighbours
+    examined.
+
+    The last levels, with few left to find, are the leader's, who has a list of those.
+    """
+    if state[REMAINING] >= 0:
+        this = np.int64(state[QUEUE_INDEX])
+        found, looked = bottom_up_listed(
+            arrays.remaining,
+            np.int64(state[REMAINING]),
+            arrays.backward_indptr,
+            arrays.backward_indices,
+            arrays.visited[np.int64(state[VISITED_INDEX])],
+            arrays.parent,
+            arrays.queue[1 - this],
+        )
+        found, edges = finish_queue(
+            found,
+            arrays.indptr,
+            arrays.queue[1 - this],
+            arrays.offsets[1 - this],
+            arrays.segments[1 - this],
+        )
+        return SHORT_QUEUE, found, edges, looked
+    found, edges, looked = share_words(control, arrays, state, BOTTOM_UP)
+    remaining = np.int64(arrays.counter[0])
+    if remaining <= arrays.remaining.size:
+        state[REMAINING] = remaining
+    return BITMAP, found, edges, looked
 
 
 @kernel(counted=False)
@@ -535,7 +268,7 @@ def convert(control, arrays, state):
     size = 256
     if state[FRONTIER_VERTICES] <= 4096:
         size = max(_SCAN_WORDS, _SCAN_WORDS_BY_THREAD * arrays.found.shape[0])
-    _share(control, arrays, state, _CONVERT, size, max((words + size - 1) // size, 1))
+    share(control, arrays, state, CONVERT, size, max((words + size - 1) // size, 1))
     vertices, edges = _counted(arrays)
     set_one_segment(arrays.segments[np.int64(state[QUEUE_INDEX])], vertices)
     state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = vertices, edges
@@ -546,31 +279,48 @@ def convert(control, arrays, state):
 @kernel(counted=False)
 def forget(control, arrays, state):
     """Leave NO_VERTEX as parent wherever this search wrote none."""
-    _share_words(control, arrays, state, _FORGET, _MIN_CHUNK_BLANKS)
+    share_words(control, arrays, state, FORGET)
+
+
+@kernel(counted=False)
+def _end(control, arrays, state):
+    """Forget what this search wrote no parent to; leave a blank bitmap to the next if it is over.
+
+    For searches that no other device takes part in, so that none writes to the bitmap until then.
+    """
+    if _is_over(state):
+        share_words(control, arrays, state, END)
+        control[_BLANK_BITMAP] = 1 + np.int64(state[VISITED_INDEX])
+    else:
+        forget(control, arrays, state)
 
 
 @kernel(counted=False)
 def restore(control, arrays, address, num_vertices):
     """Fill the array of all old ids at an address with parents; see `restore_range`."""
-    control[_ADDRESS] = address
-    control[_VERTICES] = num_vertices
+    control[ADDRESS] = address
+    control[VERTICES] = num_vertices
     if arrays.parent.size < num_vertices:
-        _restore_part(control, arrays, _CLEAR, num_vertices)
-    _restore_part(control, arrays, _RESTORE, arrays.parent.size)
+        _restore_part(control, arrays, CLEAR, num_vertices)
+    _restore_part(control, arrays, RESTORE, arrays.parent.size)
 
 
 @kernel(counted=False)
 def _restore_part(control, arrays, task, count):
     size = _RESTORED_VERTICES
-    _share_out(control, arrays, task, size, max((count + size - 1) // size, 1))
+    share_out(control, arrays, task, size, max((count + size - 1) // size, 1))
 
 
 @kernel(counted=False)
 def start(control, arrays, root, state):
     """Make `root` the only visited vertex and the frontier."""
+    if control[_BLANK_BITMAP]:
+        state[VISITED_INDEX] = control[_BLANK_BITMAP] - 1
+        control[_BLANK_BITMAP] = 0
+    else:
+        share_words(control, arrays, state, BLANK)
     visited = arrays.visited[np.int64(state[VISITED_INDEX])]
     this = np.int64(state[QUEUE_INDEX])
-    _share_words(control, arrays, state, _BLANK, _MIN_CHUNK_BLANKS)
     visited[root >> 5] = np.uint32(1) << np.uint32(root & 31)
     arrays.parent[root] = root
     arrays.queue[this][0] = root
@@ -595,7 +345,7 @@ def _list_found(arrays, state, found):
     if found == 0 or state[LISTED] < 0:
         return
     count = np.int64(state[LISTED])
-    if state[FORM] == QUEUE and count + found <= arrays.listed.size:
+    if _has_queue(state) and count + found <= arrays.listed.size:
         this = np.int64(state[QUEUE_INDEX])
         copy_segments(arrays.segments[this], arrays.queue[this], arrays.listed[count:])
         state[LISTED] = count + found
@@ -609,8 +359,7 @@ def _run_level(control, arrays, state, top_down, records, limit):
     record = records[int(state[LEVEL])]
     looked = -1
     if not top_down:
-        form = BITMAP
-        found, edges, looked = _bottom_up(control, arrays, state)
+        form, found, edges, looked = _bottom_up(control, arrays, state)
     elif _is_wide(arrays, state):
         form = WIDE_BITMAP
         found, edges = _top_down_by_proposals(control, arrays, state)
@@ -620,7 +369,7 @@ def _run_level(control, arrays, state, top_down, records, limit):
     _advance(state, form, found, edges)
     record[FOUND_VERTICES] = found
     record[EXAMINED] = looked
-    if control[_OWNED] and not _may_wait(control, arrays, state, limit):
+    if control[OWNED] and not _may_wait(control, arrays, state, limit):
         _settle(control, arrays, state, records)
     _list_found(arrays, state, np.int64(record[FOUND_VERTICES]))
 
@@ -665,7 +414,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             now = clock_seconds()
             record[SELECT_SECONDS] = now - began
         chosen = int(state[CHOSEN])
-        if control[_OWNED] and (not policy.top_down[chosen] or policy.kinds[chosen] != HOST):
+        if control[OWNED] and (not policy.top_down[chosen] or policy.kinds[chosen] != HOST):
             _settle(control, arrays, state, records)
             settled = clock_seconds()
             records[level - 1, SECONDS] += settled - now
@@ -677,7 +426,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         if state[KIND] == NOWHERE:
             start(control, arrays, root, state)
             ready = clock_seconds()
-        elif policy.top_down[chosen] and state[FORM] != QUEUE:
+        elif policy.top_down[chosen] and not _has_queue(state):
             convert(control, arrays, state)
             ready = clock_seconds()
         record[TRANSFER_SECONDS] += ready - now
@@ -687,6 +436,6 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
     if alone:
         if state[KIND] == NOWHERE:
             start(control, arrays, root, state)
-        forget(control, arrays, state)
+        _end(control, arrays, state)
     join(arrays, state)
     return ENDED

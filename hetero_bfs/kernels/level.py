@@ -4,8 +4,9 @@ Both are float64, so that compiled code and Python share them; counts stay exact
 
 The state of a search (`STATE_SIZE` items) says where the frontier is and how much is left.
 `KIND` and `FORM` are numbers: device kinds 0 for the host, 1 for the OpenCL device, -1 before the
-first level; forms 0 for a queue, 1 for a bitmap
-that bottom-up left, 2 for one that top-down left (bfs.py has their encoding).
+first level; forms 0 for a queue, 1 for a bitmap that bottom-up left, 2 for one that top-down left
+(bfs.py has their encoding), 3 for a queue that the host's bottom-up left of a few vertices. Rules
+of Beamer's kind go by the last direction, so they tell these apart.
 
 A record is one row per level: the state before it, what was chosen and measured, then the
 predicted seconds of each candidate, then the seconds that decided (the rest of the search
@@ -32,8 +33,9 @@ StateArray = npt.NDArray[np.float64]
     QUEUE_INDEX,  # which of two queues has the frontier
     CHOSEN,  # candidate chosen for the coming level, -1 if none is yet
     LISTED,  # vertices in the list of all that the host found, -1 if that is given up
-) = range(12)
-STATE_SIZE = 12
+    REMAINING,  # vertices in the host's list of all that may be unvisited, -1 without one
+) = range(13)
+STATE_SIZE = 13
 
 LEAST_WIDE_EDGES = 8192
 """Fewest edges of a wide frontier: small graphs, searched by one thread, hardly have one."""
@@ -45,7 +47,7 @@ CROWDED = 4
 """A wide frontier's edges are fewer than the unvisited vertices times this."""
 
 HOST, DEVICE, NOWHERE = 0, 1, -1
-QUEUE, BITMAP, WIDE_BITMAP = 0, 1, 2
+QUEUE, BITMAP, WIDE_BITMAP, SHORT_QUEUE = 0, 1, 2, 3
 
 RECORD_STATE = LEVEL + 1
 """Columns of a record that are the state's first items; FRONTIER_VERTICES to LEVEL."""
@@ -68,7 +70,7 @@ def advance(state: StateArray, form: int, found: int, edges: int) -> None:
 
     Plain Python; the host's compiled loop compiles it too.
     """
-    if form == QUEUE:
+    if form in (QUEUE, SHORT_QUEUE):
         state[QUEUE_INDEX] = 1 - state[QUEUE_INDEX]
     else:
         state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
@@ -80,6 +82,11 @@ def advance(state: StateArray, form: int, found: int, edges: int) -> None:
     state[UNVISITED_EDGES] -= edges
     state[LEVEL] += 1
     state[CHOSEN] = -1
+
+
+def has_queue(state: StateArray) -> bool:
+    """Tell whether a frontier, as a state or a record has it, is a queue. Plain Python, too."""
+    return bool(state[FORM] == QUEUE or state[FORM] == SHORT_QUEUE)
 
 
 def is_wide(num_vertices: float, frontier_edges: float, unvisited_vertices: float) -> bool:

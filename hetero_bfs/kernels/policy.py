@@ -36,13 +36,14 @@ from hetero_bfs.kernels.level import (
     LEVEL,
     PREDICTED,
     PREVIOUS_EDGES,
-    QUEUE,
     RECORD_STATE,
     SELECT_SECONDS,
+    SHORT_QUEUE,
     STRATEGY,
     TRANSFER_SECONDS,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
+    has_queue,
     is_wide,
 )
 from hetero_bfs.strategy import Strategy
@@ -150,6 +151,7 @@ def pack_policy(
     return np.concatenate(parts).astype(np.float32)
 
 
+_has_queue = njit(inline="always")(has_queue)
 _is_wide = njit(inline="always")(is_wide)
 
 
@@ -270,7 +272,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
         if kind < 0:
             seconds += dot(policy.moves[START, policy.kinds[s]], columns)
         else:
-            if policy.top_down[s] and state[FORM] != QUEUE:
+            if policy.top_down[s] and not _has_queue(state):
                 seconds += dot(policy.moves[CONVERT, kind], columns)
             if policy.kinds[s] != kind:
                 seconds += dot(policy.moves[SWITCH, policy.kinds[s]], columns)
@@ -285,8 +287,8 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
 
 @kernel(counted=False, inlined=True)
 def _choose_direction(policy, num_vertices, state):
-    """Return 0 for top-down, 1 for bottom-up; BITMAP is what bottom-up left."""
-    if state[FORM] == BITMAP:
+    """Return 0 for top-down, 1 for bottom-up."""
+    if state[FORM] == BITMAP or state[FORM] == SHORT_QUEUE:  # the last level was bottom-up
         return 0 if state[FRONTIER_VERTICES] * policy.beta < num_vertices else 1
     return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
 

@@ -27,6 +27,7 @@ from hetero_bfs.kernels.level import (
     STRATEGY,
     TRANSFER_SECONDS,
     advance,
+    has_queue,
 )
 
 # Names of steps.cl; the state's items up to CHOSEN are level.py's, but for KIND's place.
@@ -43,6 +44,7 @@ ROW_WORDS = 5
 _NANOSECOND = 1e-9
 _FOUND, _CANDIDATE, _DECIDED, _BEGAN, _ENDED = range(ROW_WORDS)
 _advance = kernel(advance, counted=False)
+_has_queue = kernel(has_queue, counted=False)
 
 
 @kernel(counted=False)
@@ -56,7 +58,7 @@ def write_state(state, root, limit, flags, words):
     words[DONE] = done
     for i in range(CHOSEN + 1):
         words[i] = np.uint64(max(state[i], 0.0))
-    words[FORM] = min(words[FORM], np.uint64(BITMAP))
+    words[FORM] = 0 if _has_queue(state) else BITMAP
     words[ROOT] = root
     words[LIMIT] = limit
     words[FLAGS] = flags

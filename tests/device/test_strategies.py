@@ -10,6 +10,7 @@ import pytest
 from graphs import (
     NAMES,
     SEARCHABLE_NAMES,
+    core_with_tails,
     edge_list,
     edge_lists,
     grid,
@@ -111,8 +112,9 @@ def test_a_bitmap_becomes_a_queue_of_the_new_vertices_alone(place, name, directe
         for level in range(1, min(levels.max(), 4) + 1):
             searcher.run(bottom_up, frontier)
             new = np.flatnonzero((levels == level) & (engine.graph.degree > 0))
-            searcher.to_queue(frontier)
-            assert frontier.form == "queue"
+            if not frontier.has_queue:
+                searcher.to_queue(frontier)
+            assert frontier.has_queue
             assert frontier.vertices == new.size
             assert frontier.edges == engine.graph.degree[new].sum()
 
@@ -273,6 +275,20 @@ def test_a_wide_level_on_the_host_hands_over_to_a_device(opencl_device):
                 forms = [t.features.form for t in check_search(engine, edges, int(root)).traces]
                 wide += "wide" in forms
     assert wide == 15
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_few_vertices_remain_to_host_and_device(opencl_device, directed):
+    """The host lists them, and its list serves after the device has found some of them as well."""
+    edges = core_with_tails(directed)
+    short = 0
+    with engine_on(opencl_device, edges, selector="fixed:TC", threads=2) as engine:
+        for after in ("BG", "TG,BC", "BG,BC", "BG,BC,TG,BC", "TC,BG,BC"):
+            engine.set_selector(f"fixed:TC,BC,BC,BC,BC,BC,BC,{after}")
+            for root in (20_000 + 7 * 200, 20_006):
+                forms = [t.features.form for t in check_search(engine, edges, root).traces]
+                short += "short" in forms
+    assert short >= 5
 
 
 @pytest.mark.parametrize("selector", ["fixed:BG", "fixed:BGC", "fixed:BC", "fixed:BC,BG,BGC"])

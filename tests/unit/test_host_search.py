@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from graphs import grid, path
+from graphs import core_with_tails, grid, path
 from oracle import check_search
 
 import hetero_bfs as hb
@@ -242,6 +242,49 @@ def test_wide_levels_by_proposals(num_vertices, threads, directed):
                     for this, following in pairwise(traces)
                 )
     assert wide >= 6, "each search by TC alone has a wide level"
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_few_vertices_remain(threads, directed, monkeypatch):
+    """Bottom-up by a list of the unvisited, which leaves a queue; alone, or with top-down between.
+
+    Some never are visited, and in a directed graph some that are have no edges, nor are counted.
+    """
+    monkeypatch.setattr("hetero_bfs.devices.cpu._MOST_REMAINING", 1300)
+    edges = core_with_tails(directed)
+    forms = set()
+    with hb.Engine(edges, devices="cpu", threads=threads) as engine:
+        room = engine.platform.host._arrays.remaining.size
+        for selector in ("BC", "TC,TC,TC,BC", "TC,BC,BC,BC,BC,TC,BC", "TC,BC,BC,BC,BC,BC,TC"):
+            engine.set_selector("fixed:" + selector)
+            for root in (20_000 + 7 * 200, 5, 22_000, 20_006):
+                for this, following in pairwise(check_search(engine, edges, root).traces):
+                    if this.strategy == "BC":
+                        forms.add(following.features.form)
+                        few = this.features.unvisited_vertices <= room
+                        assert few or directed or following.features.form == "bitmap"
+    assert forms == {"short", "bitmap"}
+
+
+def test_a_bitmap_left_blank():
+    """By a search that ended, in either one; not by one that stopped, or that is led from here."""
+    edges = core_with_tails(directed=False)
+    with hb.Engine(edges, devices="cpu", threads=3) as engine:
+        host, root = engine.platform.host, engine._searched_id(7)
+        blank = set()
+        for selector in ("TC", "TC,BC", "TC,TC,BC", "TC,TC,TC,BC", "BC"):
+            engine.set_selector("fixed:" + selector)
+            for levels in (0, 1, 4, 6):
+                Search(engine.platform, root, engine.selector).run(levels)
+                check_search(engine, edges, 22_001)
+                blank.update(i for i in range(2) if not host.visited[i].any())
+                frontier = Frontier(int(engine.graph.degree[root]), engine.graph.num_searched)
+                host.begin(root, frontier)
+                host.run(STRATEGIES["TC"], frontier)
+                check_search(engine, edges, 9)
+                blank.update(i for i in range(2) if not host.visited[i].any())
+    assert blank == {0, 1}
 
 
 @pytest.mark.parametrize(
