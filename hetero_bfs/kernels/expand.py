@@ -37,11 +37,13 @@ _WORD_SHIFT = np.uint32(5)
 def owner_of(vertex, owners):
     """Return the owner of a vertex, of a power of two of owners.
 
-    As good as random: by turns, the patches that a frontier crosses side by side, as it does in a
+    Of as many patches in a row as there are owners each has one; who begins is as good as random:
+    if it were always the same, the patches that a frontier crosses side by side, as it does in a
     grid, would be few owners'.
     """
-    patch = np.uint64(vertex >> _PATCH_SHIFT)
-    return np.int64((patch * _SCATTER >> _SCATTER_SHIFT) & np.uint64(owners - 1))
+    patch, within = np.uint64(vertex >> _PATCH_SHIFT), np.uint64(owners - 1)
+    begins = (patch & ~within) * _SCATTER >> _SCATTER_SHIFT
+    return np.int64((patch + begins) & within)
 
 
 def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
@@ -54,10 +56,23 @@ def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
 
 @njit(inline="always")
 def _expand(
-    begin, end, queue, indptr, indices, visited, parent, next_queue, found, owner, owners, box
+    begin,
+    end,
+    queue,
+    indptr,
+    indices,
+    visited,
+    parent,
+    next_queue,
+    found,
+    owner,
+    owners,
+    mixed,
+    box,
 ):
     """Expand the queue's entries [begin, end), for one of the owners.
 
+    `mixed` is 1 if vertices of others are among them, else 0.
     What it finds goes to `next_queue` from `found` on, edges to others' vertices to `box`, uint32
     (edges, 2). Returns the end of both, and the edges that leave what was found.
     """
@@ -68,7 +83,8 @@ def _expand(
         u = queue[i]
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[k]
-            if owner_of(v, owners) != owner:
+            beyond = (u ^ v) >> _PATCH_SHIFT | mixed  # the patch of a vertex that is the owner's
+            if beyond and owner_of(v, owners) != owner:
                 box[posted, 0] = v
                 box[posted, 1] = u
                 posted += 1
@@ -95,7 +111,19 @@ def top_down_alone(
         begin = segments[SEGMENT_START, s]
         end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
         found, _, _ = _expand(
-            begin, end, queue, indptr, indices, visited, parent, next_queue, found, 0, 1, box
+            begin,
+            end,
+            queue,
+            indptr,
+            indices,
+            visited,
+            parent,
+            next_queue,
+            found,
+            0,
+            1,
+            np.uint32(0),
+            box,
         )
     return finish_queue(found, indptr, next_queue, next_offsets, next_segments)
 
@@ -141,7 +169,7 @@ def expand_owned(
     boxes, last_boxes : uint32 (owners, edges + 1, 2)
         What each owner posts: ends and parents, behind their number; in this level and the last.
     """
-    late, late_edges = 0, np.int64(0)
+    late, late_edges, mixed = 0, np.int64(0), np.uint32(0)
     if is_owned:
         begin = territory[owner]
         end = begin + report[_FOUND]
@@ -153,9 +181,22 @@ def expand_owned(
     else:
         vertices = segments[SEGMENT_VERTICES, 1]
         begin, end = vertices * owner // owners, vertices * (owner + 1) // owners
+        mixed = _ONE
     first, box = territory[owner], boxes[owner, 1:]
     end_found, posted, edges = _expand(
-        begin, end, queue, indptr, indices, visited, parent, next_queue, first, owner, owners, box
+        begin,
+        end,
+        queue,
+        indptr,
+        indices,
+        visited,
+        parent,
+        next_queue,
+        first,
+        owner,
+        owners,
+        mixed,
+        box,
     )
     boxes[owner, 0, 0] = posted
     report[_FOUND] = end_found - first
