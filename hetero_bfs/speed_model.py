@@ -61,6 +61,7 @@ ALL_COLUMNS = (
     "expected_length",
     "expected_claims",
     "wide_vertices",
+    "shared_level",
 )
 """Every column a model may use, in the order of kernels/policy.py."""
 
@@ -76,7 +77,14 @@ _BOTTOM_UP = (
     "expected_length",
 )
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "TC": ("constant", "frontier_vertices", "frontier_edges", "expected_claims", "wide_vertices"),
+    "TC": (
+        "constant",
+        "frontier_vertices",
+        "frontier_edges",
+        "expected_claims",
+        "wide_vertices",
+        "shared_level",
+    ),
     "TG": ("constant", "frontier_vertices", "frontier_edges", "expected_found"),
     "BC": _BOTTOM_UP,
     "BG": _BOTTOM_UP,

@@ -112,6 +112,11 @@ class LevelFeatures:
         return float(self.num_vertices) if self.is_wide else 0.0
 
     @property
+    def shared_level(self) -> float:
+        """1 if several of the host's threads would expand the frontier top-down, else 0."""
+        return float(self.frontier_edges >= layout.LEAST_SHARED_EDGES)
+
+    @property
     def is_wide(self) -> bool:
         """Whether top-down on the host claims nothing; see kernels/level.py."""
         return layout.is_wide(self.num_vertices, self.frontier_edges, self.unvisited_vertices)

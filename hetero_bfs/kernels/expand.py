@@ -27,7 +27,7 @@ AHEAD = 8
 
 _FOUND, _EDGES, _POSTED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
 _PATCH_SHIFT = np.uint32(PATCH_VERTICES.bit_length() - 1)
-_SCATTER, _SCATTER_SHIFT = np.uint64(0x9E3779B1), np.uint64(16)
+_SCATTER, _SCATTER_SHIFT = np.uint64(0x9E3779B1), np.uint64(20)
 _ONE = np.uint32(1)
 _WORD_MASK = np.uint32(31)
 _WORD_SHIFT = np.uint32(5)
@@ -37,13 +37,13 @@ _WORD_SHIFT = np.uint32(5)
 def owner_of(vertex, owners):
     """Return the owner of a vertex, of a power of two of owners.
 
-    Of as many patches in a row as there are owners each has one; who begins is as good as random:
-    if it were always the same, the patches that a frontier crosses side by side, as it does in a
-    grid, would be few owners'.
+    Of as many patches in a row as there are owners each has one, in an order as good as random: if
+    it were always the same, the patches that a frontier crosses side by side, as it does in a grid,
+    would be few owners'.
     """
     patch, within = np.uint64(vertex >> _PATCH_SHIFT), np.uint64(owners - 1)
-    begins = (patch & ~within) * _SCATTER >> _SCATTER_SHIFT
-    return np.int64((patch + begins) & within)
+    order = (patch & ~within) * _SCATTER >> _SCATTER_SHIFT
+    return np.int64((patch ^ order) & within)
 
 
 def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:

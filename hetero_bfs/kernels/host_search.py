@@ -31,6 +31,7 @@ from hetero_bfs.kernels.level import (
     FRONTIER_VERTICES,
     HOST,
     KIND,
+    LEAST_SHARED_EDGES,
     LEVEL,
     LISTED,
     NOWHERE,
@@ -76,9 +77,7 @@ from hetero_bfs.kernels.stages import (
 )
 from hetero_bfs.kernels.team import report_of
 
-PART_EDGES = 256
-"""Fewest edges of a frontier for which another thread is worth its while."""
-
+_PART_EDGES = LEAST_SHARED_EDGES // 2  # in a chunk, at least
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
 _SCAN_WORDS_BY_THREAD = 512  # times the threads, at least: one scans them before the others come
 _RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are no faster
@@ -117,7 +116,7 @@ def _may_wait(control, arrays, state, limit):
     return (
         state[LEVEL] < limit
         and state[LISTED] < 0
-        and 2 * PART_EDGES <= edges
+        and edges >= LEAST_SHARED_EDGES
         and posted * arrays.indices.size <= edges * arrays.degree.size
         and most < arrays.boxes.shape[2]
         and posted < state[UNVISITED_VERTICES]
@@ -171,7 +170,7 @@ def _top_down(control, arrays, state, records):
     edges = np.int64(state[FRONTIER_EDGES])
     this = np.int64(state[QUEUE_INDEX])
     threads, owners = arrays.found.shape[0], arrays.territory.size - 1
-    if edges < 2 * PART_EDGES or threads == 1:
+    if edges < LEAST_SHARED_EDGES or threads == 1:
         return top_down_alone(
             arrays.queue[this],
             arrays.segments[this],
@@ -196,7 +195,7 @@ def _top_down(control, arrays, state, records):
 
 @njit(inline="always")
 def _edges_of_a_chunk(edges, threads):
-    return max(edges // (threads * CHUNKS_PER_THREAD) + 1, PART_EDGES)
+    return max(edges // (threads * CHUNKS_PER_THREAD) + 1, _PART_EDGES)
 
 
 @njit(inline="always")

@@ -37,6 +37,9 @@ StateArray = npt.NDArray[np.float64]
 ) = range(13)
 STATE_SIZE = 13
 
+LEAST_SHARED_EDGES = 512
+"""Fewest edges of a frontier that several of the host's threads expand top-down."""
+
 LEAST_WIDE_EDGES = 8192
 """Fewest edges of a wide frontier: small graphs, searched by one thread, hardly have one."""
 

@@ -19,7 +19,7 @@ typedef float REAL;
 #define NUM_EDGES 8
 #define MEAN_DEGREE 9
 #define MOVES 10
-#define NUM_COLUMNS 11
+#define NUM_COLUMNS 12
 #define CANDIDATE(s) (MOVES + 6 * NUM_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
 #define MOST_CANDIDATES 8
@@ -30,7 +30,8 @@ typedef float REAL;
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
 #define IS_CACHED(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
 
-/* What is wide for the host's top-down (level.py), for columns of its own. */
+/* What the host's top-down shares or takes for wide (level.py), for columns of its own. */
+#define LEAST_SHARED_EDGES 512
 #define LEAST_WIDE_EDGES 8192
 #define WIDE 10
 #define CROWDED 4
@@ -146,6 +147,7 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
                       level->frontier_edges < CROWDED * level->unvisited_vertices;
     columns[9] = wide ? 0 : found;
     columns[10] = wide ? policy[NUM_VERTICES] : 0;
+    columns[11] = level->frontier_edges >= LEAST_SHARED_EDGES;
     const uint knots = (uint)policy[KNOTS], row = 1 + (uint)policy[CANDIDATES];
     const REAL visited = max(policy[NUM_EDGES] - level->unvisited_edges, (REAL)1);
     question->ahead = 0;

@@ -33,6 +33,7 @@ from hetero_bfs.kernels.level import (
     FRONTIER_VERTICES,
     HOST,
     KIND,
+    LEAST_SHARED_EDGES,
     LEVEL,
     PREDICTED,
     PREVIOUS_EDGES,
@@ -48,7 +49,7 @@ from hetero_bfs.kernels.level import (
 )
 from hetero_bfs.strategy import Strategy
 
-NUM_COLUMNS = 11
+NUM_COLUMNS = 12
 MOST_CANDIDATES = 8
 MOST_KNOTS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
@@ -225,6 +226,7 @@ def fill_columns(columns, num_vertices, state):
     wide = _is_wide(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
     columns[9] = 0.0 if wide else columns[7]
     columns[10] = num_vertices if wide else 0.0
+    columns[11] = 1.0 if state[FRONTIER_EDGES] >= LEAST_SHARED_EDGES else 0.0
 
 
 @njit(inline="always")

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -176,10 +177,19 @@ def test_everyone_comes_once_a_round_and_first_in_turn():
 
 
 @pytest.mark.parametrize(("seconds", "searches"), [(0.0, 2), (5.0, 1)])
-def test_only_a_long_search_is_timed_without_one_before(seconds, searches):
+def test_only_a_long_search_is_timed_without_one_before(seconds, searches, monkeypatch):
+    monkeypatch.setattr(peers, "_UNTIMED_SECONDS", -1.0)
     contestant = Scripted(seconds)
     assert peers.take_turn(contestant, 3) == seconds
     assert contestant.searched == [3] * searches
+
+
+def test_short_searches_are_repeated_until_the_clocks_are_up():
+    contestant = Scripted(0.0)
+    started = time.perf_counter()
+    assert peers.take_turn(contestant, 3) == 0.0
+    assert time.perf_counter() - started >= peers._PAUSE_SECONDS + peers._UNTIMED_SECONDS
+    assert len(contestant.searched) > 2
 
 
 def test_a_peer_over_the_budget_is_timed_once(case):

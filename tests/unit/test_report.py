@@ -32,7 +32,7 @@ REPORT += ("FORGETS", "CONVERTS", "PROBES")
         ("steps", report, REPORT),
         ("policy", policy, ("NUM_COLUMNS", "MOST_CANDIDATES", "FIXED", "DIRECTION")),
         ("policy", policy, ("SWITCH", "CONVERT")),
-        ("policy", level, ("LEAST_WIDE_EDGES", "WIDE", "CROWDED")),
+        ("policy", level, ("LEAST_SHARED_EDGES", "LEAST_WIDE_EDGES", "WIDE", "CROWDED")),
     ],
 )
 def test_same_names_have_the_same_numbers(stem, module, names):
