@@ -24,6 +24,9 @@ import numpy.typing as npt
 
 import hetero_bfs as hb
 
+UNTIMED_SECONDS = 0.02
+"""Of searches before the timed one, in which the cores' clocks rise again after a pause."""
+
 _SPINNING = "GOMP_SPINCOUNT"
 ENVIRONMENT = dict(os.environ)
 """The peers', from before hetero_bfs shortens GNU OpenMP's spinning for itself."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from cpu_contestants import ENVIRONMENT, Case, Contestant, timed
+from cpu_contestants import ENVIRONMENT, UNTIMED_SECONDS, Case, Contestant, timed
 
 _PULL_SHARE = 50  # GraphBLAS pulls while the frontier has over 1 / 50 of the vertices
 
@@ -33,12 +33,13 @@ class GAP(Contestant):
         if folder is None:
             raise ImportError("run make in a clone of sbeamer/gapbs, then give --gap DIR")
         self.folder = folder
+        self.trials = 2
 
     def prepare(self, case: Case) -> None:
         self.path = case.path
 
     def search(self, key: int) -> tuple[float, Any]:
-        text = self._run(key, "-n", 2)
+        text = self._run(key, "-n", self.trials)
         return gap_seconds(text, "Trial Time"), text
 
     def version(self) -> str:
@@ -55,7 +56,9 @@ class GAP(Contestant):
                 f"GAP on {case.name} from {key}: reached, level sizes, verified: "
                 f"{gap_findings(text)}; hetero_bfs has {sum(sizes)}, {sizes}"
             )
-        return gap_seconds(text, "Trial Time")
+        seconds = gap_seconds(text, "Trial Time")
+        self.trials = 2 + int(UNTIMED_SECONDS / max(seconds, UNTIMED_SECONDS / 200))
+        return seconds
 
     def _run(self, key: int, *arguments: object) -> str:
         return run_gap(self.folder / "bfs", "-f", self.path, "-r", key, *arguments)

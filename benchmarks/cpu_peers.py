@@ -8,9 +8,9 @@ one table, with machine, versions, command, commit and date), anew after every g
 Every contestant reads the same undirected graph and searches from the same keys on the same cores;
 what they find is compared before anything is timed. Then they take turns, in an order that rotates
 from round to round. A turn is a pause in which the last one's threads fall asleep, untimed searches
-until the cores' clocks are up again, as GAP's are, which has just read the graph, and the timed
-one. Graphs by their names in training/families.py:
-kronecker18 and uniform18, from GAP's converter if there is one, grid2048 and others; and files.
+until the cores' clocks are up again, and the timed one. Graphs by their names in
+training/families.py: kronecker18 and uniform18, from GAP's converter if there is one, grid2048 and
+others; and files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from cpu_contestants import Case, Contestant, OurCall, OurSearch, timed, usual_spinning
+from cpu_contestants import (
+    UNTIMED_SECONDS,
+    Case,
+    Contestant,
+    OurCall,
+    OurSearch,
+    timed,
+    usual_spinning,
+)
 from cpu_peer_codes import PEERS, gap_seconds, run_gap
 from tables import markdown
 
@@ -40,7 +48,6 @@ from hetero_bfs.machine import describe_machine, usable_cores
 from hetero_bfs.training.families import StudyGraph, named_graph
 
 _PAUSE_SECONDS = 0.02
-_UNTIMED_SECONDS = 0.02
 _LONG_SECONDS = 1.0  # of a search that needs none before
 _CONSTRUCTIONS = 3
 _CONVERTER = {"kronecker": "-g {} -k 16", "uniform": "-u {} -k 16"}  # the same graphs by GAP
@@ -255,7 +262,7 @@ def take_turn(contestant: Contestant, key: int) -> float:
     began = time.perf_counter()
     seconds, _ = contestant.search(key)
     while seconds < _LONG_SECONDS and not contestant.warms_itself:
-        warm = time.perf_counter() - began > _UNTIMED_SECONDS
+        warm = time.perf_counter() - began > UNTIMED_SECONDS
         seconds, _ = contestant.search(key)
         if warm:
             break
@@ -294,8 +301,10 @@ def describe(
             f"--threads {options.threads} --peers {','.join(options.peers)} "
             f"--budget {options.budget:g} --out ...`",
             "",
-            "Medians over keys and rounds, all in turn. In brackets the median over ours: a search "
-            "over our search, a call over our call, a construction over our construction.",
+            "Medians over keys and rounds, all in turn, each after "
+            f"{1e3 * UNTIMED_SECONDS:g} ms of untimed searches from the same key. In brackets the "
+            "median over ours: a search over our search, a call over our call, a construction over "
+            "our construction.",
             "",
             markdown(as_matrix(table)),
             "",

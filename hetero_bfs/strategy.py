@@ -12,9 +12,10 @@ Direction = Literal["top-down", "bottom-up"]
 DeviceKind = Literal["cpu", "device"]
 """Where a strategy runs: the host's cores (Numba), or the OpenCL device."""
 
-Form = Literal["queue", "bitmap", "wide", "short"]
+Form = Literal["queue", "bitmap", "wide", "listed"]
 """How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap; "wide" is a bitmap
-that top-down on the host left, having found very many vertices."""
+that top-down on the host left, having found very many vertices; "listed" is a queue that bottom-up
+on the host left, having looked through a list of the few unvisited vertices."""
 
 Aim = Literal["time", "energy", "edp"]
 """What a selector makes least: seconds, joules, or the energy-delay product (power.py)."""
@@ -30,7 +31,7 @@ AIM_SELECTORS = ("auto", *MODEL_SELECTORS)
 """Selectors that know aims other than time: those that compare what candidates cost."""
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
-FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide", "short")
+FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide", "listed")
 """Kinds and forms in the order of their numbers in kernels/level.py."""
 
 
@@ -50,7 +51,7 @@ STRATEGIES: dict[str, Strategy] = {
     for strategy in (
         Strategy("TC", "top-down", "cpu", "plain", "top-down on the CPU, queue frontier"),
         Strategy("TG", "top-down", "device", "plain", "top-down on the OpenCL device, queue"),
-        Strategy("BC", "bottom-up", "cpu", "plain", "bottom-up on the CPU, bitmap"),
+        Strategy("BC", "bottom-up", "cpu", "plain", "bottom-up on the CPU, bitmap or list"),
         Strategy("BG", "bottom-up", "device", "plain", "bottom-up on the OpenCL device, bitmap"),
         Strategy("BGC", "bottom-up", "device", "cached", "BG with the hubs' bits in local memory"),
     )

@@ -143,8 +143,8 @@ class LevelTrace:
         Moving the frontier to the other device, and turning a bitmap into a queue.
     select_seconds : float
     found_vertices : int
-        Vertices that this level reached; of a directed graph, top-down counts only those that
-        have edges of their own.
+        Vertices that this level reached; of a directed graph, a level that leaves a queue counts
+        only those that have edges of their own.
     predicted_seconds : mapping from strategy name to seconds
         What the selector expected of each candidate, switching included; empty if it predicts
         nothing.

@@ -101,7 +101,7 @@ def check_traces(engine: Engine, result, levels: np.ndarray) -> None:
         assert trace.features.level == number
         assert trace.features.num_vertices == engine.graph.num_searched
         assert min(trace.seconds, trace.transfer_seconds, trace.select_seconds) >= 0
-        if not directed:  # else top-down leaves out vertices without edges
+        if not directed:  # else levels that leave a queue leave out vertices without edges
             visited += int(counts[number])
             assert trace.features.frontier_vertices == counts[number]
             assert trace.features.unvisited_vertices == graph.num_searched - visited

@@ -2,7 +2,9 @@
 
 `measured` names a strategy, or `start_cpu`, `start_device` (what a search that stays there takes
 beyond its levels), `to_cpu`, `to_device` (moving it to the other device, and what merging the
-parents costs later), `convert_cpu`, `convert_device` (bitmap to queue). Levels are timed by the
+parents costs later), `convert_cpu`, `convert_device` (bitmap to queue, after a level of bottom-up
+that leaves a bitmap). The host's bottom-up has the list of unvisited vertices that its own run at
+the level before leaves, if they are few, as if that had been chosen. Levels are timed by the
 device's own clock where it has one.
 
 A level that is repeated finds in the caches what it has just read, which a search does not. So what

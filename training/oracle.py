@@ -6,7 +6,9 @@ shortest path over levels x (device, data form), found exactly by dynamic progra
 the level by that strategy, and before it what the move takes: starting on a device, turning a
 bitmap into a queue where it lies, crossing to the other device.
 
-Of a search with many levels only some are measured; those between are interpolated by level.
+Of a search with many levels only some are measured; those between are interpolated by level. The
+host's bottom-up is measured as it is in a search that has run bottom-up on the host before, and so
+has a list of the last unvisited vertices: which levels did is no state of the shortest path.
 """
 
 from __future__ import annotations
@@ -132,7 +134,9 @@ def measure_costs(
 
     def over_levels(name: str) -> Table:
         points = found.get(name) or {0: 0.0}
-        return np.interp(np.arange(count), list(points), list(points.values()))
+        # Where bottom-up leaves queues, as the host's does at last, there is nothing to convert.
+        last = 0.0 if name.startswith("convert") else None
+        return np.interp(np.arange(count), list(points), list(points.values()), right=last)
 
     return SearchCosts(
         tuple(engine.candidates),

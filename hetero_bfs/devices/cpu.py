@@ -203,12 +203,13 @@ class CPUSearcher:
         )
 
     def _most_remaining(self) -> int:
-        """Return how many unvisited vertices a list has room for; words are scanned for more.
+        """Return how many unvisited vertices a list has room for; if more are left, words are read.
 
-        One thread looks after that many as fast as all scan the bitmap for them, or so.
+        So many that one thread looks after them about as fast as all scan the bitmap, a vertex for
+        8 words: 512 is for what it takes to meet. In a small graph they must be few of all.
         """
         n = self.graph.num_searched
-        return min(n // 16, _MOST_REMAINING, 512 + n // (256 * self.threads))
+        return min(n // 16, _MOST_REMAINING, 512 + n // 32 // (8 * self.threads))
 
     def _count_owners(self) -> int:
         """Return among how many owners the patches of vertices are divided; 1 without patches."""

@@ -23,8 +23,9 @@ State, the same on every device (n vertices searched, m stored edges):
                                     addition reserves a queue slot and its edge offset together
 
 Bottom-up needs no frontier: an unvisited vertex's visited neighbour is always in the frontier.
-It lists whom it leaves unvisited. Once they are few, one thread looks through that list until the
-search ends (`bottom_up_listed`), instead of all through the bitmap, and queues what it finds.
+On the CPU it lists whom it leaves unvisited. Once they are few, one thread looks through that list
+until the search ends (`bottom_up_listed`), instead of all through the bitmap, and queues what it
+finds; other levels may come between, on other devices too, since who is visited is passed over.
 
 `indptr` is uint32 where the edges allow it, which halves what a search of long paths reads. Lists
 that will be read are prefetched a few queue entries ahead.
@@ -360,8 +361,9 @@ def bottom_up_words(
 def bottom_up_listed(remaining, count, indptr, indices, visited, parent, found):
     """Look for a visited neighbour of each unvisited vertex in a list, alone; visit who has one.
 
-    `indptr` and `indices` belong to the transposed graph. Returns how many vertices `found` then
-    begins with, and neighbours examined.
+    `indptr` and `indices` belong to the transposed graph. The list stays as it is, for measurements
+    that repeat a level. Returns how many vertices `found` then begins with, and neighbours looked
+    at.
     """
     taken, looked = 0, np.uint64(0)
     for i in range(count):

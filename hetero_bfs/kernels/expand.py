@@ -37,9 +37,9 @@ _WORD_SHIFT = np.uint32(5)
 def owner_of(vertex, owners):
     """Return the owner of a vertex, of a power of two of owners.
 
-    Of as many patches in a row as there are owners each has one, in an order as good as random: if
-    it were always the same, the patches that a frontier crosses side by side, as it does in a grid,
-    would be few owners'.
+    Of as many patches as there are owners, from a multiple of that on, each has one, in an order
+    that is scattered: if it were always the same, the patches that a frontier crosses side by side,
+    as it does in a grid, would be few owners'.
     """
     patch, within = np.uint64(vertex >> _PATCH_SHIFT), np.uint64(owners - 1)
     order = (patch & ~within) * _SCATTER >> _SCATTER_SHIFT

@@ -23,6 +23,7 @@ from hetero_bfs.kernels.expand import (
 from hetero_bfs.kernels.intrinsics import clock_seconds
 from hetero_bfs.kernels.level import (
     BITMAP,
+    BOTTOM_UP_QUEUE,
     CHOSEN,
     EXAMINED,
     FORM,
@@ -40,7 +41,6 @@ from hetero_bfs.kernels.level import (
     REMAINING,
     SECONDS,
     SELECT_SECONDS,
-    SHORT_QUEUE,
     TRANSFER_SECONDS,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
@@ -80,10 +80,12 @@ from hetero_bfs.kernels.team import report_of
 _PART_EDGES = LEAST_SHARED_EDGES // 2  # in a chunk, at least
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
 _SCAN_WORDS_BY_THREAD = 512  # times the threads, at least: one scans them before the others come
+_REMAINING_DEGREE = 16  # of vertices in a list, in the mean: all their edges are one thread's work
 _RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are no faster
 
-# Words that stay: how many edges are posted where the frontier is the owners', and which bitmap was
-# left blank by the search before, plus 1.
+# Words that stay: how many edges are posted where the frontier is the owners'; and which bitmap the
+# search before left blank, plus 1, or 0 for none. Only a search that no other device took part in
+# leaves one, so that nobody writes to it before the next `start`, which takes it.
 _POSTED, _BLANK_BITMAP = NEXT_OWN, NEXT_OWN + 1
 
 _advance = kernel(advance, counted=False)
@@ -251,10 +253,11 @@ def _bottom_up(control, arrays, state):
             arrays.offsets[1 - this],
             arrays.segments[1 - this],
         )
-        return SHORT_QUEUE, found, edges, looked
+        return BOTTOM_UP_QUEUE, found, edges, looked
     found, edges, looked = share_words(control, arrays, state, BOTTOM_UP)
     remaining = np.int64(arrays.counter[0])
-    if remaining <= arrays.remaining.size:
+    few_edges = state[UNVISITED_EDGES] - edges <= _REMAINING_DEGREE * arrays.remaining.size
+    if remaining <= arrays.remaining.size and few_edges:
         state[REMAINING] = remaining
     return BITMAP, found, edges, looked
 

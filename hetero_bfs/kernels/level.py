@@ -50,7 +50,7 @@ CROWDED = 4
 """A wide frontier's edges are fewer than the unvisited vertices times this."""
 
 HOST, DEVICE, NOWHERE = 0, 1, -1
-QUEUE, BITMAP, WIDE_BITMAP, SHORT_QUEUE = 0, 1, 2, 3
+QUEUE, BITMAP, WIDE_BITMAP, BOTTOM_UP_QUEUE = 0, 1, 2, 3
 
 RECORD_STATE = LEVEL + 1
 """Columns of a record that are the state's first items; FRONTIER_VERTICES to LEVEL."""
@@ -73,7 +73,7 @@ def advance(state: StateArray, form: int, found: int, edges: int) -> None:
 
     Plain Python; the host's compiled loop compiles it too.
     """
-    if form in (QUEUE, SHORT_QUEUE):
+    if form in (QUEUE, BOTTOM_UP_QUEUE):
         state[QUEUE_INDEX] = 1 - state[QUEUE_INDEX]
     else:
         state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
@@ -89,7 +89,12 @@ def advance(state: StateArray, form: int, found: int, edges: int) -> None:
 
 def has_queue(state: StateArray) -> bool:
     """Tell whether a frontier, as a state or a record has it, is a queue. Plain Python, too."""
-    return bool(state[FORM] == QUEUE or state[FORM] == SHORT_QUEUE)
+    return bool(state[FORM] == QUEUE or state[FORM] == BOTTOM_UP_QUEUE)
+
+
+def was_bottom_up(state: StateArray) -> bool:
+    """Tell whether the level before was bottom-up, whatever it left. Plain Python, too."""
+    return bool(state[FORM] == BITMAP or state[FORM] == BOTTOM_UP_QUEUE)
 
 
 def is_wide(num_vertices: float, frontier_edges: float, unvisited_vertices: float) -> bool:

@@ -24,7 +24,6 @@ from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
-    BITMAP,
     CHOSEN,
     CHOSEN_AT,
     DEVICE,
@@ -39,13 +38,13 @@ from hetero_bfs.kernels.level import (
     PREVIOUS_EDGES,
     RECORD_STATE,
     SELECT_SECONDS,
-    SHORT_QUEUE,
     STRATEGY,
     TRANSFER_SECONDS,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
     has_queue,
     is_wide,
+    was_bottom_up,
 )
 from hetero_bfs.strategy import Strategy
 
@@ -154,6 +153,7 @@ def pack_policy(
 
 _has_queue = njit(inline="always")(has_queue)
 _is_wide = njit(inline="always")(is_wide)
+_was_bottom_up = njit(inline="always")(was_bottom_up)
 
 
 @njit(inline="always")
@@ -290,7 +290,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
 @kernel(counted=False, inlined=True)
 def _choose_direction(policy, num_vertices, state):
     """Return 0 for top-down, 1 for bottom-up."""
-    if state[FORM] == BITMAP or state[FORM] == SHORT_QUEUE:  # the last level was bottom-up
+    if _was_bottom_up(state):
         return 0 if state[FRONTIER_VERTICES] * policy.beta < num_vertices else 1
     return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
 

@@ -178,7 +178,7 @@ def test_everyone_comes_once_a_round_and_first_in_turn():
 
 @pytest.mark.parametrize(("seconds", "searches"), [(0.0, 2), (5.0, 1)])
 def test_only_a_long_search_is_timed_without_one_before(seconds, searches, monkeypatch):
-    monkeypatch.setattr(peers, "_UNTIMED_SECONDS", -1.0)
+    monkeypatch.setattr(peers, "UNTIMED_SECONDS", -1.0)
     contestant = Scripted(seconds)
     assert peers.take_turn(contestant, 3) == seconds
     assert contestant.searched == [3] * searches
@@ -188,7 +188,7 @@ def test_short_searches_are_repeated_until_the_clocks_are_up():
     contestant = Scripted(0.0)
     started = time.perf_counter()
     assert peers.take_turn(contestant, 3) == 0.0
-    assert time.perf_counter() - started >= peers._PAUSE_SECONDS + peers._UNTIMED_SECONDS
+    assert time.perf_counter() - started >= peers._PAUSE_SECONDS + peers.UNTIMED_SECONDS
     assert len(contestant.searched) > 2
 
 

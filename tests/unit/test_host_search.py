@@ -246,12 +246,11 @@ def test_wide_levels_by_proposals(num_vertices, threads, directed):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_few_vertices_remain(threads, directed, monkeypatch):
+def test_few_vertices_remain(threads, directed):
     """Bottom-up by a list of the unvisited, which leaves a queue; alone, or with top-down between.
 
     Some never are visited, and in a directed graph some that are have no edges, nor are counted.
     """
-    monkeypatch.setattr("hetero_bfs.devices.cpu._MOST_REMAINING", 1300)
     edges = core_with_tails(directed)
     forms = set()
     with hb.Engine(edges, devices="cpu", threads=threads) as engine:
@@ -264,7 +263,20 @@ def test_few_vertices_remain(threads, directed, monkeypatch):
                         forms.add(following.features.form)
                         few = this.features.unvisited_vertices <= room
                         assert few or directed or following.features.form == "bitmap"
-    assert forms == {"short", "bitmap"}
+    assert forms == {"listed", "bitmap"}
+
+
+def test_few_vertices_of_many_edges_are_no_list():
+    """An unreached clique, whose edges would all be one thread's at every level."""
+    core = core_with_tails()
+    ends = np.arange(22_003, 22_303)
+    clique = np.stack([array.ravel() for array in np.meshgrid(ends, ends)])
+    both = np.concatenate([np.stack([core.src, core.dst]), clique], axis=1)
+    edges = hb.EdgeList.from_arrays(*both, num_vertices=22_303)
+    with hb.Engine(edges, devices="cpu", selector="fixed:BC", threads=2) as engine:
+        assert engine.platform.host._arrays.remaining.size > 500
+        forms = [trace.features.form for trace in check_search(engine, edges, 5).traces]
+    assert forms == ["queue"] + ["bitmap"] * (len(forms) - 1)
 
 
 def test_a_bitmap_left_blank():

@@ -8,13 +8,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from graphs import edge_list, nasty, path
+from graphs import core_with_tails, edge_list, nasty, path
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hetero_bfs.engine import Engine
 from hetero_bfs.graph import EdgeList
+from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.look_ahead import sampled_levels
 from hetero_bfs.search import Search
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
@@ -220,6 +221,25 @@ def test_of_a_sample_every_level_has_its_own_seconds():
     (start,) = [(f.level, seconds) for f, measured, seconds, _ in rows if measured == "start_cpu"]
     assert start[0] == 0
     assert start[1] > 0
+
+
+def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
+    """As they are in a search: they look at the list's vertices, and leave nothing to convert."""
+    edges = core_with_tails()
+    with Engine(edges, selector="fixed:BC", devices="cpu", threads=2) as one:
+        root = one._searched_id(5)
+        search = Search(one.platform, root, one.selector)
+        search.run()
+        rows = list(measure_search(one, root, repeats=1))
+        costs = measure_costs(one, root, repeats=1)
+    traces = search.traces
+    examined = [row[3] for row in rows if row[1] == "BC"]
+    assert examined == [int(record[layout.EXAMINED]) for record in search.recording().records]
+    leaves_list = [after.features.form == "listed" for after in traces[1:]]
+    assert any(leaves_list)
+    converted = {row[0].level for row in rows if row[1] == "convert_cpu"}
+    assert converted == {i for i, listed in enumerate(leaves_list) if not listed}
+    assert (costs.convert[max(converted) + 2 :, 0] == 0).all()
 
 
 def test_levels_after_a_wide_one_are_measured_from_a_queue():
