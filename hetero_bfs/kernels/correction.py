@@ -17,14 +17,20 @@ from __future__ import annotations
 
 import math
 
+from numba import njit
+
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import (
     DEVICE,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
     KIND,
     SECONDS,
     SELECT_SECONDS,
     STRATEGY,
     TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
     has_queue,
 )
 from hetero_bfs.kernels.policy import CONVERT, START, SWITCH, dot, fill_columns
@@ -76,6 +82,7 @@ MEMORY_COLUMNS = WINDOW + 11
 
 _LEAST_SECONDS = 1e-9
 _ROUNDING = 1e-9
+_SAME = 0.01  # relative difference of levels below which what is expected of one serves for both
 
 
 @kernel(counted=False)
@@ -129,6 +136,15 @@ def _corrected(memory, thing, expected):
     return expected * memory[thing, IN_USE] if thing >= 0 else 0.0
 
 
+@njit(inline="always")
+def _is_like(record, other):
+    """Tell whether two levels differ by so little that a model expects the same of them."""
+    for column in (FRONTIER_VERTICES, FRONTIER_EDGES, UNVISITED_VERTICES, UNVISITED_EDGES):
+        if abs(record[column] - other[column]) > _SAME * other[column]:
+            return False
+    return True
+
+
 @kernel(counted=False)
 def add_up(policy, num_vertices, records, memory):
     """Fill EXPECTED and MEASURED of all things from a search's levels; return their seconds.
@@ -148,13 +164,16 @@ def add_up(policy, num_vertices, records, memory):
     memory[:, EXPECTED] = 0.0
     memory[:, MEASURED] = 0.0
     total = 0.0
+    filled = -1  # the level whose columns are there: of a deep graph many are like the one before
     begin = 0
     while begin < records.shape[0]:
         end = _group_end(policy, records, begin)
         group_seconds, group_expected = 0.0, 0.0
         for i in range(begin, end):
             record = records[i]
-            fill_columns(columns, num_vertices, record)
+            if filled < 0 or not _is_like(record, records[filled]):
+                fill_columns(columns, num_vertices, record)
+                filled = i
             chosen = int(record[STRATEGY])
             group_seconds += record[SECONDS]
             if i == 0 and end > 1:
@@ -176,6 +195,7 @@ def add_up(policy, num_vertices, records, memory):
             record = records[i]
             if end > begin + 1:  # else they are still there
                 fill_columns(columns, num_vertices, record)
+                filled = i
             chosen = int(record[STRATEGY])
             _note(memory, chosen, dot(policy.weights[chosen], columns), scale)
             if (i == 0 and end > 1) or (i > 0 and record[TRANSFER_SECONDS] == 0.0):
