@@ -57,6 +57,7 @@ class GAP(Contestant):
                 f"{gap_findings(text)}; hetero_bfs has {sum(sizes)}, {sizes}"
             )
         seconds = gap_seconds(text, "Trial Time")
+        # It prints tens of microseconds, of a small graph none: at most 200 for that.
         self.trials = 2 + int(UNTIMED_SECONDS / max(seconds, UNTIMED_SECONDS / 200))
         return seconds
 

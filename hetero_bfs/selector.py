@@ -147,10 +147,10 @@ class DirectionSelector(Selector):
 
 
 def direction_reason(features: LevelFeatures, bottom_up: bool, policy: Policy) -> str:
-    """Say how a level's frontier lies to the threshold that counts for its form."""
+    """Say how a level's frontier lies to the threshold that counts after the last direction."""
     if policy.alpha == 0:
         return "always top-down"
-    if features.form not in ("bitmap", "listed"):  # as level.was_bottom_up
+    if not features.was_bottom_up:
         return f"frontier edges {'>' if bottom_up else '<='} unvisited / {policy.alpha:g}"
     return f"frontier {'>=' if bottom_up else '<'} vertices / {policy.beta:g}"
 

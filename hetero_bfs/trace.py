@@ -121,13 +121,21 @@ class LevelFeatures:
         """Whether top-down on the host claims nothing; see kernels/level.py."""
         return layout.is_wide(self.num_vertices, self.frontier_edges, self.unvisited_vertices)
 
+    @property
+    def was_bottom_up(self) -> bool:
+        """Whether the level before was bottom-up, whatever it left; see kernels/level.py."""
+        return layout.was_bottom_up(self._state())
+
     def _expectations(self) -> tuple[float, float]:
         from hetero_bfs.kernels.policy import expectations
 
+        examined, found = expectations(self._state())
+        return float(examined), float(found)
+
+    def _state(self) -> npt.NDArray[np.float64]:
         state = np.zeros(layout.STATE_SIZE)
         self.write_state(state)
-        examined, found = expectations(state)
-        return float(examined), float(found)
+        return state
 
 
 @dataclass(frozen=True)

@@ -151,13 +151,15 @@ def edge_lists(draw, max_vertices: int = 40, max_edges: int = 120, min_vertices:
 
 
 def core_with_tails(directed: bool = False) -> EdgeList:
-    """A dense core with long paths that end in it or begin in it, and another component."""
+    """A core, a vertex beside it with 200 neighbours there, paths that begin at those, and another
+    component.
+    """
     random = np.random.default_rng(5)
     core = random.integers(0, 20_000, (2, 120_000))
     hub = np.stack([np.full(200, 20_000 + 7 * 200), np.arange(200)])
-    tails = [np.arange(20_000, 20_000 + 7 * 200).reshape(200, 7)]
-    tails.append(np.concatenate([np.arange(200)[:, None], tails[0]], axis=1))
-    steps = np.concatenate([tails[1][:, :-1].ravel(), [22_000, 22_001]])
-    after = np.concatenate([tails[1][:, 1:].ravel(), [22_001, 22_002]])
+    tails = np.arange(20_000, 20_000 + 7 * 200).reshape(200, 7)
+    tails = np.concatenate([np.arange(200)[:, None], tails], axis=1)
+    steps = np.concatenate([tails[:, :-1].ravel(), [22_000, 22_001]])
+    after = np.concatenate([tails[:, 1:].ravel(), [22_001, 22_002]])
     ends = np.concatenate([core, hub, [steps, after]], axis=1)
     return EdgeList.from_arrays(*ends, num_vertices=22_003, directed=directed)
