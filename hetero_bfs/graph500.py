@@ -26,14 +26,18 @@ from hetero_bfs.machine import source_commit
 from hetero_bfs.progress import hidden, progress
 from hetero_bfs.report import Graph500Report, RootRecord
 from hetero_bfs.strategy import Aim
-from hetero_bfs.validate import MAX_SEARCHES, Validator, group_bytes, validate
+from hetero_bfs.validate import (
+    RESULT_BYTES_PER_VERTEX,
+    Validator,
+    group_bytes,
+    group_size,
+    validate,
+)
 
 _LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
 _GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
 _GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
 _SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, narrow offsets 4
-_RESULT_BYTES_PER_VERTEX = 20  # parents 8, levels 4, the path that levels are found along 8
-_USABLE_SHARE = 0.9  # of the memory that is free, for a group of searches
 
 
 @dataclass(frozen=True)
@@ -198,7 +202,7 @@ def _bytes_without_list(edges: EdgeSource) -> int:
     """Estimate the memory of a run at its peak, with groups of one search, without a list."""
     n, m = edges.num_vertices, edges.num_input_edges
     graph = _GRAPH_BYTES_PER_EDGE * m + _GRAPH_BYTES_PER_VERTEX * n
-    search = (_SEARCH_BYTES_PER_VERTEX + _RESULT_BYTES_PER_VERTEX) * n
+    search = (_SEARCH_BYTES_PER_VERTEX + RESULT_BYTES_PER_VERTEX) * n
     return max(build_bytes(edges), graph + search + group_bytes(n, 1, 0))
 
 
@@ -211,11 +215,11 @@ def _search_all(
 ) -> None:
     """One warm-up search, then every key timed by itself, and validated in groups."""
     deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
-    size = _group_size(edges.num_vertices, len(keys), deepest)
+    size = group_size(edges.num_vertices, len(keys), deepest)
     validator = Validator(edges, size) if validated else None
     group: list[RootRecord] = []
     for key in progress(keys, "searching"):
-        if validator is not None and _is_full(validator):
+        if validator is not None and validator.is_full():
             report.roots += _validate_group(validator, group, report.failures)
             group = []
         group.append(_search_key(engine, key, validator))
@@ -258,22 +262,6 @@ def _validate_group(
         seconds = record.validate_seconds + share
         validated.append(replace(record, validation=outcome, validate_seconds=seconds))
     return validated
-
-
-def _group_size(num_vertices: int, num_keys: int, deepest: int) -> int:
-    """Return how many searches to validate in a pass: few passes, of equally many searches."""
-    usable = _USABLE_SHARE * memory.free_bytes() - _RESULT_BYTES_PER_VERTEX * num_vertices
-    sizes = range(min(num_keys, MAX_SEARCHES), 1, -1)
-    most = next((s for s in sizes if group_bytes(num_vertices, s, deepest) <= usable), 1)
-    num_groups = -(-num_keys // most)
-    return -(-num_keys // num_groups)
-
-
-def _is_full(validator: Validator) -> bool:
-    """Tell whether no other search shall join: the searches differ more than was estimated."""
-    need = validator.bytes_to_add() + _RESULT_BYTES_PER_VERTEX * validator.edges.num_vertices
-    short = len(validator) > 0 and need > memory.free_bytes()
-    return len(validator) == validator.capacity or short
 
 
 def _measure_energy(

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs import memory
 from hetero_bfs import validate_loops as loops
 from hetero_bfs.errors import GraphError, ValidationError
 from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray, check_edge_source
-from hetero_bfs.memory import aligned_empty
 from hetero_bfs.progress import progress
 
 CHECK_NAMES = {
@@ -32,6 +32,10 @@ CHECK_NAMES = {
 MAX_SEARCHES = 64
 """Most searches that one pass validates: a tree edge has one bit for each."""
 
+RESULT_BYTES_PER_VERTEX = 20
+"""What a search's result takes: parents 8, levels 4, the path that levels are found along 8."""
+
+_USABLE_SHARE = 0.9  # of the memory that is free, for a group of searches
 _TREE_EDGES_PER_VERTEX = 4  # different ones in 64 searches of a Kronecker graph, at most
 _TREE_EDGE_BYTES = 12
 _PACKED_BYTES = 8
@@ -167,6 +171,15 @@ class Validator:
         self._empty()
         return outcomes
 
+    def is_full(self) -> bool:
+        """Tell whether no other search shall join: none does, or there is no memory for one.
+
+        Searches may differ more than `group_size` takes it; one there is room for, always.
+        """
+        need = self.bytes_to_add() + RESULT_BYTES_PER_VERTEX * self.edges.num_vertices
+        short = len(self) > 0 and need > memory.free_bytes()
+        return len(self) == self.capacity or short
+
     def bytes_to_add(self) -> int:
         """Return how much memory one more search may take, at its peak, beyond its arrays."""
         matrix = 0 if self._depth is not None else self.capacity
@@ -180,7 +193,9 @@ class Validator:
         if old is not None and old.dtype.itemsize >= dtype.itemsize:
             return old
         size = self.edges.num_vertices * self.capacity
-        new = aligned_empty(size, dtype).reshape(-1, self.capacity)  # 64 bytes: one cache line
+        new = memory.aligned_empty(size, dtype).reshape(
+            -1, self.capacity
+        )  # 64 bytes: one cache line
         new.fill(_unreached(dtype))
         if old is not None:
             np.copyto(new, old, where=old != _unreached(old.dtype))
@@ -297,6 +312,18 @@ def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
     depths = capacity * _depth_dtype(deepest).itemsize
     tree_edges = _START_BYTES + _TREE_EDGE_BYTES * min(capacity, _TREE_EDGES_PER_VERTEX)
     return num_vertices * (depths + _PACKED_BYTES + 2 * tree_edges)
+
+
+def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
+    """Return how many searches to validate in a pass: few passes, of equally many searches.
+
+    By the memory that is free now, for searches up to `deepest` levels.
+    """
+    usable = _USABLE_SHARE * memory.free_bytes() - RESULT_BYTES_PER_VERTEX * num_vertices
+    sizes = range(min(num_searches, MAX_SEARCHES), 1, -1)
+    most = next((s for s in sizes if group_bytes(num_vertices, s, deepest) <= usable), 1)
+    num_groups = -(-num_searches // most)
+    return -(-num_searches // num_groups)
 
 
 def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArray[Any]:

@@ -21,7 +21,7 @@ from hetero_bfs.errors import GraphError
 from hetero_bfs.graph500 import Graph500Options, run_graph500
 from hetero_bfs.kronecker import KroneckerEdges
 from hetero_bfs.report import Graph500Report, format_report
-from hetero_bfs.validate import Validator, group_bytes
+from hetero_bfs.validate import Validator, group_bytes, group_size
 
 QUICK = Graph500Options(scale=10, energy_seconds=0.01, selector="fixed:TC", devices="cpu")
 FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")
@@ -307,7 +307,7 @@ def test_edges_are_not_held_where_memory_is_short(monkeypatch):
 
 @pytest.mark.parametrize(("size", "passes"), [(1, 64), (10, 7), (63, 2), (64, 1)])
 def test_groups_of_any_size(monkeypatch, size, passes):
-    monkeypatch.setattr(graph500, "_group_size", lambda *_: size)
+    monkeypatch.setattr(graph500, "group_size", lambda *_: size)
     report = run(None, regenerate=True)
     assert without_times(report) == without_times(full(None))
     assert report.edge_passes == 2 + passes
@@ -319,15 +319,15 @@ def test_a_group_ends_where_memory_does(monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda: free[0])
     parent = np.full(1024, -1)
     parent[5] = 5
-    assert not graph500._is_full(validator)  # one search there must be
+    assert not validator.is_full()  # one search there must be
     validator.add(5, parent)
-    assert graph500._is_full(validator)
+    assert validator.is_full()
     free[0] = validator.bytes_to_add() + 20 * 1024
-    assert not graph500._is_full(validator)
+    assert not validator.is_full()
     validator.add(5, parent)
     validator.add(5, parent)
     free[0] = 2**40
-    assert graph500._is_full(validator)
+    assert validator.is_full()
 
 
 @pytest.mark.parametrize("deepest", [10, 1000])
@@ -337,11 +337,11 @@ def test_the_size_of_groups(monkeypatch, deepest):
     for fits, keys, expected in ((64, 64, 64), (63, 64, 32), (20, 64, 16), (1, 64, 1), (64, 5, 5)):
         usable = group_bytes(n, fits, deepest) + 20 * n
         monkeypatch.setattr(memory, "free_bytes", lambda usable=usable: usable / 0.9 + 1)
-        assert graph500._group_size(n, keys, deepest) == expected
+        assert group_size(n, keys, deepest) == expected
     monkeypatch.setattr(memory, "free_bytes", lambda: 2**50)
-    assert graph500._group_size(n, 200, deepest) == 50
+    assert group_size(n, 200, deepest) == 50
     monkeypatch.setattr(memory, "free_bytes", lambda: 0)
-    assert graph500._group_size(n, 64, deepest) == 1
+    assert group_size(n, 64, deepest) == 1
 
 
 # What an invalid search does. Breaking the result of one root, 220, in the ways of the five
