@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from hetero_bfs import energy, memory
+from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_bytes, build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
@@ -37,6 +38,9 @@ from hetero_bfs.validate import (
 _LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
 _GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
 _GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
+_PARENT_BYTES = 8  # a vertex's parent in a result
+_MOST_HELD_BYTES = memory.GIB  # parents of searches that follow each other before any is validated
+_HELD_SHARE = 0.05  # the same, of the memory that is free
 _SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, narrow offsets 4
 
 
@@ -213,30 +217,46 @@ def _search_all(
     validated: bool,
     report: Graph500Report,
 ) -> None:
-    """One warm-up search, then every key timed by itself, and validated in groups."""
+    """One warm-up search, then every key timed by itself, and validated in groups.
+
+    Several searches follow each other before any is looked at: what comes between takes the caches
+    from the next one, and lets a device fall asleep. How many, their results' memory decides.
+    """
     deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
     size = group_size(edges.num_vertices, len(keys), deepest)
     validator = Validator(edges, size) if validated else None
+    in_a_row = min(_held_results(edges.num_vertices), size)
+    searched: list[tuple[BFSResult, int]] = []
     group: list[RootRecord] = []
-    for key in progress(keys, "searching"):
-        if validator is not None and validator.is_full():
-            report.roots += _validate_group(validator, group, report.failures)
-            group = []
-        group.append(_search_key(engine, key, validator))
+    for number, key in enumerate(progress(keys, "searching"), 1):
+        streamed_before = engine.bytes_streamed
+        result = engine.bfs(key)
+        searched.append((result, engine.bytes_streamed - streamed_before))
+        if number % in_a_row and number < len(keys):
+            continue
+        for result, streamed in searched:
+            if validator is not None and validator.is_full():
+                report.roots += _validate_group(validator, group, report.failures)
+                group = []
+            group.append(_record(result, streamed, validator))
+        searched = []
     if validator is not None:
         group = _validate_group(validator, group, report.failures)
     report.roots += group
 
 
-def _search_key(engine: Engine, key: int, validator: Validator | None) -> RootRecord:
-    """Search from a key, and give the result to the validator instead of keeping it."""
-    streamed_before = engine.bytes_streamed
-    result = engine.bfs(key)
-    streamed = engine.bytes_streamed - streamed_before
+def _held_results(num_vertices: int) -> int:
+    """Return how many searches' parents may wait for their validation."""
+    usable = min(_MOST_HELD_BYTES, int(_HELD_SHARE * memory.free_bytes()))
+    return max(usable // (_PARENT_BYTES * num_vertices), 1)
+
+
+def _record(result: BFSResult, streamed: int, validator: Validator | None) -> RootRecord:
+    """Give a search's result to the validator instead of keeping it."""
     levels, reached, seconds = int(result.level.max()), result.reached, -1.0
     if validator is not None:
         started = time.perf_counter()
-        validator.add(key, result.parent, result.level)
+        validator.add(result.root, result.parent, result.level)
         seconds = time.perf_counter() - started
     result.forget_parents()
     return RootRecord(result, levels, reached, None, seconds, streamed)

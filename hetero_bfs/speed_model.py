@@ -251,13 +251,19 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     """Look a model up by the names of its host and device (machine.py).
 
     The user's own models come before those shipped. Without a device any model of the host will
-    do: it knows the host's strategies.
+    do, which all know the host's strategies: the newest of the user's own, else of those shipped.
     """
     wanted = f"{host}__{NO_DEVICE if device is None else device}"
     files = _all_files()
-    others = (n for n in sorted(files) if device is None and n.startswith(f"{host}__"))
-    name = next((n for n in (wanted, *others) if n in files), None)
-    return None if name is None else _read_file(files[name])
+    if wanted in files:
+        return _read_file(files[wanted])
+    if device is not None:
+        return None
+    for some in (_own_files(), _shipped_files()):
+        models = [_read_file(file) for name, file in some.items() if name.startswith(f"{host}__")]
+        if models:
+            return max(models, key=lambda model: (str(model.about.get("date", "")), model.name))
+    return None
 
 
 def named_model(name: str) -> SpeedModel:

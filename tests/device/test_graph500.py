@@ -305,12 +305,36 @@ def test_edges_are_not_held_where_memory_is_short(monkeypatch):
             run(None, roots=4, regenerate=regenerate)
 
 
+@pytest.mark.parametrize("in_a_row", [1, 7, 64])
 @pytest.mark.parametrize(("size", "passes"), [(1, 64), (10, 7), (63, 2), (64, 1)])
-def test_groups_of_any_size(monkeypatch, size, passes):
+def test_groups_of_any_size(monkeypatch, size, passes, in_a_row):
     monkeypatch.setattr(graph500, "group_size", lambda *_: size)
+    monkeypatch.setattr(graph500, "_held_results", lambda _: in_a_row)
     report = run(None, regenerate=True)
     assert without_times(report) == without_times(full(None))
     assert report.edge_passes == 2 + passes
+
+
+def test_how_many_searches_follow_each_other(monkeypatch):
+    """One at least, and no more than memory holds parents of."""
+    for free, expected in ((0, 1), (20 * 8 * 1000 * 5, 5), (2**40, 2**30 // 8000)):
+        monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
+        assert graph500._held_results(1000) == expected
+
+
+def test_searches_that_follow_each_other_come_before_validation(monkeypatch):
+    """Nothing looks at a result while others of its row are searched."""
+    events = []
+    bfs, add = Engine.bfs, Validator.add
+    monkeypatch.setattr(graph500, "_held_results", lambda _: 3)
+    monkeypatch.setattr(Engine, "bfs", lambda *a: events.append("search") or bfs(*a))
+    monkeypatch.setattr(Validator, "add", lambda *a: events.append("validate") or add(*a))
+    run(None, roots=5)
+    warm_up = events.index("search")
+    assert events[warm_up + 1 :] == [
+        *(["search"] * 3 + ["validate"] * 3),
+        *(["search"] * 2 + ["validate"] * 2),
+    ]
 
 
 def test_a_group_ends_where_memory_does(monkeypatch):

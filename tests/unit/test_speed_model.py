@@ -309,6 +309,11 @@ def test_the_host_alone_takes_its_own_model_or_any_of_the_host(shipped, tmp_path
     own(tmp_path, "hosts-2__card")
     assert find_model("hosts", None) is None
     assert find_model("host", None).about == {"from": "wheel"}
+    for device, date in (("a", "2026-11-21"), ("b", "2026-11-22"), ("c", "2026-10-30")):
+        dated = model_json(f"host__{device}") | {"about": {"date": date}}
+        own(tmp_path, f"host__{device}", json.dumps(dated))
+    own(tmp_path, "host__without-date")
+    assert find_model("host", None).name == "host__b"
     own(tmp_path, "host__no-device")
     assert find_model("host", None).name == "host__no-device"
     assert find_model("host", "card").name == "host__card"
