@@ -199,6 +199,7 @@ class CPUSearcher:
             territories(self.graph.num_searched, owners),
             int(self.graph.degree.max(initial=0)),
             self.graph.relabelling.old_of_new,
+            self.graph.is_deep,
             self.edge_bits,
         )
 

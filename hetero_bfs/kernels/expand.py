@@ -16,7 +16,6 @@ from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import prefetch
-from hetero_bfs.kernels.locality import PATCH_VERTICES
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
 """Rows of `segments`: where each segment begins in the queue; vertices of the frontier before it,
@@ -26,11 +25,26 @@ AHEAD = 8
 """Queue entries between prefetching a list and reading it."""
 
 _FOUND, _EDGES, _POSTED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
-_PATCH_SHIFT = np.uint32(PATCH_VERTICES.bit_length() - 1)
+_BLOCK_WORDS = np.uint64(4)  # of the bitmap: vertices whose data is fetched together
+_BLOCK_VERTICES = _BLOCK_WORDS * np.uint64(32)
+_LINE_ITEMS = np.uint64(16)
+_MOST_ITEMS = np.uint64(1024)  # fetched of a block's lists
 _SCATTER, _SCATTER_SHIFT = np.uint64(0x9E3779B1), np.uint64(20)
 _ONE = np.uint32(1)
 _WORD_MASK = np.uint32(31)
 _WORD_SHIFT = np.uint32(5)
+
+
+@njit(inline="always")
+def patch_bits(owners):
+    """Return log2 of a patch's vertices: 8,192 for two owners, 2,048 for eight and more.
+
+    Of large patches fewer edges lead to others' vertices; of small ones the many that a frontier
+    crosses are more evenly shared. One owner has all vertices in one.
+    """
+    if owners == 1:
+        return np.uint32(31)
+    return np.uint32(13 if owners == 2 else 12 if owners == 4 else 11)
 
 
 @njit(inline="always")
@@ -41,7 +55,7 @@ def owner_of(vertex, owners):
     that is scattered: if it were always the same, the patches that a frontier crosses side by side,
     as it does in a grid, would be few owners'.
     """
-    patch, within = np.uint64(vertex >> _PATCH_SHIFT), np.uint64(owners - 1)
+    patch, within = np.uint64(vertex >> patch_bits(owners)), np.uint64(owners - 1)
     order = (patch & ~within) * _SCATTER >> _SCATTER_SHIFT
     return np.int64((patch ^ order) & within)
 
@@ -55,12 +69,34 @@ def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
 
 
 @njit(inline="always")
+def _fetch_block(word, indptr, indices, visited, parent):
+    """Fetch all that is read of a block of vertices, if the search has just come among them.
+
+    The next levels will find the others of it. It is the bitmap's `word`, one vertex of which is
+    visited now, and the words beside it.
+    """
+    first = np.uint64(word) & ~(_BLOCK_WORDS - np.uint64(1))
+    for other in range(first, min(first + _BLOCK_WORDS, np.uint64(visited.size))):
+        if other != np.uint64(word) and visited[other]:
+            return
+    low = first * np.uint64(32)
+    high = min(low + _BLOCK_VERTICES, np.uint64(parent.size))
+    for v in range(low, high, _LINE_ITEMS):
+        prefetch(parent, v)
+        prefetch(indptr, v)
+    start = np.uint64(indptr[low])
+    for k in range(start, min(np.uint64(indptr[high]), start + _MOST_ITEMS), _LINE_ITEMS):
+        prefetch(indices, k)
+
+
+@njit(inline="always")
 def _expand(
     begin,
     end,
     queue,
     indptr,
     indices,
+    is_local,
     visited,
     parent,
     next_queue,
@@ -76,14 +112,14 @@ def _expand(
     What it finds goes to `next_queue` from `found` on, edges to others' vertices to `box`, uint32
     (edges, 2). Returns the end of both, and the edges that leave what was found.
     """
-    posted, edges = 0, np.int64(0)
+    posted, edges, bits = 0, np.int64(0), patch_bits(owners)
     for i in range(begin, end):
         if i + AHEAD < end:
             prefetch(indices, np.uint64(indptr[queue[i + AHEAD]]))
         u = queue[i]
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[k]
-            beyond = (u ^ v) >> _PATCH_SHIFT | mixed  # the patch of a vertex that is the owner's
+            beyond = (u ^ v) >> bits | mixed  # the patch of a vertex that is the owner's
             if beyond and owner_of(v, owners) != owner:
                 box[posted, 0] = v
                 box[posted, 1] = u
@@ -94,6 +130,8 @@ def _expand(
             seen = visited[word]
             if not seen & bit:
                 visited[word] = seen | bit
+                if is_local and seen == 0:
+                    _fetch_block(word, indptr, indices, visited, parent)
                 parent[v] = u
                 next_queue[found] = v
                 found += 1
@@ -103,7 +141,17 @@ def _expand(
 
 @kernel(counted=False)
 def top_down_alone(
-    queue, segments, indptr, indices, visited, parent, next_queue, next_offsets, next_segments, box
+    queue,
+    segments,
+    indptr,
+    indices,
+    is_local,
+    visited,
+    parent,
+    next_queue,
+    next_offsets,
+    next_segments,
+    box,
 ):
     """Expand a small frontier by one thread; return vertices and edges found."""
     found = 0
@@ -116,6 +164,7 @@ def top_down_alone(
             queue,
             indptr,
             indices,
+            is_local,
             visited,
             parent,
             next_queue,
@@ -173,7 +222,9 @@ def expand_owned(
     if is_owned:
         begin = territory[owner]
         end = begin + report[_FOUND]
-        late, late_edges = _collect(owner, owners, end, indptr, visited, parent, queue, last_boxes)
+        late, late_edges = _collect(
+            owner, owners, end, indptr, indices, visited, parent, queue, last_boxes
+        )
         end += late
     elif segments[SEGMENT_COUNT, 0] == owners:
         begin, end = segments[SEGMENT_START, owner], segments[SEGMENT_VERTICES, owner + 1]
@@ -189,6 +240,7 @@ def expand_owned(
         queue,
         indptr,
         indices,
+        True,
         visited,
         parent,
         next_queue,
@@ -206,16 +258,20 @@ def expand_owned(
 
 
 @kernel(counted=False)
-def collect_owned(owner, owners, report, indptr, visited, parent, queue, territory, last_boxes):
+def collect_owned(
+    owner, owners, report, indptr, indices, visited, parent, queue, territory, last_boxes
+):
     """Add to an owner's part of the frontier what was posted to it; see `expand_owned`."""
     end = territory[owner] + report[_FOUND]
-    late, late_edges = _collect(owner, owners, end, indptr, visited, parent, queue, last_boxes)
+    late, late_edges = _collect(
+        owner, owners, end, indptr, indices, visited, parent, queue, last_boxes
+    )
     report[_LATE], report[_LATE_EDGES] = late, late_edges
     report[_FOUND] += late
 
 
 @kernel(counted=False)
-def _collect(owner, owners, end, indptr, visited, parent, queue, boxes):
+def _collect(owner, owners, end, indptr, indices, visited, parent, queue, boxes):
     """Claim what others posted to an owner, queued from `end` on; return vertices and edges."""
     begin, edges = end, np.int64(0)
     for other in range(owners):
@@ -225,8 +281,13 @@ def _collect(owner, owners, end, indptr, visited, parent, queue, boxes):
             v = boxes[other, i, 0]
             word = v >> _WORD_SHIFT
             bit = _ONE << (v & _WORD_MASK)
-            if owner_of(v, owners) == owner and not visited[word] & bit:
-                visited[word] |= bit
+            if owner_of(v, owners) != owner:
+                continue
+            seen = visited[word]
+            if not seen & bit:
+                visited[word] = seen | bit
+                if seen == 0:
+                    _fetch_block(word, indptr, indices, visited, parent)
                 parent[v] = boxes[other, i, 1]
                 queue[end] = v
                 end += 1

@@ -178,6 +178,7 @@ def _top_down(control, arrays, state, records):
             arrays.segments[this],
             arrays.indptr,
             arrays.indices,
+            arrays.is_local,
             arrays.visited[np.int64(state[VISITED_INDEX])],
             arrays.parent,
             arrays.queue[1 - this],

@@ -14,12 +14,10 @@ from numba import njit, prange
 
 from hetero_bfs.kernels.compile import kernel
 
-PATCH_VERTICES = 1 << 11
-"""Vertices in a row that are a patch for the search's threads (host_search.py)."""
-
 _UNSEEN = np.uint32(0xFFFFFFFF)
 _SEEN = np.uint32(0xFFFFFFFE)
 _CHUNK = 4096
+_SMALL_COMPONENT = 1 << 11  # vertices, that fit in the caches in any order
 _DIGIT_BITS = np.uint64(11)
 _DIGITS = 1 << 11
 
@@ -88,7 +86,7 @@ def order_by_patches(indptr, indices, order, position, distance):
         end = begin + 1
         while end < n and distance[order[end]]:
             end += 1
-        if end - begin > PATCH_VERTICES:
+        if end - begin > _SMALL_COMPONENT:
             _measure_aside(indptr, indices, order[begin:end], distance, aside, place, walked)
             size = end - begin
             for i in range(size):

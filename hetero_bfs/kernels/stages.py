@@ -79,7 +79,8 @@ class HostArrays(NamedTuple):
     no more than it has room for; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), are
     scratch. For owners of patches (expand.py): `boxes`, uint32 (2, owners, edges + 1, 2), what they
     post to each other from a queue; `territory`, int64 (owners + 1,), where each one's part of a
-    queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's.
+    queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's;
+    `is_local` tells whether that is by locality.
     """
 
     indptr: Any
@@ -103,6 +104,7 @@ class HostArrays(NamedTuple):
     territory: Any
     longest: Any
     old_of_new: Any
+    is_local: Any
     edge_bits: Any
 
 
@@ -239,6 +241,7 @@ def _run_owners_part(control, arrays, owner):
             owners,
             report_of(control, owner),
             arrays.indptr,
+            arrays.indices,
             visited,
             arrays.parent,
             arrays.queue[this],

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeList
-from hetero_bfs.kernels.expand import owner_of, territories
-from hetero_bfs.kernels.locality import PATCH_VERTICES, sort_by_key
+from hetero_bfs.kernels.expand import owner_of, patch_bits, territories
+from hetero_bfs.kernels.locality import sort_by_key
 from hetero_bfs.kronecker import KroneckerEdges
 from hetero_bfs.relabel import relabel
 
@@ -96,7 +96,7 @@ def shuffled(edges: EdgeList, seed: int = 3) -> EdgeList:
 def test_few_edges_leave_a_patch():
     edges = shuffled(grid(200, 200))
     new = build_search_graph(edges).relabelling.new_of_old
-    patch = new // PATCH_VERTICES
+    patch = new >> patch_bits(8)
     # A patch is as good as a diamond: 2,048 vertices, 45 on a side, two edges out for each of them.
     assert (patch[edges.src] != patch[edges.dst]).mean() < 0.15
 
@@ -124,11 +124,13 @@ def test_sorting_by_key(bits):
     assert np.array_equal(items, np.argsort(keys, kind="stable"))
 
 
-@pytest.mark.parametrize("num_vertices", [1, PATCH_VERTICES, 5 * PATCH_VERTICES + 77])
-@pytest.mark.parametrize("owners", [1, 2, 4])
-def test_territories_have_room_for_what_their_owners_have(num_vertices, owners):
+@pytest.mark.parametrize(("patches", "more"), [(0, 1), (1, 0), (5, 77)])
+@pytest.mark.parametrize("owners", [1, 2, 4, 8])
+def test_territories_have_room_for_what_their_owners_have(patches, more, owners):
+    size = 1 << min(patch_bits(owners), 13)  # of one owner's, which has all, a part
+    num_vertices = patches * size + more
     owner = [owner_of(np.uint32(v), owners) for v in range(num_vertices)]
-    assert owner == np.repeat(owner[::PATCH_VERTICES], PATCH_VERTICES)[:num_vertices].tolist()
+    assert owner == np.repeat(owner[::size], size)[:num_vertices].tolist()
     sizes = np.diff(territories(num_vertices, owners))
     assert sizes.tolist() == [owner.count(k) for k in range(owners)]
 
@@ -143,6 +145,7 @@ def test_owners_share_what_a_frontier_crosses(owners):
     for diagonal in range(side // 2, side + side // 2):
         patches = np.flatnonzero(x + y == diagonal)
         counts = np.bincount(
-            [owner_of(np.uint32(p * PATCH_VERTICES), owners) for p in patches], minlength=owners
+            [owner_of(np.uint32(p << patch_bits(owners)), owners) for p in patches],
+            minlength=owners,
         )
         assert counts.max() <= 3 * patches.size / owners + 2
