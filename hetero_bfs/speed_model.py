@@ -311,8 +311,9 @@ def _all_files() -> dict[str, Traversable]:
 
 
 def _own_files() -> dict[str, Traversable]:
-    """Return the files of the models that training wrote, by name."""
-    return {path.stem: path for path in sorted(user_models_folder().glob("*.json"))}
+    """Return the files of the models that training wrote, by name; not what lies beside samples."""
+    paths = sorted(user_models_folder().glob("*.json"))
+    return {path.stem: path for path in paths if ".samples" not in path.suffixes}
 
 
 def _shipped_files() -> dict[str, Traversable]:

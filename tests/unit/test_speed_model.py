@@ -294,6 +294,14 @@ def test_the_users_models_come_first(shipped, tmp_path):
     assert find_model("another", "card") is None
 
 
+def test_a_tuning_beside_samples_is_no_model(shipped, tmp_path):
+    own(tmp_path, "host__b")
+    own(tmp_path, "host__b.full.samples.tuning", "{}")
+    assert find_model("host", None).name == "host__b"
+    with pytest.raises(ModelError, match="yours, .*: host__b; shipped"):
+        named_model("host__b.full.samples.tuning")
+
+
 def test_by_name(shipped, tmp_path):
     assert named_model("host__card").about == {"from": "wheel"}
     own(tmp_path, "host__card")
