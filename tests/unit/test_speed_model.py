@@ -298,7 +298,7 @@ def test_a_tuning_beside_samples_is_no_model(shipped, tmp_path):
     own(tmp_path, "host__b")
     own(tmp_path, "host__b.full.samples.tuning", "{}")
     assert find_model("host", None).name == "host__b"
-    with pytest.raises(ModelError, match="yours, .*: host__b; shipped"):
+    with pytest.raises(ModelError, match=r"yours, .*: host__b; shipped"):
         named_model("host__b.full.samples.tuning")
 
 
