@@ -17,6 +17,7 @@ import numpy as np
 from hetero_bfs import energy, memory
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_bytes, build_search_graph
+from hetero_bfs.devices.cpu import MOST_RECYCLED_BYTES
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import GraphError
@@ -39,8 +40,7 @@ _LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
 _GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
 _GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
 _PARENT_BYTES = 8  # a vertex's parent in a result
-_MOST_HELD_BYTES = memory.GIB  # parents of searches that follow each other before any is validated
-_HELD_SHARE = 0.05  # the same, of the memory that is free
+_HELD_SHARE = 0.05  # of the memory that is free, for searches that follow each other
 _SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, narrow offsets 4
 
 
@@ -217,15 +217,17 @@ def _search_all(
     validated: bool,
     report: Graph500Report,
 ) -> None:
-    """One warm-up search, then every key timed by itself, and validated in groups.
+    """Some warm-up searches, then every key timed by itself, and validated in groups.
 
     Several searches follow each other before any is looked at: what comes between takes the caches
-    from the next one, and lets a device fall asleep. How many, their results' memory decides.
+    from the next one, and lets a device fall asleep. How many, their results' memory decides; as
+    many go before, untimed, so that this memory is there.
     """
     deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
     size = group_size(edges.num_vertices, len(keys), deepest)
     validator = Validator(edges, size) if validated else None
     in_a_row = min(_held_results(edges.num_vertices), size)
+    _ = [engine.bfs(key) for key in keys[:in_a_row]]
     searched: list[tuple[BFSResult, int]] = []
     group: list[RootRecord] = []
     for number, key in enumerate(progress(keys, "searching"), 1):
@@ -247,7 +249,7 @@ def _search_all(
 
 def _held_results(num_vertices: int) -> int:
     """Return how many searches' parents may wait for their validation."""
-    usable = min(_MOST_HELD_BYTES, int(_HELD_SHARE * memory.free_bytes()))
+    usable = min(MOST_RECYCLED_BYTES, int(_HELD_SHARE * memory.free_bytes()))
     return max(usable // (_PARENT_BYTES * num_vertices), 1)
 
 

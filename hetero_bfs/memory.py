@@ -38,7 +38,7 @@ class Recycler:
     """
 
     def __init__(self, most_bytes: int) -> None:
-        """Keep at most one piece of memory, of at most so many bytes."""
+        """Keep memory of one size, at most so many bytes in all."""
         self.most_bytes = most_bytes
         self._spare: list[npt.NDArray[np.uint8]] = []
 
@@ -48,17 +48,22 @@ class Recycler:
         num_bytes = size * dtype.itemsize
         if not 0 < num_bytes <= self.most_bytes:
             return np.empty(size, dtype)
-        memory = self._spare.pop() if self._spare else None
-        if memory is None or memory.size != num_bytes:
-            memory = np.empty(num_bytes, np.uint8)
+        if self._spare and self._spare[0].size != num_bytes:
+            self._spare.clear()
+        memory = self._spare.pop() if self._spare else np.empty(num_bytes, np.uint8)
         # A buffer that is no array, so that views of what is returned keep that alive.
         array = np.frombuffer(memory.data, dtype, size)
-        weakref.finalize(array, _keep, self._spare, memory).atexit = False
+        most = self.most_bytes // num_bytes
+        weakref.finalize(array, _keep, self._spare, memory, most).atexit = False
         return array
 
 
-def _keep(spare: list[npt.NDArray[np.uint8]], memory: npt.NDArray[np.uint8]) -> None:
-    spare[:] = [memory]
+def _keep(spare: list[npt.NDArray[np.uint8]], memory: npt.NDArray[np.uint8], most: int) -> None:
+    """Keep memory that nobody has any more, among others of its size, `most` in all."""
+    if spare and spare[0].size != memory.size:
+        spare.clear()
+    if len(spare) < most:
+        spare.append(memory)
 
 
 def shrink(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

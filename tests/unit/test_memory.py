@@ -87,6 +87,23 @@ def test_memory_serves_again_once_nobody_has_it():
     assert recycler.empty(50, np.int64).ctypes.data not in (again.ctypes.data, other.ctypes.data)
 
 
+def test_memory_of_one_size_is_kept_up_to_a_limit():
+    recycler = Recycler(2999)
+
+    def addresses(size, count):
+        arrays = [recycler.empty(size, np.uint8) for _ in range(count)]
+        found = {array.ctypes.data for array in arrays}
+        del arrays
+        gc.collect()
+        return found
+
+    first = addresses(1000, 3)
+    assert len(recycler._spare) == 2
+    assert len(addresses(1000, 2) & first) == 2
+    addresses(100, 3)
+    assert [piece.size for piece in recycler._spare] == [100] * 3
+
+
 def test_what_is_large_or_empty_is_not_kept():
     recycler = Recycler(799)
     for size in (0, 100):
