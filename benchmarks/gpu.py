@@ -188,14 +188,16 @@ def validate(
 def validate_group(edges: Any, keys: list[int], way: str, engine: hb.Engine) -> dict[int, int]:
     """Validate searches from these keys in one pass over the edges; count their edges."""
     validator = Validator(edges, len(keys))
+    counted: dict[int, int] = {}
     for key in progress(keys, f"searching, {way}"):
         result = engine.bfs(key)
         validator.add(key, result.parent, result.level)
         result.forget_parents()
-    outcomes = validator.finish()
-    for outcome in outcomes:
+        counted[key] = result.nedge
+    for key, outcome in zip(keys, validator.finish(), strict=True):
         assert outcome.valid, f"{way}: {outcome.message}"
-    return {key: outcome.nedge for key, outcome in zip(keys, outcomes, strict=True)}
+        assert outcome.nedge == counted[key], f"{way}: key {key}: {counted[key]} edges counted"
+    return counted
 
 
 def launching(engine: hb.Engine) -> str:
@@ -264,6 +266,7 @@ def describe(
 ) -> str:
     device = machine["device"]
     names = ",".join(Path(name).name for name in options.graphs)
+    validated = min(options.few_keys, options.keys)
     shown = rows.copy()
     for column in ("median_seconds", "floor_seconds"):
         shown[column] = [f"{1e3 * s:.3f} ms" for s in shown[column]]
@@ -286,7 +289,7 @@ def describe(
             f"--device-memory {options.device_memory} --out ...`",
             "",
             "From the key to the complete parent array in the device's memory (`cpu`: the host's), "
-            f"initialisation included; the first {options.few_keys} keys of each way validated:",
+            f"initialisation included; the first {validated} keys of each way validated:",
             "",
             markdown(shown),
             "",

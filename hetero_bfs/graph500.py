@@ -145,6 +145,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             upload_seconds=engine.upload_seconds,
             compile_seconds=engine.compile_seconds,
             edge_passes=None,
+            searches_in_a_row=1,
             notes=[*engine.notes, *notes],
         )
         _search_all(engine, edges, keys, options.validate, report)
@@ -226,21 +227,22 @@ def _search_all(
     deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
     size = group_size(edges.num_vertices, len(keys), deepest)
     validator = Validator(edges, size) if validated else None
-    in_a_row = min(_held_results(edges.num_vertices), size)
+    in_a_row = min(_held_results(edges.num_vertices), size if validated else len(keys))
+    report.searches_in_a_row = in_a_row
     _ = [engine.bfs(key) for key in keys[:in_a_row]]
-    searched: list[tuple[BFSResult, int]] = []
+    searched: list[tuple[int, BFSResult, int]] = []
     group: list[RootRecord] = []
     for number, key in enumerate(progress(keys, "searching"), 1):
         streamed_before = engine.bytes_streamed
         result = engine.bfs(key)
-        searched.append((result, engine.bytes_streamed - streamed_before))
+        searched.append((key, result, engine.bytes_streamed - streamed_before))
         if number % in_a_row and number < len(keys):
             continue
-        for result, streamed in searched:
+        for root, result, streamed in searched:
             if validator is not None and validator.is_full():
                 report.roots += _validate_group(validator, group, report.failures)
                 group = []
-            group.append(_record(result, streamed, validator))
+            group.append(_record(root, result, streamed, validator))
         searched = []
     if validator is not None:
         group = _validate_group(validator, group, report.failures)
@@ -253,12 +255,12 @@ def _held_results(num_vertices: int) -> int:
     return max(usable // (_PARENT_BYTES * num_vertices), 1)
 
 
-def _record(result: BFSResult, streamed: int, validator: Validator | None) -> RootRecord:
+def _record(key: int, result: BFSResult, streamed: int, validator: Validator | None) -> RootRecord:
     """Give a search's result to the validator instead of keeping it."""
     levels, reached, seconds = int(result.level.max()), result.reached, -1.0
     if validator is not None:
         started = time.perf_counter()
-        validator.add(result.root, result.parent, result.level)
+        validator.add(key, result.parent, result.level)
         seconds = time.perf_counter() - started
     result.forget_parents()
     return RootRecord(result, levels, reached, None, seconds, streamed)

@@ -79,6 +79,7 @@ class Graph500Report:
     upload_seconds: float
     compile_seconds: float
     edge_passes: int | None
+    searches_in_a_row: int
     """Passes for which the edges were generated; None if they were held in memory."""
     notes: list[str]
     roots: list[RootRecord] = field(default_factory=list)
@@ -172,6 +173,7 @@ class Graph500Report:
             "energy": None if self.energy is None else self.energy.to_dict(),
             "notes": self.notes,
             "edge_passes": self.edge_passes,
+            "searches_in_a_row": self.searches_in_a_row,
             "machine": describe_machine(self.device),
             "version": __version__,
             "command": command_line(),
@@ -244,6 +246,7 @@ def _machine_block(report: Graph500Report) -> str:
         if report.edge_passes is None
         else f"edges: not held; generated anew for each of {report.edge_passes} passes, "
         f"{report.generation_seconds:.3f} s a pass",
+        f"searches: {report.searches_in_a_row} follow each other before any is validated",
         f"construction: {report.construction_seconds:.3f} s, "
         f"{report.upload_seconds:.3f} s of it upload; kernels compiled and warmed up in "
         f"{report.compile_seconds:.3f} s (not counted)",

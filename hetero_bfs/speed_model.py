@@ -251,7 +251,13 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     """Look a model up by the names of its host and device (machine.py).
 
     The user's own models come before those shipped. Without a device any model of the host will
-    do, which all know the host's strategies: the newest of the user's own, else of those shipped.
+    do, which all know the host's strategies: the newest of the user's own, else of those shipped;
+    of one day the last by name. One of the same kind that cannot be used is passed over.
+
+    Raises
+    ------
+    ModelError
+        The model, or each of the user's that would do, cannot be used.
     """
     wanted = f"{host}__{NO_DEVICE if device is None else device}"
     files = _all_files()
@@ -260,9 +266,17 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     if device is not None:
         return None
     for some in (_own_files(), _shipped_files()):
-        models = [_read_file(file) for name, file in some.items() if name.startswith(f"{host}__")]
+        models, problem = [], None
+        for name, file in some.items():
+            if name.startswith(f"{host}__"):
+                try:
+                    models.append(_read_file(file))
+                except ModelError as error:
+                    problem = error
         if models:
             return max(models, key=lambda model: (str(model.about.get("date", "")), model.name))
+        if problem is not None:
+            raise problem
     return None
 
 

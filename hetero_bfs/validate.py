@@ -193,9 +193,8 @@ class Validator:
         if old is not None and old.dtype.itemsize >= dtype.itemsize:
             return old
         size = self.edges.num_vertices * self.capacity
-        new = memory.aligned_empty(size, dtype).reshape(
-            -1, self.capacity
-        )  # 64 bytes: one cache line
+        empty = memory.aligned_empty(size, dtype)
+        new = empty.reshape(-1, self.capacity)  # 64 bytes: one cache line
         new.fill(_unreached(dtype))
         if old is not None:
             np.copyto(new, old, where=old != _unreached(old.dtype))

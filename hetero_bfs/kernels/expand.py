@@ -35,34 +35,36 @@ _WORD_MASK = np.uint32(31)
 _WORD_SHIFT = np.uint32(5)
 
 
-@njit(inline="always")
-def patch_bits(owners):
-    """Return log2 of a patch's vertices: 8,192 for two owners, 2,048 for eight and more.
+def _patch_bits(owners):
+    """Return log2 of a patch's vertices: 8,192 for two owners, 4,096 for four, 2,048 for more.
 
     Of large patches fewer edges lead to others' vertices; of small ones the many that a frontier
-    crosses are more evenly shared. One owner has all vertices in one.
+    crosses are more evenly shared. Measured for two and sixteen owners. One needs no patches.
     """
     if owners == 1:
         return np.uint32(31)
     return np.uint32(13 if owners == 2 else 12 if owners == 4 else 11)
 
 
+patch_bits = njit(inline="always")(_patch_bits)
+
+
 @njit(inline="always")
-def owner_of(vertex, owners):
-    """Return the owner of a vertex, of a power of two of owners.
+def owner_of(vertex, owners, bits):
+    """Return the owner of a vertex, of a power of two of owners; `bits` are `patch_bits` of them.
 
     Of as many patches as there are owners, from a multiple of that on, each has one, in an order
     that is scattered: if it were always the same, the patches that a frontier crosses side by side,
     as it does in a grid, would be few owners'.
     """
-    patch, within = np.uint64(vertex >> patch_bits(owners)), np.uint64(owners - 1)
+    patch, within = np.uint64(vertex >> bits), np.uint64(owners - 1)
     order = (patch & ~within) * _SCATTER >> _SCATTER_SHIFT
     return np.int64((patch ^ order) & within)
 
 
 def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
     """Return where in a queue each owner's part begins, with room for all its vertices; int64."""
-    owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners)
+    owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners, _patch_bits(owners))
     starts = np.zeros(owners + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=owners), out=starts[1:])
     return starts
@@ -70,10 +72,10 @@ def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
 
 @njit(inline="always")
 def _fetch_block(word, indptr, indices, visited, parent):
-    """Fetch all that is read of a block of vertices, if the search has just come among them.
+    """Fetch what is read of a block of vertices, if the search has just come among them.
 
     The next levels will find the others of it. It is the bitmap's `word`, one vertex of which is
-    visited now, and the words beside it.
+    visited now, and the words beside it. Of long lists only the first ones are fetched.
     """
     first = np.uint64(word) & ~(_BLOCK_WORDS - np.uint64(1))
     for other in range(first, min(first + _BLOCK_WORDS, np.uint64(visited.size))):
@@ -84,7 +86,7 @@ def _fetch_block(word, indptr, indices, visited, parent):
     for v in range(low, high, _LINE_ITEMS):
         prefetch(parent, v)
         prefetch(indptr, v)
-    start = np.uint64(indptr[low])
+    start = np.uint64(indptr[low]) & ~(_LINE_ITEMS - np.uint64(1))
     for k in range(start, min(np.uint64(indptr[high]), start + _MOST_ITEMS), _LINE_ITEMS):
         prefetch(indices, k)
 
@@ -120,7 +122,7 @@ def _expand(
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[k]
             beyond = (u ^ v) >> bits | mixed  # the patch of a vertex that is the owner's
-            if beyond and owner_of(v, owners) != owner:
+            if beyond and owner_of(v, owners, bits) != owner:
                 box[posted, 0] = v
                 box[posted, 1] = u
                 posted += 1
@@ -273,7 +275,7 @@ def collect_owned(
 @kernel(counted=False)
 def _collect(owner, owners, end, indptr, indices, visited, parent, queue, boxes):
     """Claim what others posted to an owner, queued from `end` on; return vertices and edges."""
-    begin, edges = end, np.int64(0)
+    begin, edges, bits = end, np.int64(0), patch_bits(owners)
     for other in range(owners):
         if other == owner:
             continue
@@ -281,7 +283,7 @@ def _collect(owner, owners, end, indptr, indices, visited, parent, queue, boxes)
             v = boxes[other, i, 0]
             word = v >> _WORD_SHIFT
             bit = _ONE << (v & _WORD_MASK)
-            if owner_of(v, owners) != owner:
+            if owner_of(v, owners, bits) != owner:
                 continue
             seen = visited[word]
             if not seen & bit:

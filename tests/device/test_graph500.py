@@ -313,6 +313,7 @@ def test_groups_of_any_size(monkeypatch, size, passes, in_a_row):
     report = run(None, regenerate=True)
     assert without_times(report) == without_times(full(None))
     assert report.edge_passes == 2 + passes
+    assert report.to_dict()["searches_in_a_row"] == min(size, in_a_row)
 
 
 def test_how_many_searches_follow_each_other(monkeypatch):
@@ -336,6 +337,20 @@ def test_searches_that_follow_each_other_come_before_validation(monkeypatch):
         *(["search"] * 3 + ["validate"] * 3),
         *(["search"] * 2 + ["validate"] * 2),
     ]
+
+
+def test_a_search_from_another_key_is_not_valid(monkeypatch):
+    bfs = Engine.bfs
+    keys = []
+
+    def answer_for_the_first(engine, key):
+        keys.append(key)
+        return bfs(engine, keys[0])
+
+    monkeypatch.setattr(Engine, "bfs", answer_for_the_first)
+    report = run(None, roots=4)
+    assert not report.valid
+    assert len(report.failures) == 3
 
 
 def test_a_group_ends_where_memory_does(monkeypatch):

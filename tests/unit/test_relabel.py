@@ -124,12 +124,13 @@ def test_sorting_by_key(bits):
     assert np.array_equal(items, np.argsort(keys, kind="stable"))
 
 
-@pytest.mark.parametrize(("patches", "more"), [(0, 1), (1, 0), (5, 77)])
-@pytest.mark.parametrize("owners", [1, 2, 4, 8])
+@pytest.mark.parametrize(("patches", "more"), [(0, 1), (1, 0), (5, 77), (35, 0)])
+@pytest.mark.parametrize("owners", [1, 2, 4, 16])
 def test_territories_have_room_for_what_their_owners_have(patches, more, owners):
     size = 1 << min(patch_bits(owners), 13)  # of one owner's, which has all, a part
     num_vertices = patches * size + more
-    owner = [owner_of(np.uint32(v), owners) for v in range(num_vertices)]
+    bits = patch_bits(owners)
+    owner = [owner_of(np.uint32(v), owners, bits) for v in range(num_vertices)]
     assert owner == np.repeat(owner[::size], size)[:num_vertices].tolist()
     sizes = np.diff(territories(num_vertices, owners))
     assert sizes.tolist() == [owner.count(k) for k in range(owners)]
@@ -142,10 +143,11 @@ def test_owners_share_what_a_frontier_crosses(owners):
     place = np.arange(side * side)
     x = sum((place >> 2 * bit & 1) << bit for bit in range(5))
     y = sum((place >> 2 * bit + 1 & 1) << bit for bit in range(5))
+    bits = patch_bits(owners)
     for diagonal in range(side // 2, side + side // 2):
         patches = np.flatnonzero(x + y == diagonal)
         counts = np.bincount(
-            [owner_of(np.uint32(p << patch_bits(owners)), owners) for p in patches],
+            [owner_of(np.uint32(p << bits), owners, bits) for p in patches],
             minlength=owners,
         )
         assert counts.max() <= 3 * patches.size / owners + 2

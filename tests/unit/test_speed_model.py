@@ -322,6 +322,11 @@ def test_the_host_alone_takes_its_own_model_or_any_of_the_host(shipped, tmp_path
         own(tmp_path, f"host__{device}", json.dumps(dated))
     own(tmp_path, "host__without-date")
     assert find_model("host", None).name == "host__b"
+    own(tmp_path, "host__b", "{}")
+    assert find_model("host", None).name == "host__a", "a bad one does not hide the others"
+    own(tmp_path, "bad__a", "{}")
+    with pytest.raises(ModelError, match="bad__a"):
+        find_model("bad", None)
     own(tmp_path, "host__no-device")
     assert find_model("host", None).name == "host__no-device"
     assert find_model("host", "card").name == "host__card"
