@@ -37,7 +37,6 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
-from hetero_bfs.kernels.expand import AHEAD
 from hetero_bfs.kernels.frontier import NO_VERTEX
 from hetero_bfs.kernels.intrinsics import (
     atomic_add,
@@ -54,6 +53,7 @@ CHUNK_EDGES = 4096
 BLOCK_WORDS = CHUNK_EDGES // 32
 """Bitmap words that bottom-up works through at a time."""
 
+_AHEAD = 8  # queue entries between fetching a list and reading it
 _LINE_ITEMS = 16  # of a list, in a cache line
 _MOST_ITEMS = 64  # prefetched of a list; of a longer one the processor fetches the rest by itself
 _DENSE = 5  # unvisited vertices of a word from which all 32 are tested at once
@@ -85,10 +85,10 @@ def _first_entry(offsets, count, edge):
 @njit(inline="always")
 def _prefetch_ahead(queue, entry, count, indptr, indices):
     """Prefetch what later queue entries will read: offsets first, then the lists, all lines."""
-    if entry + 2 * AHEAD < count:
-        prefetch(indptr, queue[entry + 2 * AHEAD])
-    if entry + AHEAD < count:
-        u = queue[entry + AHEAD]
+    if entry + 2 * _AHEAD < count:
+        prefetch(indptr, queue[entry + 2 * _AHEAD])
+    if entry + _AHEAD < count:
+        u = queue[entry + _AHEAD]
         low, high = np.int64(indptr[u]), np.int64(indptr[u + 1])
         for k in range(low, min(high, low + _MOST_ITEMS), _LINE_ITEMS):
             prefetch(indices, k)
@@ -290,8 +290,8 @@ def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited,
     """
     count, edges, looked, remain = 0, np.int64(0), np.uint64(0), 0
     for i in range(left):
-        if i + AHEAD < left:
-            prefetch(indices, np.uint64(indptr[late[i + AHEAD]]) + np.uint64(1))
+        if i + _AHEAD < left:
+            prefetch(indices, np.uint64(indptr[late[i + _AHEAD]]) + np.uint64(1))
         v = late[i]
         late[remain] = v
         remain += 1
@@ -367,8 +367,8 @@ def bottom_up_listed(remaining, count, indptr, indices, visited, parent, found):
     """
     taken, looked = 0, np.uint64(0)
     for i in range(count):
-        if i + AHEAD < count:
-            prefetch(indices, np.uint64(indptr[remaining[i + AHEAD]]))
+        if i + _AHEAD < count:
+            prefetch(indices, np.uint64(indptr[remaining[i + _AHEAD]]))
         v = remaining[i]
         if _is_visited(visited, v):
             continue

@@ -21,9 +21,7 @@ SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
 """Rows of `segments`: where each segment begins in the queue; vertices of the frontier before it,
 and one entry more with the total; the number of segments as first entry."""
 
-AHEAD = 8
-"""Queue entries between prefetching a list and reading it."""
-
+_AHEAD = 16  # queue entries between fetching a list and reading it
 _FOUND, _EDGES, _POSTED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
 _BLOCK_WORDS = np.uint64(4)  # of the bitmap: vertices whose data is fetched together
 _BLOCK_VERTICES = _BLOCK_WORDS * np.uint64(32)
@@ -116,8 +114,8 @@ def _expand(
     """
     posted, edges, bits = 0, np.int64(0), patch_bits(owners)
     for i in range(begin, end):
-        if i + AHEAD < end:
-            prefetch(indices, np.uint64(indptr[queue[i + AHEAD]]))
+        if i + _AHEAD < end:
+            prefetch(indices, np.uint64(indptr[queue[i + _AHEAD]]))
         u = queue[i]
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[k]
