@@ -53,16 +53,17 @@ class Recycler:
         memory = self._spare.pop() if self._spare else np.empty(num_bytes, np.uint8)
         # A buffer that is no array, so that views of what is returned keep that alive.
         array = np.frombuffer(memory.data, dtype, size)
-        most = self.most_bytes // num_bytes
-        weakref.finalize(array, _keep, self._spare, memory, most).atexit = False
+        weakref.finalize(array, _keep, self._spare, memory, self.most_bytes).atexit = False
         return array
 
 
-def _keep(spare: list[npt.NDArray[np.uint8]], memory: npt.NDArray[np.uint8], most: int) -> None:
-    """Keep memory that nobody has any more, among others of its size, `most` in all."""
+def _keep(
+    spare: list[npt.NDArray[np.uint8]], memory: npt.NDArray[np.uint8], most_bytes: int
+) -> None:
+    """Keep memory that nobody has any more, among others of its size."""
     if spare and spare[0].size != memory.size:
         spare.clear()
-    if len(spare) < most:
+    if (len(spare) + 1) * memory.size <= most_bytes:
         spare.append(memory)
 
 

@@ -79,8 +79,9 @@ class Graph500Report:
     upload_seconds: float
     compile_seconds: float
     edge_passes: int | None
-    searches_in_a_row: int
     """Passes for which the edges were generated; None if they were held in memory."""
+    searches_in_a_row: int
+    """Searches that follow each other before any result is looked at."""
     notes: list[str]
     roots: list[RootRecord] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)

@@ -265,19 +265,7 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
         return _read_file(files[wanted])
     if device is not None:
         return None
-    for some in (_own_files(), _shipped_files()):
-        models, problem = [], None
-        for name, file in some.items():
-            if name.startswith(f"{host}__"):
-                try:
-                    models.append(_read_file(file))
-                except ModelError as error:
-                    problem = error
-        if models:
-            return max(models, key=lambda model: (str(model.about.get("date", "")), model.name))
-        if problem is not None:
-            raise problem
-    return None
+    return _newest(host, _own_files()) or _newest(host, _shipped_files())
 
 
 def named_model(name: str) -> SpeedModel:
@@ -305,6 +293,24 @@ def default_model(device_type: str | None) -> SpeedModel | None:
         if device.get("type") == device_type:
             return model
     return shipped[0] if shipped else None
+
+
+def _newest(host: str, files: Mapping[str, Traversable]) -> SpeedModel | None:
+    """Return a host's newest model that can be used; raise `ModelError` if none of several can."""
+    models: list[SpeedModel] = []
+    problem: ModelError | None = None
+    for name, file in files.items():
+        if not name.startswith(f"{host}__"):
+            continue
+        try:
+            models.append(_read_file(file))
+        except ModelError as error:
+            problem = error
+    if problem is not None and not models:
+        raise problem
+    return max(
+        models, key=lambda model: (str(model.about.get("date", "")), model.name), default=None
+    )
 
 
 def _read_file(path: Traversable) -> SpeedModel:

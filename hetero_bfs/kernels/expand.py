@@ -33,7 +33,8 @@ _WORD_MASK = np.uint32(31)
 _WORD_SHIFT = np.uint32(5)
 
 
-def _patch_bits(owners):
+@njit(inline="always")
+def patch_bits(owners):
     """Return log2 of a patch's vertices: 8,192 for two owners, 4,096 for four, 2,048 for more.
 
     Of large patches fewer edges lead to others' vertices; of small ones the many that a frontier
@@ -42,9 +43,6 @@ def _patch_bits(owners):
     if owners == 1:
         return np.uint32(31)
     return np.uint32(13 if owners == 2 else 12 if owners == 4 else 11)
-
-
-patch_bits = njit(inline="always")(_patch_bits)
 
 
 @njit(inline="always")
@@ -62,7 +60,8 @@ def owner_of(vertex, owners, bits):
 
 def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
     """Return where in a queue each owner's part begins, with room for all its vertices; int64."""
-    owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners, _patch_bits(owners))
+    bits = patch_bits.py_func(owners)
+    owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners, bits)
     starts = np.zeros(owners + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=owners), out=starts[1:])
     return starts
