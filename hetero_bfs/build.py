@@ -25,6 +25,8 @@ _MAX_BUCKETS = 2048  # as far as the edges decide; a key's 32 bits may ask for m
 _LINE_KEYS = 16  # keys in a 64-byte cache line
 _SORT_BATCHES = 32
 _KEY_BYTES = 4
+_REGULAR_SHARE = 0.8  # of the vertices, with equally many edges; measured, see follow.py
+_MOST_REGULAR_DEGREE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,12 @@ class SearchGraph:
     def is_deep(self) -> bool:
         """True if searches take many levels: what is numbered by locality."""
         return self.relabelling.order == "locality"
+
+    @property
+    def is_regular(self) -> bool:
+        """True if most vertices have equally many edges, as in a grid."""
+        counts = np.bincount(self.degree[self.degree <= _MOST_REGULAR_DEGREE], minlength=1)
+        return bool(counts.max() >= _REGULAR_SHARE * self.num_searched)
 
     def is_isolated(self, vertex: int) -> bool:
         """Tell whether a vertex (the caller's id) has no edge but self-loops."""

@@ -74,6 +74,18 @@ def grid(rows: int, columns: int) -> EdgeList:
     return edge_list(np.concatenate([across, down]), rows * columns)
 
 
+def roads(rows: int, columns: int) -> EdgeList:
+    """Return a mesh with gaps and a hub in it: deep, and its vertices' degrees are not foreseen."""
+    whole, leaves = grid(rows, columns), 600
+    random = np.random.default_rng(5)
+    keep = random.random(whole.src.size) < 0.85
+    hub = np.full(leaves, rows * columns // 2, np.uint32)
+    others = rows * columns + np.arange(leaves, dtype=np.uint32)
+    src = np.concatenate([whole.src[keep], hub])
+    dst = np.concatenate([whole.dst[keep], others])
+    return EdgeList(src, dst, rows * columns + leaves)
+
+
 def complete(n: int) -> EdgeList:
     """Return every pair once."""
     return edge_list([(u, v) for u in range(n) for v in range(u)], n)

@@ -168,7 +168,7 @@ class CPUSearcher:
 
     def _gather_arrays(self) -> Any:
         from hetero_bfs.kernels.bfs import CHUNK_EDGES
-        from hetero_bfs.kernels.expand import territories
+        from hetero_bfs.kernels.patches import territories
         from hetero_bfs.kernels.stages import HostArrays
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
@@ -200,6 +200,7 @@ class CPUSearcher:
             int(self.graph.degree.max(initial=0)),
             self.graph.relabelling.old_of_new,
             self.graph.is_deep,
+            self.graph.is_regular,
             self.edge_bits,
         )
 

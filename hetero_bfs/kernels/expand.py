@@ -11,131 +11,18 @@ the parents or the queue crosses from core to core.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
-from hetero_bfs.kernels.intrinsics import prefetch
+from hetero_bfs.kernels.follow import claim, follow
+from hetero_bfs.kernels.patches import owner_of, patch_bits
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
 """Rows of `segments`: where each segment begins in the queue; vertices of the frontier before it,
 and one entry more with the total; the number of segments as first entry."""
 
-_AHEAD = 16  # queue entries between fetching a list and reading it
 _FOUND, _EDGES, _POSTED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
-_BLOCK_WORDS = np.uint64(4)  # of the bitmap: vertices whose data is fetched together
-_BLOCK_VERTICES = _BLOCK_WORDS * np.uint64(32)
-_LINE_ITEMS = np.uint64(16)
-_MOST_ITEMS = np.uint64(1024)  # fetched of a block's lists
-_SCATTER, _SCATTER_SHIFT = np.uint64(0x9E3779B1), np.uint64(20)
 _ONE = np.uint32(1)
-_WORD_MASK = np.uint32(31)
-_WORD_SHIFT = np.uint32(5)
-
-
-@njit(inline="always")
-def patch_bits(owners):
-    """Return log2 of a patch's vertices: 8,192 for two owners, 4,096 for four, 2,048 for more.
-
-    Of large patches fewer edges lead to others' vertices; of small ones the many that a frontier
-    crosses are more evenly shared. Measured for two and sixteen owners. One needs no patches.
-    """
-    if owners == 1:
-        return np.uint32(31)
-    return np.uint32(13 if owners == 2 else 12 if owners == 4 else 11)
-
-
-@njit(inline="always")
-def owner_of(vertex, owners, bits):
-    """Return the owner of a vertex, of a power of two of owners; `bits` are `patch_bits` of them.
-
-    Of as many patches as there are owners, from a multiple of that on, each has one, in an order
-    that is scattered: if it were always the same, the patches that a frontier crosses side by side,
-    as it does in a grid, would be few owners'.
-    """
-    patch, within = np.uint64(vertex >> bits), np.uint64(owners - 1)
-    order = (patch & ~within) * _SCATTER >> _SCATTER_SHIFT
-    return np.int64((patch ^ order) & within)
-
-
-def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
-    """Return where in a queue each owner's part begins, with room for all its vertices; int64."""
-    bits = patch_bits.py_func(owners)
-    owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners, bits)
-    starts = np.zeros(owners + 1, np.int64)
-    np.cumsum(np.bincount(owner, minlength=owners), out=starts[1:])
-    return starts
-
-
-@njit(inline="always")
-def _fetch_block(word, indptr, indices, visited, parent):
-    """Fetch what is read of a block of vertices, if the search has just come among them.
-
-    The next levels will find the others of it. It is the bitmap's `word`, one vertex of which is
-    visited now, and the words beside it. Of long lists only the first ones are fetched.
-    """
-    first = np.uint64(word) & ~(_BLOCK_WORDS - np.uint64(1))
-    for other in range(first, min(first + _BLOCK_WORDS, np.uint64(visited.size))):
-        if other != np.uint64(word) and visited[other]:
-            return
-    low = first * np.uint64(32)
-    high = min(low + _BLOCK_VERTICES, np.uint64(parent.size))
-    for v in range(low, high, _LINE_ITEMS):
-        prefetch(parent, v)
-        prefetch(indptr, v)
-    start = np.uint64(indptr[low]) & ~(_LINE_ITEMS - np.uint64(1))
-    for k in range(start, min(np.uint64(indptr[high]), start + _MOST_ITEMS), _LINE_ITEMS):
-        prefetch(indices, k)
-
-
-@njit(inline="always")
-def _expand(
-    begin,
-    end,
-    queue,
-    indptr,
-    indices,
-    is_local,
-    visited,
-    parent,
-    next_queue,
-    found,
-    owner,
-    owners,
-    mixed,
-    box,
-):
-    """Expand the queue's entries [begin, end), for one of the owners.
-
-    `mixed` is 1 if vertices of others are among them, else 0.
-    What it finds goes to `next_queue` from `found` on, edges to others' vertices to `box`, uint32
-    (edges, 2). Returns the end of both, and the edges that leave what was found.
-    """
-    posted, edges, bits = 0, np.int64(0), patch_bits(owners)
-    for i in range(begin, end):
-        if i + _AHEAD < end:
-            prefetch(indices, np.uint64(indptr[queue[i + _AHEAD]]))
-        u = queue[i]
-        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-            v = indices[k]
-            beyond = (u ^ v) >> bits | mixed  # the patch of a vertex that is the owner's
-            if beyond and owner_of(v, owners, bits) != owner:
-                box[posted, 0] = v
-                box[posted, 1] = u
-                posted += 1
-                continue
-            word = v >> _WORD_SHIFT
-            bit = _ONE << (v & _WORD_MASK)
-            seen = visited[word]
-            if not seen & bit:
-                visited[word] = seen | bit
-                if is_local and seen == 0:
-                    _fetch_block(word, indptr, indices, visited, parent)
-                parent[v] = u
-                next_queue[found] = v
-                found += 1
-                edges += np.int64(indptr[v + _ONE]) - np.int64(indptr[v])
-    return found, posted, edges
 
 
 @kernel(counted=False)
@@ -145,19 +32,24 @@ def top_down_alone(
     indptr,
     indices,
     is_local,
+    is_regular,
     visited,
     parent,
     next_queue,
     next_offsets,
     next_segments,
     box,
+    is_whole,
+    ends,
+    sources,
 ):
     """Expand a small frontier by one thread; return vertices and edges found."""
     found = 0
     for s in range(segments[SEGMENT_COUNT, 0]):
         begin = segments[SEGMENT_START, s]
         end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
-        found, _, _ = _expand(
+        found, _, _ = follow(
+            is_regular,
             begin,
             end,
             queue,
@@ -172,6 +64,9 @@ def top_down_alone(
             1,
             np.uint32(0),
             box,
+            is_whole,
+            ends,
+            sources,
         )
     return finish_queue(found, indptr, next_queue, next_offsets, next_segments)
 
@@ -192,16 +87,20 @@ def expand_owned(
     owners,
     report,
     is_owned,
+    is_whole,
     queue,
     segments,
     indptr,
     indices,
+    is_regular,
     visited,
     parent,
     next_queue,
     territory,
     boxes,
     last_boxes,
+    ends,
+    sources,
 ):
     """Expand an owner's part of the frontier.
 
@@ -214,8 +113,12 @@ def expand_owned(
     is_owned : int
         Whether the frontier is as the owners left it, with edges posted in `last_boxes`. Else it
         lies in `segments`: the owners', or one piece, of which each takes a share.
+    is_whole : int
+        Whether this host has found all that is visited, so that the parents are here.
     boxes, last_boxes : uint32 (owners, edges + 1, 2)
         What each owner posts: ends and parents, behind their number; in this level and the last.
+    ends, sources : uint32 (CHUNK_EDGES or more,)
+        The owner's scratch.
     """
     late, late_edges, mixed = 0, np.int64(0), np.uint32(0)
     if is_owned:
@@ -233,7 +136,8 @@ def expand_owned(
         begin, end = vertices * owner // owners, vertices * (owner + 1) // owners
         mixed = _ONE
     first, box = territory[owner], boxes[owner, 1:]
-    end_found, posted, edges = _expand(
+    end_found, posted, edges = follow(
+        is_regular,
         begin,
         end,
         queue,
@@ -248,6 +152,9 @@ def expand_owned(
         owners,
         mixed,
         box,
+        is_whole,
+        ends,
+        sources,
     )
     boxes[owner, 0, 0] = posted
     report[_FOUND] = end_found - first
@@ -278,19 +185,14 @@ def _collect(owner, owners, end, indptr, indices, visited, parent, queue, boxes)
             continue
         for i in range(1, 1 + np.int64(boxes[other, 0, 0])):
             v = boxes[other, i, 0]
-            word = v >> _WORD_SHIFT
-            bit = _ONE << (v & _WORD_MASK)
             if owner_of(v, owners, bits) != owner:
                 continue
-            seen = visited[word]
-            if not seen & bit:
-                visited[word] = seen | bit
-                if seen == 0:
-                    _fetch_block(word, indptr, indices, visited, parent)
-                parent[v] = boxes[other, i, 1]
+            u = boxes[other, i, 1]
+            is_new, more = claim(v, u, indptr, indices, True, visited, parent)
+            if is_new:
                 queue[end] = v
                 end += 1
-                edges += np.int64(indptr[v + _ONE]) - np.int64(indptr[v])
+                edges += more
     return end - begin, edges
 
 

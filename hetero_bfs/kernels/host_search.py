@@ -70,6 +70,7 @@ from hetero_bfs.kernels.stages import (
     RESTORE,
     TOP_DOWN,
     VERTICES,
+    WHOLE,
     share,
     share_among_owners,
     share_out,
@@ -179,12 +180,16 @@ def _top_down(control, arrays, state, records):
             arrays.indptr,
             arrays.indices,
             arrays.is_local,
+            arrays.is_regular,
             arrays.visited[np.int64(state[VISITED_INDEX])],
             arrays.parent,
             arrays.queue[1 - this],
             arrays.offsets[1 - this],
             arrays.segments[1 - this],
             arrays.boxes[0, 0],
+            control[WHOLE],
+            arrays.found[0],
+            arrays.source[0],
         )
     if owners > 1 and edges < arrays.boxes.shape[2]:
         return _expand_among_owners(control, arrays, state, records)
@@ -407,6 +412,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         the search must be brought here first.
     """
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
+    control[WHOLE] = alone
     now = clock_seconds()
     while state[LEVEL] < limit and not _is_over(state):
         level = int(state[LEVEL])

@@ -62,10 +62,13 @@ _TASK, _VISITED, _QUEUE, VERTICES, _EDGES, _SIZE = range(JOB + 1, JOB + 7)
 OWNED = OWN
 """Whether the frontier is as the owners of patches left it; host_search.py has other such words."""
 
-ADDRESS = OWN + 1
+WHOLE = OWN + 1
+"""Whether this host has found all that is visited, so that the parents are here."""
+
+ADDRESS = OWN + 2
 """Of what a stage fills that was not there when the helpers began."""
 
-NEXT_OWN = OWN + 2
+NEXT_OWN = OWN + 3
 """First word that stays from stage to stage and means nothing here."""
 
 
@@ -80,7 +83,8 @@ class HostArrays(NamedTuple):
     scratch. For owners of patches (expand.py): `boxes`, uint32 (2, owners, edges + 1, 2), what they
     post to each other from a queue; `territory`, int64 (owners + 1,), where each one's part of a
     queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's;
-    `is_local` tells whether that is by locality.
+    `is_local` tells whether that is by locality, `is_regular` whether most vertices have equally
+    many edges.
     """
 
     indptr: Any
@@ -105,6 +109,7 @@ class HostArrays(NamedTuple):
     longest: Any
     old_of_new: Any
     is_local: Any
+    is_regular: Any
     edge_bits: Any
 
 
@@ -224,16 +229,20 @@ def _run_owners_part(control, arrays, owner):
             owners,
             report_of(control, owner),
             control[OWNED],
+            control[WHOLE],
             arrays.queue[this],
             arrays.segments[this],
             arrays.indptr,
             arrays.indices,
+            arrays.is_regular,
             visited,
             arrays.parent,
             arrays.queue[1 - this],
             arrays.territory,
             arrays.boxes[this],
             arrays.boxes[1 - this],
+            arrays.found[owner],
+            arrays.source[owner],
         )
     else:
         collect_owned(

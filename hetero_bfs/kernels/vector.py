@@ -1,7 +1,8 @@
 """Tests of eight vertices at once, as vector code that LLVM fits to the processor.
 
 Numba does not vectorise these loops by itself, since for all it knows the arrays overlap. The words
-of the bitmap are fetched one by one: hardware gathers are no faster where they exist.
+of the bitmap are fetched one by one: hardware gathers are no faster where they exist. The last two
+functions, which pack vectors, are only for processors that do so by one instruction (`can_pack`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 _LANES = 8
@@ -19,11 +21,19 @@ _VECTOR = ir.VectorType(_WORD, _LANES)
 _ITEM_BYTES = 4
 _NO_EDGES = ir.Constant(ir.VectorType(_LONG, _LANES), [0] * _LANES)
 _NO_VERTEX = 0xFFFFFFFF
+_FLAGS = ir.VectorType(_BIT, _LANES)
+_LANE_NUMBERS = ir.Constant(_VECTOR, list(range(_LANES)))
 _FRESH_AND_EDGES = types.Tuple((types.uint32, types.int64))
 
 
 def _splat(value: int) -> Any:
     return ir.Constant(_VECTOR, [value] * _LANES)
+
+
+def _spread(builder: Any, value: Any) -> Any:
+    """Return a vector with one value in all lanes."""
+    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), value, _WORD(0))
+    return builder.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), _splat(0))
 
 
 def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
@@ -48,7 +58,7 @@ def _visited_bits(builder: Any, visited: Any, vertices: Any) -> Any:
 
 def _mask(builder: Any, bits: Any) -> Any:
     """Return as booleans, and as a byte, which lanes have their lowest bit set."""
-    lanes = builder.trunc(bits, ir.VectorType(_BIT, _LANES))
+    lanes = builder.trunc(bits, _FLAGS)
     return lanes, builder.zext(builder.bitcast(lanes, _BYTE), _WORD)
 
 
@@ -59,10 +69,8 @@ def _first_vertex(context: Any, builder: Any, word_type: Any, word: Any) -> Any:
 
 def _bits_from(builder: Any, word: Any, start: int) -> Any:
     """Return a vector whose lowest bits are those of a word from bit `start` on."""
-    everywhere = ir.Constant(_VECTOR, ir.Undefined)
-    everywhere = builder.insert_element(everywhere, word, _WORD(0))
-    everywhere = builder.shuffle_vector(everywhere, ir.Constant(_VECTOR, ir.Undefined), _splat(0))
-    return builder.lshr(everywhere, ir.Constant(_VECTOR, list(range(start, start + _LANES))))
+    shifts = ir.Constant(_VECTOR, list(range(start, start + _LANES)))
+    return builder.lshr(_spread(builder, word), shifts)
 
 
 def _add_degrees(builder: Any, total: Any, degrees: Any, index: Any, lanes: Any) -> Any:
@@ -171,3 +179,118 @@ def adopt_word(
         return cgutils.pack_struct(builder, [fresh, _sum(builder, total)])
 
     return _FRESH_AND_EDGES(word, pending, degree, visited, parent), codegen
+
+
+def can_pack() -> bool:
+    """Tell whether the processor packs vectors by one instruction (AVX-512 VL)."""
+    features = cpu_target.target_context.codegen().magic_tuple()[2]
+    return "+avx512vl" in features.split(",")
+
+
+def _instruction(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    """Return an instruction of x86 as a function."""
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+def _lanes_below(builder: Any, number: Any) -> Any:
+    """Return as booleans which lanes there are: the first ones, as many as a number of 64 bits."""
+    count = _spread(builder, builder.trunc(number, _WORD))
+    return builder.icmp_unsigned("<", _LANE_NUMBERS, count)
+
+
+def _pack(builder: Any, vector: Any, lanes: Any, data: Any, place: Any) -> None:
+    """Store those items of a vector that `lanes` has side by side, and then anything."""
+    compress = _instruction(
+        builder, "llvm.x86.avx512.mask.compress.v8i32", _VECTOR, [_VECTOR, _VECTOR, _FLAGS]
+    )
+    packed = builder.call(compress, [vector, _splat(0), lanes])
+    builder.store(packed, _address(builder, data, place), align=_ITEM_BYTES)
+
+
+def _count(builder: Any, lanes: Any) -> Any:
+    """Return how many lanes are set, 64 bits."""
+    return builder.ctpop(builder.zext(builder.bitcast(lanes, _BYTE), _LONG))
+
+
+@intrinsic
+def append_edges(
+    typing_context: Any,
+    indices: Any,
+    position: Any,
+    count: Any,
+    source: Any,
+    but: Any,
+    ends: Any,
+    sources: Any,
+    place: Any,
+) -> Any:
+    """append_edges(indices, k, count, u, p, ends, sources, place): append edges but for one.
+
+    Of `count` items of `indices` from `k` on, eight at most, those other than `p` go to `ends` from
+    `place` on, and `u` as often to `sources`; both have room for eight. Returns how many there are.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        data, to, by = (_data(context, builder, kinds[i], arguments[i]) for i in (0, 5, 6))
+        start, number, target = (
+            context.cast(builder, arguments[i], kinds[i], types.uint64) for i in (1, 2, 7)
+        )
+        u, p = (context.cast(builder, arguments[i], kinds[i], types.uint32) for i in (3, 4))
+        there = _lanes_below(builder, number)
+        bytes_ = _BYTE.as_pointer()
+        load = _instruction(builder, "llvm.x86.avx2.maskload.d.256", _VECTOR, [bytes_, _VECTOR])
+        address = builder.bitcast(builder.gep(data, [start]), bytes_)
+        vertices = builder.call(load, [address, builder.sext(there, _VECTOR)])
+        lanes = builder.and_(there, builder.icmp_unsigned("!=", vertices, _spread(builder, p)))
+        _pack(builder, vertices, lanes, to, target)
+        builder.store(_spread(builder, u), _address(builder, by, target), align=_ITEM_BYTES)
+        return _count(builder, lanes)
+
+    arguments = (indices, position, count, source, but, ends, sources, place)
+    return types.uint64(*arguments), codegen
+
+
+@intrinsic
+def keep_unvisited(
+    typing_context: Any,
+    ends: Any,
+    sources: Any,
+    position: Any,
+    count: Any,
+    visited: Any,
+    bits: Any,
+    mixed: Any,
+    place: Any,
+) -> Any:
+    """keep_unvisited(ends, sources, k, count, visited, bits, mixed, place): move edges together.
+
+    Of `count` edges from `k` on, eight at most, those whose end is not visited go to `place`, at
+    most `k`, and what follows; so do those that lead to another patch, of 1 << `bits` vertices, or
+    all if `mixed` is not 0, without a look at the bitmap. Returns how many there are.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        to, by, bitmap = (_data(context, builder, kinds[i], arguments[i]) for i in (0, 1, 4))
+        start, number, target = (
+            context.cast(builder, arguments[i], kinds[i], types.uint64) for i in (2, 3, 7)
+        )
+        shift, foreign = (
+            context.cast(builder, arguments[i], kinds[i], types.uint32) for i in (5, 6)
+        )
+        there = _lanes_below(builder, number)
+        v = builder.load(_address(builder, to, start), align=_ITEM_BYTES)
+        u = builder.load(_address(builder, by, start), align=_ITEM_BYTES)
+        patches = builder.lshr(builder.xor(u, v), _spread(builder, shift))
+        patches = builder.or_(patches, _spread(builder, foreign))
+        within = builder.and_(there, builder.icmp_unsigned("==", patches, _splat(0)))
+        seen = _visited_bits(builder, bitmap, builder.select(within, v, _splat(0)))
+        seen = builder.and_(within, builder.trunc(seen, _FLAGS))
+        lanes = builder.and_(there, builder.not_(seen))
+        _pack(builder, v, lanes, to, target)
+        _pack(builder, u, lanes, by, target)
+        return _count(builder, lanes)
+
+    arguments = (ends, sources, position, count, visited, bits, mixed, place)
+    return types.uint64(*arguments), codegen

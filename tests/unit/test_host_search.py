@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from graphs import core_with_tails, grid, path
+from graphs import core_with_tails, grid, path, roads
 from oracle import check_search
 
 import hetero_bfs as hb
@@ -159,7 +159,14 @@ GRAPHS = {
     "Kronecker": KroneckerEdges(13).materialise(),
     "uniform": RMATEdges(14, 0.25, 0.25, 0.25, 0.25, edgefactor=8).materialise(),
     "grid": grid(300, 300),
+    "roads": roads(300, 300),
 }
+
+
+def test_which_graphs_are_deep_and_regular():
+    graphs = {name: build_search_graph(edges) for name, edges in GRAPHS.items()}
+    assert [name for name, graph in graphs.items() if graph.is_deep] == ["grid", "roads"]
+    assert [name for name, graph in graphs.items() if graph.is_regular] == ["grid"]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -175,10 +182,11 @@ def test_searches_by_a_team(name, threads):
                 check_search(engine, edges, int(root))
 
 
+@pytest.mark.parametrize("make", [grid, roads])
 @pytest.mark.parametrize("interval", [1, 3])
-def test_owners_of_patches(interval):
+def test_owners_of_patches(interval, make):
     """As many as there may be, with choices that stay for some levels."""
-    edges = grid(600, 600)
+    edges = make(600, 600)
     schedule = "fixed:" + "TC," * 300 + "BC,TC"
     with hb.Engine(edges, devices="cpu", threads=16, decision_interval=interval) as engine:
         for selector in ("fixed:TC", schedule, "alpha-beta", "learned"):

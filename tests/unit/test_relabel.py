@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeList
-from hetero_bfs.kernels.expand import owner_of, patch_bits, territories
 from hetero_bfs.kernels.locality import sort_by_key
+from hetero_bfs.kernels.patches import owner_of, patch_bits, territories
 from hetero_bfs.kronecker import KroneckerEdges
 from hetero_bfs.relabel import relabel
 
