@@ -17,7 +17,6 @@ import numpy as np
 from hetero_bfs import energy, memory
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_bytes, build_search_graph
-from hetero_bfs.devices.cpu import MOST_RECYCLED_BYTES
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import GraphError
@@ -39,7 +38,7 @@ from hetero_bfs.validate import (
 _LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
 _GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
 _GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
-_PARENT_BYTES = 8  # a vertex's parent in a result
+_HELD_BYTES_PER_VERTEX = 12  # of a search that others follow: parents as they are, and in a result
 _HELD_SHARE = 0.05  # of the memory that is free, for searches that follow each other
 _SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, narrow offsets 4
 
@@ -220,42 +219,36 @@ def _search_all(
 ) -> None:
     """Some warm-up searches, then every key timed by itself, and validated in groups.
 
-    Several searches follow each other before any is looked at: what comes between takes the caches
-    from the next one, and lets a device fall asleep. How many, their results' memory decides; as
-    many go before, untimed, so that this memory is there.
+    Several searches follow each other before any result is brought home, and looked at: what comes
+    between takes the caches from the next one, and lets a device fall asleep. How many, the memory
+    that is free decides; as many go before, untimed.
     """
     deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
     size = group_size(edges.num_vertices, len(keys), deepest)
     validator = Validator(edges, size) if validated else None
-    in_a_row = min(_held_results(edges.num_vertices), size if validated else len(keys))
+    in_a_row = min(_most_in_a_row(edges.num_vertices), size if validated else len(keys))
     report.searches_in_a_row = in_a_row
-    _ = [engine.bfs(key) for key in keys[:in_a_row]]
-    searched: list[tuple[int, BFSResult, int]] = []
+    engine.bfs_in_a_row(keys[:in_a_row])
     group: list[RootRecord] = []
-    for number, key in enumerate(progress(keys, "searching"), 1):
-        streamed_before = engine.bytes_streamed
-        result = engine.bfs(key)
-        searched.append((key, result, engine.bytes_streamed - streamed_before))
-        if number % in_a_row and number < len(keys):
-            continue
-        for root, result, streamed in searched:
+    rows = [keys[start : start + in_a_row] for start in range(0, len(keys), in_a_row)]
+    for row in progress(rows, "searching"):
+        for key, result in zip(row, engine.bfs_in_a_row(row), strict=True):
             if validator is not None and validator.is_full():
                 report.roots += _validate_group(validator, group, report.failures)
                 group = []
-            group.append(_record(root, result, streamed, validator))
-        searched = []
+            group.append(_record(key, result, validator))
     if validator is not None:
         group = _validate_group(validator, group, report.failures)
     report.roots += group
 
 
-def _held_results(num_vertices: int) -> int:
-    """Return how many searches' parents may wait for their validation."""
-    usable = min(MOST_RECYCLED_BYTES, int(_HELD_SHARE * memory.free_bytes()))
-    return max(usable // (_PARENT_BYTES * num_vertices), 1)
+def _most_in_a_row(num_vertices: int) -> int:
+    """Return how many searches' results may be there at the same time."""
+    usable = int(_HELD_SHARE * memory.free_bytes())
+    return max(usable // (_HELD_BYTES_PER_VERTEX * num_vertices), 1)
 
 
-def _record(key: int, result: BFSResult, streamed: int, validator: Validator | None) -> RootRecord:
+def _record(key: int, result: BFSResult, validator: Validator | None) -> RootRecord:
     """Give a search's result to the validator instead of keeping it."""
     levels, reached, seconds = int(result.level.max()), result.reached, -1.0
     if validator is not None:
@@ -263,7 +256,7 @@ def _record(key: int, result: BFSResult, streamed: int, validator: Validator | N
         validator.add(key, result.parent, result.level)
         seconds = time.perf_counter() - started
     result.forget_parents()
-    return RootRecord(result, levels, reached, None, seconds, streamed)
+    return RootRecord(result, levels, reached, None, seconds)
 
 
 def _validate_group(

@@ -275,6 +275,23 @@ class Search:
             else:
                 accelerator.read_parents(host.parent)
 
+    def save_parents(self, parent: npt.NDArray[np.uint32]) -> None:
+        """Copy the parents to the host, to where the next searches leave them alone."""
+        accelerator = self.platform.accelerator
+        if accelerator and not accelerator.unified and self._complete_on == "device":
+            accelerator.read_parents(parent)
+        else:
+            self.gather()
+            parent[:] = self.platform.host.parent
+
+    def gather_saved(self, parent: npt.NDArray[np.uint32]) -> None:
+        """Bring parents that were saved to the host's array; as `gather`, after other searches."""
+        host, accelerator = self.platform.host, self.platform.accelerator
+        host.note_foreign_parents()
+        if accelerator:
+            accelerator.release()
+        host.parent[:] = parent
+
     def _move(
         self,
         kind: DeviceKind | None,

@@ -9,6 +9,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import dijkstra
 
 from hetero_bfs import Engine, validate
+from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph
 from hetero_bfs.graph import EdgeList
 
@@ -59,8 +60,12 @@ def engine_on(device, graph, **options) -> Engine:
 
 def check_search(engine: Engine, edges: EdgeList, root: int):
     """Search and compare with both oracles; return the result."""
+    return check_result(engine, edges, root, engine.bfs(root))
+
+
+def check_result(engine: Engine, edges: EdgeList, root: int, result: BFSResult) -> BFSResult:
+    """Compare the result of a search with both oracles; return it."""
     context = f"root {root}, selector {engine.selector.name}, parts {engine.num_parts}"
-    result = engine.bfs(root)
     outcome = validate(edges, root, result.parent, result.level)
     assert outcome.valid, f"{context}: {outcome.message}"
     levels = true_levels(edges, root)

@@ -309,7 +309,7 @@ def test_edges_are_not_held_where_memory_is_short(monkeypatch):
 @pytest.mark.parametrize(("size", "passes"), [(1, 64), (10, 7), (63, 2), (64, 1)])
 def test_groups_of_any_size(monkeypatch, size, passes, in_a_row):
     monkeypatch.setattr(graph500, "group_size", lambda *_: size)
-    monkeypatch.setattr(graph500, "_held_results", lambda _: in_a_row)
+    monkeypatch.setattr(graph500, "_most_in_a_row", lambda _: in_a_row)
     report = run(None, regenerate=True)
     assert without_times(report) == without_times(full(None))
     assert report.edge_passes == 2 + passes
@@ -317,37 +317,46 @@ def test_groups_of_any_size(monkeypatch, size, passes, in_a_row):
 
 
 def test_how_many_searches_follow_each_other(monkeypatch):
-    """One at least, and no more than memory holds parents of."""
-    for free, expected in ((0, 1), (20 * 8 * 1000 * 5, 5), (2**40, 2**28 // 8000)):
+    """One at least, and no more than a twentieth of the free memory holds results of."""
+    for free, expected in ((0, 1), (20 * 12 * 1000 * 5, 5), (2**30, 2**30 // 20 // 12_000)):
         monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
-        assert graph500._held_results(1000) == expected
+        assert graph500._most_in_a_row(1000) == expected
 
 
-def test_searches_that_follow_each_other_come_before_validation(monkeypatch):
-    """Nothing looks at a result while others of its row are searched."""
+def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
+    """Nothing brings a result home, or looks at it, while others of its row are searched."""
     events = []
-    bfs, add = Engine.bfs, Validator.add
-    monkeypatch.setattr(graph500, "_held_results", lambda _: 3)
-    monkeypatch.setattr(Engine, "bfs", lambda *a: events.append("search") or bfs(*a))
-    monkeypatch.setattr(Validator, "add", lambda *a: events.append("validate") or add(*a))
+
+    def note(event, owner, name):
+        method = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *a: events.append(event) or method(*a))
+
+    monkeypatch.setattr(graph500, "_most_in_a_row", lambda _: 3)
+    note("search", Engine, "_run")
+    note("restore", Engine, "_restore")
+    note("validate", Validator, "add")
     run(None, roots=5)
-    warm_up = events.index("search")
-    assert events[warm_up : warm_up + 4] == ["search"] * 4  # the first one, and as many as a row
-    assert events[warm_up + 4 :] == [
-        *(["search"] * 3 + ["validate"] * 3),
-        *(["search"] * 2 + ["validate"] * 2),
+    first = events.index("search")
+    assert events[first:] == [
+        *("search", "restore"),  # to learn how deep searches are
+        *["search"] * 3,  # untimed
+        *["restore"] * 3,
+        *["search"] * 3,
+        *["restore"] * 3,
+        *["validate"] * 3,
+        *["search"] * 2,
+        *["restore"] * 2,
+        *["validate"] * 2,
     ]
 
 
 def test_a_search_from_another_key_is_not_valid(monkeypatch):
-    bfs = Engine.bfs
-    keys = []
+    bfs_in_a_row = Engine.bfs_in_a_row
 
-    def answer_for_the_first(engine, key):
-        keys.append(key)
-        return bfs(engine, keys[0])
+    def answer_for_the_first(engine, keys):
+        return bfs_in_a_row(engine, keys[:1] * len(keys))
 
-    monkeypatch.setattr(Engine, "bfs", answer_for_the_first)
+    monkeypatch.setattr(Engine, "bfs_in_a_row", answer_for_the_first)
     report = run(None, roots=4)
     assert not report.valid
     assert len(report.failures) == 3
@@ -444,24 +453,24 @@ HARMLESS = ["lose_one", "no_edge"]
 
 
 class Breaking:
-    """Replaces Engine.bfs: the second search from 220 and later ones come back broken."""
+    """Replaces what restores parents: those of searches from 220 come back broken."""
 
     def __init__(self, how: str) -> None:
         self.how = how
         self.expected = None
-        self.bfs = Engine.bfs
+        self.restore = Engine._restore
 
-    def __call__(self, engine, source):
-        result = self.bfs(engine, source)
+    def __call__(self, engine, source, search):
+        parent = self.restore(engine, source, search)
         if source == 220:
-            self.expected = BREAKS[self.how](result.parent, source)
-        return result
+            self.expected = BREAKS[self.how](parent, source)
+        return parent
 
     def patch(self):
-        def bfs(engine, source):
-            return self(engine, source)
+        def restore(engine, source, search):
+            return self(engine, source, search)
 
-        return mock.patch.object(Engine, "bfs", bfs)
+        return mock.patch.object(Engine, "_restore", restore)
 
 
 @pytest.mark.parametrize("how", HARMLESS)

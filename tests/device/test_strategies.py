@@ -25,7 +25,7 @@ from graphs import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check_leaving, check_search, engine_on, matrix_of, true_levels
+from oracle import check_leaving, check_result, check_search, engine_on, matrix_of, true_levels
 
 import hetero_bfs as hb
 from hetero_bfs.bfs import Frontier
@@ -73,6 +73,35 @@ def test_every_strategy_on_every_graph(place, name, directed, order):
             else:
                 for root in roots:
                     check_search(engine, edges, root)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+@pytest.mark.parametrize("name", ["isolated vertices", "two components", "Kronecker 10"])
+def test_searches_in_a_row(place, name, separate):
+    """Each result is its own, whatever came after; a memory apart from the host's too."""
+    if place is not None and separate:
+        place = replace(place, unified_memory=False)
+    edges = nasty(name)
+    roots = [*roots_of(edges, 4), 0, edges.num_vertices - 1, 0]
+    with engine_on(place, edges, selector="fixed:TC") as engine:
+        for number, selector in enumerate(selectors_of(place)):
+            engine.set_selector(selector)
+            row = roots[: len(roots) - number % 3]  # other lengths, in the memory of the first
+            results = engine.bfs_in_a_row(row)
+            assert len(results) == len(row)
+            for root, result in zip(row, results, strict=True):
+                check_result(engine, edges, root, result)
+            check_search(engine, edges, roots[1])
+        assert engine.bfs_in_a_row([]) == []
+        check_result(engine, edges, roots[0], engine.bfs_in_a_row(roots[:1])[0])
+
+
+def test_a_row_with_a_wrong_vertex_is_not_searched(monkeypatch):
+    edges = nasty("two components")
+    with hb.Engine(edges, devices="cpu") as engine:
+        monkeypatch.setattr(engine, "_run", lambda _: pytest.fail("a search"))
+        with pytest.raises(GraphError, match=f"vertex {edges.num_vertices} is not in the graph"):
+            engine.bfs_in_a_row([0, 1, edges.num_vertices])
 
 
 @pytest.mark.parametrize("order", ["degree", "given"])
