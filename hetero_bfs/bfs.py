@@ -158,22 +158,22 @@ class BFSResult:
         included.
     gather_seconds : float
         Bringing the parents to the host and restoring the caller's ids.
-    streamed_bytes : int
-        Edges that were sent to the device for this search because they are not kept there.
     input_degree, directed
         Of the graph; see `CSRGraph`.
     make_traces : callable
         Makes `traces` when they are asked for.
+    streamed_bytes : int
+        Edges that were sent to the device for this search because they are not kept there.
     """
 
     root: int
     parent: npt.NDArray[np.int64]
     seconds: float
     gather_seconds: float
-    streamed_bytes: int
     input_degree: npt.NDArray[np.uint32] = field(repr=False)
     directed: bool
     make_traces: Callable[[], list[LevelTrace]] = field(repr=False)
+    streamed_bytes: int = 0
 
     @cached_property
     def traces(self) -> list[LevelTrace]:

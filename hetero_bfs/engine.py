@@ -320,10 +320,10 @@ class Engine:
             parent,
             search.seconds,
             gather_seconds,
-            streamed_bytes,
             self.graph.input_degree,
             self.graph.graph.directed,
             search.recording().traces,
+            streamed_bytes,
         )
 
     def _room_for_parents(self, count: int) -> npt.NDArray[np.uint32]:
