@@ -1,9 +1,9 @@
 """Whole searches of a study: throughput by strategy and selector, and what relabelling is worth.
 
 Every way of searching is validated on every key before anything is timed. Timings are
-interleaved: each round takes each key in turn, and each key every way, so that drift hits all
-alike; their order changes from turn to turn, since what ran before leaves caches and threads as it
-does. A key's seconds are the median of its rounds.
+interleaved: in each round every way searches from all keys in a row, so that drift hits all alike;
+their order changes from round to round, since what ran before leaves caches and threads as it does.
+A key's seconds are the median of its rounds.
 """
 
 from __future__ import annotations
@@ -203,11 +203,9 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
     """
     engine, keys, ways = subject.engine, subject.keys, subject.ways
     seconds = np.empty((len(ways), rounds, len(keys)))
-    turns = [(turn, column) for turn in range(rounds) for column in range(len(keys))]
-    for turn, column in progress(turns, f"{subject.about.name}: whole searches"):
-        for number, way in _shuffled(ways, turn * len(keys) + column):
-            engine.set_selector(way.selector)
-            seconds[number, turn, column] = engine.search(keys[column]).seconds
+    for turn in progress(range(rounds), f"{subject.about.name}: whole searches"):
+        for number, way in _shuffled(ways, turn):
+            seconds[number, turn] = _searches_in_a_row(engine, way, keys)
     graph = {
         **subject.row(),
         "vertices": subject.graph.num_vertices,
@@ -225,6 +223,16 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
         }
         for number, way in enumerate(ways)
     ]
+
+
+def _searches_in_a_row(engine: Engine, way: Way, keys: Sequence[int]) -> list[float]:
+    """Return the seconds of a search from each key, as they are where no other way comes between.
+
+    That would take the caches from the next search, as in `Engine.bfs_in_a_row`.
+    """
+    engine.set_selector(way.selector)
+    engine.search(keys[0])
+    return [engine.search(key).seconds for key in keys]
 
 
 def _shuffled(ways: Sequence[Way], turn: int) -> list[tuple[int, Way]]:
@@ -254,14 +262,10 @@ def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
     with _open(plain, options) as given:
         validate_ways(f"{name} as given", given, subject.edges, keys, ways)
         engines = (subject.engine, given)
-        turns = [(turn, column) for turn in range(options.rounds) for column in range(len(keys))]
-        for turn, column in progress(turns, f"{name}: relabelling"):
-            for number, way in _shuffled(ways, turn * len(keys) + column):
+        for turn in progress(range(options.rounds), f"{name}: relabelling"):
+            for number, way in _shuffled(ways, turn):
                 for order in (0, 1) if turn % 2 else (1, 0):
-                    engine = engines[order]
-                    engine.set_selector(way.selector)
-                    search = engine.search(keys[column])
-                    seconds[order, number, turn, column] = search.seconds
+                    seconds[order, number, turn] = _searches_in_a_row(engines[order], way, keys)
     with_it, without = np.median(np.median(seconds, axis=2), axis=2)
     vertices, removed = subject.graph.num_vertices, plain.num_searched - subject.graph.num_searched
     return [
