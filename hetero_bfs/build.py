@@ -25,7 +25,7 @@ _MAX_BUCKETS = 2048  # as far as the edges decide; a key's 32 bits may ask for m
 _LINE_KEYS = 16  # keys in a 64-byte cache line
 _SORT_BATCHES = 32
 _KEY_BYTES = 4
-_REGULAR_SHARE = 0.8  # of the vertices, with equally many edges; measured, see follow.py
+_REGULAR_SHARE = 0.8  # of the vertices, with equally many edges; see follow.py
 _MOST_REGULAR_DEGREE = 64
 
 
@@ -73,9 +73,10 @@ class SearchGraph:
 
     @property
     def is_regular(self) -> bool:
-        """True if most vertices have equally many edges, as in a grid."""
-        counts = np.bincount(self.degree[self.degree <= _MOST_REGULAR_DEGREE], minlength=1)
-        return bool(counts.max() >= _REGULAR_SHARE * self.num_searched)
+        """True if most vertices that have edges have equally many, as in a grid."""
+        degree = self.degree[self.degree > 0]
+        counts = np.bincount(degree[degree <= _MOST_REGULAR_DEGREE], minlength=1)
+        return bool(counts.max() >= _REGULAR_SHARE * degree.size)
 
     def is_isolated(self, vertex: int) -> bool:
         """Tell whether a vertex (the caller's id) has no edge but self-loops."""

@@ -6,6 +6,7 @@ import operator
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -161,6 +162,7 @@ class Engine:
 
     def close(self) -> None:
         """Wait for the device; its memory goes with the engine."""
+        self._saved = np.empty(0, np.uint32)
         if self.accelerator is not None:
             self.accelerator.device.finish()
 
@@ -252,8 +254,9 @@ class Engine:
         """Search from several vertices one after the other, then bring all results home.
 
         What `bfs` does after a search drives the next one's code and data from the processor's
-        caches; a search that takes a fast device 0.1 ms then takes twice as long. This needs 4
-        bytes per vertex and search beside the results, which are kept for the next time.
+        caches; a search that takes a fast device 0.1 ms then takes twice as long. Here parents are
+        only copied aside, and the caller's ids restored when all are searched. The copies take 4
+        bytes per vertex and search; that memory is kept for the next row, until `close`.
 
         Raises
         ------
@@ -330,11 +333,16 @@ class Engine:
         """Return memory for the parents of so many searches, uint32 (count, num_searched)."""
         n = self.graph.num_searched
         if self._saved.size < count * n:
-            accelerator = self.accelerator
-            make = aligned_empty if accelerator is None else accelerator.device.host_array
             self._saved = np.empty(0, np.uint32)  # gone before there is another
-            self._saved = make(count * n, np.uint32)
+            self._saved = self._memory_for_copies(count * n)
         return self._saved[: count * n].reshape(count, n)
+
+    def _memory_for_copies(self, size: int) -> npt.NDArray[np.uint32]:
+        """Return memory that the device copies to fast, or, if that is too much for it, any."""
+        if self.accelerator is not None:
+            with suppress(DeviceError):
+                return self.accelerator.device.host_array(size, np.uint32)
+        return aligned_empty(size, np.uint32)
 
     def _open(
         self,

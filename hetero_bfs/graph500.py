@@ -219,9 +219,10 @@ def _search_all(
 ) -> None:
     """Some warm-up searches, then every key timed by itself, and validated in groups.
 
-    Several searches follow each other before any result is brought home, and looked at: what comes
-    between takes the caches from the next one, and lets a device fall asleep. How many, the memory
-    that is free decides; as many go before, untimed.
+    Several searches follow each other before any result has its ids restored, and is looked at:
+    what comes between takes the caches from the next one, and lets a device fall asleep. How many,
+    the memory that is free decides, and the groups of validation; those of the first row go before
+    all, untimed.
     """
     deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
     size = group_size(edges.num_vertices, len(keys), deepest)

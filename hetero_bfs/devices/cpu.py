@@ -36,7 +36,7 @@ _MOST_OWNERS = 16
 _MOST_POSTED = 1 << 16
 """Edges of a frontier up to which owners of patches expand it."""
 
-MOST_RECYCLED_BYTES = 1 << 28
+_MOST_RECYCLED_BYTES = 1 << 28
 """Memory of parents that nobody has any more is kept for those of later searches, up to this."""
 
 
@@ -76,7 +76,7 @@ class CPUSearcher:
         self.listed = np.empty(n // _LISTED_SHARE + 1, np.uint32)
         self._written = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
-        self._results = Recycler(MOST_RECYCLED_BYTES)
+        self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
         self._control = self._make_control()
 
@@ -200,7 +200,7 @@ class CPUSearcher:
             int(self.graph.degree.max(initial=0)),
             self.graph.relabelling.old_of_new,
             self.graph.is_deep,
-            self.graph.is_regular,
+            self.graph.is_deep and not self.graph.is_regular,
             self.edge_bits,
         )
 

@@ -32,7 +32,7 @@ def top_down_alone(
     indptr,
     indices,
     is_local,
-    is_regular,
+    is_packed,
     visited,
     parent,
     next_queue,
@@ -49,7 +49,7 @@ def top_down_alone(
         begin = segments[SEGMENT_START, s]
         end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
         found, _, _ = follow(
-            is_regular,
+            is_packed,
             begin,
             end,
             queue,
@@ -92,7 +92,7 @@ def expand_owned(
     segments,
     indptr,
     indices,
-    is_regular,
+    is_packed,
     visited,
     parent,
     next_queue,
@@ -117,7 +117,7 @@ def expand_owned(
         Whether this host has found all that is visited, so that the parents are here.
     boxes, last_boxes : uint32 (owners, edges + 1, 2)
         What each owner posts: ends and parents, behind their number; in this level and the last.
-    ends, sources : uint32 (CHUNK_EDGES or more,)
+    ends, sources : uint32 (CHUNK_EDGES + 64,)
         The owner's scratch.
     """
     late, late_edges, mixed = 0, np.int64(0), np.uint32(0)
@@ -137,7 +137,7 @@ def expand_owned(
         mixed = _ONE
     first, box = territory[owner], boxes[owner, 1:]
     end_found, posted, edges = follow(
-        is_regular,
+        is_packed,
         begin,
         end,
         queue,

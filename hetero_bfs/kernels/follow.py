@@ -1,10 +1,11 @@
 """What one thread does with a part of the frontier: it follows the edges and claims their ends.
 
 There are two ways. Where most vertices have equally many edges, as in a grid, the processor
-foretells well which ends are visited. Elsewhere, as in road networks, it does not, and a branch
-foretold wrongly costs more than all else of an edge. There edges are packed first, without
-branches: the way back to a vertex's parent is left out, then all that lead to visited vertices, so
-that few of the rest lead to a vertex that is visited after all.
+foretells well which ends are visited. In other deep graphs, such as road networks, it does not, and
+a branch foretold wrongly costs more than all else of an edge. There edges are packed first, without
+branches, if the processor has instructions for that: the way back to a vertex's parent is left out,
+then all that lead to visited vertices, so that few of the rest lead to one that is visited after
+all. In shallow graphs, whose small levels take little of a search, it makes no difference.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.kernels.bfs import CHUNK_EDGES
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import prefetch
 from hetero_bfs.kernels.patches import owner_of, patch_bits
@@ -23,7 +25,9 @@ _BLOCK_VERTICES = _BLOCK_WORDS * np.uint64(32)
 _LINE_ITEMS = np.uint64(16)
 _MOST_ITEMS = np.uint64(1024)  # fetched of a block's lists
 _LANES = np.uint64(8)
-_PACKED = np.uint64(512)  # edges after which those that are packed are followed; of one list, most
+# Edges, at least, that are packed before any is followed, and at most of one list at a time: so
+# fewer than twice as many, and eight, lie in the scratch.
+_PACKED = np.uint64(CHUNK_EDGES // 8)
 _ZERO = np.uint64(0)
 _ONE = np.uint32(1)
 _WORD_MASK = np.uint32(31)
@@ -86,7 +90,7 @@ def _follow_by_branches(
     ends,
     sources,
 ):
-    """See `follow`."""
+    """See `follow`; the last three serve `_follow_packed` alone."""
     posted, edges, bits = 0, np.int64(0), patch_bits(owners)
     for i in range(begin, end):
         if i + _AHEAD < end:
@@ -170,12 +174,12 @@ def _follow_packed(
     return found, posted, edges
 
 
-_follow_irregular = _follow_packed if can_pack() else _follow_by_branches
+_follow_packed_if_possible = _follow_packed if can_pack() else _follow_by_branches
 
 
 @njit(inline="always")
 def follow(
-    is_regular,
+    is_packed,
     begin,
     end,
     queue,
@@ -198,11 +202,11 @@ def follow(
 
     What it finds goes to `next_queue` from `found` on, edges to others' vertices to `box`, uint32
     (edges, 2). `mixed` is 1 if vertices of others are among the entries, else 0. `is_local`,
-    `is_regular` are as in HostArrays (stages.py), `is_whole` as in `expand_owned`; `ends` and
+    `is_packed` are as in HostArrays (stages.py), `is_whole` as in `expand_owned`; `ends` and
     `sources` are scratch. Returns the end of both, and the edges that leave what was found.
     """
-    if is_regular:
-        return _follow_by_branches(
+    if is_packed:
+        return _follow_packed_if_possible(
             begin,
             end,
             queue,
@@ -221,7 +225,7 @@ def follow(
             ends,
             sources,
         )
-    return _follow_irregular(
+    return _follow_by_branches(
         begin,
         end,
         queue,

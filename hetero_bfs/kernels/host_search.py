@@ -180,7 +180,7 @@ def _top_down(control, arrays, state, records):
             arrays.indptr,
             arrays.indices,
             arrays.is_local,
-            arrays.is_regular,
+            arrays.is_packed,
             arrays.visited[np.int64(state[VISITED_INDEX])],
             arrays.parent,
             arrays.queue[1 - this],

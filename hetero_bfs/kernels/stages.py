@@ -83,8 +83,8 @@ class HostArrays(NamedTuple):
     scratch. For owners of patches (expand.py): `boxes`, uint32 (2, owners, edges + 1, 2), what they
     post to each other from a queue; `territory`, int64 (owners + 1,), where each one's part of a
     queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's;
-    `is_local` tells whether that is by locality, `is_regular` whether most vertices have equally
-    many edges.
+    `is_local` tells whether that is by locality, `is_packed` whether edges are packed before they
+    are followed (follow.py).
     """
 
     indptr: Any
@@ -109,7 +109,7 @@ class HostArrays(NamedTuple):
     longest: Any
     old_of_new: Any
     is_local: Any
-    is_regular: Any
+    is_packed: Any
     edge_bits: Any
 
 
@@ -234,7 +234,7 @@ def _run_owners_part(control, arrays, owner):
             arrays.segments[this],
             arrays.indptr,
             arrays.indices,
-            arrays.is_regular,
+            arrays.is_packed,
             visited,
             arrays.parent,
             arrays.queue[1 - this],

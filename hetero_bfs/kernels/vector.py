@@ -183,7 +183,10 @@ def adopt_word(
 
 def can_pack() -> bool:
     """Tell whether the processor packs vectors by one instruction (AVX-512 VL)."""
-    features = cpu_target.target_context.codegen().magic_tuple()[2]
+    try:
+        features = cpu_target.target_context.codegen().magic_tuple()[2]
+    except (AttributeError, IndexError):  # a Numba that tells it otherwise
+        return False
     return "+avx512vl" in features.split(",")
 
 

@@ -231,7 +231,7 @@ def _searches_in_a_row(engine: Engine, way: Way, keys: Sequence[int]) -> list[fl
     That would take the caches from the next search, as in `Engine.bfs_in_a_row`.
     """
     engine.set_selector(way.selector)
-    engine.search(keys[0])
+    engine.search(keys[-1])
     return [engine.search(key).seconds for key in keys]
 
 

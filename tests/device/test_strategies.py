@@ -31,6 +31,7 @@ import hetero_bfs as hb
 from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import OpenCLDevice
+from hetero_bfs.engine import Engine
 from hetero_bfs.errors import DeviceError, GraphError, GridStalledError, ModelError
 from hetero_bfs.kronecker import KroneckerEdges
 from hetero_bfs.strategy import MODEL_SELECTORS, STRATEGIES, available
@@ -94,6 +95,31 @@ def test_searches_in_a_row(place, name, separate):
             check_search(engine, edges, roots[1])
         assert engine.bfs_in_a_row([]) == []
         check_result(engine, edges, roots[0], engine.bfs_in_a_row(roots[:1])[0])
+
+
+def test_a_row_after_one_that_failed(opencl_device, monkeypatch):
+    """Half way, with parents saved; and memory for them that the device cannot give."""
+    edges = nasty("Kronecker 10")
+    device = replace(opencl_device, unified_memory=False)
+    with engine_on(device, edges, selector="fixed:TG,BG") as engine:
+        run, searches = Engine._run, []
+
+        def fails_at_the_third(engine, search):
+            searches.append(search)
+            if len(searches) == 3:
+                raise DeviceError("lost")
+            return run(engine, search)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Engine, "_run", fails_at_the_third)
+            with pytest.raises(DeviceError, match="lost"):
+                engine.bfs_in_a_row([1, 2, 3, 4])
+        refuse = mock.Mock(side_effect=DeviceError("too much"))
+        monkeypatch.setattr(engine.accelerator.device, "host_array", refuse)
+        row = [5, 1, 2, 3, 4, 6]
+        for root, result in zip(row, engine.bfs_in_a_row(row), strict=True):
+            check_result(engine, edges, root, result)
+        assert refuse.called
 
 
 def test_a_row_with_a_wrong_vertex_is_not_searched(monkeypatch):

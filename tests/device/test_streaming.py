@@ -14,7 +14,7 @@ import pytest
 from graphs import nasty, path, roots_of, two_paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check_leaving, check_search, engine_on, true_levels
+from oracle import check_leaving, check_result, check_search, engine_on, true_levels
 
 import hetero_bfs as hb
 from hetero_bfs.bfs import Frontier
@@ -91,6 +91,20 @@ def test_every_strategy(apart, name, directed, columns, share):
             check_search(engine, edges, roots[number % len(roots)])
             check_search(engine, edges, roots[(number + 1) % len(roots)])
         assert engine.bytes_streamed > 0 or plan.resident_pages > 0 or columns > 1
+
+
+def test_a_row_of_searches(apart):
+    """Each result has what was streamed for its own search."""
+    edges = nasty("Kronecker 10")
+    roots = roots_of(edges, 4)
+    with streaming(apart, build_search_graph(edges), 0.2, columns=1) as engine:
+        before = engine.bytes_streamed
+        results = engine.bfs_in_a_row(roots)
+        moved = [result.streamed_bytes for result in results]
+        assert min(moved) > 0
+        assert sum(moved) == engine.bytes_streamed - before
+        for root, result in zip(roots, results, strict=True):
+            check_result(engine, edges, root, result)
 
 
 @pytest.mark.parametrize("name", ["grid", "Kronecker 12", "dense random", "tree", "R-MAT"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,10 +38,23 @@ def scratch() -> np.ndarray:
 VERTICES = st.lists(st.integers(0, 9) | st.integers(0, 2**32 - 1), min_size=1, max_size=24)
 
 
+def before_a_forbidden_page(array: np.ndarray) -> np.ndarray:
+    """Return a copy behind whose last item no memory may be read."""
+    page = mmap.PAGESIZE
+    pages = mmap.mmap(-1, 2 * page)
+    whole = np.frombuffer(pages, np.uint8)
+    libc = ctypes.CDLL(None, use_errno=True)
+    forbidden = ctypes.c_void_p(whole.ctypes.data + page)
+    assert libc.mprotect(forbidden, ctypes.c_size_t(page), 0) == 0
+    copy = whole[page - array.nbytes : page].view(array.dtype)
+    copy[:] = array
+    return copy
+
+
 @given(VERTICES, st.data())
 def test_edges_are_appended_but_for_one(vertices, data):
-    """The list ends where the array does, so nothing behind it may be read."""
-    indices = np.array(vertices, np.uint32)
+    """The last list ends where the array does: nothing behind it may be read."""
+    indices = before_a_forbidden_page(np.array(vertices, np.uint32))
     k = data.draw(st.integers(0, indices.size - 1))
     count = data.draw(st.integers(0, min(LANES, indices.size - k)))
     but = data.draw(st.sampled_from(vertices) | st.integers(0, 2**32 - 1))
