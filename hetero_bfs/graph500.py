@@ -40,6 +40,7 @@ _GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
 _GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
 _HELD_BYTES_PER_VERTEX = 12  # of a search that others follow: parents as they are, and in a result
 _HELD_SHARE = 0.05  # of the memory that is free, for searches that follow each other
+_MOST_HELD_BYTES = 1 << 28  # where the searches' data is in that memory as well
 _SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, narrow offsets 4
 
 
@@ -227,7 +228,7 @@ def _search_all(
     deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
     size = group_size(edges.num_vertices, len(keys), deepest)
     validator = Validator(edges, size) if validated else None
-    in_a_row = min(_most_in_a_row(edges.num_vertices), size if validated else len(keys))
+    in_a_row = min(_most_in_a_row(engine, edges.num_vertices), size if validated else len(keys))
     report.searches_in_a_row = in_a_row
     engine.bfs_in_a_row(keys[:in_a_row])
     group: list[RootRecord] = []
@@ -243,9 +244,15 @@ def _search_all(
     report.roots += group
 
 
-def _most_in_a_row(num_vertices: int) -> int:
-    """Return how many searches' results may be there at the same time."""
+def _most_in_a_row(engine: Engine, num_vertices: int) -> int:
+    """Return how many searches' results may be there at the same time.
+
+    Where the host's memory is the device's too, or there is no device, it is the graph's; and a
+    search there is long enough for what it needs to come back to the caches.
+    """
     usable = int(_HELD_SHARE * memory.free_bytes())
+    if engine.accelerator is None or engine.accelerator.unified:
+        usable = min(usable, _MOST_HELD_BYTES)
     return max(usable // (_HELD_BYTES_PER_VERTEX * num_vertices), 1)
 
 

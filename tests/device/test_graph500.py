@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache, cached_property
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -309,7 +310,7 @@ def test_edges_are_not_held_where_memory_is_short(monkeypatch):
 @pytest.mark.parametrize(("size", "passes"), [(1, 64), (10, 7), (63, 2), (64, 1)])
 def test_groups_of_any_size(monkeypatch, size, passes, in_a_row):
     monkeypatch.setattr(graph500, "group_size", lambda *_: size)
-    monkeypatch.setattr(graph500, "_most_in_a_row", lambda _: in_a_row)
+    monkeypatch.setattr(graph500, "_most_in_a_row", lambda *_: in_a_row)
     report = run(None, regenerate=True)
     assert without_times(report) == without_times(full(None))
     assert report.edge_passes == 2 + passes
@@ -318,9 +319,15 @@ def test_groups_of_any_size(monkeypatch, size, passes, in_a_row):
 
 def test_how_many_searches_follow_each_other(monkeypatch):
     """One at least, and no more than a twentieth of the free memory holds results of."""
-    for free, expected in ((0, 1), (20 * 12 * 1000 * 5, 5), (2**30, 2**30 // 20 // 12_000)):
+    alone = SimpleNamespace(accelerator=None)
+    shared, apart = (
+        SimpleNamespace(accelerator=SimpleNamespace(unified=unified)) for unified in (True, False)
+    )
+    for free, expected in ((0, 1), (20 * 12 * 1000 * 5, 5), (2**40, 2**40 // 20 // 12_000)):
         monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
-        assert graph500._most_in_a_row(1000) == expected
+        assert graph500._most_in_a_row(apart, 1000) == expected
+        for engine in (alone, shared):
+            assert graph500._most_in_a_row(engine, 1000) == min(expected, 2**28 // 12_000)
 
 
 def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
@@ -331,7 +338,7 @@ def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
         method = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *a: events.append(event) or method(*a))
 
-    monkeypatch.setattr(graph500, "_most_in_a_row", lambda _: 3)
+    monkeypatch.setattr(graph500, "_most_in_a_row", lambda *_: 3)
     note("search", Engine, "_run")
     note("restore", Engine, "_restore")
     note("validate", Validator, "add")
