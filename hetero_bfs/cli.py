@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _prepare(options)
         status: int = options.run(options)
+        sys.stdout.flush()
         return status
     except HeteroBFSError as error:
         print(f"hetero-bfs: {error}", file=sys.stderr)
@@ -73,8 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    except BrokenPipeError:
-        sys.stderr.close()
+    except BrokenPipeError:  # what is not written yet, Python would try again at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
         print(f"hetero-bfs: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
