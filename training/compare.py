@@ -23,6 +23,7 @@ from hetero_bfs.named_selector import make_selector
 from hetero_bfs.selector import ALPHA, BETA, Selector, alpha_beta
 from hetero_bfs.strategy import MODEL_SELECTORS, DeviceKind, Strategy
 from hetero_bfs.training.families import StudyGraph, named_graph
+from hetero_bfs.training.measure import seconds_in_a_row
 
 KEYS = {"shallow": 8, "deep": 4}
 CLEARLY_FASTER = 0.95
@@ -121,6 +122,5 @@ def _medians(
             # In an order of its own: what ran before leaves caches and threads as it does.
             for name in np.random.default_rng(turn).permutation(list(selectors)).tolist():
                 engine.set_selector(selectors[name][0])
-                engine.search(keys[0])
-                times[name] += [engine.search(key).seconds for key in keys]
+                times[name] += seconds_in_a_row(engine, keys)
     return [(name, median(times[name]), about) for name, (_, about) in selectors.items()]

@@ -45,6 +45,15 @@ _ENOUGH_SECONDS = 0.2  # of whole searches: then no more of them
 _LEAST_SECONDS = 1e-7
 
 
+def seconds_in_a_row(engine: Engine, keys: Sequence[int]) -> list[float]:
+    """Return the seconds of a search from each key, one after another, after an untimed one.
+
+    Anything between them would take the caches from the next one, as in `Engine.bfs_in_a_row`.
+    """
+    engine.search(keys[-1])
+    return [engine.search(key).seconds for key in keys]
+
+
 def count_levels(engine: Engine, root: int) -> tuple[int, int]:
     """Search from `root` (a new id) on the host; return levels, and vertices reached beside it."""
     search = Search(engine.platform, root, FixedSelector(STRATEGIES["TC"]))

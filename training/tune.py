@@ -18,6 +18,7 @@ from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import DeviceError, GraphError
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
+from hetero_bfs.training.measure import seconds_in_a_row
 from hetero_bfs.tuning import Tuning, default_tuning
 
 _KEYS = 16
@@ -108,8 +109,7 @@ def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning
         keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS)
         for _ in range(_ROUNDS):
             for engine, seconds in times.items():
-                engine.search(keys[0])
-                seconds += [engine.search(key).seconds for key in keys]
+                seconds += seconds_in_a_row(engine, keys)
         return median(times[second]) / median(times[first])
 
 

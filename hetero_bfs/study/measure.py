@@ -24,6 +24,7 @@ from hetero_bfs.progress import progress
 from hetero_bfs.selector import FixedSelector, Selector
 from hetero_bfs.statistics import teps_statistics
 from hetero_bfs.study.plan import Planned, StudyOptions
+from hetero_bfs.training.measure import seconds_in_a_row
 from hetero_bfs.training.regret import SELECTORS, roots_of
 from hetero_bfs.validate import Validator
 
@@ -205,7 +206,8 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
     seconds = np.empty((len(ways), rounds, len(keys)))
     for turn in progress(range(rounds), f"{subject.about.name}: whole searches"):
         for number, way in _shuffled(ways, turn):
-            seconds[number, turn] = _searches_in_a_row(engine, way, keys)
+            engine.set_selector(way.selector)
+            seconds[number, turn] = seconds_in_a_row(engine, keys)
     graph = {
         **subject.row(),
         "vertices": subject.graph.num_vertices,
@@ -223,16 +225,6 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
         }
         for number, way in enumerate(ways)
     ]
-
-
-def _searches_in_a_row(engine: Engine, way: Way, keys: Sequence[int]) -> list[float]:
-    """Return the seconds of a search from each key, as they are where no other way comes between.
-
-    That would take the caches from the next search, as in `Engine.bfs_in_a_row`.
-    """
-    engine.set_selector(way.selector)
-    engine.search(keys[-1])
-    return [engine.search(key).seconds for key in keys]
 
 
 def _shuffled(ways: Sequence[Way], turn: int) -> list[tuple[int, Way]]:
@@ -265,7 +257,9 @@ def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
         for turn in progress(range(options.rounds), f"{name}: relabelling"):
             for number, way in _shuffled(ways, turn):
                 for order in (0, 1) if turn % 2 else (1, 0):
-                    seconds[order, number, turn] = _searches_in_a_row(engines[order], way, keys)
+                    engine = engines[order]
+                    engine.set_selector(way.selector)
+                    seconds[order, number, turn] = seconds_in_a_row(engine, keys)
     with_it, without = np.median(np.median(seconds, axis=2), axis=2)
     vertices, removed = subject.graph.num_vertices, plain.num_searched - subject.graph.num_searched
     return [
