@@ -3,13 +3,16 @@
 How a strategy's seconds grow with its work differs less between machines than how fast they are. So
 each strategy, and each start, switch and conversion, keeps the other model's formula, with two
 factors: one for its constant part (launches, barriers) and one for all that grows with work. They
-are fitted to levels of a few small graphs, and judged on other graphs.
+are fitted to levels of a few small graphs. Far machines differ in more than that (a GPU from a
+processor that runs OpenCL): a formula whose factors predict a graph from the others worse than
+coefficients fitted to those alone do, is fitted to the probes alone. All is judged on other graphs.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +37,7 @@ from hetero_bfs.speed_model import (
 from hetero_bfs.strategy import available
 from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.families import named_graph
-from hetero_bfs.training.fit import fit
+from hetero_bfs.training.fit import fit, fit_linear
 from hetero_bfs.training.train import (
     about_model,
     install_auto,
@@ -44,8 +47,8 @@ from hetero_bfs.training.train import (
 )
 from hetero_bfs.tuning import Tuning, default_tuning
 
-FITTED_GRAPHS = ("kronecker14", "kronecker16", "kronecker17", "uniform15", "grid256")
-JUDGED_GRAPHS = ("kronecker15-45-15-25", "small-world15", "preferential15", "grid128")
+FITTED_GRAPHS = ("kronecker14", "kronecker16", "kronecker17", "uniform15", "grid256", "roads256")
+JUDGED_GRAPHS = ("kronecker15-45-15-25", "small-world15", "preferential15", "grid128", "roads128")
 ROOTS = 2
 
 BOUND = 10_000.0
@@ -54,7 +57,11 @@ BOUND = 10_000.0
 TOGETHER = 0.02
 """What a difference of the two factors weighs against one of predictions, a sample's share."""
 
+CLEARLY = 0.01
+"""By how much less the probes' own coefficients must be off to be taken, as `_left_out` has it."""
+
 Seconds = npt.NDArray[np.float64]
+Fit = Callable[[pd.DataFrame], Linear]
 
 _MOVES = {"start": "start", "switch": "to", "convert": "convert"}
 """A model's tables of moves, and what samples call them."""
@@ -72,11 +79,12 @@ class Factors:
 class Calibration:
     """A model adapted to this machine, and what was found: factors and errors by what is measured.
 
-    `before` and `after` are median relative errors on levels that were not used for the fit.
+    A formula without factors (None) is fitted to the probes alone. `before` and `after` are median
+    relative errors on levels that were not used for the fit.
     """
 
     model: SpeedModel
-    factors: Mapping[str, Factors]
+    factors: Mapping[str, Factors | None]
     before: Mapping[str, float]
     after: Mapping[str, float]
 
@@ -118,7 +126,10 @@ def run_calibration(
         "calibrated_from": _origin(base),
         "probes": list(FITTED_GRAPHS),
         "seconds": round(time.perf_counter() - started, 1),
-        "factors": {k: [_round(f.constant), _round(f.work)] for k, f in found.factors.items()},
+        "factors": {
+            name: None if factors is None else [_round(factors.constant), _round(factors.work)]
+            for name, factors in found.factors.items()
+        },
         "judged_on": list(JUDGED_GRAPHS),
         "median_relative_error": {"before": dict(found.before), "after": dict(found.after)},
     }
@@ -164,19 +175,17 @@ def measure_graphs(
 
 
 def calibrate(base: SpeedModel, fitted: pd.DataFrame, judged: pd.DataFrame) -> Calibration:
-    """Fit factors for all parts of a model to samples, and judge them by other samples."""
-    factors: dict[str, Factors] = {}
+    """Adapt all parts of a model to samples, and judge them by other samples."""
+    factors: dict[str, Factors | None] = {}
 
-    def scaled(
+    def adapted(
         table: Mapping[Any, Linear], prefix: str, samples: pd.DataFrame = fitted, kind: str = ""
     ) -> dict[Any, Linear]:
         found = {}
         for name, linear in table.items():
             rows = samples[samples["measured"] == f"{prefix}{name}"]
-            if rows.empty:
-                continue
-            factor = factors[f"{kind}{prefix}{name}"] = fit_factors(linear, rows)
-            found[name] = linear.scaled(factor.constant, factor.work)
+            if not rows.empty:
+                found[name], factors[f"{kind}{prefix}{name}"] = adapt(linear, rows)
         return found
 
     deep = fitted["deep"] > 0
@@ -184,11 +193,11 @@ def calibrate(base: SpeedModel, fitted: pd.DataFrame, judged: pd.DataFrame) -> C
     average = fit(fitted, "", {})  # the paper's needs no more samples than these
     model = replace(
         base,
-        learned=scaled(base.learned, "", fitted[~deep] if apart else fitted),
-        learned_deep=scaled(base.learned_deep or {}, "", fitted[deep], "deep ") or None,
-        start=scaled(base.start, "start_"),
-        switch=scaled(base.switch, "to_"),
-        convert=scaled(base.convert, "convert_"),
+        learned=adapted(base.learned, "", fitted[~deep] if apart else fitted),
+        learned_deep=adapted(base.learned_deep or {}, "", fitted[deep], "deep ") or None,
+        start=adapted(base.start, "start_"),
+        switch=adapted(base.switch, "to_"),
+        convert=adapted(base.convert, "convert_"),
         alpha=average.alpha,
         edges_per_second=average.edges_per_second,
         auto=None,
@@ -198,6 +207,39 @@ def calibrate(base: SpeedModel, fitted: pd.DataFrame, judged: pd.DataFrame) -> C
     return Calibration(
         model, factors, relative_errors(base, judged), relative_errors(model, judged)
     )
+
+
+def adapt(linear: Linear, rows: pd.DataFrame) -> tuple[Linear, Factors | None]:
+    """Adapt a formula to samples: by factors, or (None) fitted to them alone; see the head."""
+
+    def scaled(rows: pd.DataFrame) -> Linear:
+        factors = fit_factors(linear, rows)
+        return linear.scaled(factors.constant, factors.work)
+
+    def anew(rows: pd.DataFrame) -> Linear:
+        return fit_linear(rows, linear.columns)
+
+    if _left_out(anew, rows) < _left_out(scaled, rows) - CLEARLY:
+        return anew(rows), None
+    factors = fit_factors(linear, rows)
+    return linear.scaled(factors.constant, factors.work), factors
+
+
+def _left_out(fit_rows: Fit, rows: pd.DataFrame) -> float:
+    """Return how far a graph's seconds are off by a formula fitted to the others.
+
+    The mean over graphs of the mean logarithm of the ratio; of a single graph nothing is known.
+    """
+    graphs = rows["graph"].unique()
+    if len(graphs) == 1:
+        return math.inf
+    off = []
+    for graph in graphs:
+        left_out = rows["graph"] == graph
+        predicted = predict(fit_rows(rows[~left_out]), rows[left_out])
+        ratio = predicted / rows.loc[left_out, "seconds"].to_numpy(np.float64)
+        off.append(float(np.abs(np.log(np.clip(ratio, 1.0 / BOUND, BOUND))).mean()))
+    return sum(off) / len(off)
 
 
 def fit_factors(linear: Linear, rows: pd.DataFrame) -> Factors:
@@ -295,7 +337,9 @@ def _report(found: Calibration, path: Path, samples: int, seconds: float) -> Non
             f"{100 * errors[name]:.0f} %" if name in errors else ""  # of all graphs together
             for errors in (found.before, found.after)
         )
-        constant, work = (f"x{value:.3g}" for value in (factors.constant, factors.work))
+        constant, work = "fitted", "anew"
+        if factors is not None:
+            constant, work = (f"x{value:.3g}" for value in (factors.constant, factors.work))
         print(f"  {name:<15} {constant:>8} {work:>8} {before:>8} {after:>8}")
     print(f"model    {path} ({samples} samples, {seconds:.1f} s)")
 

@@ -2,7 +2,7 @@
 
 What it takes to build and measure a graph of 2**scale vertices grows about as `fixed + each *
 2**scale`; both come from measuring one graph of the plan's smallest scale and one four times
-smaller. Caches and other programs make that wrong by a factor of two at times.
+smaller, each twice. Caches and other programs make that wrong by a factor of two at times.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ class GraphSeconds:
 
 
 def probe(plan: Plan, open_engine: Callable[[SearchGraph], Engine]) -> GraphSeconds:
-    """Measure two small graphs, after one that compiles what is not compiled yet."""
+    """Measure two small graphs by turns, after one that compiles what is not compiled yet."""
     large = plan.scales[0]
     small = max(large - 2, 1)
     _measure(small, open_engine)
-    first, second = _measure(small, open_engine), _measure(large, open_engine)
+    turns = [[_measure(scale, open_engine) for scale in (small, large)] for _ in range(2)]
+    first, second = (min(seconds) for seconds in zip(*turns, strict=True))
     each = max(second - first, 0.0) / (2.0**large - 2.0**small)
     return GraphSeconds(max(first - each * 2.0**small, 0.0), each)
 
