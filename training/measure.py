@@ -10,7 +10,7 @@ device's own clock where it has one.
 A level that is repeated finds in the caches what it has just read, which a search does not. So what
 is the fastest on a device at each level is measured once more in whole searches that stay there.
 After a stay on the device the host's threads may sleep, and parents of both are merged: so what a
-search that crosses takes more than all that, `to_cpu` and `to_device` bear.
+search that crosses once takes more than all that, `to_cpu` or `to_device` bears.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def measure_search(
     for kind in kinds if walk.seconds else ():
         walk.add_whole_searches(engine, root, kind, frontier.level)
     if walk.seconds and len(kinds) > 1:
-        walk.charge_crossing(engine, root, frontier.level)
+        walk.charge_crossings(engine, root, frontier.level)
     for features, name, seconds, examined in walk.rows:
         in_search = walk.in_search.get((features.level, name), seconds)
         took = max(in_search + walk.beyond.get(name, 0.0), _LEAST_SECONDS)
@@ -170,8 +170,8 @@ class _Walk:
         self.starts[kind] = max(beyond, _LEAST_SECONDS)
         self.rows.append((self.first, f"start_{kind}", self.starts[kind], None))
 
-    def charge_crossing(self, engine: Engine, root: int, count: int) -> None:
-        """Add what a search costs more that leaves small first and last levels to the host."""
+    def charge_crossings(self, engine: Engine, root: int, count: int) -> None:
+        """Add what a search costs more that leaves small first levels to the host, or last ones."""
         host, device = (self._fastest(engine, kind, count) for kind in DEVICE_KINDS)
         seconds = self.seconds[0]
         gains = []
@@ -179,15 +179,19 @@ class _Walk:
             seconds = self.seconds.get(level, seconds)
             if seconds[device[level]] < seconds[host[level]]:
                 gains.append(level)
-        if not gains or gains[-1] - gains[0] + 1 == count:
+        if not gains:
             return
         begin, end = gains[0], gains[-1] + 1
-        schedule = [*host[:begin], *device[begin:end], *host[end:]]
-        crossings = ["to_device"] * (begin > 0) + ["to_cpu"] * (end < count)
+        if begin > 0:
+            self._charge("to_device", engine, root, [*host[:begin], *device[begin:]])
+        if end < count:
+            self._charge("to_cpu", engine, root, [*device[:end], *host[end:]])
+
+    def _charge(self, crossing: str, engine: Engine, root: int, schedule: list[str]) -> None:
+        """Add what a search that crosses once takes more than its parts."""
         whole = median(one.seconds for one in _whole_searches(engine, root, schedule))
         start = self.starts[STRATEGIES[schedule[0]].device_kind]
-        more = whole - start - self._expected(schedule)
-        self.beyond = dict.fromkeys(crossings, max(more, 0.0) / len(crossings))
+        self.beyond[crossing] = max(whole - start - self._expected(schedule), 0.0)
 
     def _fastest(self, engine: Engine, kind: DeviceKind, count: int) -> list[str]:
         """Return the fastest strategy of a device at each level, by the last one measured."""

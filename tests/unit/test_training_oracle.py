@@ -177,8 +177,9 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
         assert walk.in_search == {}
 
 
-def test_crossings_bear_what_a_search_takes_beyond_all_that_was_measured(monkeypatch):
-    """The middle level is the device's; the search takes a second more than its parts."""
+@pytest.mark.parametrize("to_device", [0.75, -0.75])
+def test_crossings_bear_what_a_search_takes_beyond_all_that_was_measured(monkeypatch, to_device):
+    """The middle level is the device's; each crossing takes so much more than it was timed at."""
     walk = measure._Walk(FIRST)
     for level, (host, device) in enumerate(((1.0, 2.0), (9.0, 2.0), (1.0, 2.0))):
         for name, seconds in (
@@ -192,21 +193,23 @@ def test_crossings_bear_what_a_search_takes_beyond_all_that_was_measured(monkeyp
         for name in ("to_cpu", "to_device"):
             walk.note(replace(FIRST, level=level), name, 0.25, None)
     walk.starts = {"cpu": 0.5, "device": 50.0}
-    ran = []
+    took = {
+        ("TC", "TG", "TG"): 0.5 + 1.0 + 0.25 + 2.0 + 2.0 + to_device,
+        ("TG", "TG", "TC"): 50.0 + 2.0 + 2.0 + 0.25 + 1.0 + 0.125,
+    }
 
     class Whole:
         def __init__(self, platform, root, selector):
-            ran.append([selector.candidates[i].name for i in selector.policy.schedule])
-            self.seconds = 0.5 + 1.0 + 0.25 + 2.0 + 0.25 + 1.0 + 1.0
+            schedule = tuple(selector.candidates[i].name for i in selector.policy.schedule)
+            self.seconds = took[schedule]
 
         def run(self):
             pass
 
     monkeypatch.setattr(measure, "Search", Whole)
     engine = SimpleNamespace(platform=None, candidates=list(STRATEGIES.values()))
-    walk.charge_crossing(engine, 0, 3)
-    assert ran[0] == ["TC", "TG", "TC"]
-    assert walk.beyond == pytest.approx({"to_device": 0.5, "to_cpu": 0.5})
+    walk.charge_crossings(engine, 0, 3)
+    assert walk.beyond == pytest.approx({"to_device": max(to_device, 0.0), "to_cpu": 0.125})
 
 
 @pytest.mark.usefixtures("one_thread")
