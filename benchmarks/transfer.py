@@ -3,18 +3,20 @@
     python benchmarks/transfer.py --out benchmarks/results/NAME
 
 measures the graphs of `hetero-bfs train --calibrate` once. Every shipped model is then judged on
-the graphs that calibration did not see, as it is and calibrated; beside them a model fitted to the
-probes alone. Writes transfer.csv, a row for each model and state: median relative error by
-strategy; `excess`, seconds of the levels as chosen over those of the best strategy at each level,
-minus 1, moves left out; `changed`, the share of levels where this machine's own model chooses
-otherwise. With --regret whole searches are replayed too (training/regret.py), and transfer-
-regret.csv has a row for each graph, root and model. transfer.md has all as tables.
+the graphs that calibration did not see: as it is, with all formulas kept but for factors, and as
+calibration leaves it; beside them a model fitted to the probes alone. Writes transfer.csv, a row
+for each model and state: median relative error by strategy, of deep graphs apart; `excess`,
+seconds of the levels as chosen over those of the best strategy at each level, minus 1, moves left
+out; `changed`, the share of levels where this machine's own model chooses otherwise. With --regret
+whole searches are replayed too (training/regret.py), and transfer-regret.csv has a row for each
+graph, root and model. transfer.md has all as tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,7 @@ from hetero_bfs.training.regret import measure_graph, summarise
 
 Models = dict[tuple[str, str], SpeedModel]
 _LEVEL = ["graph", "root", "level"]
+_ERRORS = (*STRATEGIES, *(f"deep {name}" for name in STRATEGIES))
 
 
 def main() -> None:
@@ -77,15 +80,18 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--regret", action="store_true", help="replay whole searches too")
     parser.add_argument("--graphs", type=lambda text: text.split(","), default=list(JUDGED_GRAPHS))
     parser.add_argument("--rounds", type=int, default=5, help="replays of each schedule")
+    parser.add_argument("--roots", type=int, default=1, help="searches of each graph")
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
     return parser.parse_args()
 
 
 def states(fitted: pd.DataFrame, judged: pd.DataFrame) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Yield every shipped model as it is and calibrated, and one fitted to the probes alone."""
+    """Yield every shipped model as it is, by factors alone and calibrated; and one without any."""
     for model in shipped_models():
         if not model.lacking(available(True)):
             yield (model.name, "as it is"), model
+            by_factors = calibrate(model, fitted, judged, clearly=math.inf)
+            yield (model.name, "factors alone"), by_factors.model
             yield (model.name, "calibrated"), calibrate(model, fitted, judged).model
     yield ("none", "fitted to the probes"), fit(fitted, "probes", {})
 
@@ -103,7 +109,7 @@ def judge(models: Models, own: SpeedModel | None, samples: pd.DataFrame) -> Iter
         yield {
             "model": name,
             "state": state,
-            **{f"{s}_error": errors[s] for s in STRATEGIES if s in errors},
+            **{f"{s}_error": errors[s] for s in _ERRORS if s in errors},
             "excess": taken / seconds.min(axis=1).sum() - 1.0,
             "changed": float("nan") if mine is None else float((picked != mine).mean()),
         }
@@ -131,7 +137,7 @@ def measure_regret(models: Models, info: DeviceInfo, options: argparse.Namespace
                 f"{model}: {state}": model_selector("learned", made, engine.candidates)
                 for (model, state), made in models.items()
             }
-            rows += measure_graph(engine, graph, 1, options.rounds, selectors)
+            rows += measure_graph(engine, graph, options.roots, options.rounds, selectors)
     return pd.DataFrame(rows)
 
 
@@ -151,12 +157,13 @@ def describe(
         f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
         f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
         f"- command: `python benchmarks/transfer.py{' --regret' * options.regret} "
-        f"--graphs {','.join(options.graphs)} --rounds {options.rounds} --out ...`",
+        f"--graphs {','.join(options.graphs)} --rounds {options.rounds} "
+        f"--roots {options.roots} --out ...`",
         f"- calibrated on {', '.join(FITTED_GRAPHS)}; judged on {', '.join(JUDGED_GRAPHS)}",
         "",
-        "Median relative error of the predicted seconds by strategy; `excess` of the levels as "
-        "chosen over the best choice at each level; share of levels whose choice is `changed` "
-        "against this machine's own model:",
+        "Median relative error of the predicted seconds by strategy, of deep graphs apart; "
+        "`excess` of the levels as chosen over the best choice at each level; share of levels "
+        "whose choice is `changed` against this machine's own model:",
         "",
         markdown(shown),
         "",

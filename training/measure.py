@@ -9,8 +9,9 @@ device's own clock where it has one.
 
 A level that is repeated finds in the caches what it has just read, which a search does not. So what
 is the fastest on a device at each level is measured once more in whole searches that stay there.
-After a stay on the device the host's threads may sleep, and parents of both are merged: so what a
-search that crosses once takes more than all that, `to_cpu` or `to_device` bears.
+After a stay on the device the host's threads may sleep, and parents of both are merged: so `to_cpu`
+and `to_device` bear what a search that crosses once takes beyond its start, its levels on the
+device, and the host's as they are in searches that stay there.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
-from statistics import median
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.bfs import Frontier
 from hetero_bfs.devices.cpu import CPUSearcher
@@ -29,7 +30,7 @@ from hetero_bfs.kernels.look_ahead import sampled_levels
 from hetero_bfs.search import Search
 from hetero_bfs.selector import FixedSelector
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy
-from hetero_bfs.trace import LevelFeatures, LevelTrace
+from hetero_bfs.trace import LevelFeatures
 
 REPEATS = 3
 """Times a level is repeated for training."""
@@ -37,6 +38,7 @@ REPEATS = 3
 MOST_MEASURED = 64
 """Levels of a search that are measured; of deeper ones a sample of so many."""
 
+Table = npt.NDArray[np.float64]
 Middle = Callable[[Sequence[float]], float]
 """What stands for repeated measurements: `min`, or the median."""
 
@@ -141,7 +143,8 @@ class _Walk:
         self.rows: list[tuple[LevelFeatures, str, float, int | None]] = []
         self.seconds: dict[int, dict[str, float]] = {}  # by level, then by what was measured
         self.in_search: dict[tuple[int, str], float] = {}
-        self.starts: dict[str, float] = {}
+        self.spent: dict[str, Table] = {}  # by device: levels of searches that stay there
+        self.starts: dict[str, float] = {}  # and what those take beyond them
         self.beyond: dict[str, float] = {}  # what crossings cost more than they were timed at
 
     def note(self, features: LevelFeatures, name: str, seconds: float, looked: int | None) -> None:
@@ -157,18 +160,15 @@ class _Walk:
         """
         schedule = self._fastest(engine, kind, count)
         searches = _whole_searches(engine, root, schedule)
-        whole = median(search.seconds for search in searches)
-        spent = np.array([[_seconds(t) for t in search.traces] for search in searches])
-        levels = np.median(spent[:, :, 0], axis=0)
-        beyond = whole - float(np.median(spent.sum(axis=(1, 2)) - spent[:, 0, 1]))
-        clocked = count == 1 or (levels != levels[0]).any()  # else a launch's levels are alike
-        if not clocked:
-            beyond = whole - self._expected(schedule)
-        else:
+        taken = np.array([_seconds(search) for search in searches])
+        taken[:, 0, 1] = 0.0  # moving to where it starts is part of starting
+        self.spent[kind] = np.median(taken.sum(axis=2), axis=0)
+        self.starts[kind] = max(_beyond(searches, taken.sum(axis=(1, 2))), _LEAST_SECONDS)
+        self.rows.append((self.first, f"start_{kind}", self.starts[kind], None))
+        levels = np.median(taken[:, :, 0], axis=0)
+        if count == 1 or (levels != levels[0]).any():  # else a launch has no clock but the host's
             for level in self.seconds:
                 self.in_search[level, schedule[level]] = float(levels[level])
-        self.starts[kind] = max(beyond, _LEAST_SECONDS)
-        self.rows.append((self.first, f"start_{kind}", self.starts[kind], None))
 
     def charge_crossings(self, engine: Engine, root: int, count: int) -> None:
         """Add what a search costs more that leaves small first levels to the host, or last ones."""
@@ -183,15 +183,25 @@ class _Walk:
             return
         begin, end = gains[0], gains[-1] + 1
         if begin > 0:
-            self._charge("to_device", engine, root, [*host[:begin], *device[begin:]])
+            self._charge("to_device", engine, root, [*host[:begin], *device[begin:]], begin)
         if end < count:
-            self._charge("to_cpu", engine, root, [*device[:end], *host[end:]])
+            self._charge("to_cpu", engine, root, [*device[:end], *host[end:]], end)
 
-    def _charge(self, crossing: str, engine: Engine, root: int, schedule: list[str]) -> None:
-        """Add what a search that crosses once takes more than its parts."""
-        whole = median(one.seconds for one in _whole_searches(engine, root, schedule))
-        start = self.starts[STRATEGIES[schedule[0]].device_kind]
-        self.beyond[crossing] = max(whole - start - self._expected(schedule), 0.0)
+    def _charge(
+        self, crossing: str, engine: Engine, root: int, schedule: list[str], level: int
+    ) -> None:
+        """Add what a search that crosses before a level takes more than its parts.
+
+        The device's are those of that search: what comes before or after does not change them.
+        """
+        searches = _whole_searches(engine, root, schedule)
+        taken = np.array([_seconds(search) for search in searches])
+        taken[:, [0, level], 1] = 0.0  # the start, and the crossing
+        there = np.array([STRATEGIES[name].device_kind == "device" for name in schedule])
+        parts = self.starts[STRATEGIES[schedule[0]].device_kind] + self.spent["cpu"][~there].sum()
+        more = _beyond(searches, parts + taken[:, there].sum(axis=(1, 2)))
+        timed = self._last_measured(level - (crossing == "to_cpu")).get(crossing, 0.0)
+        self.beyond[crossing] = max(more - timed, 0.0)
 
     def _fastest(self, engine: Engine, kind: DeviceKind, count: int) -> list[str]:
         """Return the fastest strategy of a device at each level, by the last one measured."""
@@ -204,21 +214,9 @@ class _Walk:
                 schedule.append(schedule[-1])
         return schedule
 
-    def _expected(self, schedule: Sequence[str]) -> float:
-        """Add up what levels and moves were measured at, those between by the last one."""
-        total, before = 0.0, self.seconds[0]
-        last = STRATEGIES[schedule[0]]
-        for level, name in enumerate(schedule):
-            strategy, known = STRATEGIES[name], self.seconds.get(level, before)
-            total += self.in_search.get((level, name), known[name])
-            # Conversions, and leaving the device, were measured after the level before.
-            if strategy.direction == "top-down" and last.direction == "bottom-up":
-                total += before.get(f"convert_{last.device_kind}", 0.0)
-            if strategy.device_kind != last.device_kind:
-                leaves = strategy.device_kind == "cpu"
-                total += (before if leaves else known).get(f"to_{strategy.device_kind}", 0.0)
-            last, before = strategy, known
-        return total
+    def _last_measured(self, level: int) -> dict[str, float]:
+        """Return what was measured at a level, or at the last one before it that was."""
+        return self.seconds[max(known for known in self.seconds if known <= level)]
 
 
 def _whole_searches(engine: Engine, root: int, schedule: Sequence[str]) -> list[Search]:
@@ -233,8 +231,14 @@ def _whole_searches(engine: Engine, root: int, schedule: Sequence[str]) -> list[
     return searches[1:]
 
 
-def _seconds(trace: LevelTrace) -> tuple[float, float, float]:
-    return trace.seconds, trace.transfer_seconds, trace.select_seconds
+def _beyond(searches: Sequence[Search], parts: Table) -> float:
+    """Return what searches take beyond parts of theirs, float64 (searches,); the median."""
+    return float(np.median(np.array([search.seconds for search in searches]) - parts))
+
+
+def _seconds(search: Search) -> list[tuple[float, float, float]]:
+    """Return what each level took: itself, moving before it, and choosing."""
+    return [(t.seconds, t.transfer_seconds, t.select_seconds) for t in search.traces]
 
 
 class _LevelMeasurement:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from hetero_bfs.speed_model import ALL_COLUMNS, MODELS_VARIABLE, Linear, read_mo
 from hetero_bfs.strategy import STRATEGIES
 from hetero_bfs.training import calibrate as calibration
 from hetero_bfs.training.calibrate import (
+    CLEARLY,
     Factors,
     adapt,
     calibrate,
@@ -27,6 +29,7 @@ from hetero_bfs.training.calibrate import (
     predict,
     run_calibration,
 )
+from hetero_bfs.training.fit import fit_linear
 
 LINEAR = Linear(("constant", "frontier_edges", "expected_found"), (1e-6, 1e-9, 4e-9))
 FACTOR = st.floats(0.01, 100)
@@ -78,7 +81,7 @@ OTHER_SHAPE = Linear(LINEAR.columns, (1e-6, 4e-9, 1e-11))
 def test_a_formula_of_another_shape_is_fitted_to_the_probes_alone():
     rows = made_rows()
     rows["seconds"] = predict(OTHER_SHAPE, rows)
-    found, factors = adapt(LINEAR, rows)
+    found, factors = adapt(LINEAR, LINEAR.columns, rows)
     assert factors is None
     assert predict(found, rows) == pytest.approx(rows["seconds"], rel=0.01)
 
@@ -86,16 +89,31 @@ def test_a_formula_of_another_shape_is_fitted_to_the_probes_alone():
 def test_of_a_single_graph_the_shape_is_kept():
     rows = made_rows().assign(graph=3)
     rows["seconds"] = predict(OTHER_SHAPE, rows)
-    found, factors = adapt(LINEAR, rows)
+    found, factors = adapt(LINEAR, LINEAR.columns, rows)
     assert factors is not None
     assert found == LINEAR.scaled(factors.constant, factors.work)
+
+
+def test_coefficients_that_fit_only_what_they_have_seen_are_not_taken():
+    """As many as there are levels: they fit even the noise, and no graph left out."""
+    columns = ("constant", "frontier_edges", "expected_found", "num_vertices", "unvisited_edges")
+    rows = made_rows(5).assign(family="kronecker")
+    noise = np.random.default_rng(4).normal(0, 0.8, len(rows))
+    rows["seconds"] = predict(LINEAR, rows) * np.exp(noise)
+    factors = fit_factors(LINEAR, rows)
+    seen, kept = (
+        np.abs(np.log(predict(made, rows) / rows["seconds"])).mean()
+        for made in (fit_linear(rows, columns), LINEAR.scaled(factors.constant, factors.work))
+    )
+    assert seen < kept - CLEARLY, "where they were fitted"
+    assert adapt(LINEAR, columns, rows)[1] == factors
 
 
 def test_few_disturbed_probes_keep_the_shape():
     random = np.random.default_rng(1)
     rows = made_rows(12)
     rows["seconds"] = predict(LINEAR.scaled(3, 5), rows) * np.exp(random.normal(0, 0.5, len(rows)))
-    found, factors = adapt(LINEAR, rows)
+    found, factors = adapt(LINEAR, LINEAR.columns, rows)
     assert factors is not None
     errors = predict(found, rows) / predict(LINEAR.scaled(3, 5), rows) - 1
     assert np.abs(errors).max() < 0.5
@@ -132,6 +150,20 @@ def test_a_model_moved_to_another_machine():
     assert found.before["BG"] > 0.5
     assert max(found.after.values()) < 0.1
     assert found.model.auto is None, "what was the fastest there says nothing here"
+
+
+def test_which_formulas_keep_their_shape():
+    """Elsewhere BG's seconds grow with what the other model takes for nothing."""
+    base = read_model(json.dumps(model_json("here")), "here")
+    there = base.learned | {"BG": Linear(("constant", "expected_examined"), (1e-6, 1e-8))}
+    samples = samples_of(replace(base, learned=there))
+    found = calibrate(base, samples, samples)
+    assert [name for name, factors in found.factors.items() if factors is None] == ["BG"]
+    assert found.before["BG"] > 0.5
+    assert found.after["BG"] < 0.1
+    by_factors = calibrate(base, samples, samples, clearly=math.inf)
+    assert None not in by_factors.factors.values()
+    assert by_factors.after["BG"] > found.after["BG"]
 
 
 # The command.
@@ -173,7 +205,7 @@ def test_without_a_folder_of_its_own_whole_searches_say_what_auto_is(tmp_path, m
 
     def compare(info, quick):
         seen.append(speed_model.find_model(*machine_slug(None).split("__")).about["probes"])
-        return {"auto": fastest, "seconds": {}}
+        return {"auto": fastest, "seconds": {"deep": {"learned": [0.5, 0.25]}}}
 
     monkeypatch.setattr("hetero_bfs.training.train.compare_selectors", compare)
     assert run_calibration(devices="cpu") == 0

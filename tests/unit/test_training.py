@@ -168,6 +168,15 @@ def test_the_probe_never_expects_larger_graphs_to_take_less(monkeypatch):
     assert graph.total([6]) == graph.total([20]) == 3.0
 
 
+def test_the_probe_takes_the_quieter_turn_of_each_graph(monkeypatch):
+    large, small = TINY.scales[0], max(TINY.scales[0] - 2, 1)
+    seconds = iter([99.0, 8.0, 7.0, 3.0, 5.0])
+    monkeypatch.setattr(duration, "_measure", lambda *_: next(seconds))
+    graph = duration.probe(TINY, open_engine=None)
+    assert (graph.total([small]), graph.total([large])) == pytest.approx((3.0, 5.0))
+    assert next(seconds, None) is None
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"), [(0.1, "10 seconds"), (34, "30 seconds"), (95, "2 minutes")]
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -169,47 +169,52 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
     walk.add_whole_searches(engine, 0, "cpu", 3)
     assert set(map(tuple, ran)) == {("TC", "BC")}
     assert walk.rows[-1][1] == "start_cpu"
-    if clocked:  # moves before later levels are known; the first one's is the start itself
-        assert walk.rows[-1][2] == pytest.approx(10.0 - 7.5 - 2 * 0.125)
-        assert walk.in_search == {(0, "TC"): 1.5, (1, "BC"): 2.5, (2, "TC"): 3.5}
-    else:
-        assert walk.rows[-1][2] == pytest.approx(10.0 - 6.0 - 0.25)
-        assert walk.in_search == {}
+    # Moves before later levels are known; the first one's is the start itself.
+    assert walk.rows[-1][2] == pytest.approx(10.0 - (7.5 if clocked else 6.0) - 2 * 0.125)
+    assert walk.in_search == ({(0, "TC"): 1.5, (1, "BC"): 2.5, (2, "TC"): 3.5} if clocked else {})
 
 
-@pytest.mark.parametrize("to_device", [0.75, -0.75])
-def test_crossings_bear_what_a_search_takes_beyond_all_that_was_measured(monkeypatch, to_device):
-    """The middle level is the device's; each crossing takes so much more than it was timed at."""
+@pytest.mark.parametrize("more", [0.75, -0.75])
+@pytest.mark.parametrize("clocked", [True, False])
+def test_crossings_bear_what_a_search_takes_beyond_those_that_stay(monkeypatch, clocked, more):
+    """The levels in the middle are the device's. In a search all take other times than repeated."""
     walk = measure._Walk(FIRST)
-    for level, (host, device) in enumerate(((1.0, 2.0), (9.0, 2.0), (1.0, 2.0))):
-        for name, seconds in (
-            ("TC", host),
-            ("BC", 99.0),
-            ("TG", device),
-            ("BG", 99.0),
-            ("BGC", 99.0),
-        ):
+    repeated = {"TC": (1.0, 9.0, 9.0, 1.0), "TG": (2.0, 2.0, 3.0, 2.0)}
+    for level in (0, 1, 3):  # of a sample: the third one is taken for the second
+        for name in STRATEGIES:
+            seconds = repeated[name][level] if name in repeated else 99.0
             walk.note(replace(FIRST, level=level), name, seconds, None)
         for name in ("to_cpu", "to_device"):
             walk.note(replace(FIRST, level=level), name, 0.25, None)
-    walk.starts = {"cpu": 0.5, "device": 50.0}
+    device = (4.0, 5.0, 3.0, 2.0) if clocked else (3.5,) * 4
+    in_search = {"TC": (1.5, 8.0, 7.0, 0.5), "TG": device}
     took = {
-        ("TC", "TG", "TG"): 0.5 + 1.0 + 0.25 + 2.0 + 2.0 + to_device,
-        ("TG", "TG", "TC"): 50.0 + 2.0 + 2.0 + 0.25 + 1.0 + 0.125,
+        "TC TC TC TC": 0.5 + 17.0,
+        "TG TG TG TG": 50.0 + sum(device),
+        "TC TG TG TG": 0.5 + 1.5 + sum(device[1:]) + 0.25 + more,
+        "TG TG TG TC": 50.0 + sum(device[:3]) + 0.5 + 0.25 + 0.125,
     }
 
     class Whole:
         def __init__(self, platform, root, selector):
-            schedule = tuple(selector.candidates[i].name for i in selector.policy.schedule)
-            self.seconds = took[schedule]
+            schedule = [selector.candidates[i].name for i in selector.policy.schedule]
+            self.seconds = took[" ".join((schedule * 4)[:4])]
+            # Starting is the first level's moving, crossing that of the level after it.
+            moved = [1e3] + [1e3 * (a != b) for a, b in pairwise((schedule * 4)[:4])]
+            self.traces = [
+                LevelTrace(FIRST, name, in_search[name][level], moved[level], 0.0, 1, {}, "")
+                for level, name in enumerate((schedule * 4)[:4])
+            ]
 
         def run(self):
             pass
 
     monkeypatch.setattr(measure, "Search", Whole)
     engine = SimpleNamespace(platform=None, candidates=list(STRATEGIES.values()))
-    walk.charge_crossings(engine, 0, 3)
-    assert walk.beyond == pytest.approx({"to_device": max(to_device, 0.0), "to_cpu": 0.125})
+    for kind in ("cpu", "device"):
+        walk.add_whole_searches(engine, 0, kind, 4)
+    walk.charge_crossings(engine, 0, 4)
+    assert walk.beyond == pytest.approx({"to_device": max(more, 0.0), "to_cpu": 0.125})
 
 
 @pytest.mark.usefixtures("one_thread")
