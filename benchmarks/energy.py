@@ -35,9 +35,10 @@ from hetero_bfs.graph500 import meters_of
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.machine import machine_slug
 from hetero_bfs.named_selector import model_of
-from hetero_bfs.power import Power, is_metered
+from hetero_bfs.power import Power, unmetered_share
 from hetero_bfs.speed_model import MODELS_VARIABLE, TRAIN_COMMAND
-from hetero_bfs.strategy import AIMS, STRATEGIES
+from hetero_bfs.strategy import AIMS
+from hetero_bfs.trace import LevelTrace
 from hetero_bfs.training.energy import add_watts
 from hetero_bfs.training.metering import Batch, Metering, Window
 
@@ -159,15 +160,12 @@ def describe_searches(engine: hb.Engine, keys: list[int], metering: Metering) ->
     shared = info is not None and info.unified_memory
     seconds: list[float] = []
     schedules: Counter[str] = Counter()
-    spent = {True: 0.0, False: 0.0}
+    traces: list[LevelTrace] = []
     for key in keys:
         search = engine.search(key)
         seconds.append(search.seconds)
         schedules[" ".join(trace.strategy for trace in search.traces)] += 1
-        for trace in search.traces:
-            kind = STRATEGIES[trace.strategy].device_kind
-            seen = is_metered(kind, metering.domains(), shared)
-            spent[seen] += trace.seconds + trace.transfer_seconds
+        traces += search.traces
     schedule, count = schedules.most_common(1)[0]
     return {
         "chosen_selector": engine.selector.name,
@@ -175,7 +173,7 @@ def describe_searches(engine: hb.Engine, keys: list[int], metering: Metering) ->
         "schedule": schedule,
         "schedule_keys": count,
         "keys": len(keys),
-        "unmetered_share": spent[False] / max(sum(spent.values()), 1e-12),
+        "unmetered_share": unmetered_share(traces, metering.domains(), shared),
     }
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 from statistics import stdev
-from typing import Any
 
 import pandas as pd
-from tables import markdown
+from tables import markdown, provenance
 
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.files import replacing
-from hetero_bfs.machine import describe_machine
 from hetero_bfs.power import Power
 from hetero_bfs.strategy import STRATEGIES
 from hetero_bfs.training.metering import Metering
@@ -63,7 +60,7 @@ def write(
     for name, frame in (("energy-windows.csv", windows), ("energy.csv", table)):
         with replacing(options.out / name) as stream:
             frame.to_csv(stream, index=False, float_format="%.9g")
-    text = describe(table, power, metering, describe_machine(info), options)
+    text = describe(table, power, metering, info, options)
     with replacing(options.out / "energy.md") as stream:
         stream.write(text)
     if options.scales[-1] == table["scale"].iloc[-1]:
@@ -74,10 +71,9 @@ def describe(
     table: pd.DataFrame,
     power: Power,
     metering: Metering,
-    machine: dict[str, Any],
+    info: DeviceInfo | None,
     options: argparse.Namespace,
 ) -> str:
-    device = machine["device"] or {"name": "none", "driver": "-"}
     scales = ",".join(str(scale) for scale in options.scales)
     given = f" --device {options.device}" if options.device else ""
     given += " --devices cpu" if options.devices == "cpu" else ""
@@ -92,12 +88,11 @@ def describe(
         [
             "# What aiming at energy changes",
             "",
-            f"- machine: {machine['cpu']}, {machine['threads']} threads; {device['name']}, "
-            f"driver {device['driver']}",
-            f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
-            f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
-            f"- command: `python benchmarks/energy.py{given} --scales {scales} "
-            f"--keys {options.keys} --rounds {options.rounds} --out ...`",
+            *provenance(
+                info,
+                f"python benchmarks/energy.py{given} --scales {scales} "
+                f"--keys {options.keys} --rounds {options.rounds} --out ...",
+            ),
             f"- meters: {meters}; windows of {metering.window_seconds:.3g} s, {options.rounds} "
             "rounds, everything in turn; +- is the standard error over the rounds, at least that "
             "of sampling",

@@ -20,7 +20,6 @@ copy on the device, and one launch with one read-back.
 from __future__ import annotations
 
 import argparse
-import datetime
 import re
 import time
 from collections.abc import Callable
@@ -29,15 +28,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tables import markdown
+from tables import markdown, provenance
 
 import hetero_bfs as hb
 from hetero_bfs.arguments import byte_count, positive
 from hetero_bfs.bfs import Frontier
 from hetero_bfs.build import SearchGraph, build_search_graph
+from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import search_keys
-from hetero_bfs.machine import describe_machine
 from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import progress
 from hetero_bfs.statistics import teps_statistics
@@ -56,19 +55,18 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     levels: list[Row] = []
-    machine: dict[str, Any] = {}
+    info = choose_device(options.device)
     for name in options.graphs:
         edges = named_graph(name).make()
         graph = build_search_graph(edges)
         engines = open_engines(name, graph, options)
-        machine = describe_machine(engines["auto"].device_info)
         more_rows, more_levels = measure(name, edges, graph, engines, options)
         rows += more_rows
         levels += more_levels
         for engine in engines.values():
             engine.close()
         del engines, engine
-        write(pd.DataFrame(rows), pd.DataFrame(levels), machine, options)
+        write(pd.DataFrame(rows), pd.DataFrame(levels), info, options)
 
 
 def parse() -> argparse.Namespace:
@@ -251,20 +249,19 @@ def floor_bytes(traces: list[LevelTrace], n: int) -> float:
 
 
 def write(
-    rows: pd.DataFrame, levels: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace
+    rows: pd.DataFrame, levels: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace
 ) -> None:
     for table, stem in ((rows, "gpu"), (levels, "gpu-levels")):
         with replacing(options.out / f"{stem}.csv") as stream:
             table.to_csv(stream, index=False, float_format="%.9g")
     with replacing(options.out / "gpu.md") as stream:
-        stream.write(describe(rows, levels, machine, options))
+        stream.write(describe(rows, levels, info, options))
     print(rows.to_string(index=False), flush=True)
 
 
 def describe(
-    rows: pd.DataFrame, levels: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace
+    rows: pd.DataFrame, levels: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace
 ) -> str:
-    device = machine["device"]
     names = ",".join(Path(name).name for name in options.graphs)
     validated = min(options.few_keys, options.keys)
     shown = rows.copy()
@@ -277,16 +274,15 @@ def describe(
     steps["moving us"] = [f"{1e6 * s:.1f}" for s in levels["transfer_seconds"]]
     return "\n".join(
         [
-            f"# Whole searches on {device['name']}",
+            f"# Whole searches on {info.name}",
             "",
-            f"- machine: {machine['cpu']}, {machine['threads']} threads; {device['name']}, "
-            f"driver {device['driver']}",
-            f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
-            f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
-            f"- command: `python benchmarks/gpu.py --graphs {names} "
-            f"--keys {options.keys} --rounds {options.rounds} --few-keys {options.few_keys} "
-            f"--ways {','.join(options.ways)} --max-alloc {options.max_alloc} "
-            f"--device-memory {options.device_memory} --out ...`",
+            *provenance(
+                info,
+                f"python benchmarks/gpu.py --graphs {names} "
+                f"--keys {options.keys} --rounds {options.rounds} --few-keys {options.few_keys} "
+                f"--ways {','.join(options.ways)} --max-alloc {options.max_alloc} "
+                f"--device-memory {options.device_memory} --out ...",
+            ),
             "",
             "From the key to the complete parent array in the device's memory (`cpu`: the host's), "
             f"initialisation included; the first {validated} keys of each way validated:",

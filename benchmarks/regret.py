@@ -10,18 +10,15 @@ the columns, hetero_bfs/training/families.py the names of graphs.
 from __future__ import annotations
 
 import argparse
-import datetime
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from tables import markdown
+from tables import markdown, provenance
 
 from hetero_bfs.arguments import positive
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.files import replacing
-from hetero_bfs.machine import describe_machine
 from hetero_bfs.training.families import StudyGraph, named_graph, study_graphs
 from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise
 
@@ -32,12 +29,11 @@ def main() -> None:
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
     info = None if options.devices == "cpu" else choose_device(options.device)
-    machine = describe_machine(info)
     tables = []
     for graph in graphs_of(options, info):
         print(graph.name, flush=True)
         tables.append(measure_regret([graph], info, options.roots, options.rounds))
-        write(pd.concat(tables), machine, options)
+        write(pd.concat(tables), info, options)
     print(in_percent(summarise(pd.concat(tables))).to_string(index=False))
 
 
@@ -60,11 +56,11 @@ def graphs_of(options: argparse.Namespace, info: DeviceInfo | None) -> list[Stud
     return study_graphs(size, info is not None and info.type == "GPU")
 
 
-def write(table: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace) -> None:
+def write(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> None:
     with replacing(options.out / "regret.csv") as stream:
         table.to_csv(stream, index=False, float_format="%.6g")
     with replacing(options.out / "regret.md") as stream:
-        stream.write(describe(table, machine, options))
+        stream.write(describe(table, info, options))
 
 
 def command(options: argparse.Namespace) -> str:
@@ -76,8 +72,7 @@ def command(options: argparse.Namespace) -> str:
     return " ".join([*words, f"--roots {options.roots} --rounds {options.rounds}"])
 
 
-def describe(table: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace) -> str:
-    device = machine["device"] or {"name": "none", "driver": "-"}
+def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> str:
     shown = table[table["selector"].isin(_SHOWN)]
     searches = shown[["graph", "root", "selector", "schedule"]].copy()
     searches.insert(3, "ms", [f"{1e3 * s:.3f}" for s in shown["seconds"]])
@@ -86,11 +81,10 @@ def describe(table: pd.DataFrame, machine: dict[str, Any], options: argparse.Nam
         [
             "# Regret by selector and family of graphs",
             "",
-            f"- machine: {machine['cpu']}, {machine['threads']} threads; {device['name']}, "
-            f"driver {device['driver']}",
-            f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
-            f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
-            f"- command: `{command(options)}`",
+            *provenance(
+                info,
+                f"{command(options)}",
+            ),
             "",
             "Seconds of a way's schedule over the least of all schedules replayed in the same run, "
             "minus 1; geometric mean of the searches of a family (`all`: of the families, `worst`: "

@@ -12,7 +12,6 @@ and robust.md (as a table, with machine and versions).
 from __future__ import annotations
 
 import argparse
-import datetime
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +19,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tables import markdown
+from tables import markdown, provenance
 
 import hetero_bfs as hb
 from hetero_bfs.build import build_search_graph
+from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import search_keys
-from hetero_bfs.machine import describe_machine
 from hetero_bfs.model_selector import model_selector
 from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import progress
@@ -44,17 +43,17 @@ def main() -> None:
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
-    machine: dict[str, Any] = {}
+    info: DeviceInfo | None = None
     for name in options.graphs:
         graph = build_search_graph(named_graph(name).make())
         keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)
         with hb.Engine(graph, selector="alpha-beta", device=options.device) as engine:
-            machine = describe_machine(engine.device_info)
+            info = engine.device_info
             model = model_of(engine.device_info)
             if model is None:
                 raise SystemExit("no speed model of this machine; run `hetero-bfs train --quick`")
             rows += measure(Path(name).name, engine, model, keys, options)
-        write(pd.DataFrame(rows), machine, options)
+        write(pd.DataFrame(rows), info, options)
 
 
 def parse() -> argparse.Namespace:
@@ -146,16 +145,15 @@ def run(engine: hb.Engine, selector: Selector, keys: list[int]) -> list[float]:
     return [engine.search(key).seconds for key in keys]
 
 
-def write(rows: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace) -> None:
+def write(rows: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> None:
     with replacing(options.out / "robust.csv") as stream:
         rows.to_csv(stream, index=False, float_format="%.9g")
     with replacing(options.out / "robust.md") as stream:
-        stream.write(describe(rows, machine, options))
+        stream.write(describe(rows, info, options))
     print(rows.drop(columns=["factors", "probing_seconds"]).to_string(index=False), flush=True)
 
 
-def describe(rows: pd.DataFrame, machine: dict[str, Any], options: argparse.Namespace) -> str:
-    device = machine["device"] or {"name": "none", "driver": "-"}
+def describe(rows: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> str:
     names = ",".join(Path(name).name for name in options.graphs)
     over = [column for column in rows if column.startswith("over_alpha_beta")]
     shown = rows[["graph", "spoiled"]].copy()
@@ -175,13 +173,12 @@ def describe(rows: pd.DataFrame, machine: dict[str, Any], options: argparse.Name
         [
             "# A model that mispredicts by 10, corrected by measured level times",
             "",
-            f"- machine: {machine['cpu']}, {machine['threads']} threads; {device['name']}, "
-            f"driver {device['driver']}",
-            f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
-            f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
-            f"- command: `python benchmarks/robust.py --graphs {names} --keys {options.keys} "
-            f"--random {options.random} --seed {options.seed} "
-            f"--uncorrected-keys {options.uncorrected_keys} --out ...`",
+            *provenance(
+                info,
+                f"python benchmarks/robust.py --graphs {names} --keys {options.keys} "
+                f"--random {options.random} --seed {options.seed} "
+                f"--uncorrected-keys {options.uncorrected_keys} --out ...",
+            ),
             *worst,
             "",
             f"Milliseconds of {options.keys} searches together, from the first on; `first` is the "

@@ -15,7 +15,6 @@ graph, root and model. transfer.md has all as tables.
 from __future__ import annotations
 
 import argparse
-import datetime
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,13 +22,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tables import markdown
+from tables import markdown, provenance
 
 import hetero_bfs as hb
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.files import replacing
-from hetero_bfs.machine import describe_machine, machine_slug
+from hetero_bfs.machine import machine_slug
 from hetero_bfs.model_selector import model_selector
 from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import progress
@@ -144,7 +143,6 @@ def measure_regret(models: Models, info: DeviceInfo, options: argparse.Namespace
 def describe(
     rows: pd.DataFrame, regret: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace
 ) -> str:
-    machine = describe_machine(info)
     shown = rows.copy()
     for column in rows.columns[2:]:
         shown[column] = ["-" if np.isnan(v) else f"{100 * v:.0f} %" for v in rows[column]]
@@ -152,13 +150,12 @@ def describe(
     lines = [
         f"# Speed models moved to {machine_slug(info)}",
         "",
-        f"- machine: {machine['cpu']}, {machine['threads']} threads; {info.name}, driver "
-        f"{info.driver}",
-        f"- versions: Python {machine['python']}, Numba {machine['numba']}, "
-        f"commit {machine['commit']}, {datetime.date.today().isoformat()}",
-        f"- command: `python benchmarks/transfer.py{' --regret' * options.regret} "
-        f"--graphs {','.join(options.graphs)} --rounds {options.rounds} "
-        f"--roots {options.roots} --out ...`",
+        *provenance(
+            info,
+            f"python benchmarks/transfer.py{' --regret' * options.regret} "
+            f"--graphs {','.join(options.graphs)} --rounds {options.rounds} "
+            f"--roots {options.roots} --out ...",
+        ),
         f"- calibrated on {', '.join(FITTED_GRAPHS)}; judged on {', '.join(JUDGED_GRAPHS)}",
         "",
         "Median relative error of the predicted seconds by strategy, of deep graphs apart; "

@@ -164,6 +164,8 @@ class BFSResult:
         Makes `traces` when they are asked for.
     streamed_bytes : int
         Edges that were sent to the device for this search because they are not kept there.
+    rule : str
+        Strategies and thresholds, if its selector did the same at every level.
     """
 
     root: int
@@ -174,6 +176,7 @@ class BFSResult:
     directed: bool
     make_traces: Callable[[], list[LevelTrace]] = field(repr=False)
     streamed_bytes: int = 0
+    rule: str = ""
 
     @cached_property
     def traces(self) -> list[LevelTrace]:

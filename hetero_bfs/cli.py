@@ -209,7 +209,7 @@ def _bfs(options: argparse.Namespace) -> int:
     )
     device = engine.device_info
     name = "none" if device is None else device.name
-    rule = engine.selector.rule and f" ({engine.selector.rule})"
+    rule = result.rule and f" ({result.rule})"
     print(f"selector {engine.selector.name}{rule}, device {name}", file=text)
     if engine.objective is not None:
         figures = summary["optimize"]

@@ -327,6 +327,7 @@ class Engine:
             self.graph.graph.directed,
             search.recording().traces,
             streamed_bytes,
+            search.selector.rule,
         )
 
     def _room_for_parents(self, count: int) -> npt.NDArray[np.uint32]:

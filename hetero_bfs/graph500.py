@@ -24,6 +24,7 @@ from hetero_bfs.graph import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.io import read
 from hetero_bfs.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.machine import source_commit
+from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import hidden, progress
 from hetero_bfs.report import Graph500Report, RootRecord
 from hetero_bfs.strategy import Aim
@@ -132,7 +133,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             scale=float(options.scale) if options.graph is None else _log2(edges.num_vertices),
             edgefactor=edges.num_input_edges / edges.num_vertices,
             selector=engine.selector.name,
-            rule=engine.selector.rule,
+            model=model_of(engine.device_info),
             objective=engine.objective,
             device=engine.device_info,
             parts=engine.num_parts,

@@ -19,7 +19,7 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import CAUTION, DIRECTION, MODEL, Policy, make_policy
 from hetero_bfs.power import Objective
-from hetero_bfs.selector import ALPHA, BETA, Choice, Selector, direction_reason
+from hetero_bfs.selector import ALPHA, BETA, NEVER_BACK, Choice, Selector, direction_reason
 from hetero_bfs.speed_model import ALL_COLUMNS, TRAIN_COMMAND, Linear, SpeedModel
 from hetero_bfs.strategy import DEVICE_KINDS, Strategy
 from hetero_bfs.trace import LevelFeatures
@@ -194,7 +194,7 @@ class ThresholdSelector(ModelSelector):
     def rule(self) -> str:
         """The strategies and thresholds in use."""
         down, up = (self.candidates[i].name for i in self.policy.schedule)
-        back = "never back" if self.policy.beta > 2.0**31 else f"beta {self.policy.beta:g}"
+        back = "never back" if self.policy.beta > NEVER_BACK else f"beta {self.policy.beta:g}"
         if self.policy.alpha == 0:
             return f"{down} alone"
         return f"{down} and {up}, alpha {self.policy.alpha:.3g}, {back}"

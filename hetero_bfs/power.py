@@ -286,6 +286,18 @@ def is_metered(kind: DeviceKind, domains: Iterable[Domain], shared_memory: bool)
     return not seen_by.isdisjoint(domains)
 
 
+def unmetered_share(
+    traces: Iterable[LevelTrace], domains: Sequence[Domain], shared_memory: bool
+) -> float:
+    """Return the share of levels' seconds, moving included, that these domains do not see."""
+    spent = {True: 0.0, False: 0.0}
+    for trace in traces:
+        kind = STRATEGIES[trace.strategy].device_kind
+        seen = is_metered(kind, domains, shared_memory)
+        spent[seen] += trace.seconds + trace.transfer_seconds
+    return spent[False] / max(sum(spent.values()), 1e-12)
+
+
 def _covered(
     strategy: Strategy, power: Power, domains: Sequence[Domain], shared_memory: bool
 ) -> bool:

@@ -20,6 +20,7 @@ from hetero_bfs.machine import describe_machine
 from hetero_bfs.memory import format_bytes
 from hetero_bfs.power import Objective
 from hetero_bfs.relabel import Order
+from hetero_bfs.speed_model import SpeedModel
 from hetero_bfs.statistics import graph500_lines, statistics, teps_statistics
 from hetero_bfs.trace import format_levels
 from hetero_bfs.validate import Validation
@@ -63,8 +64,8 @@ class Graph500Report:
     scale: float
     edgefactor: float
     selector: str
-    rule: str
-    """Strategies and thresholds, if the selector uses the same at every level."""
+    model: SpeedModel | None
+    """This machine's: for predictions, and the tuning of kernels."""
     objective: Objective | None
     """What the selector minimises, if not time."""
     device: DeviceInfo | None
@@ -157,7 +158,8 @@ class Graph500Report:
             "upload_time_seconds": self.upload_seconds,
             "compile_time_seconds": self.compile_seconds,
             "selector": self.selector,
-            "rule": self.rule,
+            "rules": self.rules(),
+            "model": None if self.model is None else self.model.origin,
             "optimize": self.aim_figures(),
             "corrections": self.corrections,
             "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
@@ -180,6 +182,10 @@ class Graph500Report:
             "command": command_line(),
             "date": datetime.date.today().isoformat(),
         }
+
+    def rules(self) -> dict[str, int]:
+        """Count searches by what their selector did on all levels alike; {} if each is its own."""
+        return dict(Counter(r.result.rule for r in self.roots if r.result.rule).most_common())
 
     def trace_rows(self) -> list[dict[str, Any]]:
         """Return one record per level of every search."""
@@ -223,6 +229,14 @@ _ORDERS: dict[Order, str] = {
 }
 
 
+def _rules(report: Graph500Report) -> str:
+    """Say what the selector did on all levels, and in how many searches if that changed."""
+    rules = report.rules()
+    total = len(report.roots)
+    counted = (rule if n == total else f"{rule} ({n} of {total})" for rule, n in rules.items())
+    return f": {'; '.join(counted)}" if rules else ""
+
+
 def _corrections(report: Graph500Report) -> str:
     """Say by what factors the selector's predictions were corrected in the end."""
     factors = ", ".join(f"{name} x{value:.2g}" for name, value in report.corrections.items())
@@ -238,7 +252,8 @@ def _machine_block(report: Graph500Report) -> str:
         f"validation: {'all five checks passed for every key' if checked else 'not done'}",
         f"host: {machine['cpu']}, {machine['threads']} threads",
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
-        f"selector: {report.selector}{report.rule and f': {report.rule}'}{_corrections(report)}",
+        f"selector: {report.selector}{_rules(report)}{_corrections(report)}",
+        f"speed model: {'none' if report.model is None else report.model.origin_text}",
         *([] if report.objective is None else _aim_lines(report, report.objective)),
         f"edge array: {_edge_array(report)}",
         f"relabelling: {_ORDERS[report.order]}; {removed} of {report.num_vertices} vertices have "

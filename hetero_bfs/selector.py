@@ -22,6 +22,8 @@ from hetero_bfs.trace import LevelFeatures
 
 ALPHA = 15
 BETA = 18
+NEVER_BACK = 2.0**31
+"""A beta beyond it keeps bottom-up to the end: no graph has as many vertices."""
 _STREAMING_ALPHA, _STREAMING_BETA = 30, 256
 
 
@@ -152,6 +154,8 @@ def direction_reason(features: LevelFeatures, bottom_up: bool, policy: Policy) -
         return "always top-down"
     if not features.was_bottom_up:
         return f"frontier edges {'>' if bottom_up else '<='} unvisited / {policy.alpha:g}"
+    if policy.beta > NEVER_BACK:
+        return "bottom-up to the end"
     return f"frontier {'>=' if bottom_up else '<'} vertices / {policy.beta:g}"
 
 

@@ -145,6 +145,23 @@ class SpeedModel:
     power: Power | None = None
     learned_deep: Mapping[str, Linear] | None = None
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What reports say of it: name, and version, commit and date of its training, if known."""
+        machine = self.about.get("machine")
+        return {
+            "name": self.name,
+            "version": self.about.get("version"),
+            "commit": machine.get("commit") if isinstance(machine, dict) else None,
+            "date": self.about.get("date"),
+        }
+
+    @property
+    def origin_text(self) -> str:
+        """That in words."""
+        date, commit = (self.origin[key] or "an unknown " + key for key in ("date", "commit"))
+        return f"{self.name}, trained {date} with commit {commit}"
+
     def predictor(self, strategy: str, deep: bool) -> Linear:
         """Return the learned formula of a strategy, on deep graphs or others."""
         table = self.learned_deep if deep and self.learned_deep is not None else self.learned

@@ -135,7 +135,7 @@ def run_calibration(
     found = calibrate(base, fitted, judged)
     command = f"hetero-bfs train --calibrate{'' if source is None else f' --from {source}'}"
     about = about_model(info, command, fitted) | {
-        "calibrated_from": _origin(base),
+        "calibrated_from": base.origin,
         "probes": list(FITTED_GRAPHS),
         "seconds": round(time.perf_counter() - started, 1),
         "factors": {
@@ -352,17 +352,6 @@ def _tuning_of(base: SpeedModel, info: DeviceInfo) -> Tuning:
     device = base.about.get("machine", {}).get("device") or {}
     alike = (device.get("platform"), device.get("type")) == (info.platform, info.type)
     return base.tuning if alike and base.tuning is not None else default_tuning(info.type)
-
-
-def _origin(base: SpeedModel) -> dict[str, Any]:
-    """Say which model was calibrated."""
-    machine = base.about.get("machine", {})
-    return {
-        "name": base.name,
-        "version": base.about.get("version"),
-        "commit": machine.get("commit"),
-        "date": base.about.get("date"),
-    }
 
 
 def _report(found: Calibration, path: Path, samples: int, seconds: float) -> None:

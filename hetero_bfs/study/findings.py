@@ -94,7 +94,7 @@ def throughput_brief(table: pd.DataFrame) -> Brief:
 def energy_finding(table: pd.DataFrame) -> str:
     """Name the most efficient way by each domain, and what is unmeasured."""
     measured = table[table["mteps_per_watt"].notna()]
-    missing = table[table["mteps_per_watt"].isna()].drop_duplicates("domain")
+    missing = table[~table["domain"].isin(measured["domain"])].drop_duplicates("domain")
     parts = []
     for domain in dict.fromkeys(measured["domain"]):
         one = measured[measured["domain"] == domain]

@@ -1,7 +1,8 @@
 """Energy of a study: traversed edges per joule by strategy and selector (the paper's Figure 5).
 
 Domains are never mixed: a row is about one of cpu, device and system. What is not measured has
-empty values and the reason.
+empty values and the reason; so has a way that works mostly where a domain's meter does not look, as
+the host's strategies do beside a card whose own meter is the only one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from hetero_bfs import energy
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.engine import Engine
 from hetero_bfs.graph500 import meters_of
+from hetero_bfs.power import unmetered_share
 from hetero_bfs.progress import progress
 from hetero_bfs.strategy import STRATEGIES
 from hetero_bfs.study.measure import Row, Subject, Way
@@ -20,6 +22,7 @@ from hetero_bfs.study.plan import StudyOptions
 from hetero_bfs.training.regret import SELECTORS
 
 _IDLE_SECONDS = 1.0
+_MOST_UNSEEN = 0.1  # of a way's time: more of it, and joules are not those of its searches
 _ERRORS = 2  # of the run and of idling: what is above idle by less is not known
 
 METERED = (
@@ -46,12 +49,19 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
         subject.engine.set_selector(way.selector)
         search = partial(_search_all, subject.engine, subject.keys, nedge)
         report = energy.measure(search, meters, unmeasured, options.energy_seconds, _IDLE_SECONDS)
-        rows += [_measured(subject, way, total) for total in report.totals]
+        shares = _unseen_shares(subject, [total.domain for total in report.totals])
+        for total in report.totals:
+            if shares[total.domain] <= _MOST_UNSEEN:
+                rows.append(_measured(subject, way, total))
+            else:
+                share = f"{100 * shares[total.domain]:.0f} %"
+                because = f"{share} of this way's time is spent where the meter does not look"
+                rows.append(_unmeasured(subject, way, total.domain, because))
         found = {total.domain for total in report.totals}
         for domain in dict.fromkeys(u.domain for u in report.unmeasured):
             if domain not in found:
-                because = [u.reason for u in report.unmeasured if u.domain == domain]
-                rows.append(_unmeasured(subject, way, domain, "; ".join(because)))
+                reasons = [u.reason for u in report.unmeasured if u.domain == domain]
+                rows.append(_unmeasured(subject, way, domain, "; ".join(reasons)))
     return rows
 
 
@@ -63,6 +73,14 @@ def metering_seconds(info: DeviceInfo | None, options: StudyOptions) -> float:
     trusted = energy.trusted_seconds(meters, [meter.resolution_seconds for meter in meters])
     ways = len(STRATEGIES) + len(SELECTORS)
     return ways * (max(options.energy_seconds, trusted) + max(_IDLE_SECONDS, trusted))
+
+
+def _unseen_shares(subject: Subject, domains: Sequence[energy.Domain]) -> dict[str, float]:
+    """Return the share of the levels' time that each domain does not see."""
+    info = subject.engine.device_info
+    shared = info is not None and info.unified_memory
+    traces = [t for key in subject.keys for t in subject.engine.search(key).traces]
+    return {domain: unmetered_share(traces, [domain], shared) for domain in domains}
 
 
 def _search_all(engine: Engine, keys: Sequence[int], nedge: int) -> tuple[int, int]:

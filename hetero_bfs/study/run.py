@@ -15,6 +15,7 @@ from hetero_bfs import energy
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.machine import describe_machine, source_commit
+from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import announce
 from hetero_bfs.report import command_line
 from hetero_bfs.study import findings, style
@@ -154,12 +155,14 @@ def _write(
         if part.png is not None:
             files[f"{section.name}.png"] = part.png
         files[f"{section.name}.csv"] = table.to_csv(index=False, float_format="%.9g").encode()
+    model = model_of(info)
     text = page(_TITLE, describe(machine), parts, study.notes, foot)
     files["index.html"] = text.encode()
     summary = {
         "command": command_line(),
         "date": datetime.date.today().isoformat(),
         "machine": machine,
+        "model": None if model is None else model.origin,
         "seconds": seconds,
         "keys": options.keys,
         "rounds": options.rounds,

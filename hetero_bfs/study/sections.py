@@ -94,7 +94,8 @@ SECTIONS = (
         "Million traversed edges per joule. Higher is better. Energy of the CPU, of the OpenCL "
         "device and of the whole system is shown apart and never added up; &quot;idle power "
         "apart&quot; subtracts what the resting machine draws, measured just before; a way that "
-        "draws hardly more than that, within twice the meter's error, has no such figure.",
+        "draws hardly more than that, within twice the meter's error, has no such figure, and one "
+        "that spends more than a tenth of its time where the meter does not look has none at all.",
         (
             *_GRAPH,
             "selector",

@@ -121,6 +121,31 @@ def test_our_own_blocks_follow(place):
     assert every.count("levels of root") == 64
 
 
+def test_the_report_says_by_which_rules_the_timed_searches_went():
+    """Not by that of the end: corrections may have changed it on the way."""
+    report = run(None, selector="fixed:TC")
+    assert report.rules() == {}
+    rules = iter(["TC alone"] * 60 + ["TC and BC, alpha 8, never back"] * 4)
+    for record in report.roots:
+        object.__setattr__(record.result, "rule", next(rules))
+    assert report.rules() == {"TC alone": 60, "TC and BC, alpha 8, never back": 4}
+    assert (
+        "\nselector: fixed:TC: TC alone (60 of 64); TC and BC, alpha 8, never back (4 of 64)\n"
+        in format_report(report)
+    )
+    assert report.to_dict()["rules"] == report.rules()
+
+
+def test_a_search_carries_the_rule_that_it_went_by(place):
+    with mock.patch("hetero_bfs.engine.choose_device", return_value=place):
+        devices = "cpu" if place is None else "all"
+        with Engine(edges(), "thresholds", devices=devices) as engine:
+            for key in (458, 214, 220):
+                rule = engine.selector.rule
+                assert rule
+                assert engine.bfs(key).rule == rule
+
+
 def test_json(place):
     report = full(place)
     data = json.loads(json.dumps(report.to_dict()))

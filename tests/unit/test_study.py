@@ -20,11 +20,21 @@ from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
 from hetero_bfs.files import replacing
 from hetero_bfs.speed_model import MODELS_VARIABLE
 from hetero_bfs.strategy import STRATEGIES, available
-from hetero_bfs.study import StudyOptions, choice_figures, figures, power, run, run_study, style
+from hetero_bfs.study import (
+    StudyOptions,
+    choice_figures,
+    figures,
+    findings,
+    power,
+    run,
+    run_study,
+    style,
+)
 from hetero_bfs.study.choices import strategies_of
 from hetero_bfs.study.page import Part, page
 from hetero_bfs.study.power import metering_seconds
 from hetero_bfs.study.sections import SECTIONS
+from hetero_bfs.trace import LevelFeatures, LevelTrace
 from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import SELECTORS
 
@@ -336,6 +346,48 @@ def test_what_is_hardly_above_idle_has_no_figure(error_joules, known):
     row = power._measured(subject, way, reading)
     assert row["mteps_per_watt"] == 3.0
     assert row["mteps_per_watt_without_idle"] == (pytest.approx(30.0) if known else None)
+
+
+def test_a_way_that_works_where_the_meter_does_not_look_has_no_figure(monkeypatch):
+    reading = energy.MeterReading(
+        "NVML", "device", joules=100.0, seconds=1.0, watts=100.0, idle_watts=90.0,
+        net_joules=10.0, searches=50, joules_per_search=2.0, mteps_per_watt=3.0,
+        period_seconds=0.1, error_joules=1.0,
+    )  # fmt: skip
+    report = energy.EnergyReport(50, 100, 1.0, [reading], [reading], [])
+    monkeypatch.setattr(energy, "measure", lambda *_: report)
+    monkeypatch.setattr(power, "meters_of", lambda *_: ([], []))
+    first = LevelFeatures(0, 1, 4, 99, 396, 100, 400, 1.0, None, "queue")
+
+    class Card:
+        device_info = SimpleNamespace(unified_memory=False)
+
+        def set_selector(self, schedule):
+            self.schedule = schedule
+
+        def search(self, key):
+            traces = [LevelTrace(first, name, s, 0.0, 0.0, 1, {}, "") for name, s in self.schedule]
+            return SimpleNamespace(traces=traces)
+
+    ways = [
+        SimpleNamespace(name=name, kind="selector", selector=schedule)
+        for name, schedule in {
+            "TC": [("TC", 1.0)],
+            "nearly TG": [("TC", 0.05), ("TG", 0.95)],
+            "daga": [("TC", 0.2), ("BG", 0.8)],
+        }.items()
+    ]
+    subject = SimpleNamespace(
+        keys=[1], nedge={1: 10}, row=dict, about=SimpleNamespace(name="g"), ways=ways, engine=Card()
+    )
+    rows = {row["selector"]: row for row in power.efficiency(subject, StudyOptions(), [])}
+    assert {name: row["mteps_per_watt"] for name, row in rows.items()} == {
+        "TC": None, "nearly TG": 3.0, "daga": None
+    }  # fmt: skip
+    assert rows["daga"]["unmeasured_because"].startswith("20 % of this way's time")
+    finding = findings.energy_finding(pd.DataFrame(rows.values()).assign(graph="g"))
+    assert "nearly TG on g does most" in finding
+    assert "unmeasured" not in finding, "the device's energy is measured"
 
 
 def test_domains_stay_apart(tmp_path, monkeypatch):
