@@ -180,17 +180,29 @@ def _directions(platform: Platform, root: int) -> list[Direction]:
 
 
 def _run(platform: Platform, root: int, selector: FixedSelector, levels: int) -> Probe:
-    """Measure a search; level by level where the device does not say what each level took."""
+    """Measure a search; level by level where the device does not say what each level took.
+
+    What lies between levels then is not what a search takes, so only the one before tells that.
+    """
     search = Search(platform, root, selector)
     search.run(levels)
     if search.began_again:
         search = Search(platform, root, selector)
         search.run(levels)
-    seconds = search.recording().records[:, layout.SECONDS]
-    if (seconds[1:] == seconds[:-1]).any():
-        search = Search(platform, root, selector, level_by_level=True)
-        search.run(levels)
-    return Probe(search.recording(), search.seconds)
+    recording = search.recording()
+    seconds = recording.records[:, layout.SECONDS]
+    if not (seconds[1:] == seconds[:-1]).any():
+        return Probe(recording, search.seconds)
+    apart = Search(platform, root, selector, level_by_level=True)
+    apart.run(levels)
+    beyond = search.seconds - _spent(recording)
+    return Probe(apart.recording(), _spent(apart.recording()) + beyond)
+
+
+def _spent(recording: Recording) -> float:
+    """Add up what levels took, with moving and choosing."""
+    columns = [layout.SECONDS, layout.TRANSFER_SECONDS, layout.SELECT_SECONDS]
+    return float(recording.records[:, columns].sum())
 
 
 def _least(one: Probe, other: Probe) -> Probe:

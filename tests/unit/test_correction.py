@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from made_models import model_json
 
 import hetero_bfs as hb
+from hetero_bfs import correction
 from hetero_bfs.correction import Correction, Probe, factors_of
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.correction import BOUND, DEAD_BAND, PATIENCE, WINDOW
@@ -420,3 +421,25 @@ def test_the_smallest_graphs_are_probed_too(edges, directed):
     graph = hb.CSRGraph.from_edges(src, dst, num_vertices=5, directed=directed)
     with hb.Engine(graph, selector="learned", devices="cpu") as engine:
         assert engine.bfs(0).parent[0] == 0
+
+
+def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not(monkeypatch):
+    """A device without a clock tells levels apart only so; what lies between does not count."""
+
+    class Searched:
+        began_again = False
+
+        def __init__(self, platform, root, selector, level_by_level=False):
+            records = np.zeros((3, layout.record_width(1)))
+            records[:, layout.SECONDS] = (1.0, 2.0, 3.0) if level_by_level else (1.5, 1.5, 1.5)
+            records[:, layout.TRANSFER_SECONDS] = (0.25, 0.0, 0.0)
+            self.seconds = 100.0 if level_by_level else 4.5 + 0.25 + 0.125
+            self.recording = lambda: Recording(records, selector, 1, 1, 1)
+
+        def run(self, levels):
+            assert levels == 3
+
+    monkeypatch.setattr(correction, "Search", Searched)
+    found = correction._run(None, 0, None, 3)
+    assert found.recording.records[:, layout.SECONDS].tolist() == [1.0, 2.0, 3.0]
+    assert found.seconds == pytest.approx(6.0 + 0.25 + 0.125)
