@@ -19,6 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -155,8 +156,9 @@ class _Walk:
     def add_whole_searches(self, engine: Engine, root: int, kind: DeviceKind, count: int) -> None:
         """Add what searches of `count` levels by the fastest strategies of one device tell.
 
-        Their median seconds at the levels that were measured, if the device times its levels, and
-        what they take beyond their levels as the start.
+        Their median seconds at the levels that were measured, and what they take beyond all levels
+        as the start. If the device does not time its levels, what they take together is shared out
+        as they take it alone.
         """
         schedule = self._fastest(engine, kind, count)
         searches = _whole_searches(engine, root, schedule)
@@ -166,9 +168,12 @@ class _Walk:
         self.starts[kind] = max(_beyond(searches, taken.sum(axis=(1, 2))), _LEAST_SECONDS)
         self.rows.append((self.first, f"start_{kind}", self.starts[kind], None))
         levels = np.median(taken[:, :, 0], axis=0)
-        if count == 1 or (levels != levels[0]).any():  # else a launch has no clock but the host's
-            for level in self.seconds:
-                self.in_search[level, schedule[level]] = float(levels[level])
+        shares = np.ones(count)
+        if count > 1 and (levels == levels[0]).all():  # a launch has no clock but the host's
+            shares = self._repeated(schedule)
+            shares *= count / shares.sum()
+        for level in self.seconds:
+            self.in_search[level, schedule[level]] = float(levels[level] * shares[level])
 
     def charge_crossings(self, engine: Engine, root: int, count: int) -> None:
         """Add what a search costs more that leaves small first levels to the host, or last ones."""
@@ -213,6 +218,19 @@ class _Walk:
             else:
                 schedule.append(schedule[-1])
         return schedule
+
+    def _repeated(self, schedule: Sequence[str]) -> Table:
+        """Return what the levels, and conversions before them, were measured at alone.
+
+        Of a schedule that stays on one device; float64 (levels,), levels between by the last one.
+        """
+        alone = np.zeros(len(schedule))
+        converts = f"convert_{STRATEGIES[schedule[0]].device_kind}"
+        for level, (last, name) in enumerate(pairwise([schedule[0], *schedule])):
+            alone[level] = self._last_measured(level)[name]
+            if STRATEGIES[last].direction != STRATEGIES[name].direction == "top-down":
+                alone[level] += self._last_measured(level - 1).get(converts, 0.0)
+        return alone
 
     def _last_measured(self, level: int) -> dict[str, float]:
         """Return what was measured at a level, or at the last one before it that was."""

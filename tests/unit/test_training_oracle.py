@@ -144,7 +144,7 @@ FIRST = LevelFeatures(0, 1, 4, 99, 396, 100, 400, 1.0, None, "queue")
 
 @pytest.mark.parametrize("clocked", [True, False])
 def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, clocked):
-    """Levels that a device cannot tell apart are taken as they were measured one by one."""
+    """What levels take that a device cannot tell apart is shared out as they take it alone."""
     walk = measure._Walk(FIRST)
     for level, (down, up) in enumerate(((1.0, 9.0), (9.0, 2.0), (3.0, 9.0))):
         for name, seconds in (("TC", down), ("BC", up)):
@@ -171,7 +171,11 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
     assert walk.rows[-1][1] == "start_cpu"
     # Moves before later levels are known; the first one's is the start itself.
     assert walk.rows[-1][2] == pytest.approx(10.0 - (7.5 if clocked else 6.0) - 2 * 0.125)
-    assert walk.in_search == ({(0, "TC"): 1.5, (1, "BC"): 2.5, (2, "TC"): 3.5} if clocked else {})
+    alone = (1.0, 2.0, 3.25)  # with the conversion
+    levels = (1.5, 2.5, 3.5) if clocked else [6.0 * seconds / 6.25 for seconds in alone]
+    assert walk.in_search == pytest.approx(
+        {(0, "TC"): levels[0], (1, "BC"): levels[1], (2, "TC"): levels[2]}
+    )
 
 
 @pytest.mark.parametrize("more", [0.75, -0.75])
