@@ -29,7 +29,9 @@ KEYS = {"shallow": 8, "deep": 4}
 CLEARLY_FASTER = 0.95
 """Of a selector's seconds, that another one which knows less must not take to be put before it."""
 
-_ROUNDS = 5
+_ROUNDS = 20
+_FIRST_ROUNDS = 3  # of all; then only of those that may still be the fastest
+_HOPELESS = 1.5  # times the fastest
 THRESHOLDS = ((ALPHA, BETA), (ALPHA, 256), (8, 256), (1, BETA))
 """Beamer's alpha and beta. The last pair stays top-down on deep graphs."""
 
@@ -40,12 +42,13 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
     Returns
     -------
     dict
-        "auto": the fastest on shallow and on deep graphs, as a model file names them. "seconds":
-        medians by kind of graph and selector, one for each graph.
+        "auto": the fastest on shallow and on deep graphs, as a model file names them. "graphs":
+        their names. "seconds": medians by kind of graph and selector, one for each graph.
     """
     seconds: dict[str, dict[str, list[float]]] = {}
     auto = {}
-    for kind, graphs in compared_graphs(info, quick).items():
+    compared = compared_graphs(info, quick)
+    for kind, graphs in compared.items():
         named: dict[str, dict[str, Any]] = {}
         times: dict[str, list[float]] = {}
         for graph in (build_search_graph(graph.make()) for graph in graphs):
@@ -55,7 +58,8 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
         seconds[kind] = times
         complete = [name for name, values in times.items() if len(values) == len(graphs)]
         auto[kind] = named[fastest({name: times[name] for name in complete})]
-    return {"auto": auto, "seconds": seconds}
+    names = {kind: [graph.name for graph in graphs] for kind, graphs in compared.items()}
+    return {"auto": auto, "graphs": names, "seconds": seconds}
 
 
 def fastest(times: dict[str, list[float]]) -> str:
@@ -118,9 +122,13 @@ def _medians(
     with Engine(graph, selector="learned", device=device, devices=devices) as engine:
         selectors = _selectors(engine)
         times: dict[str, list[float]] = {name: [] for name in selectors}
+        left = list(selectors)
         for turn in range(_ROUNDS):
             # In an order of its own: what ran before leaves caches and threads as it does.
-            for name in np.random.default_rng(turn).permutation(list(selectors)).tolist():
+            for name in np.random.default_rng(turn).permutation(left).tolist():
                 engine.set_selector(selectors[name][0])
                 times[name] += seconds_in_a_row(engine, keys)
+            if turn + 1 == _FIRST_ROUNDS:
+                middle = {name: median(times[name]) for name in left}
+                left = [name for name in left if middle[name] <= _HOPELESS * min(middle.values())]
     return [(name, median(times[name]), about) for name, (_, about) in selectors.items()]

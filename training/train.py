@@ -38,7 +38,7 @@ from hetero_bfs.training.collect import (
     collect,
     finished_graphs,
 )
-from hetero_bfs.training.compare import CLEARLY_FASTER, compare_selectors, compared_graphs
+from hetero_bfs.training.compare import CLEARLY_FASTER, compare_selectors
 from hetero_bfs.training.duration import collecting_seconds, comparing_seconds, in_words, probe
 from hetero_bfs.training.energy import (
     compare_under_aims,
@@ -148,7 +148,7 @@ def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: 
     whole = compare_selectors(info, quick)
     model = replace(model, auto=whole["auto"], about={**model.about, "whole_searches": whole})
     write_model(model, path)
-    _report_whole(whole, compared_graphs(info, quick))
+    _report_whole(whole)
     return model
 
 
@@ -207,12 +207,11 @@ def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchG
     return partial(Engine, selector="fixed:TC", device=wanted, devices=devices, tuning=tuning)
 
 
-def _report_whole(whole: dict[str, Any], graphs: dict[str, list[StudyGraph]]) -> None:
+def _report_whole(whole: dict[str, Any]) -> None:
     share = f"takes {100 * (1 - CLEARLY_FASTER):.0f} % less"
     print(f"auto: learned, unless another {share}; then thresholds, unless one does; else that one")
     for kind, by_selector in whole["seconds"].items():
-        names = ", ".join(graph.name for graph in graphs[kind])
-        print(f"milliseconds of a whole search of {names}:")
+        print(f"milliseconds of a whole search of {', '.join(whole['graphs'][kind])}:")
         for name, values in by_selector.items():
             print(f"  {name:<26} " + ", ".join(f"{1e3 * value:.3f}" for value in values))
         print(f"  auto: {json.dumps(whole['auto'][kind])}")

@@ -205,7 +205,8 @@ def test_without_a_folder_of_its_own_whole_searches_say_what_auto_is(tmp_path, m
 
     def compare(info, quick):
         seen.append(speed_model.find_model(*machine_slug(None).split("__")).about["probes"])
-        return {"auto": fastest, "seconds": {"deep": {"learned": [0.5, 0.25]}}}
+        graphs, seconds = {"deep": ["grid8", "roads8"]}, {"deep": {"learned": [0.5, 0.25]}}
+        return {"auto": fastest, "graphs": graphs, "seconds": seconds}
 
     monkeypatch.setattr("hetero_bfs.training.train.compare_selectors", compare)
     assert run_calibration(devices="cpu") == 0

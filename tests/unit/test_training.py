@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from hetero_bfs.build import build_search_graph
 from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.selector import DirectionSelector
 from hetero_bfs.speed_model import ALL_COLUMNS, COLUMNS, MODELS_VARIABLE, read_model
+from hetero_bfs.strategy import STRATEGIES
 from hetero_bfs.training import compare, duration, train
 from hetero_bfs.training.collect import Plan, finished_graphs
 from hetero_bfs.training.compare import fastest
@@ -217,6 +221,25 @@ def test_families_count_alike_in_the_fit():
     (fitted,) = fit_linear(rows, ("frontier_vertices",)).coefficients
     # x - 1 over 1 and 3 - x over 3, each weighing half, add up to nothing: the harmonic mean.
     assert fitted == pytest.approx(1.5, rel=1e-3)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_selectors_that_cannot_be_the_fastest_are_timed_a_few_rounds_only(monkeypatch):
+    timed: Counter[str] = Counter()
+
+    def row(engine, keys):
+        timed[engine.selector.name] += 1
+        return [{"slow": 2.0, "slower": 1.4}.get(engine.selector.name, 1.0)] * len(keys)
+
+    rule = {"top-down": STRATEGIES["TC"], "bottom-up": STRATEGIES["BC"]}
+    made = {name: (DirectionSelector(name, rule), {}) for name in ("fast", "slower", "slow")}
+    monkeypatch.setattr(compare, "seconds_in_a_row", row)
+    monkeypatch.setattr(compare, "_selectors", lambda _: made)
+    found = compare._medians(None, build_search_graph(named_graph("kronecker6").make()), 2)
+    assert [(name, seconds) for name, seconds, _ in found] == [
+        ("fast", 1.0), ("slower", 1.4), ("slow", 2.0)
+    ]  # fmt: skip
+    assert timed["fast"] == timed["slower"] == compare._ROUNDS > timed["slow"]
 
 
 def test_learned_stays_unless_another_selector_is_clearly_faster():
