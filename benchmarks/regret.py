@@ -83,7 +83,7 @@ def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Nam
             "",
             *provenance(
                 info,
-                f"{command(options)}",
+                command(options),
             ),
             "",
             "Seconds of a way's schedule over the least of all schedules replayed in the same run, "

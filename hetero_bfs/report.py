@@ -253,7 +253,7 @@ def _machine_block(report: Graph500Report) -> str:
         f"host: {machine['cpu']}, {machine['threads']} threads",
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
         f"selector: {report.selector}{_rules(report)}{_corrections(report)}",
-        f"speed model: {'none' if report.model is None else report.model.origin_text}",
+        f"speed model: {report.model.origin_text if report.model else 'none of this machine'}",
         *([] if report.objective is None else _aim_lines(report, report.objective)),
         f"edge array: {_edge_array(report)}",
         f"relabelling: {_ORDERS[report.order]}; {removed} of {report.num_vertices} vertices have "

@@ -147,20 +147,25 @@ class SpeedModel:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What reports say of it: name, and version, commit and date of its training, if known."""
-        machine = self.about.get("machine")
+        """What reports say of it: name, version, commit and date of its training, if known; and
+        the name of the model that it was calibrated from, if it was."""
+        machine, source = self.about.get("machine"), self.about.get("calibrated_from")
         return {
             "name": self.name,
             "version": self.about.get("version"),
             "commit": machine.get("commit") if isinstance(machine, dict) else None,
             "date": self.about.get("date"),
+            "calibrated_from": source.get("name") if isinstance(source, dict) else None,
         }
 
     @property
     def origin_text(self) -> str:
         """That in words."""
-        date, commit = (self.origin[key] or "an unknown " + key for key in ("date", "commit"))
-        return f"{self.name}, trained {date} with commit {commit}"
+        origin = self.origin
+        date = "at an unknown date" if origin["date"] is None else origin["date"]
+        source = origin["calibrated_from"]
+        how = "trained" if source is None else f"calibrated from {source}"
+        return f"{self.name}, {how} {date} with commit {origin['commit'] or 'unknown'}"
 
     def predictor(self, strategy: str, deep: bool) -> Linear:
         """Return the learned formula of a strategy, on deep graphs or others."""

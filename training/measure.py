@@ -11,7 +11,8 @@ A level that is repeated finds in the caches what it has just read, which a sear
 is the fastest on a device at each level is measured once more in whole searches that stay there.
 After a stay on the device the host's threads may sleep, and parents of both are merged: so `to_cpu`
 and `to_device` bear what a search that crosses once takes beyond its start, its levels on the
-device, and the host's as they are in searches that stay there.
+device, and the host's as they are in searches that stay there. One that crosses there and back
+merges once: where it takes less than both, each bears its share of that.
 """
 
 from __future__ import annotations
@@ -144,7 +145,9 @@ class _Walk:
         self.rows: list[tuple[LevelFeatures, str, float, int | None]] = []
         self.seconds: dict[int, dict[str, float]] = {}  # by level, then by what was measured
         self.in_search: dict[tuple[int, str], float] = {}
-        self.spent: dict[str, Table] = {}  # by device: levels of searches that stay there
+        self.spent: dict[
+            str, Table
+        ] = {}  # by device: levels, and moving, of searches that stay there
         self.starts: dict[str, float] = {}  # and what those take beyond them
         self.beyond: dict[str, float] = {}  # what crossings cost more than they were timed at
 
@@ -164,16 +167,15 @@ class _Walk:
         searches = _whole_searches(engine, root, schedule)
         taken = np.array([_seconds(search) for search in searches])
         taken[:, 0, 1] = 0.0  # moving to where it starts is part of starting
-        self.spent[kind] = np.median(taken.sum(axis=2), axis=0)
+        self.spent[kind] = np.median(taken, axis=0)
         self.starts[kind] = max(_beyond(searches, taken.sum(axis=(1, 2))), _LEAST_SECONDS)
         self.rows.append((self.first, f"start_{kind}", self.starts[kind], None))
-        levels = np.median(taken[:, :, 0], axis=0)
-        shares = np.ones(count)
+        levels = np.median([[t.seconds for t in search.traces] for search in searches], axis=0)
         if count > 1 and (levels == levels[0]).all():  # a launch has no clock but the host's
-            shares = self._repeated(schedule)
-            shares *= count / shares.sum()
+            alone, conversions = self._repeated(schedule)
+            levels = alone * (levels.sum() / (alone.sum() + conversions))
         for level in self.seconds:
-            self.in_search[level, schedule[level]] = float(levels[level] * shares[level])
+            self.in_search[level, schedule[level]] = float(levels[level])
 
     def charge_crossings(self, engine: Engine, root: int, count: int) -> None:
         """Add what a search costs more that leaves small first levels to the host, or last ones."""
@@ -188,25 +190,45 @@ class _Walk:
             return
         begin, end = gains[0], gains[-1] + 1
         if begin > 0:
-            self._charge("to_device", engine, root, [*host[:begin], *device[begin:]], begin)
+            once = [*host[:begin], *device[begin:]]
+            self.beyond["to_device"] = self._beyond_parts(engine, root, once)
         if end < count:
-            self._charge("to_cpu", engine, root, [*device[:end], *host[end:]], end)
+            once = [*device[:end], *host[end:]]
+            self.beyond["to_cpu"] = self._beyond_parts(engine, root, once)
+        if len(self.beyond) == 2:
+            twice = [*host[:begin], *device[begin:end], *host[end:]]
+            both = self._beyond_parts(engine, root, twice)
+            share = min(both / max(sum(self.beyond.values()), _LEAST_SECONDS), 1.0)
+            self.beyond = {crossing: share * more for crossing, more in self.beyond.items()}
 
-    def _charge(
-        self, crossing: str, engine: Engine, root: int, schedule: list[str], level: int
-    ) -> None:
-        """Add what a search that crosses before a level takes more than its parts.
+    def _beyond_parts(self, engine: Engine, root: int, schedule: list[str]) -> float:
+        """Return what a search that crosses takes more than its parts and the timed crossings.
 
-        The device's are those of that search: what comes before or after does not change them.
+        The device's levels are those of that search: what comes before or after does not change
+        them.
         """
+        used = [STRATEGIES[name] for name in schedule]
+        crossings = [
+            level
+            for level in range(1, len(used))
+            if used[level].device_kind != used[level - 1].device_kind
+        ]
         searches = _whole_searches(engine, root, schedule)
         taken = np.array([_seconds(search) for search in searches])
-        taken[:, [0, level], 1] = 0.0  # the start, and the crossing
-        there = np.array([STRATEGIES[name].device_kind == "device" for name in schedule])
-        parts = self.starts[STRATEGIES[schedule[0]].device_kind] + self.spent["cpu"][~there].sum()
-        more = _beyond(searches, parts + taken[:, there].sum(axis=(1, 2)))
-        timed = self._last_measured(level - (crossing == "to_cpu")).get(crossing, 0.0)
-        self.beyond[crossing] = max(more - timed, 0.0)
+        host = self.spent["cpu"].copy()
+        for part in (taken, host):
+            part[..., [0, *crossings], 1] = 0.0  # the start, and the crossings with conversions
+        there = np.array([strategy.device_kind == "device" for strategy in used])
+        parts = taken[:, there].sum(axis=(1, 2)) + host[~there].sum()
+        timed = self.starts[used[0].device_kind]
+        for level in crossings:
+            kind, last = used[level].device_kind, used[level - 1]
+            # Leaving the device, and conversions, were measured after the level before.
+            timed += self._last_measured(level - (kind == "cpu")).get(f"to_{kind}", 0.0)
+            if last.direction != used[level].direction == "top-down":
+                converts = f"convert_{last.device_kind}"
+                timed += self._last_measured(level - 1).get(converts, 0.0)
+        return max(_beyond(searches, parts + timed), 0.0)
 
     def _fastest(self, engine: Engine, kind: DeviceKind, count: int) -> list[str]:
         """Return the fastest strategy of a device at each level, by the last one measured."""
@@ -219,18 +241,18 @@ class _Walk:
                 schedule.append(schedule[-1])
         return schedule
 
-    def _repeated(self, schedule: Sequence[str]) -> Table:
-        """Return what the levels, and conversions before them, were measured at alone.
+    def _repeated(self, schedule: Sequence[str]) -> tuple[Table, float]:
+        """Return what the levels were measured at alone, and all conversions before them.
 
         Of a schedule that stays on one device; float64 (levels,), levels between by the last one.
         """
-        alone = np.zeros(len(schedule))
+        levels = [self._last_measured(level)[name] for level, name in enumerate(schedule)]
         converts = f"convert_{STRATEGIES[schedule[0]].device_kind}"
-        for level, (last, name) in enumerate(pairwise([schedule[0], *schedule])):
-            alone[level] = self._last_measured(level)[name]
+        conversions = 0.0
+        for level, (last, name) in enumerate(pairwise(schedule)):
             if STRATEGIES[last].direction != STRATEGIES[name].direction == "top-down":
-                alone[level] += self._last_measured(level - 1).get(converts, 0.0)
-        return alone
+                conversions += self._last_measured(level).get(converts, 0.0)
+        return np.array(levels), conversions
 
     def _last_measured(self, level: int) -> dict[str, float]:
         """Return what was measured at a level, or at the last one before it that was."""
@@ -254,9 +276,9 @@ def _beyond(searches: Sequence[Search], parts: Table) -> float:
     return float(np.median(np.array([search.seconds for search in searches]) - parts))
 
 
-def _seconds(search: Search) -> list[tuple[float, float, float]]:
-    """Return what each level took: itself, moving before it, and choosing."""
-    return [(t.seconds, t.transfer_seconds, t.select_seconds) for t in search.traces]
+def _seconds(search: Search) -> list[tuple[float, float]]:
+    """Return what each level took with choosing, and moving before it."""
+    return [(t.seconds + t.select_seconds, t.transfer_seconds) for t in search.traces]
 
 
 class _LevelMeasurement:

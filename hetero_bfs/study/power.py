@@ -1,8 +1,9 @@
 """Energy of a study: traversed edges per joule by strategy and selector (the paper's Figure 5).
 
 Domains are never mixed: a row is about one of cpu, device and system. What is not measured has
-empty values and the reason; so has a way that works mostly where a domain's meter does not look, as
-the host's strategies do beside a card whose own meter is the only one.
+empty values and the reason; so has a way that spends more than a tenth of its time where no meter
+looks, as the host's strategies do beside a card whose own meter is the only one, and in a domain
+one that hardly works there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from hetero_bfs.study.plan import StudyOptions
 from hetero_bfs.training.regret import SELECTORS
 
 _IDLE_SECONDS = 1.0
-_MOST_UNSEEN = 0.1  # of a way's time: more of it, and joules are not those of its searches
+_MOST_UNSEEN = 0.1  # of a way's time, by all meters: more of it, and joules are not its searches'
+_LEAST_SEEN = 0.1  # of a way's time, by a domain's meters
 _ERRORS = 2  # of the run and of idling: what is above idle by less is not known
 
 METERED = (
@@ -49,19 +51,18 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
         subject.engine.set_selector(way.selector)
         search = partial(_search_all, subject.engine, subject.keys, nedge)
         report = energy.measure(search, meters, unmeasured, options.energy_seconds, _IDLE_SECONDS)
-        shares = _unseen_shares(subject, [total.domain for total in report.totals])
+        reasons = _unseen(subject, way, [total.domain for total in report.totals])
         for total in report.totals:
-            if shares[total.domain] <= _MOST_UNSEEN:
+            because = reasons[total.domain]
+            if because is None:
                 rows.append(_measured(subject, way, total))
             else:
-                share = f"{100 * shares[total.domain]:.0f} %"
-                because = f"{share} of this way's time is spent where the meter does not look"
                 rows.append(_unmeasured(subject, way, total.domain, because))
         found = {total.domain for total in report.totals}
         for domain in dict.fromkeys(u.domain for u in report.unmeasured):
             if domain not in found:
-                reasons = [u.reason for u in report.unmeasured if u.domain == domain]
-                rows.append(_unmeasured(subject, way, domain, "; ".join(reasons)))
+                missing = [u.reason for u in report.unmeasured if u.domain == domain]
+                rows.append(_unmeasured(subject, way, domain, "; ".join(missing)))
     return rows
 
 
@@ -75,12 +76,24 @@ def metering_seconds(info: DeviceInfo | None, options: StudyOptions) -> float:
     return ways * (max(options.energy_seconds, trusted) + max(_IDLE_SECONDS, trusted))
 
 
-def _unseen_shares(subject: Subject, domains: Sequence[energy.Domain]) -> dict[str, float]:
-    """Return the share of the levels' time that each domain does not see."""
+def _unseen(subject: Subject, way: Way, domains: Sequence[energy.Domain]) -> dict[str, str | None]:
+    """Say for each domain why its joules are not those of a way's searches, None if they are."""
+    if not domains:
+        return {}
     info = subject.engine.device_info
     shared = info is not None and info.unified_memory
     traces = [t for key in subject.keys for t in subject.engine.search(key).traces]
-    return {domain: unmetered_share(traces, [domain], shared) for domain in domains}
+    missed = unmetered_share(traces, domains, shared)
+    if missed > _MOST_UNSEEN:
+        because = f"{way.name} spends {100 * missed:.0f} % of its time where no meter looks"
+        return dict.fromkeys(domains, because)
+    seen = {domain: 1.0 - unmetered_share(traces, [domain], shared) for domain in domains}
+    return {
+        domain: f"{way.name} spends hardly any time where this meter looks"
+        if share < _LEAST_SEEN
+        else None
+        for domain, share in seen.items()
+    }
 
 
 def _search_all(engine: Engine, keys: Sequence[int], nedge: int) -> tuple[int, int]:

@@ -95,7 +95,7 @@ SECTIONS = (
         "device and of the whole system is shown apart and never added up; &quot;idle power "
         "apart&quot; subtracts what the resting machine draws, measured just before; a way that "
         "draws hardly more than that, within twice the meter's error, has no such figure, and one "
-        "that spends more than a tenth of its time where the meter does not look has none at all.",
+        "that spends more than a tenth of its time where no meter looks has none at all.",
         (
             *_GRAPH,
             "selector",

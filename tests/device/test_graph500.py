@@ -140,10 +140,12 @@ def test_a_search_carries_the_rule_that_it_went_by(place):
     with mock.patch("hetero_bfs.engine.choose_device", return_value=place):
         devices = "cpu" if place is None else "all"
         with Engine(edges(), "thresholds", devices=devices) as engine:
-            for key in (458, 214, 220):
-                rule = engine.selector.rule
-                assert rule
-                assert engine.bfs(key).rule == rule
+            first = engine.selector
+            assert first.rule
+            search = engine.search(458)
+            engine.set_selector("alpha-beta")  # as a correction may between a search and its result
+            assert engine.selector.rule != first.rule
+            assert engine._result(458, search, np.zeros(0, np.int64), 0.0, 0).rule == first.rule
 
 
 def test_json(place):

@@ -384,10 +384,30 @@ def test_a_way_that_works_where_the_meter_does_not_look_has_no_figure(monkeypatc
     assert {name: row["mteps_per_watt"] for name, row in rows.items()} == {
         "TC": None, "nearly TG": 3.0, "daga": None
     }  # fmt: skip
-    assert rows["daga"]["unmeasured_because"].startswith("20 % of this way's time")
+    assert rows["daga"]["unmeasured_because"].startswith("daga spends 20 % of its time where no")
     finding = findings.energy_finding(pd.DataFrame(rows.values()).assign(graph="g"))
     assert "nearly TG on g does most" in finding
     assert "unmeasured" not in finding, "the device's energy is measured"
+
+
+def test_two_meters_see_what_one_of_them_does_not():
+    first = LevelFeatures(0, 1, 4, 99, 396, 100, 400, 1.0, None, "queue")
+    traces = [
+        LevelTrace(first, name, seconds, 0.0, 0.0, 1, {}, "")
+        for name, seconds in (("TC", 0.2), ("BG", 0.8))
+    ]
+    engine = SimpleNamespace(
+        device_info=SimpleNamespace(unified_memory=False),
+        search=lambda _: SimpleNamespace(traces=traces),
+    )
+    subject, way = SimpleNamespace(keys=[1], engine=engine), SimpleNamespace(name="daga")
+    assert power._unseen(subject, way, ["cpu", "device"]) == {"cpu": None, "device": None}
+    assert None not in power._unseen(subject, way, ["device"]).values()
+    traces[0] = LevelTrace(first, "TC", 0.01, 0.0, 0.0, 1, {}, "")
+    found = power._unseen(subject, way, ["cpu", "device"])
+    assert found["device"] is None
+    assert found["cpu"] == "daga spends hardly any time where this meter looks"
+    assert power._unseen(subject, way, []) == {}
 
 
 def test_domains_stay_apart(tmp_path, monkeypatch):

@@ -171,7 +171,7 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
     assert walk.rows[-1][1] == "start_cpu"
     # Moves before later levels are known; the first one's is the start itself.
     assert walk.rows[-1][2] == pytest.approx(10.0 - (7.5 if clocked else 6.0) - 2 * 0.125)
-    alone = (1.0, 2.0, 3.25)  # with the conversion
+    alone = (1.0, 2.0, 3.0)  # and a conversion of 0.25, which is a row of its own
     levels = (1.5, 2.5, 3.5) if clocked else [6.0 * seconds / 6.25 for seconds in alone]
     assert walk.in_search == pytest.approx(
         {(0, "TC"): levels[0], (1, "BC"): levels[1], (2, "TC"): levels[2]}
@@ -179,35 +179,50 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
 
 
 @pytest.mark.parametrize("more", [0.75, -0.75])
+@pytest.mark.parametrize("merging", [0.0, 0.5])
 @pytest.mark.parametrize("clocked", [True, False])
-def test_crossings_bear_what_a_search_takes_beyond_those_that_stay(monkeypatch, clocked, more):
-    """The levels in the middle are the device's. In a search all take other times than repeated."""
+def test_crossings_bear_what_a_search_takes_beyond_its_parts(monkeypatch, clocked, merging, more):
+    """The middle is the device's, TG and twice BG. In a search all take other times than alone."""
     walk = measure._Walk(FIRST)
-    repeated = {"TC": (1.0, 9.0, 9.0, 1.0), "TG": (2.0, 2.0, 3.0, 2.0)}
-    for level in (0, 1, 3):  # of a sample: the third one is taken for the second
+    alone = {"TC": (1, 9, 9, 9, 1), "TG": (2, 2, 9, 9, 2), "BG": (9, 9, 3, 3, 9)}
+    in_search = {"TC": (1.5, 8, 7, 6, 0.5), "TG": (4, 5, 9, 9, 2), "BG": (9, 9, 3, 2, 9)}
+    crossing, conversion = {"cpu": 0.25, "device": 0.375}, 0.125
+    for level in (0, 1, 2, 4):  # of a sample: the fourth one is taken for the third
         for name in STRATEGIES:
-            seconds = repeated[name][level] if name in repeated else 99.0
+            seconds = float(alone[name][level]) if name in alone else 99.0
             walk.note(replace(FIRST, level=level), name, seconds, None)
-        for name in ("to_cpu", "to_device"):
-            walk.note(replace(FIRST, level=level), name, 0.25, None)
-    device = (4.0, 5.0, 3.0, 2.0) if clocked else (3.5,) * 4
-    in_search = {"TC": (1.5, 8.0, 7.0, 0.5), "TG": device}
-    took = {
-        "TC TC TC TC": 0.5 + 17.0,
-        "TG TG TG TG": 50.0 + sum(device),
-        "TC TG TG TG": 0.5 + 1.5 + sum(device[1:]) + 0.25 + more,
-        "TG TG TG TC": 50.0 + sum(device[:3]) + 0.5 + 0.25 + 0.125,
-    }
+        for kind, seconds in crossing.items():
+            walk.note(replace(FIRST, level=level), f"to_{kind}", seconds, None)
+        walk.note(replace(FIRST, level=level), "convert_device", conversion, None)
 
     class Whole:
         def __init__(self, platform, root, selector):
-            schedule = [selector.candidates[i].name for i in selector.policy.schedule]
-            self.seconds = took[" ".join((schedule * 4)[:4])]
-            # Starting is the first level's moving, crossing that of the level after it.
-            moved = [1e3] + [1e3 * (a != b) for a, b in pairwise((schedule * 4)[:4])]
+            names = [selector.candidates[i].name for i in selector.policy.schedule]
+            names += names[-1:] * (5 - len(names))
+            kinds = [STRATEGIES[name].device_kind for name in names]
+            levels = [float(in_search[name][level]) for level, name in enumerate(names)]
+            moved = [1e3, 0.0, 0.0, 0.0, 0.0]  # starting, which counts as that
+            self.seconds = {"cpu": 0.5, "device": 50.0}[kinds[0]] + sum(levels)
+            for level, (last, name) in enumerate(pairwise(names), 1):
+                if last == "BG" and name != "BG":
+                    moved[level] += conversion
+                if kinds[level] != kinds[level - 1]:
+                    moved[level] += crossing[kinds[level]]
+                    self.seconds += {"cpu": 0.125, "device": more}[kinds[level]] + merging
+                self.seconds += moved[level]
+            if kinds.count("device") < 5 and kinds[0] == kinds[-1] == "cpu" != kinds[1]:
+                self.seconds -= merging  # once for both crossings
+            if not clocked:
+                launch = [level for level, kind in enumerate(kinds) if kind == "device"]
+                inside = [level for level in launch if level and kinds[level - 1] == "device"]
+                took = sum(levels[level] for level in launch) + sum(moved[i] for i in inside)
+                for level in launch:
+                    levels[level] = took / len(launch)
+                for level in inside:
+                    moved[level] = 0.0
             self.traces = [
-                LevelTrace(FIRST, name, in_search[name][level], moved[level], 0.0, 1, {}, "")
-                for level, name in enumerate((schedule * 4)[:4])
+                LevelTrace(FIRST, *of, 0.0, 1, {}, "")
+                for of in zip(names, levels, moved, strict=True)
             ]
 
         def run(self):
@@ -216,9 +231,12 @@ def test_crossings_bear_what_a_search_takes_beyond_those_that_stay(monkeypatch, 
     monkeypatch.setattr(measure, "Search", Whole)
     engine = SimpleNamespace(platform=None, candidates=list(STRATEGIES.values()))
     for kind in ("cpu", "device"):
-        walk.add_whole_searches(engine, 0, kind, 4)
-    walk.charge_crossings(engine, 0, 4)
-    assert walk.beyond == pytest.approx({"to_device": max(more, 0.0), "to_cpu": 0.125})
+        walk.add_whole_searches(engine, 0, kind, 5)
+    walk.charge_crossings(engine, 0, 5)
+    apart = {"to_device": max(more + merging, 0.0), "to_cpu": 0.125 + merging}
+    both = max(more + 0.125 + merging, 0.0)
+    share = min(both / sum(apart.values()), 1.0)
+    assert walk.beyond == pytest.approx({name: share * more for name, more in apart.items()})
 
 
 @pytest.mark.usefixtures("one_thread")
