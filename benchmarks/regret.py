@@ -81,10 +81,7 @@ def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Nam
         [
             "# Regret by selector and family of graphs",
             "",
-            *provenance(
-                info,
-                command(options),
-            ),
+            *provenance(info, command(options)),
             "",
             "Seconds of a way's schedule over the least of all schedules replayed in the same run, "
             "minus 1; geometric mean of the searches of a family (`all`: of the families, `worst`: "

@@ -211,17 +211,16 @@ def calibrate(
     deep = fitted["deep"] > 0
     apart = base.learned_deep is not None
     probes = fit(fitted, "", {})  # a start and the paper's model need no more samples
-    for kind, linear in base.start.items():
-        if kind in probes.start:
-            ratio = probes.start[kind].coefficients[0] / max(
-                sum(linear.coefficients), 1.0 / BOUND**2
-            )
-            factors[f"start_{kind}"] = Factors(ratio, ratio)
+    start = {kind: probes.start[kind] for kind in base.start if kind in probes.start}
+    for kind, linear in start.items():
+        there = max(sum(base.start[kind].coefficients), 1.0 / BOUND**2)
+        ratio = linear.coefficients[0] / there
+        factors[f"start_{kind}"] = Factors(ratio, ratio)
     model = replace(
         base,
         learned=adapted(base.learned, "", fitted[~deep] if apart else fitted),
         learned_deep=adapted(base.learned_deep or {}, "", fitted[deep], "deep ") or None,
-        start={kind: probes.start[kind] for kind in base.start if kind in probes.start},
+        start=start,
         switch=adapted(base.switch, "to_"),
         convert=adapted(base.convert, "convert_"),
         alpha=probes.alpha,

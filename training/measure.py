@@ -18,6 +18,7 @@ merges once: where it takes less than both, each bears its share of that.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -145,9 +146,7 @@ class _Walk:
         self.rows: list[tuple[LevelFeatures, str, float, int | None]] = []
         self.seconds: dict[int, dict[str, float]] = {}  # by level, then by what was measured
         self.in_search: dict[tuple[int, str], float] = {}
-        self.spent: dict[
-            str, Table
-        ] = {}  # by device: levels, and moving, of searches that stay there
+        self.spent: dict[str, Table] = {}  # by device, in searches that stay: levels, and moving
         self.starts: dict[str, float] = {}  # and what those take beyond them
         self.beyond: dict[str, float] = {}  # what crossings cost more than they were timed at
 
@@ -180,12 +179,8 @@ class _Walk:
     def charge_crossings(self, engine: Engine, root: int, count: int) -> None:
         """Add what a search costs more that leaves small first levels to the host, or last ones."""
         host, device = (self._fastest(engine, kind, count) for kind in DEVICE_KINDS)
-        seconds = self.seconds[0]
-        gains = []
-        for level in range(count):
-            seconds = self.seconds.get(level, seconds)
-            if seconds[device[level]] < seconds[host[level]]:
-                gains.append(level)
+        known = [self._last_measured(level) for level in range(count)]
+        gains = [i for i in range(count) if known[i][device[i]] < known[i][host[i]]]
         if not gains:
             return
         begin, end = gains[0], gains[-1] + 1
@@ -223,23 +218,15 @@ class _Walk:
         timed = self.starts[used[0].device_kind]
         for level in crossings:
             kind, last = used[level].device_kind, used[level - 1]
-            # Leaving the device, and conversions, were measured after the level before.
+            # Leaving the device was measured after the level before.
             timed += self._last_measured(level - (kind == "cpu")).get(f"to_{kind}", 0.0)
-            if last.direction != used[level].direction == "top-down":
-                converts = f"convert_{last.device_kind}"
-                timed += self._last_measured(level - 1).get(converts, 0.0)
+            timed += self._conversion(level, last, used[level])
         return max(_beyond(searches, parts + timed), 0.0)
 
     def _fastest(self, engine: Engine, kind: DeviceKind, count: int) -> list[str]:
         """Return the fastest strategy of a device at each level, by the last one measured."""
         here = [s.name for s in engine.candidates if s.device_kind == kind]
-        schedule: list[str] = []
-        for level in range(count):
-            if level in self.seconds:
-                schedule.append(min(here, key=self.seconds[level].__getitem__))
-            else:
-                schedule.append(schedule[-1])
-        return schedule
+        return [min(here, key=self._last_measured(i).__getitem__) for i in range(count)]
 
     def _repeated(self, schedule: Sequence[str]) -> tuple[Table, float]:
         """Return what the levels were measured at alone, and all conversions before them.
@@ -247,16 +234,20 @@ class _Walk:
         Of a schedule that stays on one device; float64 (levels,), levels between by the last one.
         """
         levels = [self._last_measured(level)[name] for level, name in enumerate(schedule)]
-        converts = f"convert_{STRATEGIES[schedule[0]].device_kind}"
-        conversions = 0.0
-        for level, (last, name) in enumerate(pairwise(schedule)):
-            if STRATEGIES[last].direction != STRATEGIES[name].direction == "top-down":
-                conversions += self._last_measured(level).get(converts, 0.0)
+        pairs = pairwise(STRATEGIES[name] for name in schedule)
+        conversions = sum(self._conversion(i, *pair) for i, pair in enumerate(pairs, 1))
         return np.array(levels), conversions
+
+    def _conversion(self, level: int, last: Strategy, strategy: Strategy) -> float:
+        """Return what turning a bitmap into a queue before a level takes, 0 if there is none."""
+        if not last.direction != strategy.direction == "top-down":
+            return 0.0
+        return self._last_measured(level - 1).get(f"convert_{last.device_kind}", 0.0)
 
     def _last_measured(self, level: int) -> dict[str, float]:
         """Return what was measured at a level, or at the last one before it that was."""
-        return self.seconds[max(known for known in self.seconds if known <= level)]
+        measured = list(self.seconds)  # in the order of a walk
+        return self.seconds[measured[bisect_right(measured, level) - 1]]
 
 
 def _whole_searches(engine: Engine, root: int, schedule: Sequence[str]) -> list[Search]:
