@@ -17,10 +17,17 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.policy import CAUTION, DIRECTION, MODEL, Policy, make_policy
+from hetero_bfs.kernels.policy import (
+    CAUTION,
+    DIRECTION,
+    MODEL,
+    NUM_MOVE_COLUMNS,
+    Policy,
+    make_policy,
+)
 from hetero_bfs.power import Objective
 from hetero_bfs.selector import ALPHA, BETA, NEVER_BACK, Choice, Selector, direction_reason
-from hetero_bfs.speed_model import ALL_COLUMNS, TRAIN_COMMAND, Linear, SpeedModel
+from hetero_bfs.speed_model import TRAIN_COMMAND, Linear, SpeedModel
 from hetero_bfs.strategy import DEVICE_KINDS, Strategy
 from hetero_bfs.trace import LevelFeatures
 
@@ -255,8 +262,8 @@ def model_selector(
 
 def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
     """Return starting, switching and converting as kernels/policy.py has them."""
-    weights = np.zeros((3, len(DEVICE_KINDS), len(ALL_COLUMNS)))
+    weights = np.zeros((3, len(DEVICE_KINDS), NUM_MOVE_COLUMNS))
     for what, table in enumerate((model.start, model.switch, model.convert)):
         for kind, linear in table.items():
-            weights[what, DEVICE_KINDS.index(kind)] = linear.weights()
+            weights[what, DEVICE_KINDS.index(kind)] = linear.weights()[:NUM_MOVE_COLUMNS]
     return weights

@@ -33,7 +33,7 @@ from hetero_bfs.kernels.level import (
     UNVISITED_VERTICES,
     has_queue,
 )
-from hetero_bfs.kernels.policy import CONVERT, START, SWITCH, dot, fill_columns
+from hetero_bfs.kernels.policy import CONVERT, START, SWITCH, dot, fill_columns, move_seconds
 
 _has_queue = kernel(has_queue, counted=False)
 
@@ -92,15 +92,15 @@ def _moves(policy, record, columns):
     chosen, kind = int(record[STRATEGY]), int(record[KIND])
     there = policy.kinds[chosen]
     if kind < 0:
-        return first + 2 * START + there, dot(policy.moves[START, there], columns), -1, 0.0
+        return first + 2 * START + there, move_seconds(policy, START, there, columns), -1, 0.0
     converting, switching = -1, -1
     conversion, switch = 0.0, 0.0
     if policy.top_down[chosen] and not _has_queue(record):
         converting = first + 2 * CONVERT + kind
-        conversion = dot(policy.moves[CONVERT, kind], columns)
+        conversion = move_seconds(policy, CONVERT, kind, columns)
     if there != kind:
         switching = first + 2 * SWITCH + there
-        switch = dot(policy.moves[SWITCH, there], columns)
+        switch = move_seconds(policy, SWITCH, there, columns)
     return converting, conversion, switching, switch
 
 
@@ -225,7 +225,7 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
         if records[0, KIND] < 0 and _group_end(policy, records, 0) == 1:
             fill_columns(policy.work, num_vertices, records[0])
             start = first + 2 * START + there
-            memory[start, EXPECTED] = dot(policy.moves[START, there], policy.work)
+            memory[start, EXPECTED] = move_seconds(policy, START, there, policy.work)
             memory[start, MEASURED] = max(beyond, 0.0)
     elif beyond > overhead[there]:
         scale = 1.0 + (beyond - overhead[there]) / crossing

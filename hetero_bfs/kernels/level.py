@@ -63,8 +63,9 @@ RECORD_STATE = LEVEL + 1
     FOUND_VERTICES,
     EXAMINED,  # neighbours that bottom-up looked at, -1 where nobody counts them
     CHOSEN_AT,  # level whose choice this is, if the selector had no need to choose again
-) = range(RECORD_STATE, RECORD_STATE + 7)
-PREDICTED = CHOSEN_AT + 1
+    WITHIN,  # ratio within which the levels that follow have to be to keep it
+) = range(RECORD_STATE, RECORD_STATE + 8)
+PREDICTED = WITHIN + 1
 """First column of the predictions; the totals follow them."""
 
 

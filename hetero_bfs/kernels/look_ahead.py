@@ -21,6 +21,7 @@ from hetero_bfs.kernels.policy import (
     Policy,
     dot,
     fill_columns,
+    move_seconds,
     share_left,
 )
 
@@ -59,8 +60,8 @@ def costs_after(policy, num_vertices, profile, after):
             for s in range(kinds.size):
                 seconds = dot(policy.weights[s], columns) + after[level, s]
                 if top_down[s] and not top_down[last]:
-                    seconds += dot(policy.moves[CONVERT, kinds[last]], columns)
+                    seconds += move_seconds(policy, CONVERT, kinds[last], columns)
                 if kinds[s] != kinds[last]:
-                    seconds += dot(policy.moves[SWITCH, kinds[s]], columns)
+                    seconds += move_seconds(policy, SWITCH, kinds[s], columns)
                 least = min(least, seconds)
             after[level - 1, last] = least

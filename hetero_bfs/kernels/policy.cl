@@ -20,7 +20,8 @@ typedef float REAL;
 #define MEAN_DEGREE 9
 #define MOVES 10
 #define NUM_COLUMNS 12
-#define CANDIDATE(s) (MOVES + 6 * NUM_COLUMNS + (s) * CANDIDATE_SIZE)
+#define MOVE_COLUMNS 3 /* the first ones */
+#define CANDIDATE(s) (MOVES + 6 * MOVE_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
 #define MOST_CANDIDATES 8
 #define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then what is ahead, or a schedule of any length */
@@ -44,7 +45,8 @@ typedef float REAL;
 
 #define MIXED ((REAL)0.8)
 #define LARGEST_SHARE ((REAL)0.999999)
-#define ALIKE ((REAL)0.2)
+#define LEAST_ALIKE ((REAL)1.2) /* see policy.py */
+#define MOST_ALIKE ((REAL)2)
 #define SMALL ((REAL)0.01) /* up to where the first terms of a series do */
 
 /* What a policy looks at, as level.py has it; `form` 1 for a bitmap. */
@@ -94,13 +96,19 @@ static void expectations(const Level *level, REAL *expected_examined, REAL *expe
     *expected_found = min(mixed * reached, frontier);
 }
 
-static REAL dot_columns(__local const REAL *weights, __local const REAL *columns)
+static REAL dot_columns(__local const REAL *weights, __local const REAL *columns, uint count)
 {
     REAL total = 0;
 #pragma unroll
-    for (uint i = 0; i < NUM_COLUMNS; i++)
+    for (uint i = 0; i < count; i++)
         total += weights[i] * columns[i];
     return total;
+}
+
+static REAL move_seconds(__local const REAL *policy, uint move, uint to_device,
+                         __local const REAL *columns)
+{
+    return dot_columns(policy + MOVES + (2 * move + to_device) * MOVE_COLUMNS, columns, MOVE_COLUMNS);
 }
 
 /* The row of what is ahead whose first item is nearest to `left`, as a ratio; they fall. */
@@ -162,19 +170,36 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
 static REAL predict(__local const REAL *policy, __local const Question *question, uint s)
 {
     __local const REAL *columns = question->columns;
-    REAL seconds = dot_columns(policy + CANDIDATE(s), columns);
+    REAL seconds = dot_columns(policy + CANDIDATE(s), columns, NUM_COLUMNS);
     if (policy[IS_TOP_DOWN(s)] != 0 && question->is_bitmap)
-        seconds += dot_columns(policy + MOVES + (2 * CONVERT + 1) * NUM_COLUMNS, columns);
+        seconds += move_seconds(policy, CONVERT, 1, columns);
     if (policy[ON_DEVICE(s)] == 0)
-        seconds += dot_columns(policy + MOVES + (2 * SWITCH + 0) * NUM_COLUMNS, columns);
+        seconds += move_seconds(policy, SWITCH, 0, columns);
     return question->ahead ? seconds + policy[question->ahead + 1 + s] : seconds;
 }
 
-static uint least(__local const REAL *policy, __local const Question *question)
+/* The candidate of least seconds; `within` is up to which ratio of levels it is good for others. */
+static uint least(__local const REAL *policy, __local const Question *question, REAL *within)
 {
-    uint best = 0;
-    for (uint s = 1; s < (uint)policy[CANDIDATES]; s++)
-        best = question->seconds[s] < question->seconds[best] ? s : best;
+    uint best = 0, second = 1;
+    for (uint s = 1; s < (uint)policy[CANDIDATES]; s++) {
+        const REAL seconds = question->seconds[s];
+        if (seconds < question->seconds[best]) {
+            second = best;
+            best = s;
+        } else if (s == 1 || seconds < question->seconds[second]) {
+            second = s;
+        }
+    }
+    *within = MOST_ALIKE;
+    if ((uint)policy[CANDIDATES] == 1)
+        return best;
+    const REAL lead = question->seconds[second] - question->seconds[best];
+    REAL both = question->seconds[second] + question->seconds[best];
+    if (question->ahead)
+        both -= policy[question->ahead + 1 + second] + policy[question->ahead + 1 + best];
+    if (lead < (MOST_ALIKE - 1) * both)
+        *within = max(1 + native_divide(lead, both), LEAST_ALIKE);
     return best;
 }
 
@@ -197,9 +222,9 @@ static uint choose(__local const REAL *policy, __global const REAL *schedule, co
     return 0;
 }
 
-static bool is_near(REAL now, REAL then)
+static bool is_near(REAL now, REAL then, REAL ratio)
 {
-    return fabs(now - then) <= ALIKE * then;
+    return now <= ratio * then && then <= ratio * now;
 }
 
 /* Copy what is read at every level, a long schedule's end excepted; a barrier must follow. */
@@ -212,7 +237,7 @@ static void load_policy(__global const REAL *source, __local REAL *policy)
 #ifdef TESTS
 /* Choose for many levels, one for each work-group of one work-item. */
 __kernel void choose_all(__global const REAL *policy, __global const REAL *levels,
-                         __global uint *chosen)
+                         __global uint *chosen, __global REAL *within)
 {
     __local REAL copy[COPY_SIZE];
     __local Question question;
@@ -226,7 +251,10 @@ __kernel void choose_all(__global const REAL *policy, __global const REAL *level
     chosen[i] = choose(copy, policy + POLICY_SIZE, &level, &question);
     for (uint s = 0; question.asked && s < (uint)copy[CANDIDATES]; s++)
         question.seconds[s] = predict(copy, &question, s);
-    if (question.asked)
-        chosen[i] = least(copy, &question);
+    if (question.asked) {
+        REAL ratio;
+        chosen[i] = least(copy, &question, &ratio);
+        within[i] = ratio;
+    }
 }
 #endif

@@ -42,6 +42,7 @@ from hetero_bfs.kernels.level import (
     TRANSFER_SECONDS,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
+    WITHIN,
     has_queue,
     is_wide,
     was_bottom_up,
@@ -49,6 +50,7 @@ from hetero_bfs.kernels.level import (
 from hetero_bfs.strategy import Strategy
 
 NUM_COLUMNS = 12
+NUM_MOVE_COLUMNS = 3  # the first ones: all that moves are predicted by
 MOST_CANDIDATES = 8
 MOST_KNOTS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
@@ -61,7 +63,8 @@ CAUTION = 1.4
 """By how much bottom-up on the host must be expected to be faster while a search is not on the
 device and its frontier has less than 1 / 15 of the unvisited edges, where Beamer's rule stays
 top-down: what short lists in a large graph take is predicted the worst."""
-_ALIKE = 0.2  # relative difference of levels below which a model's choice stays
+LEAST_ALIKE, MOST_ALIKE = 1.2, 2.0
+"""Ratios of levels up to which a model's choice stays: always, and if it is clear enough."""
 
 
 class Policy(NamedTuple):
@@ -77,7 +80,7 @@ class Policy(NamedTuple):
         DIRECTION's thresholds.
     weights : float64 (candidates, NUM_COLUMNS)
         MODEL: seconds per unit of each column.
-    moves : float64 (3, 2, NUM_COLUMNS)
+    moves : float64 (3, 2, NUM_MOVE_COLUMNS)
         MODEL: starting on a device, switching to it, converting a bitmap on it.
     ahead : float64 (knots, 1 + candidates)
         MODEL: what the rest of the search is expected to cost after a level by each candidate
@@ -113,7 +116,7 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         "alpha": 0.0,
         "beta": 0.0,
         "weights": np.zeros((count, NUM_COLUMNS)),
-        "moves": np.zeros((3, 2, NUM_COLUMNS)),
+        "moves": np.zeros((3, 2, NUM_MOVE_COLUMNS)),
         "ahead": np.zeros((0, 1 + count)),
         "caution": 1.0,
         "work": np.zeros(NUM_COLUMNS),
@@ -212,6 +215,16 @@ def dot(weights, columns):
     return total
 
 
+@njit(inline="always")
+def move_seconds(policy, move, kind, columns):
+    """Return the predicted seconds of a move: START, SWITCH or CONVERT, on or to a device."""
+    weights = policy.moves[move, kind]
+    total = 0.0
+    for i in range(NUM_MOVE_COLUMNS):
+        total += weights[i] * columns[i]
+    return total
+
+
 @kernel(counted=False, inlined=True)
 def fill_columns(columns, num_vertices, state):
     """Fill what a model sees of a level, float64 (NUM_COLUMNS,)."""
@@ -258,7 +271,7 @@ def _is_host_bottom_up(policy, s):
     return policy.kinds[s] == HOST and not policy.top_down[s]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inlined=True)
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work
     fill_columns(columns, num_vertices, state)
@@ -268,16 +281,23 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     if ahead.shape[0]:
         knot = _find_knot(ahead, share_left(state[UNVISITED_EDGES], num_edges))
     early = kind != DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+    to_host = to_device = convert = 0.0
+    if kind < 0:
+        to_host = move_seconds(policy, START, HOST, columns)
+        to_device = move_seconds(policy, START, DEVICE, columns)
+    else:
+        if not _has_queue(state):
+            convert = move_seconds(policy, CONVERT, kind, columns)
+        if kind == HOST:
+            to_device = move_seconds(policy, SWITCH, DEVICE, columns)
+        else:
+            to_host = move_seconds(policy, SWITCH, HOST, columns)
     best = 0
     for s in range(policy.kinds.size):
         seconds = dot(policy.weights[s], columns)
-        if kind < 0:
-            seconds += dot(policy.moves[START, policy.kinds[s]], columns)
-        else:
-            if policy.top_down[s] and not _has_queue(state):
-                seconds += dot(policy.moves[CONVERT, kind], columns)
-            if policy.kinds[s] != kind:
-                seconds += dot(policy.moves[SWITCH, policy.kinds[s]], columns)
+        seconds += to_host if policy.kinds[s] == HOST else to_device
+        if policy.top_down[s]:
+            seconds += convert
         predicted[s] = seconds
         total[s] = policy.caution * seconds if early and _is_host_bottom_up(policy, s) else seconds
         if knot >= 0:
@@ -309,23 +329,40 @@ def choose(policy, num_vertices, num_edges, state, predicted, total):
     return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)
 
 
+@kernel(counted=False, inlined=True)
+def stays_within(predicted, total, best):
+    """Return up to which ratio of two levels the choice for one is good for the other.
+
+    If no column is further off than by a ratio r, no prediction is: so the best candidate remains
+    that while (r - 1) times both predictions is less than it is ahead of the second one.
+    """
+    ahead, both = np.inf, 1.0
+    for s in range(total.size):
+        if s != best and total[s] - total[best] < ahead:
+            ahead, both = total[s] - total[best], predicted[s] + predicted[best]
+    if ahead >= (MOST_ALIKE - 1.0) * both:
+        return MOST_ALIKE
+    return max(1.0 + ahead / both, LEAST_ALIKE)
+
+
 @njit(inline="always")
-def _is_near(now, then):
-    return abs(now - then) <= _ALIKE * then
+def _is_near(now, then, ratio):
+    return now <= ratio * then and then <= ratio * now
 
 
 @kernel(counted=False, inlined=True)
 def _is_alike(state, record):
-    """Tell whether a model would hardly predict otherwise than for the level of a record.
+    """Tell whether a model would hardly choose otherwise than for the level of a record.
 
-    Levels of a deep graph take a microsecond or two, and evaluating a model a fifth of one.
+    Levels of a deep graph take a microsecond or two, and evaluating a model a tenth of one.
     """
+    ratio = record[WITHIN]
     return (
         state[KIND] == record[KIND]
         and state[FORM] == record[FORM]
-        and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES])
-        and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES])
-        and _is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES])
+        and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES], ratio)
+        and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES], ratio)
+        and _is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES], ratio)
     )
 
 
@@ -333,7 +370,7 @@ def _is_alike(state, record):
 def choose_level(policy, interval, num_vertices, num_edges, state, records):
     """Choose the coming level's candidate: begins the level's record, and sets `state[CHOSEN]`.
 
-    A model's choice stays while levels are alike.
+    A model's choice stays while levels are alike, the longer the clearer it was.
 
     Parameters
     ----------
@@ -357,14 +394,11 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
         stays = stays or _is_alike(state, records[before])
     if not stays:
         record[CHOSEN_AT] = level
-        chosen = choose(
-            policy,
-            num_vertices,
-            num_edges,
-            state,
-            record[PREDICTED : PREDICTED + candidates],
-            record[PREDICTED + candidates :],
-        )
+        predicted = record[PREDICTED : PREDICTED + candidates]
+        total = record[PREDICTED + candidates :]
+        chosen = choose(policy, num_vertices, num_edges, state, predicted, total)
+        if policy.rule == MODEL:
+            record[WITHIN] = stays_within(predicted, total, chosen)
     else:
         record[CHOSEN_AT] = before
         chosen = int(records[before, STRATEGY])

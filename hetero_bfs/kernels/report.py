@@ -26,6 +26,7 @@ from hetero_bfs.kernels.level import (
     SELECT_SECONDS,
     STRATEGY,
     TRANSFER_SECONDS,
+    WITHIN,
     advance,
     has_queue,
 )
@@ -34,7 +35,7 @@ from hetero_bfs.kernels.level import (
 ROOT, STEP = 5, 11
 STATUS, LIMIT, FLAGS = range(12, 15)
 BEGAN, DONE, PENDING, DECIDED = range(15, 19)
-STATE_WORDS = 23
+STATE_WORDS = 24
 TO_QUEUE, PUSH, PULL = 2, 3, 5  # of STEP
 RUNNING, ENDED, LEAVES, FAILED = range(4)
 FORGETS, CONVERTS, PROBES = 1, 2, 4
@@ -95,6 +96,7 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
                 record[column] = np.nan
             record[SELECT_SECONDS] = record[TRANSFER_SECONDS] = 0.0
             record[CHOSEN_AT] = first + i
+            record[WITHIN] = 1.0  # the host has a choice of its own
         if clocked:
             turning = np.int64(rows[i, _BEGAN] - rows[i, _DECIDED]) * _NANOSECOND
             record[TRANSFER_SECONDS] += turning

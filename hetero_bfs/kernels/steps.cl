@@ -30,7 +30,8 @@
 #define MODELLED_EDGES 20
 #define MODELLED_UNVISITED 21 /* edges */
 #define MODELLED_FORM 22
-#define STATE_SIZE 23
+#define MODELLED_WITHIN 23 /* a REAL's bits: the ratio within which its choice stays */
+#define STATE_SIZE 24
 
 typedef struct {
     ulong words[STATE_SIZE];
@@ -134,11 +135,13 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
     state[CHOSEN] = NO_CHOICE;
 }
 
-/* Whether a model would hardly predict otherwise than for the last level it was asked about, for a
+/* Whether a model would hardly choose otherwise than for the last level it was asked about, for a
  * frontier of so many vertices and edges, in `form`, and so many unvisited edges. */
 #define IS_ALIKE(state, vertices, edges, unvisited, form)                                        \
-    ((form) == (state)[MODELLED_FORM] && is_near(vertices, (state)[MODELLED_VERTICES]) &&        \
-     is_near(edges, (state)[MODELLED_EDGES]) && is_near(unvisited, (state)[MODELLED_UNVISITED]))
+    ((form) == (state)[MODELLED_FORM] &&                                                         \
+     is_near(vertices, (state)[MODELLED_VERTICES], as_float((uint)(state)[MODELLED_WITHIN])) &&  \
+     is_near(edges, (state)[MODELLED_EDGES], as_float((uint)(state)[MODELLED_WITHIN])) &&        \
+     is_near(unvisited, (state)[MODELLED_UNVISITED], as_float((uint)(state)[MODELLED_WITHIN])))
 
 /* The candidate for the coming level, unless a model is asked; `before` is that of the level before,
  * if it ran here. */
@@ -244,8 +247,11 @@ static void decide(bool due, __local Shared *mine, ulong found, __global const R
         mine->question.seconds[lid] = predict(mine->policy, &mine->question, lid);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lid == 0 && due) {
-        if (mine->question.asked)
-            state[CHOSEN] = least(mine->policy, &mine->question);
+        if (mine->question.asked) {
+            REAL within;
+            state[CHOSEN] = least(mine->policy, &mine->question, &within);
+            state[MODELLED_WITHIN] = as_uint(within);
+        }
         if (is_level)
             state[STEP] = next_step(state, mine->policy, may_be_squad);
         state[DONE] += state[STEP] != DECIDE;

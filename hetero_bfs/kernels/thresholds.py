@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.level import FRONTIER_EDGES, FRONTIER_VERTICES, UNVISITED_EDGES
-from hetero_bfs.kernels.policy import CONVERT, START, Policy, dot, fill_columns
+from hetero_bfs.kernels.policy import CONVERT, START, Policy, dot, fill_columns, move_seconds
 
 _USUAL_ALPHA = 8.0
 _ALPHAS = np.append(0.0, 2.0 ** np.arange(-2.0, 6.5, 0.5))  # the first one is never bottom-up
@@ -76,8 +76,8 @@ def _add_up(policy, num_vertices, profile, pairs, alphas, betas, bottom_up, cost
             kind = policy.kinds[pairs[p, 0]]
             down = dot(policy.weights[pairs[p, 0]], columns)
             up = dot(policy.weights[pairs[p, 1]], columns)
-            convert = dot(policy.moves[CONVERT, kind], columns)
-            start = dot(policy.moves[START, kind], columns) if level == 0 else 0.0
+            convert = move_seconds(policy, CONVERT, kind, columns)
+            start = move_seconds(policy, START, kind, columns) if level == 0 else 0.0
             for a in range(alphas.size):
                 rises = state[FRONTIER_EDGES] * alphas[a] > state[UNVISITED_EDGES]
                 for b in range(betas.size):

@@ -11,7 +11,13 @@ from graphs import nasty
 from oracle import engine_on
 
 from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.policy import NUM_COLUMNS, choose, fill_columns, pack_policy
+from hetero_bfs.kernels.policy import (
+    NUM_COLUMNS,
+    choose,
+    fill_columns,
+    pack_policy,
+    stays_within,
+)
 
 COLUMNS = (
     layout.FRONTIER_VERTICES,
@@ -49,7 +55,8 @@ def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:
     return states
 
 
-def on_device(engine, policy, n, m, states) -> np.ndarray:
+def on_device(engine, policy, n, m, states) -> tuple[np.ndarray, np.ndarray]:
+    """Return the device's choices, and within which ratio of levels they are to stay."""
     accelerator = engine.accelerator
     device = accelerator.device
     packed = pack_policy(policy, n, m, 1)
@@ -57,13 +64,14 @@ def on_device(engine, policy, n, m, states) -> np.ndarray:
     buffers = [device.buffer(a.size, a.dtype) for a in (packed, levels)]
     for buffer, array in zip(buffers, (packed, levels), strict=True):
         device.write(buffer, array)
-    chosen = np.zeros(states.shape[0], np.uint32)
-    result = device.buffer(chosen.size, chosen.dtype)
+    results = np.zeros(states.shape[0], np.uint32), np.zeros(states.shape[0], np.float32)
+    there = [device.buffer(result.size, result.dtype) for result in results]
     program = accelerator._build("-DTESTS")
-    kernel = device.bind(program, "choose_all", *buffers, result)
-    kernel.launch(chosen.size, 1)
-    device.read(chosen, result)
-    return chosen
+    kernel = device.bind(program, "choose_all", *buffers, *there)
+    kernel.launch(states.shape[0], 1)
+    for result, buffer in zip(results, there, strict=True):
+        device.read(result, buffer)
+    return results
 
 
 def test_every_column_weighs_alike(opencl_device, trained):
@@ -83,7 +91,7 @@ def test_every_column_weighs_alike(opencl_device, trained):
             weights = rng.uniform(0.9, 1.1, (count, NUM_COLUMNS))
             weights[:, column] *= rng.uniform(0.5, 10, count)
             mine = policy._replace(weights=1e-5 * weights / typical)
-            there = on_device(engine, mine, n, m, states)
+            there, _ = on_device(engine, mine, n, m, states)
             seen = set()
             for state, device_choice in zip(states, there, strict=True):
                 here = choose(mine, n, m, state, predicted, total)
@@ -102,14 +110,17 @@ def test_host_and_device_choose_alike(opencl_device, trained, selector):
         policy, count = engine.selector.policy, len(engine.candidates)
         n, m = 2_000_000, 60_000_000
         states = random_states(4096, n, m).astype(np.float32).astype(np.float64)
-        there = on_device(engine, policy, n, m, states)
+        there, within = on_device(engine, policy, n, m, states)
         predicted, total = np.zeros(count), np.zeros(count)
         seen = set()
-        for state, device_choice in zip(states, there, strict=True):
+        for state, device_choice, ratio in zip(states, there, within, strict=True):
             here = choose(policy, n, m, state, predicted, total)
-            tie = selector in ("average", "learned") and np.isclose(
-                total[here], total[device_choice], rtol=1e-4
-            )
+            asked = selector in ("average", "learned")
+            tie = asked and np.isclose(total[here], total[device_choice], rtol=1e-4)
             assert here == device_choice or tie, (state.tolist(), total.tolist())
+            if asked:
+                expected = stays_within(predicted, total, here)
+                assert ratio == pytest.approx(expected, abs=2e-3), (state.tolist(), total.tolist())
             seen.add(int(here))
         assert len(seen) > 1, "the states tell no candidates apart"
+        assert selector != "learned" or within.min() < 1.5 < within.max()
