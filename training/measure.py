@@ -8,7 +8,8 @@ the level before leaves, if they are few, as if that had been chosen. Levels are
 device's own clock where it has one.
 
 A level that is repeated finds in the caches what it has just read, which a search does not. So what
-is the fastest on a device at each level is measured once more in whole searches that stay there.
+is the fastest on a device at each level is measured once more in whole searches that stay there;
+for an oracle what is hardly slower, too, as it would win close calls by its caches.
 After a stay on the device the host's threads may sleep, and parents of both are merged: so `to_cpu`
 and `to_device` bear what a search that crosses once takes beyond its start, its levels on the
 device, and the host's as they are in searches that stay there. One that crosses there and back
@@ -45,6 +46,7 @@ Table = npt.NDArray[np.float64]
 Middle = Callable[[Sequence[float]], float]
 """What stands for repeated measurements: `min`, or the median."""
 
+_RIVAL = 1.5  # times the fastest, as they are repeated: so near, whole searches tell
 _WHOLE_SEARCHES = 5
 _ENOUGH_SECONDS = 0.2  # of whole searches: then no more of them
 _LEAST_SECONDS = 1e-7
@@ -61,10 +63,15 @@ def seconds_in_a_row(engine: Engine, keys: Sequence[int]) -> list[float]:
 
 def count_levels(engine: Engine, root: int) -> tuple[int, int]:
     """Search from `root` (a new id) on the host; return levels, and vertices reached beside it."""
+    traces = search_top_down(engine, root).traces
+    return len(traces), sum(trace.found_vertices for trace in traces)
+
+
+def search_top_down(engine: Engine, root: int) -> Search:
+    """Search from `root` (a new id) on the host, top-down alone."""
     search = Search(engine.platform, root, FixedSelector(STRATEGIES["TC"]))
     search.run()
-    traces = search.traces
-    return len(traces), sum(trace.found_vertices for trace in traces)
+    return search
 
 
 def levels_to_measure(
@@ -85,6 +92,7 @@ def measure_search(
     repeats: int = REPEATS,
     middle: Middle = min,
     levels: Container[int] | None = None,
+    with_rivals: bool = False,
 ) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
     """Walk through one search on the host and measure everything at its levels.
 
@@ -99,6 +107,8 @@ def measure_search(
         What counts of them: by default the least, which a busy machine disturbs least.
     levels : container of int, optional
         The levels to measure, by default all.
+    with_rivals : bool
+        Whether whole searches measure what is hardly slower than the fastest, too.
 
     Yields
     ------
@@ -111,7 +121,8 @@ def measure_search(
     frontier = Frontier(int(graph.degree[root]), graph.num_searched, num_edges)
     if not engine.platform.lists_host_finds:
         frontier.keep_no_list()
-    walk = _Walk(LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges))
+    first = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
+    walk = _Walk(first, with_rivals)
     host.begin(root, frontier)
     while not frontier.is_over:
         if levels is None or frontier.level in levels:
@@ -141,8 +152,9 @@ def measure_search(
 class _Walk:
     """What was measured on the way through one search."""
 
-    def __init__(self, first: LevelFeatures) -> None:
+    def __init__(self, first: LevelFeatures, with_rivals: bool = False) -> None:
         self.first = first
+        self.with_rivals = with_rivals
         self.rows: list[tuple[LevelFeatures, str, float, int | None]] = []
         self.seconds: dict[int, dict[str, float]] = {}  # by level, then by what was measured
         self.in_search: dict[tuple[int, str], float] = {}
@@ -158,27 +170,35 @@ class _Walk:
     def add_whole_searches(self, engine: Engine, root: int, kind: DeviceKind, count: int) -> None:
         """Add what searches of `count` levels by the fastest strategies of one device tell.
 
-        Their median seconds at the levels that were measured, and what they take beyond all levels
+        Their median seconds at the levels that were measured, of rivals too if wanted where the
+        device has a clock, and what searches by the fastest take beyond all levels
         as the start. If the device does not time its levels, what they take together is shared out
         as they take it alone.
         """
-        schedule = self._fastest(engine, kind, count)
+        schedule, *rivals = self._schedules(engine, kind, count)
         searches = _whole_searches(engine, root, schedule)
         taken = np.array([_seconds(search) for search in searches])
         taken[:, 0, 1] = 0.0  # moving to where it starts is part of starting
         self.spent[kind] = np.median(taken, axis=0)
         self.starts[kind] = max(_beyond(searches, taken.sum(axis=(1, 2))), _LEAST_SECONDS)
         self.rows.append((self.first, f"start_{kind}", self.starts[kind], None))
-        levels = np.median([[t.seconds for t in search.traces] for search in searches], axis=0)
-        if count > 1 and (levels == levels[0]).all():  # a launch has no clock but the host's
+        levels = _level_seconds(searches)
+        clocked = count == 1 or (levels != levels[0]).any()
+        if not clocked:  # a launch has no clock but the host's
             alone, conversions = self._repeated(schedule)
             levels = alone * (levels.sum() / (alone.sum() + conversions))
         for level in self.seconds:
             self.in_search[level, schedule[level]] = float(levels[level])
+        for rival in rivals if clocked and self.with_rivals else ():
+            others = [level for level in self.seconds if rival[level] != schedule[level]]
+            if others:
+                levels = _level_seconds(_whole_searches(engine, root, rival))
+                for level in others:
+                    self.in_search[level, rival[level]] = float(levels[level])
 
     def charge_crossings(self, engine: Engine, root: int, count: int) -> None:
         """Add what a search costs more that leaves small first levels to the host, or last ones."""
-        host, device = (self._fastest(engine, kind, count) for kind in DEVICE_KINDS)
+        host, device = (self._schedules(engine, kind, count)[0] for kind in DEVICE_KINDS)
         known = [self._last_measured(level) for level in range(count)]
         gains = [i for i in range(count) if known[i][device[i]] < known[i][host[i]]]
         if not gains:
@@ -223,10 +243,20 @@ class _Walk:
             timed += self._conversion(level, last, used[level])
         return max(_beyond(searches, parts + timed), 0.0)
 
-    def _fastest(self, engine: Engine, kind: DeviceKind, count: int) -> list[str]:
-        """Return the fastest strategy of a device at each level, by the last one measured."""
+    def _schedules(self, engine: Engine, kind: DeviceKind, count: int) -> list[list[str]]:
+        """Return the fastest strategy of a device at each level, by the last one measured.
+
+        Then the next ones, where they are hardly slower, else the fastest again.
+        """
         here = [s.name for s in engine.candidates if s.device_kind == kind]
-        return [min(here, key=self._last_measured(i).__getitem__) for i in range(count)]
+        schedules: list[list[str]] = [[] for _ in here]
+        for level in range(count):
+            seconds = self._last_measured(level)
+            ranked = sorted(here, key=seconds.__getitem__)
+            for schedule, name in zip(schedules, ranked, strict=True):
+                is_rival = seconds[name] <= _RIVAL * seconds[ranked[0]]
+                schedule.append(name if is_rival else ranked[0])
+        return schedules
 
     def _repeated(self, schedule: Sequence[str]) -> tuple[Table, float]:
         """Return what the levels were measured at alone, and all conversions before them.
@@ -260,6 +290,11 @@ def _whole_searches(engine: Engine, root: int, schedule: Sequence[str]) -> list[
         if len(searches) > 1 and sum(one.seconds for one in searches) > _ENOUGH_SECONDS:
             break
     return searches[1:]
+
+
+def _level_seconds(searches: Sequence[Search]) -> Table:
+    """Return the median seconds of each level of searches alike."""
+    return np.median([[t.seconds for t in search.traces] for search in searches], axis=0)
 
 
 def _beyond(searches: Sequence[Search], parts: Table) -> float:

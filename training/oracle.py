@@ -4,7 +4,8 @@ A schedule names a strategy for each level. Which vertices a level reaches does 
 strategies, so each can be measured on every level of one search, and the best schedule is the
 shortest path over levels x (device, data form), found exactly by dynamic programming. An edge costs
 the level by that strategy, and before it what the move takes: starting on a device, turning a
-bitmap into a queue where it lies, crossing to the other device.
+bitmap (which wide levels leave top-down on the host, too) into a queue where it lies, crossing to
+the other device.
 
 Of a search with many levels only some are measured; those between are interpolated by level. The
 host's bottom-up is measured as it is in a search that has run bottom-up on the host before, and so
@@ -23,7 +24,12 @@ import numpy.typing as npt
 
 from hetero_bfs.engine import Engine
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, Strategy
-from hetero_bfs.training.measure import MOST_MEASURED, levels_to_measure, measure_search
+from hetero_bfs.training.measure import (
+    MOST_MEASURED,
+    levels_to_measure,
+    measure_search,
+    search_top_down,
+)
 
 REPEATS = 5
 
@@ -44,6 +50,8 @@ class SearchCosts:
         Crossing to each of them before a level.
     convert : float64 (levels, 2)
         Turning a bitmap there into a queue before a level.
+    wide : bool (levels,)
+        Whether the host leaves a bitmap to a level top-down too (`level.is_wide`).
     measured : int64 array
         The levels that were; the others are interpolated.
     """
@@ -53,6 +61,7 @@ class SearchCosts:
     start: Table
     switch: Table
     convert: Table
+    wide: npt.NDArray[np.bool_]
     measured: npt.NDArray[np.int64]
 
     @property
@@ -67,7 +76,9 @@ class SearchCosts:
         """
         kind = np.array([DEVICE_KINDS.index(s.device_kind) for s in self.strategies])
         top_down = np.array([s.direction == "top-down" for s in self.strategies])
-        converts = ~top_down[:, None] & top_down[None, :]
+        on_host = kind == DEVICE_KINDS.index("cpu")
+        leaves_bitmap = ~top_down | (self.wide[:, None] & on_host)
+        converts = leaves_bitmap[:, :, None] & top_down
         crosses = kind[:, None] != kind[None, :]
         moves = converts * self.convert[:, kind, None] + crosses * self.switch[:, None, kind]
         moves[0] = self.start[kind]
@@ -126,7 +137,7 @@ def measure_costs(
     count, wanted = levels_to_measure(engine, root, most_measured)
     found: dict[str, dict[int, float]] = {}
     for features, measured, seconds, _ in measure_search(
-        engine, root, repeats, median, frozenset(wanted)
+        engine, root, repeats, median, frozenset(wanted), with_rivals=True
     ):
         # What is measured after a level belongs before the next one.
         after = measured.startswith("convert") or measured == "to_cpu"
@@ -144,5 +155,12 @@ def measure_costs(
         np.array([found.get(f"start_{kind}", {}).get(0, 0.0) for kind in DEVICE_KINDS]),
         np.column_stack([over_levels(f"to_{kind}") for kind in DEVICE_KINDS]),
         np.column_stack([over_levels(f"convert_{kind}") for kind in DEVICE_KINDS]),
+        leaves_bitmaps(engine, root),
         np.array(wanted, np.int64),
     )
+
+
+def leaves_bitmaps(engine: Engine, root: int) -> npt.NDArray[np.bool_]:
+    """Return before which levels the host, top-down alone from `root` (a new id), left a bitmap."""
+    search = search_top_down(engine, root)
+    return np.array([trace.features.form == "wide" for trace in search.traces], np.bool_)

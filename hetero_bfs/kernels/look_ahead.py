@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.kernels.compile import kernel
-from hetero_bfs.kernels.level import UNVISITED_EDGES
+from hetero_bfs.kernels.level import FRONTIER_EDGES, HOST, UNVISITED_EDGES, UNVISITED_VERTICES
 from hetero_bfs.kernels.policy import (
     CONVERT,
     MOST_KNOTS,
@@ -21,6 +21,7 @@ from hetero_bfs.kernels.policy import (
     Policy,
     dot,
     fill_columns,
+    is_wide_level,
     move_seconds,
     share_left,
 )
@@ -55,11 +56,14 @@ def costs_after(policy, num_vertices, profile, after):
     columns, kinds, top_down = policy.work, policy.kinds, policy.top_down
     for level in range(profile.shape[0] - 1, 0, -1):
         fill_columns(columns, num_vertices, profile[level])
+        before = profile[level - 1]
+        wide = is_wide_level(num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES])
         for last in range(kinds.size):
+            left_bitmap = not top_down[last] or (wide and kinds[last] == HOST)
             least = np.inf
             for s in range(kinds.size):
                 seconds = dot(policy.weights[s], columns) + after[level, s]
-                if top_down[s] and not top_down[last]:
+                if top_down[s] and left_bitmap:
                     seconds += move_seconds(policy, CONVERT, kinds[last], columns)
                 if kinds[s] != kinds[last]:
                     seconds += move_seconds(policy, SWITCH, kinds[s], columns)

@@ -155,7 +155,7 @@ def pack_policy(
 
 
 _has_queue = njit(inline="always")(has_queue)
-_is_wide = njit(inline="always")(is_wide)
+is_wide_level = njit(inline="always")(is_wide)
 _was_bottom_up = njit(inline="always")(was_bottom_up)
 
 
@@ -236,7 +236,7 @@ def fill_columns(columns, num_vertices, state):
     columns[5] = state[UNVISITED_EDGES]
     columns[6], columns[7] = expectations(state)
     columns[8] = columns[6] / max(columns[4], 1.0)
-    wide = _is_wide(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
+    wide = is_wide_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
     columns[9] = 0.0 if wide else columns[7]
     columns[10] = num_vertices if wide else 0.0
     columns[11] = 1.0 if state[FRONTIER_EDGES] >= LEAST_SHARED_EDGES else 0.0

@@ -15,8 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.kernels.compile import kernel
-from hetero_bfs.kernels.level import FRONTIER_EDGES, FRONTIER_VERTICES, UNVISITED_EDGES
-from hetero_bfs.kernels.policy import CONVERT, START, Policy, dot, fill_columns, move_seconds
+from hetero_bfs.kernels.level import (
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+)
+from hetero_bfs.kernels.policy import (
+    CONVERT,
+    START,
+    Policy,
+    dot,
+    fill_columns,
+    is_wide_level,
+    move_seconds,
+)
 
 _USUAL_ALPHA = 8.0
 _ALPHAS = np.append(0.0, 2.0 ** np.arange(-2.0, 6.5, 0.5))  # the first one is never bottom-up
@@ -69,6 +83,7 @@ def _add_up(policy, num_vertices, profile, pairs, alphas, betas, bottom_up, cost
     `bottom_up`, bool of the same shape, says what each rule chose last; no level yet is False.
     """
     columns = policy.work
+    was_wide = False
     for level in range(profile.shape[0]):
         state = profile[level]
         fill_columns(columns, num_vertices, state)
@@ -85,5 +100,7 @@ def _add_up(policy, num_vertices, profile, pairs, alphas, betas, bottom_up, cost
                     stays = state[FRONTIER_VERTICES] * betas[b] >= num_vertices
                     now = stays if was else rises
                     costs[p, a, b] += start + (up if now else down)
-                    costs[p, a, b] += convert if was and not now else 0.0
+                    left_bitmap = was or (was_wide and kind == HOST)
+                    costs[p, a, b] += convert if left_bitmap and not now else 0.0
                     bottom_up[p, a, b] = now
+        was_wide = is_wide_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,10 +83,7 @@ def test_a_slower_schedule_is_seen_to_be_slower(monkeypatch):
     """An oracle that picks the worst strategy everywhere is told apart from the best replay."""
 
     def worst(costs, among=tuple(STRATEGIES)):
-        negative = type(costs)(
-            costs.strategies, -costs.seconds, costs.start, costs.switch, costs.convert,
-            costs.measured,
-        )  # fmt: skip
+        negative = replace(costs, seconds=-costs.seconds)
         found = best_schedule(negative, among)
         return type(found)(found.strategies, costs.schedule_seconds(found.strategies))
 

@@ -320,7 +320,9 @@ def walk(selector: Selector, states: list[LevelFeatures]) -> list[str]:
     kind, form, chosen = None, "queue", []
     for features in states:
         strategy = selector.choose(replace(features, device_kind=kind, form=form)).strategy
-        kind, form = strategy.device_kind, "queue" if strategy.direction == "top-down" else "bitmap"
+        wide = strategy.name == "TC" and features.is_wide
+        form = "bitmap" if wide or strategy.direction == "bottom-up" else "queue"
+        kind = strategy.device_kind
         chosen.append(strategy.name)
     return chosen
 
@@ -367,6 +369,7 @@ def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
         moves(made.start)[0],
         moves(made.switch),
         moves(made.convert),
+        np.array([False] + [f.is_wide for f in states[:-1]]),
         np.arange(len(states)),
     )
 

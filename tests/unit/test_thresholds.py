@@ -90,9 +90,12 @@ def predicted(made: SpeedModel, selector: Selector) -> float:
         total += made.learned[strategy.name].seconds(features)
         if before is None:
             total += made.start[strategy.device_kind].seconds(features)
-        elif before.direction == "bottom-up" and strategy.direction == "top-down":
+        elif form != "queue" and strategy.direction == "top-down":
             total += made.convert[strategy.device_kind].seconds(features)
-        form, before = "queue" if strategy.direction == "top-down" else "bitmap", strategy
+        wide = strategy.name == "TC" and features.is_wide
+        top_down_left = "wide" if wide else "queue"
+        form = top_down_left if strategy.direction == "top-down" else "bitmap"
+        before = strategy
     return total
 
 

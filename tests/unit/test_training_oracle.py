@@ -21,7 +21,8 @@ from hetero_bfs.search import Search
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
 from hetero_bfs.trace import LevelFeatures, LevelTrace
 from hetero_bfs.training import measure
-from hetero_bfs.training.measure import count_levels, measure_search
+from hetero_bfs.training.families import named_graph
+from hetero_bfs.training.measure import count_levels, measure_search, search_top_down
 from hetero_bfs.training.oracle import (
     SearchCosts,
     best_schedule,
@@ -46,6 +47,7 @@ def search_costs(draw):
         table(2),
         table(levels, 2),
         table(levels, 2),
+        draw(arrays(np.bool_, levels)),
         np.arange(levels),
     )
 
@@ -65,7 +67,8 @@ def walk(costs: SearchCosts, schedule) -> float:
             if kind != there:
                 total += costs.switch[level, there]
         total += costs.seconds[level, names.index(name)]
-        kind, form = there, "queue" if strategy.direction == "top-down" else "bitmap"
+        wide = strategy.name == "TC" and level + 1 < costs.num_levels and costs.wide[level + 1]
+        kind, form = there, "bitmap" if wide or strategy.direction == "bottom-up" else "queue"
     return total
 
 
@@ -176,6 +179,49 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
     assert walk.in_search == pytest.approx(
         {(0, "TC"): levels[0], (1, "BC"): levels[1], (2, "TC"): levels[2]}
     )
+
+
+@pytest.mark.parametrize("with_rivals", [True, False])
+def test_what_is_hardly_slower_is_measured_in_whole_searches_too(monkeypatch, with_rivals):
+    """For an oracle. A level where a strategy is far slower keeps what it took alone."""
+    walk = measure._Walk(FIRST, with_rivals)
+    alone = {"TC": (1.0, 3.0, 3.0), "BC": (9.0, 4.0, 2.5)}
+    in_search = {"TC": (1.5, 3.25, 5.0), "BC": (10.0, 6.0, 2.0)}
+    for level in range(3):
+        for name, seconds in alone.items():
+            walk.note(replace(FIRST, level=level), name, seconds[level], None)
+
+    class Whole:
+        def __init__(self, platform, root, selector):
+            names = [selector.candidates[i].name for i in selector.policy.schedule]
+            names += names[-1:] * (3 - len(names))
+            self.traces = [
+                LevelTrace(FIRST, name, in_search[name][level], 0.0, 0.0, 1, {}, "")
+                for level, name in enumerate(names)
+            ]
+            self.seconds = 20.0
+
+        def run(self):
+            pass
+
+    monkeypatch.setattr(measure, "Search", Whole)
+    engine = SimpleNamespace(platform=None, candidates=[STRATEGIES["TC"], STRATEGIES["BC"]])
+    walk.add_whole_searches(engine, 0, "cpu", 3)
+    fastest = {(0, "TC"): 1.5, (1, "TC"): 3.25, (2, "BC"): 2.0}
+    rivals = {(1, "BC"): 6.0, (2, "TC"): 5.0}
+    assert walk.in_search == (fastest | rivals if with_rivals else fastest)
+
+
+def test_wide_levels_leave_bitmaps_top_down_too():
+    """Which the oracle charges turning into a queue, if top-down comes next on the host."""
+    with Engine(named_graph("uniform14").make(), "fixed:TC", devices="cpu", threads=2) as engine:
+        root = 0
+        costs = measure_costs(engine, root, repeats=1)
+        forms = [trace.features.form for trace in search_top_down(engine, root).traces]
+    assert costs.wide.tolist() == [form == "wide" for form in forms]
+    assert costs.wide.any()
+    level = int(costs.wide.argmax())
+    assert costs.moves()[level].tolist() == [[costs.convert[level, 0], 0.0]] * 2
 
 
 @pytest.mark.parametrize("more", [0.75, -0.75])
