@@ -240,7 +240,8 @@ class _Walk:
             kind, last = used[level].device_kind, used[level - 1]
             # Leaving the device was measured after the level before.
             timed += self._last_measured(level - (kind == "cpu")).get(f"to_{kind}", 0.0)
-            timed += self._conversion(level, last, used[level])
+            wide = searches[0].traces[level].features.form == "wide"
+            timed += self._conversion(level, last, used[level], wide)
         return max(_beyond(searches, parts + timed), 0.0)
 
     def _schedules(self, engine: Engine, kind: DeviceKind, count: int) -> list[list[str]]:
@@ -268,9 +269,15 @@ class _Walk:
         conversions = sum(self._conversion(i, *pair) for i, pair in enumerate(pairs, 1))
         return np.array(levels), conversions
 
-    def _conversion(self, level: int, last: Strategy, strategy: Strategy) -> float:
-        """Return what turning a bitmap into a queue before a level takes, 0 if there is none."""
-        if not last.direction != strategy.direction == "top-down":
+    def _conversion(
+        self, level: int, last: Strategy, strategy: Strategy, wide: bool = False
+    ) -> float:
+        """Return what turning a bitmap into a queue before a level takes, 0 if there is none.
+
+        A `wide` level leaves one though it was top-down (`level.is_wide`).
+        """
+        left_bitmap = wide or last.direction == "bottom-up"
+        if not (left_bitmap and strategy.direction == "top-down"):
             return 0.0
         return self._last_measured(level - 1).get(f"convert_{last.device_kind}", 0.0)
 

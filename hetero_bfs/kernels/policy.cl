@@ -47,6 +47,7 @@ typedef float REAL;
 #define LARGEST_SHARE ((REAL)0.999999)
 #define LEAST_ALIKE ((REAL)1.2) /* see policy.py */
 #define MOST_ALIKE ((REAL)2)
+#define LEAST_SECONDS ((REAL)1e-30) /* to divide by */
 #define SMALL ((REAL)0.01) /* up to where the first terms of a series do */
 
 /* What a policy looks at, as level.py has it; `form` 1 for a bitmap. */
@@ -136,6 +137,19 @@ typedef struct {
     uint ahead; /* where in the policy the row of what is ahead begins; 0 if there is none */
 } Question;
 
+static bool is_wide(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
+{
+    return frontier_edges >= LEAST_WIDE_EDGES && frontier_edges * WIDE > policy[NUM_VERTICES] &&
+           frontier_edges < CROWDED * unvisited_vertices;
+}
+
+/* Where a level lies of what predictions jump at, as bits. */
+static uint steps_of(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
+{
+    return is_wide(policy, frontier_edges, unvisited_vertices) +
+           2 * (frontier_edges >= LEAST_SHARED_EDGES);
+}
+
 static void ask(__local const REAL *policy, const Level *level, __local Question *question)
 {
     __local REAL *columns = question->columns;
@@ -150,9 +164,7 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
     columns[6] = examined;
     columns[7] = found;
     columns[8] = examined / max(level->unvisited_vertices, (REAL)1);
-    const bool wide = level->frontier_edges >= LEAST_WIDE_EDGES &&
-                      level->frontier_edges * WIDE > policy[NUM_VERTICES] &&
-                      level->frontier_edges < CROWDED * level->unvisited_vertices;
+    const bool wide = is_wide(policy, level->frontier_edges, level->unvisited_vertices);
     columns[9] = wide ? 0 : found;
     columns[10] = wide ? policy[NUM_VERTICES] : 0;
     columns[11] = level->frontier_edges >= LEAST_SHARED_EDGES;
@@ -178,28 +190,28 @@ static REAL predict(__local const REAL *policy, __local const Question *question
     return question->ahead ? seconds + policy[question->ahead + 1 + s] : seconds;
 }
 
+/* What a candidate takes itself, what is ahead of the search left out. */
+static REAL level_seconds(__local const REAL *policy, __local const Question *question, uint s)
+{
+    return question->seconds[s] - (question->ahead ? policy[question->ahead + 1 + s] : 0);
+}
+
 /* The candidate of least seconds; `within` is up to which ratio of levels it is good for others. */
 static uint least(__local const REAL *policy, __local const Question *question, REAL *within)
 {
-    uint best = 0, second = 1;
-    for (uint s = 1; s < (uint)policy[CANDIDATES]; s++) {
-        const REAL seconds = question->seconds[s];
-        if (seconds < question->seconds[best]) {
-            second = best;
-            best = s;
-        } else if (s == 1 || seconds < question->seconds[second]) {
-            second = s;
-        }
+    const uint count = (uint)policy[CANDIDATES];
+    uint best = 0;
+    for (uint s = 1; s < count; s++)
+        best = question->seconds[s] < question->seconds[best] ? s : best;
+    const REAL mine = level_seconds(policy, question, best);
+    REAL lead = MOST_ALIKE - 1;
+    for (uint s = 0; s < count; s++) {
+        const REAL both = mine + level_seconds(policy, question, s);
+        if (s != best)
+            lead = min(lead, native_divide(question->seconds[s] - question->seconds[best],
+                                           max(both, LEAST_SECONDS)));
     }
-    *within = MOST_ALIKE;
-    if ((uint)policy[CANDIDATES] == 1)
-        return best;
-    const REAL lead = question->seconds[second] - question->seconds[best];
-    REAL both = question->seconds[second] + question->seconds[best];
-    if (question->ahead)
-        both -= policy[question->ahead + 1 + second] + policy[question->ahead + 1 + best];
-    if (lead < (MOST_ALIKE - 1) * both)
-        *within = max(1 + native_divide(lead, both), LEAST_ALIKE);
+    *within = max(1 + lead, LEAST_ALIKE);
     return best;
 }
 

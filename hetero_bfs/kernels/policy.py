@@ -33,6 +33,7 @@ from hetero_bfs.kernels.level import (
     HOST,
     KIND,
     LEAST_SHARED_EDGES,
+    LEAST_WIDE_EDGES,
     LEVEL,
     PREDICTED,
     PREVIOUS_EDGES,
@@ -59,12 +60,13 @@ _MIXED = 0.8  # of what is expected of a well mixed graph is found in one of une
 _LARGEST_SHARE = 0.999999
 _SMALL = 0.01  # up to where the first terms of a series do
 _TURN = 15.0
+_LEAST_SECONDS = 1e-30  # to divide by
 CAUTION = 1.4
 """By how much bottom-up on the host must be expected to be faster while a search is not on the
 device and its frontier has less than 1 / 15 of the unvisited edges, where Beamer's rule stays
 top-down: what short lists in a large graph take is predicted the worst."""
 LEAST_ALIKE, MOST_ALIKE = 1.2, 2.0
-"""Ratios of levels up to which a model's choice stays: always, and if it is clear enough."""
+"""Ratios of levels up to which a model's choice stays: however close it is, and if it is clear."""
 
 
 class Policy(NamedTuple):
@@ -271,6 +273,26 @@ def _is_host_bottom_up(policy, s):
     return policy.kinds[s] == HOST and not policy.top_down[s]
 
 
+@njit(inline="always")
+def _is_early(state):
+    """Tell whether caution counts; see CAUTION."""
+    return state[KIND] != DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+
+
+@njit(inline="always")
+def _on_same_side(num_vertices, state, record):
+    """Tell whether two levels lie on the same side of all that predictions jump at."""
+    now, then = state[FRONTIER_EDGES], record[FRONTIER_EDGES]
+    if (now >= LEAST_SHARED_EDGES) != (then >= LEAST_SHARED_EDGES):
+        return False
+    if _is_early(state) != _is_early(record):
+        return False
+    if now < LEAST_WIDE_EDGES and then < LEAST_WIDE_EDGES:
+        return True
+    wide = is_wide_level(num_vertices, now, state[UNVISITED_VERTICES])
+    return wide == is_wide_level(num_vertices, then, record[UNVISITED_VERTICES])
+
+
 @kernel(counted=False, inlined=True)
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work
@@ -280,7 +302,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     knot = -1
     if ahead.shape[0]:
         knot = _find_knot(ahead, share_left(state[UNVISITED_EDGES], num_edges))
-    early = kind != DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+    early = _is_early(state)
     to_host = to_device = convert = 0.0
     if kind < 0:
         to_host = move_seconds(policy, START, HOST, columns)
@@ -330,19 +352,21 @@ def choose(policy, num_vertices, num_edges, state, predicted, total):
 
 
 @kernel(counted=False, inlined=True)
-def stays_within(predicted, total, best):
+def stays_within(policy, state, predicted, total, best):
     """Return up to which ratio of two levels the choice for one is good for the other.
 
     If no column is further off than by a ratio r, no prediction is: so the best candidate remains
-    that while (r - 1) times both predictions is less than it is ahead of the second one.
+    that while (r - 1) times its prediction and another one's is less than it is ahead of that.
+    What is ahead of the search is taken as alike.
     """
-    ahead, both = np.inf, 1.0
+    careful = policy.caution if _is_early(state) else 1.0
+    mine = predicted[best] * (careful if _is_host_bottom_up(policy, best) else 1.0)
+    lead = MOST_ALIKE - 1.0
     for s in range(total.size):
-        if s != best and total[s] - total[best] < ahead:
-            ahead, both = total[s] - total[best], predicted[s] + predicted[best]
-    if ahead >= (MOST_ALIKE - 1.0) * both:
-        return MOST_ALIKE
-    return max(1.0 + ahead / both, LEAST_ALIKE)
+        if s != best:
+            both = mine + predicted[s] * (careful if _is_host_bottom_up(policy, s) else 1.0)
+            lead = min(lead, (total[s] - total[best]) / max(both, _LEAST_SECONDS))
+    return max(1.0 + lead, LEAST_ALIKE)
 
 
 @njit(inline="always")
@@ -351,7 +375,7 @@ def _is_near(now, then, ratio):
 
 
 @kernel(counted=False, inlined=True)
-def _is_alike(state, record):
+def _is_alike(num_vertices, state, record):
     """Tell whether a model would hardly choose otherwise than for the level of a record.
 
     Levels of a deep graph take a microsecond or two, and evaluating a model a tenth of one.
@@ -363,6 +387,7 @@ def _is_alike(state, record):
         and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES], ratio)
         and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES], ratio)
         and _is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES], ratio)
+        and _on_same_side(num_vertices, state, record)
     )
 
 
@@ -391,14 +416,14 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
     before = int(records[level - 1, CHOSEN_AT]) if level else 0
     stays = level % interval != 0
     if level and policy.rule == MODEL:
-        stays = stays or _is_alike(state, records[before])
+        stays = stays or _is_alike(num_vertices, state, records[before])
     if not stays:
         record[CHOSEN_AT] = level
         predicted = record[PREDICTED : PREDICTED + candidates]
         total = record[PREDICTED + candidates :]
         chosen = choose(policy, num_vertices, num_edges, state, predicted, total)
         if policy.rule == MODEL:
-            record[WITHIN] = stays_within(predicted, total, chosen)
+            record[WITHIN] = stays_within(policy, state, predicted, total, chosen)
     else:
         record[CHOSEN_AT] = before
         chosen = int(records[before, STRATEGY])

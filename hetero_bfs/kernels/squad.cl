@@ -239,7 +239,8 @@ static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
     else if (rule == DIRECTION)
         alike = (REAL)(uint)edges * mine->policy[ALPHA] <= (REAL)unvisited;
     else
-        alike = IS_ALIKE(state, vertices, edges, unvisited, 0);
+        alike = IS_ALIKE(state, vertices, edges, unvisited,
+                         KIND_OF_LEVEL(mine->policy, edges, unvisited_vertices, 0));
     if (!alike || edges <= fewest || edges > most || unvisited_vertices == 0 ||
         level >= state[LIMIT] || mine->policy[INTERVAL] > 1)
         return false;

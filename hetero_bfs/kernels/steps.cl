@@ -29,7 +29,7 @@
 #define MODELLED_VERTICES 19 /* the state of the last level that a model was asked about */
 #define MODELLED_EDGES 20
 #define MODELLED_UNVISITED 21 /* edges */
-#define MODELLED_FORM 22
+#define MODELLED_FORM 22      /* and what predictions jump at, `steps_of` times 2 */
 #define MODELLED_WITHIN 23 /* a REAL's bits: the ratio within which its choice stays */
 #define STATE_SIZE 24
 
@@ -135,10 +135,14 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
     state[CHOSEN] = NO_CHOICE;
 }
 
+/* A frontier's form, and where its level lies of what predictions jump at. */
+#define KIND_OF_LEVEL(policy, edges, unvisited_vertices, form)                                   \
+    ((form) + 2 * (ulong)steps_of(policy, edges, unvisited_vertices))
+
 /* Whether a model would hardly choose otherwise than for the last level it was asked about, for a
- * frontier of so many vertices and edges, in `form`, and so many unvisited edges. */
-#define IS_ALIKE(state, vertices, edges, unvisited, form)                                        \
-    ((form) == (state)[MODELLED_FORM] &&                                                         \
+ * frontier of so many vertices and edges, of that kind, and so many unvisited edges. */
+#define IS_ALIKE(state, vertices, edges, unvisited, kind)                                        \
+    ((kind) == (state)[MODELLED_FORM] &&                                                         \
      is_near(vertices, (state)[MODELLED_VERTICES], as_float((uint)(state)[MODELLED_WITHIN])) &&  \
      is_near(edges, (state)[MODELLED_EDGES], as_float((uint)(state)[MODELLED_WITHIN])) &&        \
      is_near(unvisited, (state)[MODELLED_UNVISITED], as_float((uint)(state)[MODELLED_WITHIN])))
@@ -152,14 +156,16 @@ static uint choose_level(__local ulong *state, ulong before, __local const REAL 
     if (before != NO_CHOICE && interval > 1 && level % interval)
         return (uint)before;
     if (policy[RULE] == MODEL) {
+        const ulong kind = KIND_OF_LEVEL(policy, state[FRONTIER_EDGES], state[UNVISITED_VERTICES],
+                                         state[FORM]);
         if (before != NO_CHOICE &&
             IS_ALIKE(state, state[FRONTIER_VERTICES], state[FRONTIER_EDGES],
-                     state[UNVISITED_EDGES], state[FORM]))
+                     state[UNVISITED_EDGES], kind))
             return (uint)before;
         state[MODELLED_VERTICES] = state[FRONTIER_VERTICES];
         state[MODELLED_EDGES] = state[FRONTIER_EDGES];
         state[MODELLED_UNVISITED] = state[UNVISITED_EDGES];
-        state[MODELLED_FORM] = state[FORM];
+        state[MODELLED_FORM] = kind;
     }
     const Level features = {(REAL)state[FRONTIER_VERTICES],
                             (REAL)state[FRONTIER_EDGES],

@@ -15,12 +15,12 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.thresholds import _ALPHAS, _BETAS, _NEGLIGIBLE
 from hetero_bfs.model_selector import ThresholdSelector, model_selector
-from hetero_bfs.selector import DirectionSelector, Selector
+from hetero_bfs.selector import DirectionSelector, FixedSelector, Selector
 from hetero_bfs.speed_model import Linear, SpeedModel
 from hetero_bfs.strategy import STRATEGIES, available
 from hetero_bfs.trace import LevelFeatures
 
-ALL = available(True)
+ALL, HOST_ONLY = available(True), available(False)
 N, M = 100_000, 1_600_000
 LEVELS = ((1, 20), (30, 9_000), (9_000, 700_000), (50_000, 800_000), (5_000, 60_000), (40, 100))
 PAIRS = (("TC", "BC"), ("TG", "BG"), ("TG", "BGC"))
@@ -113,6 +113,15 @@ def test_no_other_thresholds_are_expected_to_take_less(units):
     ]
     least = min(predicted(made, rule) for rule in rules)
     assert predicted(made, bound(made)) <= (1 + 1.01 * _NEGLIGIBLE) * least
+
+
+def test_wide_levels_leave_bitmaps_that_top_down_must_turn():
+    """The host's top-down alone would, after the level of 60,000 edges: so it is not the best."""
+    dear = {kind: Linear(("constant",), (1.0,)) for kind in ("cpu", "device")}
+    made = replace(model(TC=0.01, BC=1.0), convert=dear)
+    assert [features.is_wide for features in levels()].index(True) < len(LEVELS) - 1
+    found = bound(made, HOST_ONLY)
+    assert predicted(made, found) < 1.0 < predicted(made, FixedSelector(STRATEGIES["TC"]))
 
 
 def test_where_bottom_up_is_dear_it_comes_late_or_never():

@@ -221,6 +221,7 @@ def test_wide_levels_leave_bitmaps_top_down_too():
     assert costs.wide.tolist() == [form == "wide" for form in forms]
     assert costs.wide.any()
     level = int(costs.wide.argmax())
+    assert costs.convert[level, 0] > 0
     assert costs.moves()[level].tolist() == [[costs.convert[level, 0], 0.0]] * 2
 
 
