@@ -170,10 +170,10 @@ class _Walk:
     def add_whole_searches(self, engine: Engine, root: int, kind: DeviceKind, count: int) -> None:
         """Add what searches of `count` levels by the fastest strategies of one device tell.
 
-        Their median seconds at the levels that were measured, of rivals too if wanted where the
-        device has a clock, and what searches by the fastest take beyond all levels
-        as the start. If the device does not time its levels, what they take together is shared out
-        as they take it alone.
+        Their median seconds at the levels that were measured (of rivals too, if wanted and the
+        device has a clock), and what searches by the fastest take beyond all levels as the start.
+        If the device does not time its levels, what they take together is shared out as they take
+        it alone.
         """
         schedule, *rivals = self._schedules(engine, kind, count)
         searches = _whole_searches(engine, root, schedule)
