@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import nasty
+from graphs import grid, nasty, path
 from oracle import engine_on
 
 from hetero_bfs.kernels import level as layout
 from hetero_bfs.kernels.policy import (
     NUM_COLUMNS,
     choose,
+    choose_level,
     fill_columns,
     pack_policy,
     stays_within,
@@ -124,3 +125,39 @@ def test_host_and_device_choose_alike(opencl_device, trained, selector):
             seen.add(int(here))
         assert len(seen) > 1, "the states tell no candidates apart"
         assert selector != "learned" or within.min() < 1.5 < within.max()
+
+
+@pytest.mark.parametrize(
+    ("edges", "seconds_an_edge", "seconds_a_vertex"),
+    [(grid(40, 53), 2e-8, 2e-9), (path(700), 3.5e-7, 2e-9)],
+    ids=["grid", "path"],
+)
+def test_choices_stay_as_long_on_the_device(
+    opencl_device, trained, edges, seconds_an_edge, seconds_a_vertex
+):
+    """A deep search there goes from choice to choice as the host does, given its levels.
+
+    First one of two strategies is hardly ahead and then the other; the host's are far behind. All
+    levels are run by one call: the host chooses for the first one of each.
+    """
+
+    def near_tie(data):
+        data["learned"] = {name: {"constant": 1.0} for name in data["learned"]}
+        data["learned"]["TG"] = {"constant": 1e-6, "frontier_edges": seconds_an_edge}
+        data["learned"]["BG"] = {"constant": 1e-6, "unvisited_vertices": seconds_a_vertex}
+
+    trained(opencl_device, near_tie)
+    with engine_on(opencl_device, edges, selector="learned", correction=False) as engine:
+        engine.bfs(0)  # makes room for so many levels, each time it has none left
+        traces = engine.bfs(0).traces
+        policy, candidates = engine.selector.policy, engine.candidates
+        n, m = traces[0].features.num_vertices, traces[0].features.num_edges
+    records = np.zeros((len(traces), layout.record_width(len(candidates))))
+    for trace in traces:
+        state = np.zeros(layout.STATE_SIZE)
+        trace.features.write_state(state)
+        choose_level(policy, 1, n, m, state, records)
+        assert candidates[int(state[layout.CHOSEN])].name == trace.strategy, trace.features
+    asked = np.unique(records[:, layout.CHOSEN_AT])
+    assert 2 < asked.size < len(traces) / 2, "some choices stay, and not for ever"
+    assert len({trace.strategy for trace in traces}) == 2
