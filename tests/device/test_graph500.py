@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from oracle import true_levels, true_nedge
 
-from hetero_bfs import cli, graph500, memory
+from hetero_bfs import cli, graph500, io, memory
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import GraphError
@@ -232,9 +232,13 @@ def test_a_single_root_still_is_json():
     assert json.loads(text, parse_constant=refuse)["nbfs"] == 1
 
 
-def test_a_graph_file(tmp_path, place):
-    path = tmp_path / "g.txt"
-    path.write_text("# Nodes: 9\n0 1\n1 2\n2 2\n2 3\n1 2\n5 6\n")
+@pytest.mark.parametrize("suffix", [".txt", ".hbg"])
+def test_a_graph_file(tmp_path, place, suffix):
+    """Duplicate edges count wherever they come from."""
+    path, text = tmp_path / f"g{suffix}", tmp_path / "g.txt"
+    text.write_text("# Nodes: 9\n0 1\n1 2\n2 2\n2 3\n1 2\n5 6\n")
+    if path != text:
+        io.write(io.read(text), path)
     report = run(place, graph=path)
     assert report.valid
     nedges = {0: 4, 1: 4, 2: 4, 3: 4, 5: 1, 6: 1}
@@ -243,6 +247,8 @@ def test_a_graph_file(tmp_path, place):
     assert [record.result.nedge for record in report.roots] == [nedges[root] for root in roots]
     assert any(f"{len(roots)} search keys instead of 64" in note for note in report.notes)
     assert report.lines()[0] == "SCALE:".ljust(32) + f"{np.log2(9):g}"
+    if path != text:
+        io.write(io.read(text, directed=True), path)
     directed = run(place, graph=path, directed=True)
     assert directed.valid
     nedges = {0: 4, 1: 3, 2: 1, 3: 0, 5: 1, 6: 0}

@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from graphs import nasty
+
 import hetero_bfs
+from hetero_bfs import io
 from hetero_bfs.kernels.compile import kernel, sources_digest
 
 PROGRAM = """
@@ -56,3 +60,43 @@ def test_kernels_carry_the_digest_of_all_sources():
 
     assert twice(21) == 42
     assert sources_digest() in twice._cache._cache_file._source_stamp
+
+
+GRAPH500 = """
+import gc, sys
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from hetero_bfs import graph500, io
+from hetero_bfs.build import build_search_graph
+from hetero_bfs.validate import validate
+
+def compiled():
+    functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]
+    return {(f.py_func.__qualname__, s) for f in functions for s in f.signatures}
+
+edges = io.read(sys.argv[1], sys.argv[2] == "directed")
+graph500._compile(graph500._tiny(edges), "auto")
+before = compiled()
+print(build_search_graph(edges).relabelling.order)
+validate(edges, 0, np.where(np.arange(edges.num_vertices), -1, 0))
+print(*sorted(name for name, _ in compiled() - before))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "way", "order"),
+    [
+        ("grid", ".txt", "undirected", "locality"),
+        ("grid", ".hbg", "undirected", "locality"),
+        ("Kronecker 10", ".hbg", "directed", "degree"),
+        ("Kronecker 10", ".sg", "directed", "degree"),
+    ],
+)
+def test_nothing_timed_compiles(tmp_path, name, suffix, way, order):
+    """Graph500 builds and validates a tiny graph first: in a process that has compiled nothing."""
+    path = tmp_path / f"graph{suffix}"
+    io.write(nasty(name), path)
+    done = subprocess.run(
+        [sys.executable, "-c", GRAPH500, path, way], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split("\n")[:2] == [order, ""]

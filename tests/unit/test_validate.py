@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetero_bfs.errors import GraphError, ValidationError
-from hetero_bfs.graph import EdgeList
+from hetero_bfs.graph import CSRGraph, EdgeList
 from hetero_bfs.validate import CHECK_NAMES, Validator, raise_if_invalid, validate
 
 N = -1  # unreached, short for tables
@@ -128,6 +128,8 @@ def test_a_right_tree_passes_and_its_edges_are_counted(case, both_directions, wi
     assert outcome.nedge == count_edges(pairs, parent, directed)
     assert outcome.reached == (parent != N).sum()
     assert outcome.depth == level.max()
+    lists = CSRGraph.from_edges(*np.reshape(pairs, (-1, 2)).T.astype(int), num_vertices, directed)
+    assert validate_on_one_thread(lists, root, parent).nedge == outcome.nedge, "without duplicates"
 
 
 @pytest.mark.parametrize("directed", [False, True])
