@@ -37,10 +37,11 @@ from cpu_contestants import (
     usual_spinning,
 )
 from cpu_peer_codes import PEERS, gap_seconds, run_gap
-from tables import markdown
+from tables import markdown, run_script
 
 import hetero_bfs as hb
 from hetero_bfs import io
+from hetero_bfs.arguments import positive
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import search_keys
@@ -83,9 +84,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--graphs", default="kronecker18,kronecker20,kronecker22,uniform20,grid2048"
     )
-    parser.add_argument("--keys", type=int, default=8, help="search keys of each graph")
-    parser.add_argument("--rounds", type=int, default=5, help="times each key is searched")
-    parser.add_argument("--threads", type=int, default=usable_cores())
+    parser.add_argument("--keys", type=positive, default=8, help="search keys of each graph")
+    parser.add_argument("--rounds", type=positive, default=5, help="times each key is searched")
+    parser.add_argument("--threads", type=positive, default=usable_cores())
     parser.add_argument("--peers", default=",".join(PEERS), help="default: %(default)s")
     parser.add_argument(
         "--budget",
@@ -338,4 +339,4 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -25,9 +25,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from energy_tables import write
+from tables import run_script
 
 import hetero_bfs as hb
 from hetero_bfs import energy
+from hetero_bfs.arguments import positive
 from hetero_bfs.build import SearchGraph, build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.errors import HeteroBFSError
@@ -49,30 +51,6 @@ SELECTORS = ("auto", "learned")
 def main() -> None:
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
-    try:
-        run(options)
-    except HeteroBFSError as error:
-        sys.exit(f"energy.py: {error}")
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", help="index or part of the name; by default a GPU")
-    parser.add_argument("--devices", choices=("all", "cpu"), default="all")
-    parser.add_argument("--scales", type=numbers, default=[18], help="of Kronecker graphs: 20,22")
-    parser.add_argument("--keys", type=int, default=16, help="search keys (default 16)")
-    parser.add_argument("--rounds", type=int, default=3, help="times all is measured (default 3)")
-    parser.add_argument("--watts", action="store_true", help="measure the model's watts anew")
-    parser.add_argument("--power-log", type=Path, metavar="FILE", help="of an external meter")
-    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
-    return parser.parse_args()
-
-
-def numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
-
-
-def run(options: argparse.Namespace) -> None:
     info = choose_device(options.device) if options.devices == "all" else None
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # who gives a log wants it read
@@ -89,6 +67,25 @@ def run(options: argparse.Namespace) -> None:
         graph = build_search_graph(edges)
         windows += measure(scale, edges, graph, info, metering, options)
         write(pd.DataFrame(windows), power, metering, info, options)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", help="index or part of the name; by default a GPU")
+    parser.add_argument("--devices", choices=("all", "cpu"), default="all")
+    parser.add_argument("--scales", type=numbers, default=[18], help="of Kronecker graphs: 20,22")
+    parser.add_argument("--keys", type=positive, default=16, help="search keys (default 16)")
+    parser.add_argument(
+        "--rounds", type=positive, default=3, help="times all is measured (default 3)"
+    )
+    parser.add_argument("--watts", action="store_true", help="measure the model's watts anew")
+    parser.add_argument("--power-log", type=Path, metavar="FILE", help="of an external meter")
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
+    return parser.parse_args()
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
 
 
 def model_with_watts(info: DeviceInfo | None, options: argparse.Namespace) -> Power:
@@ -200,4 +197,4 @@ def window_rows(about: Row, window: Window, idle: dict[Any, float]) -> list[Row]
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -106,7 +106,8 @@ def describe(
             "",
             "Watts of each strategy by the speed model, idle included "
             f"({', '.join(f'{d} {w:g} W idle' for d, w in power.idle_watts.items())}): "
-            f"{power.method}.",
+            f"{power.method}. What is remarked on is not of the difference, and its +- what lies "
+            "above idle:",
             "",
             markdown(watts_table(power)),
             "",
@@ -154,5 +155,6 @@ def watts_table(power: Power) -> pd.DataFrame:
             if watts is not None:
                 row[f"{domain} W"] = f"{watts:.4g} +- {power.error_watts[name][domain]:.2g}"
                 row[f"{domain} W above idle"] = f"{watts - idle:.4g}"
+        row["remark"] = power.remarks.get(name, "")
         rows.append(row)
     return pd.DataFrame(rows)

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tables import markdown, provenance
+from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
 from hetero_bfs.arguments import byte_count, positive
@@ -300,4 +300,4 @@ def describe(
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -13,11 +13,10 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
-from tables import markdown, provenance
+from tables import markdown, provenance, run_script
 
 from hetero_bfs.arguments import positive
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
-from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.files import replacing
 from hetero_bfs.training.families import StudyGraph, named_graph, study_graphs
 from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise
@@ -100,7 +99,4 @@ def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Nam
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except HeteroBFSError as error:
-        raise SystemExit(f"regret.py: {error}") from None
+    run_script(main)

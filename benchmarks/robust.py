@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tables import markdown, provenance
+from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
+from hetero_bfs.arguments import positive
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.files import replacing
 from hetero_bfs.kronecker import search_keys
 from hetero_bfs.model_selector import model_selector
@@ -51,7 +53,9 @@ def main() -> None:
             info = engine.device_info
             model = model_of(engine.device_info)
             if model is None:
-                raise SystemExit("no speed model of this machine; run `hetero-bfs train --quick`")
+                raise HeteroBFSError(
+                    "no speed model of this machine; run `hetero-bfs train --quick`"
+                )
             rows += measure(Path(name).name, engine, model, keys, options)
         write(pd.DataFrame(rows), info, options)
 
@@ -65,7 +69,7 @@ def parse() -> argparse.Namespace:
         default=["kronecker18"],
         help="kronecker18, grid512 and files, with commas (default kronecker18)",
     )
-    parser.add_argument("--keys", type=int, default=32, help="search keys (default 32)")
+    parser.add_argument("--keys", type=positive, default=32, help="search keys (default 32)")
     parser.add_argument("--random", type=int, default=10, help="models spoiled at random")
     parser.add_argument("--seed", type=int, default=5, help="of the random models")
     parser.add_argument(
@@ -192,4 +196,4 @@ def describe(rows: pd.DataFrame, info: DeviceInfo | None, options: argparse.Name
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

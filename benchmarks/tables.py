@@ -1,14 +1,28 @@
-"""Tables as Markdown, and what stands above them, for all scripts here."""
+"""What all scripts here share: how they end, tables as Markdown, and what stands above those."""
 
 from __future__ import annotations
 
 import datetime
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 
 from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.machine import describe_machine
 from hetero_bfs.named_selector import model_of
+
+
+def run_script(main: Callable[[], None]) -> None:
+    """Run a script; what cannot be done is said in one line."""
+    try:
+        main()
+    except (HeteroBFSError, OSError) as error:
+        sys.exit(f"{Path(sys.argv[0]).name}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def markdown(table: pd.DataFrame) -> str:

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tables import markdown, provenance
+from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
+from hetero_bfs.arguments import positive
 from hetero_bfs.build import build_search_graph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.files import replacing
@@ -78,8 +79,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--device", help="index or part of the name; by default a GPU")
     parser.add_argument("--regret", action="store_true", help="replay whole searches too")
     parser.add_argument("--graphs", type=lambda text: text.split(","), default=list(JUDGED_GRAPHS))
-    parser.add_argument("--rounds", type=int, default=5, help="replays of each schedule")
-    parser.add_argument("--roots", type=int, default=1, help="searches of each graph")
+    parser.add_argument("--rounds", type=positive, default=5, help="replays of each schedule")
+    parser.add_argument("--roots", type=positive, default=1, help="searches of each graph")
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
     return parser.parse_args()
 
@@ -179,4 +180,4 @@ def describe(
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

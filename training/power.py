@@ -139,9 +139,10 @@ def evaluate_windows(
             if not error <= MOST_ERROR * mean:
                 whole = _mean_watts(windows[name], domain)
                 found[domain] = whole, max(whole - idle[domain], MOST_ERROR * whole)
+                told = f"{mean:.3g} +- {error:.2g} W" if math.isfinite(error) else "no watts"
                 remarks[name] = (
-                    f"{domain}: {mean:.3g} +- {error:.2g} W by the difference, its levels being "
-                    "too small a part of the search; these are the watts of the whole cut search"
+                    f"{domain}: {told} by the difference, its levels being too small a part of "
+                    "the search; these are the watts of the whole cut search"
                 )
         watts[name] = {d: _round(mean) for d, (mean, _) in found.items()}
         errors[name] = {d: _round(error) for d, (_, error) in found.items()}

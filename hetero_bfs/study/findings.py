@@ -207,8 +207,9 @@ def regret_finding(table: pd.DataFrame) -> str:
     chosen = percent.drop(index=[ORACLE], errors="ignore").iloc[0]
     families = percent.columns.drop(["mean", "worst"])
     text = (
-        f"{chosen.name} comes nearest to the oracle: {chosen['mean']:.1f} % as the geometric mean "
-        f"over families, {chosen['worst']:.1f} % at worst ({chosen[families].idxmax()})"
+        f"{chosen.name} comes nearest to the best schedule known: {chosen['mean']:.1f} % as the "
+        f"geometric mean over families, {chosen['worst']:.1f} % at worst "
+        f"({chosen[families].idxmax()})"
     )
     if NONE in percent.index:
         text += f"; without a selector it is {percent.loc[NONE, 'mean']:.0f} %"

@@ -176,7 +176,7 @@ SECTIONS = (
     ),
     Section(
         "regret",
-        "Regret: what choosing costs over the oracle, by family of graphs",
+        "Regret: time over that of the best schedule known, by family of graphs",
         "The time of the schedule that a selector chose over that of the best schedule known, "
         "minus 1, all schedules replayed in turn in one run. Lower is better; 0 is the fastest "
         "replay, which may be another than the oracle's own schedule. Models are not corrected. "
