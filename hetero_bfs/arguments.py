@@ -39,8 +39,8 @@ def _add_graph500(commands: Any, run: Run) -> None:
         description="Generate a Kronecker graph, construct, search from 64 keys, validate, report.",
     )
     add = command.add_argument
-    add("--scale", type=_scale, default=18, help="log2 of the vertices (default %(default)s)")
-    add("--edgefactor", type=positive, default=16, help="edges per vertex (default %(default)s)")
+    add("--scale", type=_scale, help="log2 of the vertices (default 18)")
+    add("--edgefactor", type=positive, help="edges per vertex (default 16)")
     add("--roots", type=positive, default=64, help="search keys (default %(default)s)")
     add("--seed1", type=_seed, default=2, help="generator's first seed (default %(default)s)")
     add("--seed2", type=_seed, default=3, help="generator's second seed (default %(default)s)")

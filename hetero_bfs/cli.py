@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from hetero_bfs import console
 from hetero_bfs.arguments import make_parser
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.strategy import AIM_SELECTORS
@@ -23,6 +25,44 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    with console.outputs() as (out, _):
+        status = _run(arguments)
+        out.flush()
+        if out.failure is not None and not isinstance(out.failure, BrokenPipeError):
+            reason = out.failure.strerror or out.failure
+            print(f"hetero-bfs: standard output: {reason}", file=sys.stderr)
+        return status or (1 if out.failure is not None else 0)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        with console.interruptible():
+            options = _parse(arguments)
+            _prepare(options)
+            status: int = options.run(options)
+            return status
+    except SystemExit as stop:  # argparse has said what
+        return int(stop.code or 0)
+    except HeteroBFSError as error:
+        print(f"hetero-bfs: {error}", file=sys.stderr)
+        return 1
+    except MemoryError:
+        print(
+            "hetero-bfs: out of memory; choose a smaller graph or free some memory",
+            file=sys.stderr,
+        )
+        return 1
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"hetero-bfs: {where}{error.strerror or error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as stop:
+        print("\nhetero-bfs: interrupted", file=sys.stderr)
+        return 128 + int(getattr(stop, "number", signal.SIGINT))
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return options that go together; exits with status 2 where they do not."""
     from hetero_bfs import __version__
 
     parser = make_parser(
@@ -39,13 +79,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()
-        return 2
+        parser.exit(2)
     if getattr(options, "device", None) is not None and options.devices == "cpu":
         parser.error("--device names an OpenCL device, --devices cpu wants none")
     if getattr(options, "directed", False) and not getattr(options, "graph", True):
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
-    if options.command == "graph500" and options.regenerate and options.graph is not None:
-        parser.error("--regenerate goes with generated graphs, not with --graph FILE")
+    if options.command == "graph500" and options.graph is not None:
+        for name in ("regenerate", "scale", "edgefactor"):
+            if getattr(options, name):
+                parser.error(f"--{name} goes with generated graphs, not with --graph FILE")
     if getattr(options, "optimize", "time") != "time" and options.selector not in AIM_SELECTORS:
         parser.error(
             f"--optimize {options.optimize} goes with --selector {', '.join(AIM_SELECTORS)}; "
@@ -61,40 +103,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--calibrate measures no watts; add them with --power-only afterwards")
     if options.command == "train" and options.source is not None and not options.calibrate:
         parser.error("--from names the model that --calibrate starts from")
-    try:
-        _prepare(options)
-        status: int = options.run(options)
-        sys.stdout.flush()
-        return status
-    except HeteroBFSError as error:
-        print(f"hetero-bfs: {error}", file=sys.stderr)
-        return 1
-    except MemoryError:
-        print(
-            "hetero-bfs: out of memory; choose a smaller graph or free some memory",
-            file=sys.stderr,
-        )
-        return 1
-    except BrokenPipeError:  # what is not written yet, Python would try again at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:
-        print(f"hetero-bfs: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nhetero-bfs: interrupted", file=sys.stderr)
-        return 130
+    return options
 
 
 def _prepare(options: argparse.Namespace) -> None:
     """Check what can be checked before any work, and set up progress bars and threads."""
     from hetero_bfs import progress
-    from hetero_bfs.files import check_writable
 
-    for name in ("json", "trace", "out", "levels"):
-        path = getattr(options, name, None)
-        if path is not None and str(path) != "-" and options.command != "train":
-            check_writable(path)
+    _check_files(options)
+    _check_environment()
     if getattr(options, "device", None) is not None and options.devices == "all":
         from hetero_bfs.devices.opencl import choose_device
 
@@ -113,6 +130,56 @@ def _prepare(options: argparse.Namespace) -> None:
                 "the environment variable NUMBA_NUM_THREADS, if set, allows another number"
             )
         numba.set_num_threads(options.threads)
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    """Check that every output can be written, and destroys neither another one nor the input."""
+    from hetero_bfs.files import check_writable
+
+    if options.command == "train":
+        return  # whose --out is a folder
+    taken: dict[Path, str] = {}
+    for name in ("graph", "power_log"):
+        given = getattr(options, name, None)
+        for path in given if isinstance(given, list) else [given]:
+            if path is not None:
+                taken[path.resolve()] = "an input"
+    for name in ("output", "out", "levels", "trace", "json"):
+        path = getattr(options, name, None)
+        option = "OUT" if name == "output" else f"--{name}"
+        if path is None:
+            continue
+        if str(path) == "-":
+            if name != "json":
+                raise HeteroBFSError(f"{option} -: only --json knows standard output; name a file")
+            if getattr(sys.stdout, "closed_before", False):
+                raise HeteroBFSError("--json -: standard output is closed; name a file")
+            continue
+        place = path.resolve()
+        if place in taken:
+            raise HeteroBFSError(f"{option} {path} is {taken[place]}, too; name another file")
+        taken[place] = f"{option}'s file"
+        folder = getattr(options, "out_dir", None)
+        if folder is not None and folder.resolve() in (place, *place.parents):
+            raise HeteroBFSError(
+                f"{option} {path} is in OUT_DIR, which holds a study and nothing else; name a file "
+                "beside it"
+            )
+        check_writable(path)
+
+
+def _check_environment() -> None:
+    """Refuse settings of Numba's that it would answer with a traceback, or ignore."""
+    threads = os.environ.get("NUMBA_NUM_THREADS")
+    if threads is not None and not (threads.isascii() and threads.isdigit() and int(threads)):
+        raise HeteroBFSError(
+            f"the environment variable NUMBA_NUM_THREADS is {threads!r}; give a number of threads "
+            "from 1 on, or unset it"
+        )
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        raise HeteroBFSError(
+            "the environment variable NUMBA_DISABLE_JIT is set; unset it: searches run compiled"
+        )
 
 
 def _check_aim(options: argparse.Namespace) -> None:
@@ -138,8 +205,8 @@ def _graph500(options: argparse.Namespace) -> int:
     _load_numba()
     report = run_graph500(
         Graph500Options(
-            scale=options.scale,
-            edgefactor=options.edgefactor,
+            scale=options.scale or Graph500Options.scale,
+            edgefactor=options.edgefactor or Graph500Options.edgefactor,
             roots=options.roots,
             seed1=options.seed1,
             seed2=options.seed2,

@@ -38,6 +38,11 @@ def replacing(
         temporary.unlink(missing_ok=True)
 
 
+def printable(name: str) -> str:
+    """Return a file's name with a question mark for each byte that is no text."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def check_writable(path: Path) -> None:
     """Raise `HeteroBFSError` if a file of this name could not be written, before the work."""
     if path.is_dir():

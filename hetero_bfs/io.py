@@ -131,7 +131,8 @@ def _read_serialized(path: Path, directed: bool) -> CSRGraph:
         file_directed, num_vertices, num_stored = _read_sg_header(handle, path)
         indptr = np.fromfile(handle, "<i8", num_vertices + 1)
         indices = np.fromfile(handle, "<u4", num_stored)
-    _check_lists(path, _SG_HEADER.size, indptr, indices)
+    start = _SG_HEADER.size
+    _check_lists(path, start, indptr, start + indptr.nbytes, indices)
     degree = np.diff(indptr).astype(np.uint32)
     rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), degree)
     if not file_directed:
@@ -181,10 +182,13 @@ def _read_hbg(path: Path, directed: bool) -> CSRGraph:
     indptr = mapped[starts[0] : starts[0] + 8 * (num_vertices + 1)].view("<i8")
     indices = mapped[starts[1] : starts[1] + 4 * num_stored].view("<u4")
     input_degree = mapped[starts[2] : starts[3]].view("<u4")
-    if indptr[0] != 0 or indptr[-1] != num_stored:
+    _check_lists(path, starts[0], indptr, starts[1], indices)
+    _check_input_degree(path, starts[2], input_degree, indptr)
+    ends = int(input_degree.sum(dtype=np.int64))
+    if ends > num_input * (1 if file_directed else 2):
         raise GraphFileError(
-            f"{path}: byte {starts[0]}: indptr runs from {indptr[0]} to {indptr[-1]}; expected 0 "
-            f"to {num_stored}: the file is damaged, write it again"
+            f"{path}: byte 32: {num_input} input edges, and their ends at vertices are {ends}: "
+            "the file is damaged, write it again"
         )
     graph = CSRGraph(indptr, indices, file_directed, num_input, input_degree)
     if file_directed == directed:
@@ -192,7 +196,6 @@ def _read_hbg(path: Path, directed: bool) -> CSRGraph:
     if file_directed:
         rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), np.diff(indptr))
         return CSRGraph.from_edge_source(EdgeList(rows, indices, num_vertices))
-    ends = int(input_degree.sum(dtype=np.int64))
     num_loops = num_input - ends // 2
     return replace(graph, directed=True, num_input_edges=ends + num_loops)
 
@@ -259,8 +262,13 @@ def _check_size(path: Path, actual: int, expected: int) -> None:
         )
 
 
-def _check_lists(path: Path, start: int, indptr: OffsetArray, indices: VertexArray) -> None:
-    """Check that offsets rise from 0 to the number of edges and that ids are in range."""
+def _check_lists(
+    path: Path, start: int, indptr: OffsetArray, indices_start: int, indices: VertexArray
+) -> None:
+    """Check that offsets rise from 0 to the number of edges and that ids are in range.
+
+    `start` and `indices_start` are where the arrays begin in the file.
+    """
     wrong = np.zeros(indptr.size, np.bool_)
     wrong[1:] = indptr[1:] < indptr[:-1]
     wrong[0] = indptr[0] != 0
@@ -275,8 +283,22 @@ def _check_lists(path: Path, start: int, indptr: OffsetArray, indices: VertexArr
     if indices.size and indices.max() >= num_vertices:
         first = int((indices >= num_vertices).argmax())
         raise GraphFileError(
-            f"{path}: byte {start + 8 * indptr.size + 4 * first}: neighbour {indices[first]} is "
+            f"{path}: byte {indices_start + 4 * first}: neighbour {indices[first]} is "
             f"not below {num_vertices}, the number of vertices: damaged, write the file again"
+        )
+
+
+def _check_input_degree(
+    path: Path, start: int, input_degree: VertexArray, indptr: OffsetArray
+) -> None:
+    """Check that no list is longer than its vertex has input edges."""
+    short = input_degree < np.diff(indptr)
+    if short.any():
+        first = int(short.argmax())
+        raise GraphFileError(
+            f"{path}: byte {start + 4 * first}: {input_degree[first]} input edges at vertex "
+            f"{first}, and {indptr[first + 1] - indptr[first]} neighbours: damaged, write the file "
+            "again"
         )
 
 

@@ -16,6 +16,7 @@ from hetero_bfs import energy
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.devices.opencl_stream import Streaming
+from hetero_bfs.files import printable
 from hetero_bfs.machine import describe_machine
 from hetero_bfs.memory import format_bytes
 from hetero_bfs.power import Objective
@@ -320,4 +321,4 @@ def command_line() -> str:
     elsewhere.
     """
     arguments = (Path(a).name if a.startswith("/") else a for a in sys.argv[1:])
-    return " ".join(["hetero-bfs", *arguments])
+    return " ".join(["hetero-bfs", *map(printable, arguments)])

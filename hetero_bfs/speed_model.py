@@ -217,6 +217,12 @@ class SpeedModel:
         }
 
 
+_UNUSABLE = (
+    *(KeyError, TypeError, AttributeError, IndexError, ValueError),
+    *(OverflowError, RecursionError),
+)
+
+
 def read_model(text: str, origin: str) -> SpeedModel:
     """Parse a model file.
 
@@ -246,9 +252,11 @@ def read_model(text: str, origin: str) -> SpeedModel:
             auto=_auto_by_graph(data["auto"]) if "auto" in data else None,
             power=_power(data["power"]) if "power" in data else None,
         )
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+    except _UNUSABLE as error:
         if isinstance(error, ModelError):
             what = f": {error}"
+        elif isinstance(error, KeyError):
+            what = f" is not a usable speed model: it lacks {error}"
         else:
             what = f" is not a usable speed model ({type(error).__name__}: {error})"
         raise ModelError(f"{origin}{what}; train again with `{TRAIN_COMMAND}`") from error
@@ -354,7 +362,12 @@ def _all_files() -> dict[str, Traversable]:
 
 def _own_files() -> dict[str, Traversable]:
     """Return the files of the models that training wrote, by name; not what lies beside samples."""
-    paths = sorted(user_models_folder().glob("*.json"))
+    folder = user_models_folder()
+    if folder.exists() and not folder.is_dir():
+        raise ModelError(
+            f"{folder}, where models are kept, is no folder; set {MODELS_VARIABLE} to one"
+        )
+    paths = sorted(folder.glob("*.json"))
     return {path.stem: path for path in paths if ".samples" not in path.suffixes}
 
 

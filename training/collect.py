@@ -8,6 +8,7 @@ one graph.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -139,14 +140,20 @@ def finished_graphs(path: Path) -> int:
     """
     if not path.exists() or path.stat().st_size == 0:
         return 0
-    with open(path, newline="") as stream:
-        rows = list(csv.reader(stream))
-    if tuple(rows[0]) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
+    try:
+        with open(path, newline="", encoding="utf-8") as stream:
+            rows = list(csv.reader(stream))
+        if tuple(rows[0]) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
+            raise ValueError
+        at = COLUMNS.index("seconds")
+        if not all(0 <= float(row[at]) < math.inf for row in rows[1:]):
+            raise ValueError
+        return max((int(row[0]) for row in rows[1:]), default=-1) + 1
+    except (ValueError, csv.Error) as error:
         raise HeteroBFSError(
             f"{path} is damaged, or has other columns than this version writes; "
             "move it away to train from the start"
-        )
-    return max((int(row[0]) for row in rows[1:]), default=-1) + 1
+        ) from error
 
 
 def _append(path: Path, rows: list[dict[str, Any]]) -> None:

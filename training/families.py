@@ -32,6 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from hetero_bfs.errors import GraphError
+from hetero_bfs.files import printable
 from hetero_bfs.graph import EdgeList, EdgeSource
 from hetero_bfs.io import read
 from hetero_bfs.kronecker import KroneckerEdges, RMATEdges, check_scale
@@ -112,7 +113,13 @@ def named_graph(name: str) -> StudyGraph:
             f"{name} is neither a file nor a generated graph; generated are "
             f"{', '.join(f'{family}N' for family in _MAKERS)} and kroneckerN-A-B-C"
         )
-    return StudyGraph("file", path.name.partition(".")[0], partial(read, path))
+    return graph_of_file(path)
+
+
+def graph_of_file(path: Path, directed: bool = False) -> StudyGraph:
+    """Return the graph of a file, called by its name up to the first dot."""
+    name = printable(path.name).partition(".")[0]
+    return StudyGraph("file", name, partial(read, path, directed))
 
 
 def grid(rows: int, columns: int | None = None) -> EdgeList:

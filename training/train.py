@@ -20,7 +20,7 @@ from hetero_bfs.build import SearchGraph
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.engine import Engine
 from hetero_bfs.errors import DeviceError, HeteroBFSError
-from hetero_bfs.files import replacing
+from hetero_bfs.files import check_new_entry, replacing
 from hetero_bfs.machine import describe_machine, machine_slug
 from hetero_bfs.progress import progress
 from hetero_bfs.speed_model import (
@@ -128,6 +128,7 @@ def make_folder(out: Path | None) -> Path:
     folder = user_models_folder() if out is None else out
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        check_new_entry(folder / "model")
     except OSError as error:
         remedy = f"set {MODELS_VARIABLE} to" if out is None else "name"
         raise HeteroBFSError(
@@ -236,7 +237,7 @@ def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
     if finished_graphs(samples_path) and path.exists():
         try:
             return read_tuning(json.loads(path.read_text()))
-        except ValueError as error:  # no JSON
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
             raise HeteroBFSError(
                 f"{path} is damaged ({error}); move it and {samples_path.name} away to train "
                 "from the start"

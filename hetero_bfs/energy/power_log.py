@@ -18,6 +18,10 @@ import numpy as np
 
 from hetero_bfs.energy.meters import TRUSTED_RESOLUTIONS, Domain, MeterError, Unmeasured
 
+_MOST_STEP_SECONDS = 60.0  # a measurement lasts many times as long
+_MOST_AHEAD_SECONDS = 86_400.0  # by clocks that differ, or a time zone taken for another
+_MOST_WATTS = 1e9
+
 
 class PowerLog:
     """The meter behind a CSV file that it writes, perhaps still: time stamp and watts.
@@ -34,6 +38,11 @@ class PowerLog:
     def __init__(self, path: Path) -> None:
         self.path, self.name = Path(path), f"power log {Path(path).name}"
         self.resolution_seconds = _usual_step(self.samples()[0])
+        if self.resolution_seconds > _MOST_STEP_SECONDS:
+            raise MeterError(
+                f"the power log {self.path} has a sample every {self.resolution_seconds:.3g} s; "
+                f"a measurement needs one every {_MOST_STEP_SECONDS:g} s at least"
+            )
         self.patience_seconds = 2 * self.resolution_seconds + 1
 
     def start(self) -> None:
@@ -96,13 +105,18 @@ class PowerLog:
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         try:
+            if self.path.exists() and not self.path.is_file():
+                raise OSError("it is no regular file")
             text = self.path.read_bytes().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise MeterError(f"the power log {self.path} cannot be read: {error}") from error
         rows = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
-        for row in rows:
-            if any(cell.strip() for cell in row):
-                yield rows.line_num, [cell.strip() for cell in row]
+        try:
+            for row in rows:
+                if any(cell.strip() for cell in row):
+                    yield rows.line_num, [cell.strip() for cell in row]
+        except csv.Error as error:
+            raise MeterError(f"{self.path}, line {rows.line_num}: {error}") from error
 
 
 def _shown(cells: str | list[str]) -> str:
@@ -130,12 +144,14 @@ def _stamp(text: str, where: str) -> float:
             stamp = datetime.fromisoformat(text).timestamp()
     if not 0 <= stamp < 1e11:  # the year 5138; more are milliseconds
         raise MeterError(f"{where}: {_shown(text)} is not a time stamp in Unix seconds or ISO 8601")
+    if stamp > time.time() + _MOST_AHEAD_SECONDS:
+        raise MeterError(f"{where}: {_shown(text)} is in the future; compare the meter's clock")
     return stamp
 
 
 def _watts(text: str, where: str) -> float:
     with suppress(ValueError):
-        if 0 <= (watts := float(text)) < math.inf:
+        if 0 <= (watts := float(text)) < _MOST_WATTS:
             return watts
     raise MeterError(f"{where}: {_shown(text)} is not a number of watts")
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.io import read
-from hetero_bfs.training.families import StudyGraph, families, named_graph
+from hetero_bfs.training.families import StudyGraph, families, graph_of_file, named_graph
 
 EDGEFACTOR = 16
 _SCALES = (14, 15, 16, 17, 18)
@@ -100,8 +98,7 @@ def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
     for path in dict.fromkeys(options.graphs):
         if not path.is_file():
             raise HeteroBFSError(f"{path}: no such file; --graph takes graph files")
-        name = path.name.partition(".")[0]
-        graph = StudyGraph("file", name, partial(read, path, options.directed))
+        graph = graph_of_file(path, options.directed)
         if any(other.name == graph.name for other in planned):
             raise HeteroBFSError(f"{path}: two graphs are called {graph.name}; rename the file")
         planned.append(Planned(graph, None, _roughly(path)))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -14,7 +18,7 @@ import pytest
 from made_models import model_json, ship
 
 import hetero_bfs
-from hetero_bfs import arguments, cli
+from hetero_bfs import arguments, cli, console
 from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
 from hetero_bfs.speed_model import MODELS_VARIABLE
@@ -119,6 +123,8 @@ def test_nothing_is_wrong_usage(capsys):
         ["graph500", "--threads", "0"],
         ["graph500", "--decision-interval", "0"],
         ["graph500", "--regenerate", "--graph", "g.txt"],
+        ["graph500", "--scale", "8", "--graph", "g.txt"],
+        ["graph500", "--edgefactor", "16", "--graph", "g.txt"],
         ["graph500", "--frobnicate"],
         ["bfs"],
         ["bfs", "g.txt"],
@@ -360,6 +366,148 @@ def test_an_output_that_cannot_be_written_is_found_before_the_run(option, tmp_pa
     captured = capsys.readouterr()
     assert "there is no folder" in captured.err
     assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--out", "same", "--levels", "same"], "--levels same is --out's file, too"),
+        (["--out", "same", "--json", "./same"], "--json same is --out's file, too"),
+        (["--out", "g.txt"], "--out g.txt is an input, too"),
+        (["--levels", "-"], "--levels -: only --json knows standard output"),
+        (["--out", "pipe"], "pipe cannot be written: it is no regular file"),
+    ],
+)
+def test_outputs_destroy_neither_each_other_nor_the_input(
+    graph, tmp_path, capsys, monkeypatch, options, words
+):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    before = graph.read_bytes()
+    assert run("bfs", "g.txt", "--source", 0, *options, *CPU) == 1
+    assert words in one_line(capsys)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.txt", "pipe"]
+    assert graph.read_bytes() == before
+    assert run("convert", "absent.txt", "pipe") == 1
+    assert "pipe cannot be written" in one_line(capsys)
+
+
+def test_a_study_folder_holds_nothing_else(tmp_path, capsys):
+    folder = tmp_path / "study"
+    assert run("study", folder, "--scale", 6, "--json", folder / "more.json") == 1
+    assert "is in OUT_DIR" in one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("NUMBA_NUM_THREADS", "0", "NUMBA_NUM_THREADS is '0'; give a number"),
+        ("NUMBA_NUM_THREADS", "many", "NUMBA_NUM_THREADS is 'many'; give a number"),
+        ("NUMBA_DISABLE_JIT", "1", "NUMBA_DISABLE_JIT is set; unset it"),
+        (MODELS_VARIABLE, __file__, "is no folder"),
+    ],
+)
+def test_settings_that_cannot_be(graph, monkeypatch, capsys, variable, value, words):
+    monkeypatch.setenv(variable, value)
+    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 1
+    assert words in one_line(capsys)
+
+
+# Standard streams and signals, as a program.
+
+
+def shell(line: str, folder: Path, **options) -> subprocess.CompletedProcess[str]:
+    """Run `line`, in which H is the program, buffering as programs do."""
+    program = f"{sys.executable} -m hetero_bfs.cli"
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    return subprocess.run(
+        ["bash", "-c", line.replace("H ", f"{program} ")],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        ("H SMALL -v --json j --trace t | true; exit ${PIPESTATUS[0]}", 1, ""),
+        ("H SMALL --json j --trace t >/dev/full", 1, "standard output: No space left"),
+        ("H SMALL --json j --trace t >&-", 0, ""),
+        ("H SMALL --json - --trace t 2>/dev/full >j", 0, ""),
+        ("H SMALL --json - --trace t 2>&- >j", 0, ""),
+        ("H --help >/dev/full; s=$?; touch t; echo {} >j; exit $s", 1, "No space left"),
+    ],
+)
+def test_what_is_measured_outlives_the_streams(tmp_path, line, status, words):
+    done = shell(line.replace("SMALL", " ".join(SMALL)), tmp_path)
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    json.loads((tmp_path / "j").read_text())
+    assert (tmp_path / "t").exists()
+
+
+def test_json_needs_a_standard_output(graph, tmp_path):
+    done = shell("H bfs g.txt --source 0 --json - >&-", tmp_path)
+    assert done.returncode == 1
+    assert "--json -: standard output is closed" in done.stderr
+
+
+def test_characters_that_the_encoding_lacks_are_escaped(tmp_path):
+    """Measured is measured: the last line must not fail."""
+    code = "from hetero_bfs import console\nwith console.outputs(): print('5 \\u00b5s')"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    assert done.stdout == b"5 \\xb5s\n", done.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_leaves_no_temporary_file(tmp_path, number, status):
+    code = """
+import sys, time
+from pathlib import Path
+from hetero_bfs import cli, files
+def write(options):
+    with files.replacing(Path("out")) as stream:
+        stream.write("half")
+        print("ready", file=sys.__stdout__, flush=True)
+        time.sleep(60)
+cli._devices = write
+sys.exit(cli.main(["devices"]))
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as program:
+        assert program.stdout.readline() == b"ready\n"
+        program.send_signal(number)
+        assert program.wait(30) == status
+        assert b"interrupted" in program.stderr.read()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_in_a_callback_is_not_lost():
+    """Where C calls Python back, as LLVM does for Numba, exceptions are dropped."""
+    call = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
+
+    def fail():
+        raise RuntimeError("no compiled object yet")
+
+    def work(*steps):
+        with console.interruptible():
+            for step in steps:
+                step()
+
+    with pytest.raises(KeyboardInterrupt):
+        work(call, lambda: time.sleep(60))
+    with pytest.raises(KeyboardInterrupt):
+        work(call, fail)
+    with pytest.raises(RuntimeError):
+        work(fail)
 
 
 def test_a_bad_power_log_is_found_before_the_run(tmp_path, capsys):

@@ -480,7 +480,25 @@ def test_hbg_errors(tmp_path: Path) -> None:
     error_of(put(path, newer), "byte 8", "version 2", "reads version 1", "update hetero_bfs")
     error_of(put(path, good[:12] + b"\x02" + good[13:]), "byte 12", "flags 0x2")
     error_of(put(path, good[:16] + b"\xff" * 8 + good[24:]), f"{2**64 - 1} vertices")
-    error_of(put(path, good[:64] + b"\x01" + good[65:]), "byte 64", "indptr runs from 1")
+    error_of(put(path, good[:64] + b"\x01" + good[65:]), "byte 64", "offset 0 is 1")
+
+
+def test_hbg_damage_is_found_before_it_is_searched(tmp_path: Path) -> None:
+    """It is mapped into memory, and kernels go wherever its numbers point."""
+    path = tmp_path / "g.hbg"
+    io.write(CSRGraph.from_edges([0, 1, 2], [1, 2, 3], 4), path)
+    good = path.read_bytes()
+
+    def damaged(byte: int, code: str, value: int) -> Path:
+        number = struct.pack(code, value)
+        return put(path, good[:byte] + number + good[byte + len(number) :])
+
+    error_of(damaged(72, "<q", 10**12), "byte 80", "offset 2 is 3", "rise from 0 to 6")
+    error_of(damaged(72, "<q", -5), "byte 72", "offset 1 is -5")
+    error_of(damaged(132, "<I", 4_000_000_000), "byte 132", "neighbour 4000000000", "not below 4")
+    error_of(damaged(196, "<I", 1), "byte 196", "1 input edges at vertex 1", "2 neighbours")
+    error_of(damaged(192, "<I", 2), "byte 32", "3 input edges", "ends at vertices are 7")
+    error_of(damaged(32, "<Q", 2), "byte 32", "2 input edges", "ends at vertices are 6")
 
 
 # Writing

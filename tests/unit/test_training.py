@@ -14,7 +14,7 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.selector import DirectionSelector
 from hetero_bfs.speed_model import ALL_COLUMNS, COLUMNS, MODELS_VARIABLE, read_model
 from hetero_bfs.strategy import STRATEGIES
-from hetero_bfs.training import compare, duration, train
+from hetero_bfs.training import collect, compare, duration, train
 from hetero_bfs.training.collect import Plan, finished_graphs
 from hetero_bfs.training.compare import fastest
 from hetero_bfs.training.duration import GraphSeconds, collecting_seconds, in_words
@@ -96,6 +96,30 @@ def test_damaged_samples_are_refused(tmp_path):
     samples_path.write_text(samples_path.read_text()[:-30])
     with pytest.raises(HeteroBFSError, match="move it away"):
         run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value"),
+    [
+        (2, "graph", "x"),
+        (2, "seconds", "abc"),
+        (3, "seconds", "nan"),
+        (3, "seconds", "-1"),
+        (1, "name", "n" * 200_000),
+        (1, "name", "\udcff"),
+    ],
+)
+def test_each_number_of_samples_is_looked_at(tmp_path, row, column, value):
+    path = tmp_path / "some.samples.csv"
+    rows = [dict.fromkeys(collect.COLUMNS, "1") for _ in range(4)]
+    rows[row][column] = value
+    lines = [",".join(collect.COLUMNS), *(",".join(r[c] for c in collect.COLUMNS) for r in rows)]
+    path.write_text("\n".join(lines), errors="surrogateescape")
+    with pytest.raises(HeteroBFSError, match="move it away"):
+        finished_graphs(path)
+    rows[row][column] = "1"
+    path.write_text("\n".join([lines[0], *(",".join(r[c] for c in collect.COLUMNS) for r in rows)]))
+    assert finished_graphs(path) == 2
 
 
 def test_the_fit_recovers_coefficients():

@@ -1,6 +1,7 @@
 """The log of an external power meter: its forms, its gaps, waiting for it."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from energy_fakes import by_name, zone
@@ -93,6 +94,10 @@ def test_log_with_a_gap(tmp_path):
         ("time,volts\n", "line 1: 'time,volts' must name one column time and one watts"),
         ("date,time,w\n", "line 1: 'date,time,w' must name one column time and one watts"),
         (b"\xff\xfe,1\n", "cannot be read"),
+        ("1000,1e300\n", "line 1: '1e300' is not a number of watts"),
+        ("1000,1\n2999-01-01,1\n", "line 2: '2999-01-01' is in the future"),
+        (f"1000,{'1' * 200_000}\n", "line 1: field larger than field limit"),
+        ("1000,1\n2100,1\n3200,1\n", "a sample every 1.1e+03 s; a measurement needs one every 60"),
     ],
 )
 def test_log_errors_name_file_line_and_value(tmp_path, text, message):
@@ -100,6 +105,11 @@ def test_log_errors_name_file_line_and_value(tmp_path, text, message):
         log_of(tmp_path, text)
     assert message in str(raised.value)
     assert "meter.csv" in str(raised.value)
+
+
+def test_log_that_is_no_regular_file():
+    with pytest.raises(MeterError, match="it is no regular file"):
+        PowerLog(Path("/dev/zero"))
 
 
 def test_log_that_does_not_exist(tmp_path):
