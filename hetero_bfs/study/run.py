@@ -18,6 +18,7 @@ from hetero_bfs.machine import describe_machine, source_commit
 from hetero_bfs.named_selector import model_of
 from hetero_bfs.progress import announce
 from hetero_bfs.report import command_line
+from hetero_bfs.speed_model import SpeedModel
 from hetero_bfs.study import findings, style
 from hetero_bfs.study.choices import regret_rows, schedule_rows
 from hetero_bfs.study.folder import check_folder, write_folder
@@ -145,7 +146,8 @@ def _write(
 ) -> dict[str, Any]:
     """Draw everything and write the folder; returns the summary."""
     machine = describe_machine(info)
-    foot = footer(machine, options)
+    model = model_of(info)
+    foot = footer(machine, model, options)
     files: dict[str, bytes] = {}
     parts = []
     for section in SECTIONS:
@@ -155,7 +157,6 @@ def _write(
         if part.png is not None:
             files[f"{section.name}.png"] = part.png
         files[f"{section.name}.csv"] = table.to_csv(index=False, float_format="%.9g").encode()
-    model = model_of(info)
     text = page(_TITLE, describe(machine), parts, study.notes, foot)
     files["index.html"] = text.encode()
     summary = {
@@ -193,12 +194,13 @@ def describe(machine: dict[str, Any]) -> str:
     return f"{machine['cpu']}, {machine['threads']} threads; {named}"
 
 
-def footer(machine: dict[str, Any], options: StudyOptions) -> str:
-    """Return what stands beneath the page and each picture: command, machine, versions, date."""
+def footer(machine: dict[str, Any], model: SpeedModel | None, options: StudyOptions) -> str:
+    """Return what stands beneath the page and each picture: command, machine, model, date."""
     driver = "" if machine["device"] is None else f", driver {machine['device']['driver']}"
+    origin = "none of this machine" if model is None else model.origin_text
     return (
         f"{command_line()} | {describe(machine)}{driver} | Python {machine['python']}, "
         f"NumPy {machine['numpy']}, Numba {machine['numba']}, commit {machine['commit']}, "
-        f"{datetime.date.today().isoformat()} | medians of {options.rounds} rounds, "
-        f"{options.keys} keys, all ways in turn"
+        f"{datetime.date.today().isoformat()} | speed model: {origin} | medians of "
+        f"{options.rounds} rounds, {options.keys} keys, all ways in turn"
     )

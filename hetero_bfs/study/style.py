@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH_INCHES = 9.5
 DOTS_PER_INCH = 120
-_FOOTER_INCHES = 0.45
+_FOOTER_INCHES = 0.55
 _FOOTER_CHARACTERS = 180
 _NAME_INCHES = 0.16  # from one name at a line's end to the next
 
@@ -50,6 +50,10 @@ LOOKS = {
 """Okabe and Ito's eight colours, a darker yellow and three more that differ in lightness."""
 
 
+_MARKER_SIZES = {"*": 7, "P": 7, "X": 7, "v": 10}
+"""BG's is seen around BGC's, which mostly takes as long."""
+
+
 def order_of(names: Iterable[str]) -> list[str]:
     """Return names without repetitions, in the order of `LOOKS`, others last."""
     known = {name: place for place, name in enumerate(LOOKS)}
@@ -64,7 +68,7 @@ def look_of(name: str) -> dict[str, Any]:
         "color": look.color,
         "marker": look.marker,
         "linestyle": look.line,
-        "markersize": 7 if look.marker in "*PX" else 6,
+        "markersize": _MARKER_SIZES.get(look.marker, 6),
         "markerfacecolor": "white" if strategy else look.color,
         "markeredgecolor": look.color,
         "linewidth": 1.3 if strategy else 1.8,

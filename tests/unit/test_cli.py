@@ -37,11 +37,8 @@ def graph(tmp_path):
 
 
 def run(*arguments) -> int:
-    """Run in this process; argparse's own exits count too."""
-    try:
-        return cli.main([str(argument) for argument in arguments])
-    except SystemExit as stop:
-        return stop.code
+    """Run in this process."""
+    return cli.main([str(argument) for argument in arguments])
 
 
 def command(*arguments, **options):
