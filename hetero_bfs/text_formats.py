@@ -170,6 +170,8 @@ def opened(path: Path) -> Iterator[io.BufferedIOBase]:
     Failures of the system and of gzip become `GraphFileError`, here and nowhere else.
     """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise GraphFileError(f"{path}: is no regular file, which it must be: save it as one")
         with open(path, "rb") as raw:
             if path.suffix.lower() == ".gz":
                 with _unzipped(raw, path) as handle:

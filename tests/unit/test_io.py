@@ -264,6 +264,8 @@ def test_missing_directory_and_unreadable(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         error_of(tmp_path / name, "is a directory")
     error_of(tmp_path / ("x" * 300 + ".txt"), "cannot be read", "name too long")
+    os.mkfifo(tmp_path / "pipe.txt")
+    error_of(tmp_path / "pipe.txt", "is no regular file")
 
 
 @pytest.mark.parametrize("name", ["g", "g.csv", "g.txt.bz2", "g.sg.gz", "g.hbg.gz", "g.gz"])
