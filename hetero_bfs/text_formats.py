@@ -49,6 +49,12 @@ class _Ids:
                 f"{where}: vertex id {value} is above {self.highest}, {self.remedy}"
             )
 
+    def check_count(self, num_vertices: int, where: str) -> None:
+        if num_vertices - 1 > self.highest:
+            raise GraphFileError(
+                f"{where}: {num_vertices} vertices; at most {self.highest + 1}, {self.remedy}"
+            )
+
 
 class _Pairs(NamedTuple):
     """The first two columns, less the lowest id."""
@@ -85,7 +91,7 @@ def read_edge_list(path: Path, directed: bool) -> EdgeList:
         head = _read_head(handle, path)
         ids = _ids_that_fit()
         if head.num_vertices:
-            ids.check(head.num_vertices - 1, f"{path}:{head.vertices_line}")
+            ids.check_count(head.num_vertices, f"{path}:{head.vertices_line}")
         pairs = _fast_pairs(handle, ids)
     if pairs is None:
         pairs = _slow_pairs(path, head.lines, ids)
@@ -281,7 +287,7 @@ def _read_mtx_size(handle: io.BufferedIOBase, path: Path) -> tuple[int, int, int
             f"{where}: the matrix is {rows} x {columns}; an adjacency matrix must be square"
         )
     if rows > 0:
-        _ids_that_fit().check(rows - 1, where)
+        _ids_that_fit().check_count(rows, where)
     return rows, entries, size_line
 
 

@@ -229,8 +229,9 @@ def test_ids_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=400))
     path = tmp_path / "g.txt"
     assert io.read(put(path, "0 9\n")).num_vertices == 10
-    parts = "vertex id 10 is above 9", "40 bytes per vertex", "renumber the vertices without gaps"
-    error_of(put(path, "0 9\n1 10\n"), "g.txt:2", *parts)
+    parts = "40 bytes per vertex", "renumber the vertices without gaps"
+    error_of(put(path, "0 9\n1 10\n"), "g.txt:2: vertex id 10 is above 9", *parts)
+    parts = "11 vertices; at most 10, as much as", *parts
     error_of(put(path, "#\n# Nodes: 11 Edges: 1\n0 1\n"), "g.txt:2", *parts)
     error_of(put(tmp_path / "g.mtx", f"{MTX} pattern general\n11 11 0\n"), "g.mtx:2", *parts)
 
