@@ -42,7 +42,7 @@ from hetero_bfs.speed_model import MODELS_VARIABLE, TRAIN_COMMAND
 from hetero_bfs.strategy import AIMS
 from hetero_bfs.trace import LevelTrace
 from hetero_bfs.training.energy import add_watts
-from hetero_bfs.training.metering import Batch, Metering, Window
+from hetero_bfs.training.metering import Metering, Window, batch_of
 
 Row = dict[str, Any]
 SELECTORS = ("auto", "learned")
@@ -126,7 +126,7 @@ def measure(
             for selector in SELECTORS:
                 for aim in AIMS:
                     engine.set_selector(selector, aim)
-                    window = metering.window(batch(engine, keys))
+                    window = metering.window(batch_of(engine, keys))
                     about = {"scale": scale, "selector": selector, "aim": aim, "round": number}
                     about |= describe_searches(engine, keys, metering)
                     rows += window_rows(about, window, idle)
@@ -140,15 +140,6 @@ def validate(engine: hb.Engine, edges: Any, keys: list[int]) -> None:
         result = engine.bfs(key)
         outcome = hb.validate(edges, key, result.parent, result.level)
         assert outcome.valid, f"{engine.selector.name}, key {key}: {outcome.message}"
-
-
-def batch(engine: hb.Engine, keys: list[int]) -> Batch:
-    def run() -> int:
-        for key in keys:
-            engine.search(key)
-        return len(keys)
-
-    return run
 
 
 def describe_searches(engine: hb.Engine, keys: list[int], metering: Metering) -> Row:

@@ -19,7 +19,7 @@ from hetero_bfs.power import POWER_AIMS, Objective
 from hetero_bfs.selector import Selector
 from hetero_bfs.strategy import MODEL_SELECTORS, STRATEGIES
 from hetero_bfs.training.compare import KEYS, THRESHOLDS, beamers_rules, compared_graphs
-from hetero_bfs.training.metering import SETTLE_SECONDS, Batch, Metering
+from hetero_bfs.training.metering import SETTLE_SECONDS, Metering, batch_of
 
 _Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
 """By name: the selector, how a model file names it, and the aims it may serve."""
@@ -60,7 +60,7 @@ def compare_aims(
             figures: dict[str, dict[str, float]] = {}
             for name, (selector, _, _) in contest.items():
                 engine.set_selector(selector)
-                window = metering.window(_batch(engine, keys))
+                window = metering.window(batch_of(engine, keys))
                 yield None
                 if set(domains) <= set(window.joules):
                     figures[name] = {
@@ -96,12 +96,3 @@ def _contest(engine: Engine) -> tuple[Objective, _Contest]:
 
 def _score(aim: str, figures: dict[str, float]) -> float:
     return figures["joules"] * (figures["seconds"] if aim == "edp" else 1.0)
-
-
-def _batch(engine: Engine, keys: list[int]) -> Batch:
-    def run() -> int:
-        for key in keys:
-            engine.search(key)
-        return len(keys)
-
-    return run

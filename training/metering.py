@@ -14,6 +14,7 @@ from functools import partial
 
 from hetero_bfs import energy
 from hetero_bfs.energy import Domain, Meter
+from hetero_bfs.engine import Engine
 
 LEAST_WINDOW_SECONDS = 1.0
 SETTLE_SECONDS = 0.2
@@ -24,6 +25,17 @@ _LOOKS = 10  # in a period of the coarsest counter, at the ends of a window
 
 Batch = Callable[[], int]
 """Runs some searches and returns how many."""
+
+
+def batch_of(engine: Engine, keys: Sequence[int]) -> Batch:
+    """Return the batch of one search from each key."""
+
+    def run() -> int:
+        for key in keys:
+            engine.search(key)
+        return len(keys)
+
+    return run
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from hetero_bfs.memory import aligned_empty
 
 NO_RUNTIME = (
     "no OpenCL runtime found; install your GPU vendor's driver, or PoCL (Debian, Ubuntu: "
-    "`apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; PoCL "
-    "shows itself only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
+    "`apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; "
+    "PoCL shows itself only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
 )
 REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
 
