@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _run(arguments)
         out.flush()
         if out.failure is not None and not isinstance(out.failure, BrokenPipeError):
-            reason = out.failure.strerror or out.failure
+            reason = getattr(out.failure, "strerror", None) or out.failure
             print(f"hetero-bfs: standard output: {reason}", file=sys.stderr)
         return status or (1 if out.failure is not None else 0)
 
@@ -138,12 +138,12 @@ def _check_files(options: argparse.Namespace) -> None:
 
     if options.command == "train":
         return  # whose --out is a folder
-    taken: dict[Path, str] = {}
-    for name in ("graph", "power_log"):
+    taken: dict[str, str] = {}
+    for name in ("graph", "input", "power_log"):
         given = getattr(options, name, None)
         for path in given if isinstance(given, list) else [given]:
             if path is not None:
-                taken[path.resolve()] = "an input"
+                taken[os.path.realpath(path)] = "an input"
     for name in ("output", "out", "levels", "trace", "json"):
         path = getattr(options, name, None)
         option = "OUT" if name == "output" else f"--{name}"
@@ -155,12 +155,12 @@ def _check_files(options: argparse.Namespace) -> None:
             if getattr(sys.stdout, "closed_before", False):
                 raise HeteroBFSError("--json -: standard output is closed; name a file")
             continue
-        place = path.resolve()
+        place = os.path.realpath(path)
         if place in taken:
             raise HeteroBFSError(f"{option} {path} is {taken[place]}, too; name another file")
         taken[place] = f"{option}'s file"
         folder = getattr(options, "out_dir", None)
-        if folder is not None and folder.resolve() in (place, *place.parents):
+        if folder is not None and Path(os.path.realpath(folder)) in Path(place).parents:
             raise HeteroBFSError(
                 f"{option} {path} is in OUT_DIR, which holds a study and nothing else; name a file "
                 "beside it"
@@ -170,8 +170,8 @@ def _check_files(options: argparse.Namespace) -> None:
 
 def _check_environment() -> None:
     """Refuse settings of Numba's that it would answer with a traceback, or ignore."""
-    threads = os.environ.get("NUMBA_NUM_THREADS")
-    if threads is not None and not (threads.isascii() and threads.isdigit() and int(threads)):
+    threads = os.environ.get("NUMBA_NUM_THREADS", "").strip()
+    if threads and not (threads.isascii() and threads.isdigit() and int(threads)):
         raise HeteroBFSError(
             f"the environment variable NUMBA_NUM_THREADS is {threads!r}; give a number of threads "
             "from 1 on, or unset it"

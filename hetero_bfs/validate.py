@@ -40,7 +40,6 @@ _TREE_EDGES_PER_VERTEX = 4  # different ones in 64 searches of a Kronecker graph
 _TREE_EDGE_BYTES = 12
 _PACKED_BYTES = 8
 _START_BYTES = 8
-_DEGREES_AT_ONCE = 1 << 14
 
 _Int64Array = npt.NDArray[np.int64]
 
@@ -221,7 +220,7 @@ class Validator:
                 edge = int(src[fails[row, column]]), int(dst[fails[row, column]])
                 first.setdefault((row + 3, int(column)), edge)
         if isinstance(edges, CSRGraph):  # whose lists have lost the duplicates
-            nedge = _traversed(edges.input_degree, depth)
+            nedge = loops.count_ends(edges.input_degree, depth).sum(axis=0)
         if not edges.directed and edges.both_directions:
             nedge //= 2
         unmet = tree_edges.first_unmet(len(self._columns))
@@ -341,16 +340,6 @@ def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArra
 def _depth_dtype(deepest: int) -> np.dtype[Any]:
     """Return the smallest dtype for depths up to `deepest`; see validate_loops.py."""
     return np.min_scalar_type(deepest + 3)
-
-
-def _traversed(input_degree: VertexArray, depth: npt.NDArray[Any]) -> _Int64Array:
-    """Return the input edges at the vertices that each search reached; both ends count."""
-    total = np.zeros(depth.shape[1], np.int64)
-    for begin in range(0, input_degree.size, _DEGREES_AT_ONCE):
-        rows = slice(begin, begin + _DEGREES_AT_ONCE)
-        reached = depth[rows] != _unreached(depth.dtype)
-        total += np.where(reached, input_degree[rows, None], 0).sum(axis=0, dtype=np.int64)
-    return total
 
 
 def _unreached(dtype: np.dtype[Any]) -> int:

@@ -239,6 +239,21 @@ def scan(src, dst, depth, starts, parents, directed):
     return first, nedge, read
 
 
+@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+def count_ends(input_degree, depth):
+    """Return the input edges at the vertices that each search reached, int64 (BLOCKS, searches)."""
+    number = depth.dtype.type
+    unreached = number(number(number(0) - number(1)) - number(1))
+    counts = np.zeros((BLOCKS, depth.shape[1]), np.int64)
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, input_degree.size)
+        for v in range(start, stop):
+            ends = np.int64(input_degree[v])
+            for k in range(depth.shape[1]):
+                counts[block, k] += ends * np.int64(depth[v, k] != unreached)
+    return counts
+
+
 @njit(cache=True, nogil=True)
 def _scan_block(src, dst, offset, depth, starts, parents, directed, first, nedge):
     """Go through edges in batches, each in steps: all reads of a step are under way at once."""

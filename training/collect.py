@@ -158,8 +158,8 @@ def finished_graphs(path: Path) -> int:
 
 def _append(path: Path, rows: list[dict[str, Any]]) -> None:
     """Add one graph's rows by replacing the file, so that it has them whole or not at all."""
-    before = path.read_text() if path.exists() else ""
-    with replacing(path, newline="") as stream:
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    with replacing(path, newline="", encoding="utf-8") as stream:
         stream.write(before)
         writer = csv.DictWriter(stream, COLUMNS)
         if not before:

@@ -265,6 +265,10 @@ def test_missing_directory_and_unreadable(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         error_of(tmp_path / name, "is a directory")
     error_of(tmp_path / ("x" * 300 + ".txt"), "cannot be read", "name too long")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     error_of(tmp_path / "pipe.txt", "is no regular file")
 
@@ -499,6 +503,11 @@ def test_hbg_damage_is_found_before_it_is_searched(tmp_path: Path) -> None:
     error_of(damaged(72, "<q", 10**12), "byte 80", "offset 2 is 3", "rise from 0 to 6")
     error_of(damaged(72, "<q", -5), "byte 72", "offset 1 is -5")
     error_of(damaged(132, "<I", 4_000_000_000), "byte 132", "neighbour 4000000000", "not below 4")
+    error_of(damaged(128, "<I", 0), "byte 128", "neighbour 0 of vertex 0", "leave out the vertex")
+    error_of(damaged(132, "<I", 2), "byte 136", "neighbour 2 of vertex 1", "lists must rise")
+    error_of(damaged(132, "<I", 3), "byte 136", "neighbour 2 of vertex 1", "lists must rise")
+    error_of(damaged(128, "<I", 2), "marked as undirected", "lacks its reverse")
+    error_of(damaged(32, "<Q", 2**64 - 1), "byte 32", f"{2**64 - 1} input edges")
     error_of(damaged(196, "<I", 1), "byte 196", "1 input edges at vertex 1", "2 neighbours")
     error_of(damaged(192, "<I", 2), "byte 32", "3 input edges", "ends at vertices are 7")
     error_of(damaged(32, "<Q", 2), "byte 32", "2 input edges", "ends at vertices are 6")

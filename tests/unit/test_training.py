@@ -109,7 +109,7 @@ def test_damaged_samples_are_refused(tmp_path):
         (1, "name", "\udcff"),
     ],
 )
-def test_each_number_of_samples_is_looked_at(tmp_path, row, column, value):
+def test_damage_in_any_row_is_seen(tmp_path, row, column, value):
     path = tmp_path / "some.samples.csv"
     rows = [dict.fromkeys(collect.COLUMNS, "1") for _ in range(4)]
     rows[row][column] = value

@@ -107,6 +107,7 @@ def test_log_errors_name_file_line_and_value(tmp_path, text, message):
     assert "meter.csv" in str(raised.value)
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")
 def test_log_that_is_no_regular_file():
     with pytest.raises(MeterError, match="it is no regular file"):
         PowerLog(Path("/dev/zero"))

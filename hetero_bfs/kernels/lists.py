@@ -1,0 +1,51 @@
+"""Compiled checks of neighbour lists from a file, before searches go where they point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.kernels.compile import kernel
+
+_SHIFT = np.uint64(32)
+_HALF = np.uint64(31)
+# Steele, Lea and Flood, Fast splittable pseudorandom number generators (2014)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_SHIFT_1, _SHIFT_2 = np.uint64(30), np.uint64(27)
+
+
+@kernel
+def first_out_of_order(indptr, indices):
+    """Return the first entry that is not above the one before in its list, or names the list's own
+    vertex; -1 if there is none.
+    """
+    for u in range(indptr.size - 1):
+        before = np.int64(-1)
+        for i in range(indptr[u], indptr[u + 1]):
+            v = np.int64(indices[i])
+            if v <= before or v == u:
+                return np.int64(i)
+            before = v
+    return np.int64(-1)
+
+
+@kernel
+def pairing(indptr, indices):
+    """Return 0 if (v, u) is stored as often as (u, v), for all u and v; if not, hardly ever.
+
+    Numbers drawn from each pair by a hash are added for one direction and taken off for the other.
+    """
+    total = np.uint64(0)
+    for u in range(indptr.size - 1):
+        for i in range(indptr[u], indptr[u + 1]):
+            v = np.int64(indices[i])
+            if v != u:
+                x = np.uint64(min(u, v)) << _SHIFT | np.uint64(max(u, v))
+                x = (x ^ (x >> _SHIFT_1)) * _MIX_1
+                x = (x ^ (x >> _SHIFT_2)) * _MIX_2
+                x ^= x >> _HALF
+                if u < v:
+                    total += x
+                else:
+                    total -= x
+    return total
