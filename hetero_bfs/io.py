@@ -133,15 +133,13 @@ def _read_serialized(path: Path, directed: bool) -> CSRGraph:
         indices = np.fromfile(handle, "<u4", num_stored)
     start = _SG_HEADER.size
     _check_lists(path, start, indptr, start + indptr.nbytes, indices)
-    degree = np.diff(indptr).astype(np.uint32)
-    rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), degree)
     if not file_directed:
         _check_symmetric(path, indptr, indices)
-    rising = (indices[1:] > indices[:-1]) | (rows[1:] != rows[:-1])
-    clean = bool(rising.all()) and not (rows == indices).any()
-    if clean and (directed or not file_directed):
+    degree = np.diff(indptr).astype(np.uint32)
+    if (directed or not file_directed) and _first_out_of_order(indptr, indices) < 0:
         num_input_edges = num_stored if directed else num_stored // 2
         return CSRGraph(indptr, indices, directed, num_input_edges, degree)
+    rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), degree)
     if not (directed or file_directed):
         once = rows <= indices
         rows, indices = rows[once], indices[once]
@@ -307,15 +305,19 @@ def _check_input_degree(
 
 def _check_order(path: Path, start: int, indptr: OffsetArray, indices: VertexArray) -> None:
     """Check that lists rise, without the vertex itself."""
-    from hetero_bfs.kernels.lists import first_out_of_order
-
-    first = int(first_out_of_order(indptr, indices))
+    first = _first_out_of_order(indptr, indices)
     if first >= 0:
         vertex = int(np.searchsorted(indptr, first, side="right")) - 1
         raise GraphFileError(
             f"{path}: byte {start + 4 * first}: neighbour {indices[first]} of vertex {vertex}; "
             "lists must rise and leave out the vertex itself: damaged, write the file again"
         )
+
+
+def _first_out_of_order(indptr: OffsetArray, indices: VertexArray) -> int:
+    from hetero_bfs.kernels.lists import first_out_of_order
+
+    return int(first_out_of_order(indptr, indices))
 
 
 def _check_symmetric(path: Path, indptr: OffsetArray, indices: VertexArray) -> None:

@@ -217,10 +217,8 @@ class SpeedModel:
         }
 
 
-_UNUSABLE = (
-    *(KeyError, TypeError, AttributeError, IndexError, ValueError),
-    *(OverflowError, RecursionError),
-)
+UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
+"""What comes of reading JSON that is damaged, or other than was asked for."""
 
 
 def read_model(text: str, origin: str) -> SpeedModel:
@@ -252,7 +250,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
             auto=_auto_by_graph(data["auto"]) if "auto" in data else None,
             power=_power(data["power"]) if "power" in data else None,
         )
-    except _UNUSABLE as error:
+    except UNREADABLE as error:
         if isinstance(error, ModelError):
             what = f": {error}"
         elif isinstance(error, KeyError):

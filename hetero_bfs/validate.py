@@ -220,8 +220,9 @@ class Validator:
                 edge = int(src[fails[row, column]]), int(dst[fails[row, column]])
                 first.setdefault((row + 3, int(column)), edge)
         if isinstance(edges, CSRGraph):  # whose lists have lost the duplicates
-            nedge = loops.count_ends(edges.input_degree, depth).sum(axis=0)
-        if not edges.directed and edges.both_directions:
+            unreached = depth.dtype.type(_unreached(depth.dtype))
+            nedge = loops.count_ends(edges.input_degree, depth, unreached).sum(axis=0)
+        if edges.both_directions and not edges.directed:
             nedge //= 2
         unmet = tree_edges.first_unmet(len(self._columns))
         for column, search in enumerate(self._columns):

@@ -240,10 +240,8 @@ def scan(src, dst, depth, starts, parents, directed):
 
 
 @njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
-def count_ends(input_degree, depth):
+def count_ends(input_degree, depth, unreached):
     """Return the input edges at the vertices that each search reached, int64 (BLOCKS, searches)."""
-    number = depth.dtype.type
-    unreached = number(number(number(0) - number(1)) - number(1))
     counts = np.zeros((BLOCKS, depth.shape[1]), np.int64)
     for block in prange(BLOCKS):
         start, stop = _bounds(block, input_degree.size)

@@ -23,13 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.engine import Engine
+from hetero_bfs.kernels.look_ahead import sampled_levels
 from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, Strategy
-from hetero_bfs.training.measure import (
-    MOST_MEASURED,
-    levels_to_measure,
-    measure_search,
-    search_top_down,
-)
+from hetero_bfs.training.measure import MOST_MEASURED, measure_search, search_top_down
 
 REPEATS = 5
 
@@ -134,7 +130,8 @@ def measure_costs(
 
     Medians of so many repeats. Without a level to run (the root has no edge), all is empty.
     """
-    count, wanted = levels_to_measure(engine, root, most_measured)
+    forms = [trace.features.form for trace in search_top_down(engine, root).traces]
+    count, wanted = len(forms), sampled_levels(len(forms), most_measured)
     found: dict[str, dict[int, float]] = {}
     for features, measured, seconds, _ in measure_search(
         engine, root, repeats, median, frozenset(wanted), with_rivals=True
@@ -155,12 +152,6 @@ def measure_costs(
         np.array([found.get(f"start_{kind}", {}).get(0, 0.0) for kind in DEVICE_KINDS]),
         np.column_stack([over_levels(f"to_{kind}") for kind in DEVICE_KINDS]),
         np.column_stack([over_levels(f"convert_{kind}") for kind in DEVICE_KINDS]),
-        leaves_bitmaps(engine, root),
+        np.array([form == "wide" for form in forms], np.bool_),
         np.array(wanted, np.int64),
     )
-
-
-def leaves_bitmaps(engine: Engine, root: int) -> npt.NDArray[np.bool_]:
-    """Return before which levels the host, top-down alone from `root` (a new id), left a bitmap."""
-    search = search_top_down(engine, root)
-    return np.array([trace.features.form == "wide" for trace in search.traces], np.bool_)

@@ -26,6 +26,7 @@ from hetero_bfs.progress import progress
 from hetero_bfs.speed_model import (
     COLUMNS,
     MODELS_VARIABLE,
+    UNREADABLE,
     SpeedModel,
     user_models_folder,
     write_model,
@@ -237,7 +238,7 @@ def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
     if finished_graphs(samples_path) and path.exists():
         try:
             return read_tuning(json.loads(path.read_text()))
-        except (ValueError, TypeError, AttributeError, KeyError) as error:
+        except UNREADABLE as error:
             raise HeteroBFSError(
                 f"{path} is damaged ({error}); move it and {samples_path.name} away to train "
                 "from the start"

@@ -208,7 +208,7 @@ def kronecker_range(start, scale, seed_values, scramble, tables, src, dst):
 
 
 @njit(inline="always")
-def _splitmix(z):
+def splitmix(z):
     """Finaliser of splitmix64 (Steele, Lea, Flood 2014)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -218,15 +218,15 @@ def _splitmix(z):
 @njit
 def _rmat_block(first, scale, seed, thresholds, states, ends):
     """Make the unscrambled ids of edges first, first + 1, ..., first + 255."""
-    key = _splitmix(seed)
+    key = splitmix(seed)
     below_00, below_01, below_10 = thresholds[0], thresholds[1], thresholds[2]
     for lane in range(_LANES):
-        states[lane] = _splitmix(key ^ (np.uint64(first + lane) * _GOLDEN))
+        states[lane] = splitmix(key ^ (np.uint64(first + lane) * _GOLDEN))
     ends[:] = 0
     for _ in range(scale):
         for lane in range(_LANES):
             states[lane] += _GOLDEN
-            draw = np.int64(_splitmix(states[lane]) >> np.uint64(11))
+            draw = np.int64(splitmix(states[lane]) >> np.uint64(11))
             src_bit = draw >= below_01
             dst_bit = ((draw >= below_00) & (draw < below_01)) | (draw >= below_10)
             ends[0, lane] = np.uint32(ends[0, lane] << 1) | np.uint32(src_bit)
@@ -239,8 +239,8 @@ def rmat_range(start, scale, seed, thresholds, src, dst):
 
     `thresholds` is int64 (3,): a, a + b, a + b + c in units of 2**-53, rounded up.
     """
-    value0 = _splitmix(seed + _GOLDEN)
-    value1 = _splitmix(value0 + _GOLDEN)
+    value0 = splitmix(seed + _GOLDEN)
+    value1 = splitmix(value0 + _GOLDEN)
     blocks = -(-src.size // _LANES)
     for run in prange(-(-blocks // _BLOCKS_PER_RUN)):
         states = np.empty(_LANES, np.uint64)
@@ -261,10 +261,10 @@ def preferential_edges(degree, seed, src, dst):
     those before it: a vertex with probability in proportion to its degree so far. Instead of
     reading it there, which other targets must have been written for, its own draw is repeated.
     """
-    key = _splitmix(seed)
+    key = splitmix(seed)
     for edge in prange(src.size):
         end = np.uint64(2 * edge + 1)
         while end & np.uint64(1):
-            end = _splitmix(key ^ (end * _GOLDEN)) % end
+            end = splitmix(key ^ (end * _GOLDEN)) % end
         src[edge] = edge // degree
         dst[edge] = end // np.uint64(2 * degree)

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hetero_bfs.kernels.compile import kernel
+from hetero_bfs.kernels.generate import splitmix
 
-_SHIFT = np.uint64(32)
-_HALF = np.uint64(31)
-# Steele, Lea and Flood, Fast splittable pseudorandom number generators (2014)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_SHIFT_1, _SHIFT_2 = np.uint64(30), np.uint64(27)
+_HALF = np.uint64(32)
 
 
 @kernel
@@ -40,12 +36,9 @@ def pairing(indptr, indices):
         for i in range(indptr[u], indptr[u + 1]):
             v = np.int64(indices[i])
             if v != u:
-                x = np.uint64(min(u, v)) << _SHIFT | np.uint64(max(u, v))
-                x = (x ^ (x >> _SHIFT_1)) * _MIX_1
-                x = (x ^ (x >> _SHIFT_2)) * _MIX_2
-                x ^= x >> _HALF
+                drawn = splitmix(np.uint64(min(u, v)) << _HALF | np.uint64(max(u, v)))
                 if u < v:
-                    total += x
+                    total += drawn
                 else:
-                    total -= x
+                    total -= drawn
     return total

@@ -269,14 +269,16 @@ def _find_knot(ahead, left):
 
 
 @njit(inline="always")
-def _is_host_bottom_up(policy, s):
-    return policy.kinds[s] == HOST and not policy.top_down[s]
-
-
-@njit(inline="always")
 def _is_early(state):
     """Tell whether caution counts; see CAUTION."""
     return state[KIND] != DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+
+
+@njit(inline="always")
+def _care(policy, early, s):
+    """Return what a candidate's prediction is multiplied by; see CAUTION."""
+    careful = early and policy.kinds[s] == HOST and not policy.top_down[s]
+    return policy.caution if careful else 1.0
 
 
 @njit(inline="always")
@@ -321,7 +323,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
         if policy.top_down[s]:
             seconds += convert
         predicted[s] = seconds
-        total[s] = policy.caution * seconds if early and _is_host_bottom_up(policy, s) else seconds
+        total[s] = _care(policy, early, s) * seconds
         if knot >= 0:
             total[s] += ahead[knot, 1 + s]
         if total[s] < total[best]:
@@ -359,12 +361,12 @@ def stays_within(policy, state, predicted, total, best):
     that while (r - 1) times its prediction and another one's is less than it is ahead of that.
     What is ahead of the search is taken as alike.
     """
-    careful = policy.caution if _is_early(state) else 1.0
-    mine = predicted[best] * (careful if _is_host_bottom_up(policy, best) else 1.0)
+    early = _is_early(state)
+    mine = _care(policy, early, best) * predicted[best]
     lead = MOST_ALIKE - 1.0
     for s in range(total.size):
         if s != best:
-            both = mine + predicted[s] * (careful if _is_host_bottom_up(policy, s) else 1.0)
+            both = mine + _care(policy, early, s) * predicted[s]
             lead = min(lead, (total[s] - total[best]) / max(both, _LEAST_SECONDS))
     return max(1.0 + lead, LEAST_ALIKE)
 

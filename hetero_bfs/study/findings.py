@@ -204,10 +204,7 @@ def schedule_finding(table: pd.DataFrame) -> str:
 def regret_finding(table: pd.DataFrame) -> str:
     """Name the selector of the least mean regret, and what no selector costs."""
     percent = choice_figures.regret_by_family(table)
-    choosing = percent.drop(index=[ORACLE, NONE], errors="ignore")
-    if choosing.empty:
-        return "No selector was compared."
-    chosen = choosing.iloc[0]
+    chosen = percent.drop(index=[ORACLE, NONE], errors="ignore").iloc[0]
     families = percent.columns.drop(["mean", "worst"])
     text = (
         f"{chosen.name} comes nearest to the best schedule known: {chosen['mean']:.1f} % as the "
