@@ -145,6 +145,31 @@ def test_a_level_between_measured_ones_lies_between_them():
 FIRST = LevelFeatures(0, 1, 4, 99, 396, 100, 400, 1.0, None, "queue")
 
 
+def stand_in_for_searches(monkeypatch, level_seconds, seconds, transfer_seconds=0.0):
+    """Let whole searches take so long, and their three levels what `level_seconds(names)` says.
+
+    Returns a list of the strategies of each search that ran.
+    """
+    ran = []
+
+    class Whole:
+        def __init__(self, platform, root, selector):
+            ran.append([s.name for s in selector.candidates])
+            names = [ran[-1][i] for i in selector.policy.schedule]
+            names += names[-1:] * (3 - len(names))
+            self.traces = [
+                LevelTrace(FIRST, name, taken, transfer_seconds, 0.0, 1, {}, "")
+                for name, taken in zip(names, level_seconds(names), strict=True)
+            ]
+            self.seconds = seconds
+
+        def run(self):
+            pass
+
+    monkeypatch.setattr(measure, "Search", Whole)
+    return ran
+
+
 @pytest.mark.parametrize("clocked", [True, False])
 def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, clocked):
     """What levels take that a device cannot tell apart is shared out as they take it alone."""
@@ -153,21 +178,8 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
         for name, seconds in (("TC", down), ("BC", up)):
             walk.note(replace(FIRST, level=level), name, seconds, None)
     walk.note(replace(FIRST, level=1), "convert_cpu", 0.25, None)
-    ran = []
-
-    class Whole:
-        def __init__(self, platform, root, selector):
-            ran.append([s.name for s in selector.candidates])
-            levels = (1.5, 2.5, 3.5) if clocked else (2.0, 2.0, 2.0)
-            self.traces = [
-                LevelTrace(FIRST, "TC", seconds, 0.125, 0.0, 1, {}, "") for seconds in levels
-            ]
-            self.seconds = 10.0
-
-        def run(self):
-            pass
-
-    monkeypatch.setattr(measure, "Search", Whole)
+    levels = (1.5, 2.5, 3.5) if clocked else (2.0, 2.0, 2.0)
+    ran = stand_in_for_searches(monkeypatch, lambda names: levels, 10.0, 0.125)
     engine = SimpleNamespace(platform=None, candidates=[STRATEGIES["TC"], STRATEGIES["BC"]])
     walk.add_whole_searches(engine, 0, "cpu", 3)
     assert set(map(tuple, ran)) == {("TC", "BC")}
@@ -191,20 +203,10 @@ def test_what_is_hardly_slower_is_measured_in_whole_searches_too(monkeypatch, wi
         for name, seconds in alone.items():
             walk.note(replace(FIRST, level=level), name, seconds[level], None)
 
-    class Whole:
-        def __init__(self, platform, root, selector):
-            names = [selector.candidates[i].name for i in selector.policy.schedule]
-            names += names[-1:] * (3 - len(names))
-            self.traces = [
-                LevelTrace(FIRST, name, in_search[name][level], 0.0, 0.0, 1, {}, "")
-                for level, name in enumerate(names)
-            ]
-            self.seconds = 20.0
+    def level_seconds(names):
+        return [in_search[name][level] for level, name in enumerate(names)]
 
-        def run(self):
-            pass
-
-    monkeypatch.setattr(measure, "Search", Whole)
+    stand_in_for_searches(monkeypatch, level_seconds, 20.0)
     engine = SimpleNamespace(platform=None, candidates=[STRATEGIES["TC"], STRATEGIES["BC"]])
     walk.add_whole_searches(engine, 0, "cpu", 3)
     fastest = {(0, "TC"): 1.5, (1, "TC"): 3.25, (2, "BC"): 2.0}
