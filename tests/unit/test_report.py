@@ -7,8 +7,10 @@ from importlib import resources
 
 import pytest
 
-from hetero_bfs.devices import opencl_graph, opencl_search
-from hetero_bfs.kernels import level, policy, report
+from hetero_bfs.devices.opencl import graph_buffers as opencl_graph
+from hetero_bfs.algorithms.bfs import opencl_executor as opencl_search
+from hetero_bfs.selection import schema as level, policy
+from hetero_bfs.algorithms.bfs.kernels import steps as report
 
 
 def defines(stem: str) -> dict[str, int]:

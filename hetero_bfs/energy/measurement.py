@@ -1,0 +1,233 @@
+"""Measuring searches with all meters at once, and the report of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from hetero_bfs.energy.meters import (DOMAINS, TRUSTED_RESOLUTIONS, Domain, Meter, MeterError, Unmeasured,)
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class MeterReading:
+    """What one meter, or a domain's together, measured; None where idle is unmeasured.
+
+    The reading is updated every `period_seconds`, so that each end of the measurement is off by
+    up to as much: `error_joules` is the standard error of the joules from that.
+    """
+
+    name: str
+    domain: Domain
+    joules: float
+    seconds: float
+    watts: float
+    idle_watts: float | None
+    net_joules: float | None
+    searches: int
+    joules_per_search: float
+    mteps_per_watt: float
+    period_seconds: float
+    error_joules: float
+
+
+@dataclass(frozen=True)
+class EnergyReport:
+    """What all meters measured over the same searches.
+
+    `totals` has one entry per measured domain, named by the meters in it. `searches`, traversed
+    edges `nedge` and `seconds`, over all repetitions, are None if nothing was run.
+    """
+
+    searches: int | None
+    nedge: int | None
+    seconds: float | None
+    meters: list[MeterReading]
+    totals: list[MeterReading]
+    unmeasured: list[Unmeasured]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON has it; a value that is None is unmeasured."""
+        return asdict(self)
+
+
+def measure(
+    run_searches: Callable[[], tuple[int, int]],
+    meters: Sequence[Meter],
+    unmeasured: Sequence[Unmeasured],
+    minimum_seconds: float = 3.0,
+    idle_seconds: float = 1.0,
+) -> EnergyReport:
+    """Measure the idle machine, then repeat searches until the meters can be trusted.
+
+    Parameters
+    ----------
+    run_searches : callable
+        Runs a batch of searches, compiled and warm, and returns (searches, traversed edges).
+    meters, unmeasured
+        From `find_meters`. Without meters nothing runs.
+    minimum_seconds, idle_seconds : float
+        Both grow to `TRUSTED_RESOLUTIONS` times the coarsest meter's resolution;
+        `idle_seconds=0` leaves idle unmeasured.
+    """
+    if not meters:
+        return EnergyReport(None, None, None, [], [], list(unmeasured))
+    periods = [meter.period_seconds() for meter in meters]
+    trusted = trusted_seconds(meters, periods)
+    idle: list[float | str] = ["no idle time was asked for"] * len(meters)
+    idle_span = 0.0
+    if idle_seconds > 0:
+        _, idle_span, idle = metered(meters, partial(time.sleep, max(idle_seconds, trusted)))
+    repeat = partial(_repeat, run_searches, max(minimum_seconds, trusted))
+    (searches, nedge), seconds, busy = metered(meters, repeat)
+    readings: list[MeterReading] = []
+    missing = list(unmeasured)
+    for meter, joules, rest, period in zip(meters, busy, idle, periods, strict=True):
+        if isinstance(joules, str):
+            missing.append(Unmeasured(meter.name, meter.domain, joules))
+            continue
+        if isinstance(rest, str):
+            missing.append(Unmeasured(f"{meter.name}, idle", meter.domain, rest))
+        watts = None if isinstance(rest, str) else rest / idle_span
+        name, domain = meter.name, meter.domain
+        counts = searches, nedge
+        readings.append(_reading(name, domain, joules, seconds, watts, counts, period))
+    totals = _totals(readings, nedge)
+    return EnergyReport(searches, nedge, seconds, readings, totals, missing)
+
+
+def trusted_seconds(meters: Sequence[Meter], periods: Sequence[float]) -> float:
+    """Return how long a measurement with these meters must last, idle or busy."""
+    coarsest = max(meter.resolution_seconds for meter in meters)
+    return TRUSTED_RESOLUTIONS * max(coarsest, *periods)
+
+
+def sampling_error_seconds(period_seconds: float) -> float:
+    """Return the standard error of a measurement's length as a meter sees it.
+
+    Either end falls anywhere between two updates with equal chance: a variance of period**2 / 12.
+    """
+    return period_seconds / math.sqrt(6.0)
+
+
+def metered(meters: Sequence[Meter], work: Callable[[], _T]) -> tuple[_T, float, list[float | str]]:
+    """Return work's result, its seconds, and per meter joules or why there are none."""
+    for meter in meters:
+        meter.start()
+    begin = time.perf_counter()
+    try:
+        result = work()
+        seconds = time.perf_counter() - begin
+    finally:
+        outcomes = [_stopped(meter) for meter in meters]
+    return result, seconds, outcomes
+
+
+def _stopped(meter: Meter) -> float | str:
+    try:
+        joules = meter.stop()
+    except MeterError as error:
+        return str(error)
+    return joules if joules > 0 else "the reading did not advance during the measurement"
+
+
+def _repeat(run_searches: Callable[[], tuple[int, int]], seconds: float) -> tuple[int, int]:
+    begin = time.perf_counter()
+    searches = nedge = 0
+    while searches == 0 or time.perf_counter() - begin < seconds:
+        more_searches, more_edges = run_searches()
+        if more_searches < 1:
+            raise MeterError(f"a batch of {more_searches} searches; energy needs at least one")
+        searches, nedge = searches + more_searches, nedge + more_edges
+    return searches, nedge
+
+
+def _reading(
+    name: str,
+    domain: Domain,
+    joules: float,
+    seconds: float,
+    idle_watts: float | None,
+    counts: tuple[int, int],
+    period_seconds: float,
+) -> MeterReading:
+    searches, nedge = counts
+    watts = joules / seconds
+    net_joules = None if idle_watts is None else joules - idle_watts * seconds
+    mteps = nedge / seconds / 1e6
+    return MeterReading(
+        name,
+        domain,
+        joules,
+        seconds,
+        watts,
+        idle_watts,
+        net_joules,
+        searches,
+        joules / searches,
+        mteps / watts,
+        period_seconds,
+        watts * sampling_error_seconds(period_seconds),
+    )
+
+
+def _totals(readings: list[MeterReading], nedge: int) -> list[MeterReading]:
+    """Add up each domain; of system meters, which contain each other, take the largest."""
+    totals = []
+    for domain in DOMAINS:
+        inside = [reading for reading in readings if reading.domain == domain]
+        if domain == "system":
+            inside = sorted(inside, key=lambda reading: reading.joules)[-1:]
+        if not inside:
+            continue
+        idle = [reading.idle_watts for reading in inside if reading.idle_watts is not None]
+        total = _reading(
+            " + ".join(reading.name for reading in inside),
+            domain,
+            math.fsum(reading.joules for reading in inside),
+            inside[0].seconds,
+            math.fsum(idle) if len(idle) == len(inside) else None,
+            (inside[0].searches, nedge),
+            max(reading.period_seconds for reading in inside),
+        )
+        totals.append(total)
+    return totals
+
+
+def format_report(report: EnergyReport) -> str:
+    """Return lines to print: a table of meters and domains, then what is unmeasured and why."""
+    heads = ("joules", "watts", "idle W", "net J", "J/search", "MTEPS/W")
+    names = [reading.name for reading in report.meters]
+    width = max(len(name) for name in [*names, *(m.name for m in report.unmeasured), "all meters"])
+    lines = []
+    if report.meters:
+        lines.append(f"{'meter':{width}}  domain" + "".join(f"{head:>12}" for head in heads))
+    lines += [_line(reading, reading.name.ljust(width)) for reading in report.meters]
+    for total in report.totals:
+        if total.domain != "system" and " + " in total.name:
+            lines.append(_line(total, "all meters".ljust(width)))
+    for reading in report.meters:
+        error, period = reading.error_joules / reading.joules, 1e3 * reading.period_seconds
+        lines.append(
+            f"{reading.name:{width}}  updates every {_figure(period)} ms: joules +- "
+            f"{100 * error:.2g} % over {reading.seconds:.3g} s"
+        )
+    for missing in report.unmeasured:
+        lines.append(f"{missing.name:{width}}  {missing.domain:6}  unmeasured: {missing.reason}")
+    return "\n".join(lines)
+
+
+def _line(reading: MeterReading, name: str) -> str:
+    r = reading
+    values = (r.joules, r.watts, r.idle_watts, r.net_joules, r.joules_per_search, r.mteps_per_watt)
+    cells = ["unmeasured" if value is None else _figure(value) for value in values]
+    return f"{name}  {r.domain:6}" + "".join(f"{cell:>12}" for cell in cells)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
