@@ -9,9 +9,9 @@ import pandas as pd
 from tables import markdown, provenance
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.support.files import replacing
 from hetero_bfs.selection.objective import Power
 from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.support.files import replacing
 from hetero_bfs.training.metering import Metering
 
 

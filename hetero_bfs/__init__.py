@@ -9,20 +9,26 @@
 The names below are imported when first used, so that the command line starts at once.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hetero_bfs.algorithms.bfs.result import BFSResult
-    from hetero_bfs.runtime.engine import Engine, bfs
-    from hetero_bfs.errors import (ArgumentError, DeviceError, GraphError, GraphFileError, HeteroBFSError, ModelError, ValidationError,)
-    from hetero_bfs.graph.csr import CSRGraph, EdgeList
-    from hetero_bfs.graph.io.registry import load
-    from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
-    from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
     from hetero_bfs.algorithms.bfs.validate import validate
+    from hetero_bfs.errors import (
+        ArgumentError,
+        DeviceError,
+        GraphError,
+        GraphFileError,
+        HeteroBFSError,
+        ModelError,
+        ValidationError,
+    )
+    from hetero_bfs.graph.csr import CSRGraph, EdgeList
+    from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
+    from hetero_bfs.graph.io.registry import load
+    from hetero_bfs.runtime.engine import Engine, bfs
+    from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 
 __version__ = "0.1.0"
 
@@ -50,24 +56,24 @@ __all__ = [
 
 _MODULE_OF = {
     "ArgumentError": "errors",
-    "BFSResult": "bfs",
-    "CSRGraph": "graph",
+    "BFSResult": "algorithms.bfs.result",
+    "CSRGraph": "graph.csr",
     "DeviceError": "errors",
-    "EdgeList": "graph",
-    "Engine": "engine",
+    "EdgeList": "graph.csr",
+    "Engine": "runtime.engine",
     "GraphError": "errors",
     "GraphFileError": "errors",
     "HeteroBFSError": "errors",
-    "KroneckerEdges": "kronecker",
-    "LevelFeatures": "trace",
-    "LevelTrace": "trace",
+    "KroneckerEdges": "graph.generators.kronecker",
+    "LevelFeatures": "selection.trace",
+    "LevelTrace": "selection.trace",
     "ModelError": "errors",
-    "RMATEdges": "kronecker",
+    "RMATEdges": "graph.generators.kronecker",
     "ValidationError": "errors",
-    "bfs": "engine",
-    "kronecker": "kronecker",
-    "load": "io",
-    "validate": "validate",
+    "bfs": "runtime.engine",
+    "kronecker": "graph.generators.kronecker",
+    "load": "graph.io.registry",
+    "validate": "algorithms.bfs.validate",
 }
 
 
@@ -81,17 +87,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """Keeps the functions bfs, kronecker and validate from being hidden by their submodules.
-
-    The import system sets every imported submodule as an attribute of its package.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -27,11 +27,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.cost_to_go import sampled_levels
 from hetero_bfs.runtime.search import Search
+from hetero_bfs.selection.cost_to_go import sampled_levels
 from hetero_bfs.selection.selectors import FixedSelector
 from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.selection.trace import LevelFeatures

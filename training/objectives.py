@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hetero_bfs.selection.by_objective import make_aiming
-from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.objective import POWER_AIMS, Objective
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES

@@ -23,17 +23,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean, median, stdev
 
-from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.energy import Domain, Unmeasured
-from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
-from hetero_bfs.selection.objective import Power, is_metered
+from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.search import Search
+from hetero_bfs.selection.objective import Power, is_metered
 from hetero_bfs.selection.selectors import FixedSelector, alpha_beta
 from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy, available
 from hetero_bfs.training.metering import SETTLE_SECONDS, Batch, Metering, Window
-from hetero_bfs.devices.opencl.tuning import Tuning
 
 ROUNDS = 3
 REST_SECONDS = 2.0

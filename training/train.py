@@ -16,25 +16,44 @@ from typing import Any
 import pandas as pd
 
 from hetero_bfs import __version__
-from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
-from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.errors import DeviceError, HeteroBFSError
-from hetero_bfs.support.files import check_new_entry, replacing
+from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.graph.generators.families import StudyGraph, study_graphs
+from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.machine import describe_machine, machine_slug
+from hetero_bfs.selection.speed_model import (
+    COLUMNS,
+    MODELS_VARIABLE,
+    UNREADABLE,
+    SpeedModel,
+    user_models_folder,
+    write_model,
+)
+from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.progress import progress
-from hetero_bfs.selection.speed_model import (COLUMNS, MODELS_VARIABLE, UNREADABLE, SpeedModel, user_models_folder, write_model,)
-from hetero_bfs.training.collect import (PAPER_PLAN, QUICK_PLAN, ROOTS_PER_GRAPH, Plan, collect, finished_graphs,)
+from hetero_bfs.training.collect import (
+    PAPER_PLAN,
+    QUICK_PLAN,
+    ROOTS_PER_GRAPH,
+    Plan,
+    collect,
+    finished_graphs,
+)
 from hetero_bfs.training.contest import CLEARLY_FASTER, compare_selectors
 from hetero_bfs.training.duration import collecting_seconds, comparing_seconds, in_words, probe
-from hetero_bfs.training.energy import (compare_under_aims, energy_seconds, measure_watts, open_meters,)
+from hetero_bfs.training.energy import (
+    compare_under_aims,
+    energy_seconds,
+    measure_watts,
+    open_meters,
+)
 from hetero_bfs.training.evaluate import evaluate
-from hetero_bfs.graph.generators.families import StudyGraph, study_graphs
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
 from hetero_bfs.training.regret import in_percent, measure_regret, summarise
 from hetero_bfs.training.tune import plan_for, tune
-from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 
 _REGRET_ROOTS = 2
 

@@ -184,9 +184,9 @@ def _check_environment() -> None:
 
 def _check_aim(options: argparse.Namespace) -> None:
     """Find out whether the aim's watts are known, which need not wait for a graph."""
-    from hetero_bfs.selection.by_objective import make_aiming
     from hetero_bfs.devices.opencl.driver import choose_device
     from hetero_bfs.errors import DeviceError
+    from hetero_bfs.selection.by_objective import make_aiming
     from hetero_bfs.selection.strategies import available
 
     device = None
@@ -229,11 +229,11 @@ def _graph500(options: argparse.Namespace) -> int:
 def _bfs(options: argparse.Namespace) -> int:
     import numpy as np
 
-    from hetero_bfs.runtime.engine import Engine
-    from hetero_bfs.support.files import replacing
-    from hetero_bfs.graph.io.registry import read
-    from hetero_bfs.selection.trace import format_levels
     from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
+    from hetero_bfs.graph.io.registry import read
+    from hetero_bfs.runtime.engine import Engine
+    from hetero_bfs.selection.trace import format_levels
+    from hetero_bfs.support.files import replacing
 
     _load_numba()
     edges = read(options.graph, options.directed)
@@ -455,7 +455,3 @@ def _write_json(path: Path | None, data: Any) -> None:
 
     with replacing(path) as stream:
         stream.write(text + "\n")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,1 +1,1 @@
-"""Devices: the host's cores (cpu.py) and OpenCL devices (opencl.py, opencl_search.py)."""
+"""Devices: the host's cores (cpu/) and OpenCL devices (opencl/)."""

@@ -10,9 +10,17 @@ machine's meters, `report` the measurement itself.
 """
 
 from hetero_bfs.energy.discover import find_meters
+from hetero_bfs.energy.measurement import (
+    EnergyReport,
+    MeterReading,
+    format_report,
+    measure,
+    metered,
+    sampling_error_seconds,
+    trusted_seconds,
+)
 from hetero_bfs.energy.meters import DOMAINS, Domain, Meter, MeterError, SensorMeter, Unmeasured
 from hetero_bfs.energy.power_log import PowerLog
-from hetero_bfs.energy.measurement import (EnergyReport, MeterReading, format_report, measure, metered, sampling_error_seconds, trusted_seconds,)
 
 __all__ = [
     "DOMAINS",

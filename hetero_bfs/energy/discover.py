@@ -8,7 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hetero_bfs.energy.meters import (POWER_POLL_SECONDS, Domain, Meter, MeterError, SensorMeter, Unmeasured,)
+from hetero_bfs.energy.meters import (
+    POWER_POLL_SECONDS,
+    Domain,
+    Meter,
+    MeterError,
+    SensorMeter,
+    Unmeasured,
+)
 from hetero_bfs.energy.power_log import PowerLog
 
 GPU_DRIVERS = {"amdgpu": ("amd", "radeon", "gfx"), "i915": ("arc(tm)",), "xe": ("arc(tm)",)}

@@ -9,7 +9,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from hetero_bfs.energy.meters import (DOMAINS, TRUSTED_RESOLUTIONS, Domain, Meter, MeterError, Unmeasured,)
+from hetero_bfs.energy.meters import (
+    DOMAINS,
+    TRUSTED_RESOLUTIONS,
+    Domain,
+    Meter,
+    MeterError,
+    Unmeasured,
+)
 
 _T = TypeVar("_T")
 

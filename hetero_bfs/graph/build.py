@@ -7,11 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hetero_bfs.graph.csr import (
+    CHUNK_EDGES,
+    CSRGraph,
+    EdgeSource,
+    OffsetArray,
+    VertexArray,
+    check_edge_source,
+)
+from hetero_bfs.graph.relabel import ORDERS, Relabelling, by_locality, permute, relabel
 from hetero_bfs.support.checks import check_choice
-from hetero_bfs.graph.csr import (CHUNK_EDGES, CSRGraph, EdgeSource, OffsetArray, VertexArray, check_edge_source,)
 from hetero_bfs.support.memory import aligned_empty, check_free_memory, free_bytes, shrink
 from hetero_bfs.support.progress import progress
-from hetero_bfs.graph.relabel import ORDERS, Relabelling, by_locality, permute, relabel
 
 _BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cache
 _MAX_BUCKETS = 2048  # as far as the edges decide; a key's 32 bits may ask for more
@@ -213,7 +220,7 @@ def _input_degree(edges: EdgeSource, counted: VertexArray) -> VertexArray:
 
 @dataclass(frozen=True)
 class _Buckets:
-    """Ranges of vertices, and how a key is put together; see graph/kernels/buckets.py.
+    """Ranges of vertices, and how a key is put together; see buckets.py.
 
     Parameters
     ----------
@@ -238,7 +245,12 @@ class _Buckets:
     @classmethod
     def cut(cls, counts: VertexArray, relabelling: Relabelling) -> _Buckets:
         """Cut the searched range by what `_count` returned."""
-        from hetero_bfs.graph.kernels.buckets import (BLOCK_VERTICES, count_single, cut_buckets, find_runs,)
+        from hetero_bfs.graph.kernels.buckets import (
+            BLOCK_VERTICES,
+            count_single,
+            cut_buckets,
+            find_runs,
+        )
 
         old_of_new = relabelling.old_of_new
         n = old_of_new.size

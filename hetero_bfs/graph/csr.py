@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.support.checks import check_flag
 from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.support.checks import check_flag
 
 if TYPE_CHECKING:
     import networkx

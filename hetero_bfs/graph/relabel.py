@@ -5,7 +5,7 @@ degrees are skewed, the others are numbered by falling degree: neighbour lists s
 then sorted by falling degree, so that bottom-up meets a visited neighbour early, and the busiest
 bitmap words are contiguous. Where they are not, that would only scatter what lies close together;
 graphs of many levels, such as grids and road networks, are numbered by locality instead
-(graph/kernels/locality.py).
+(locality.py).
 """
 
 from __future__ import annotations

@@ -15,21 +15,27 @@ from pathlib import Path
 import numpy as np
 
 from hetero_bfs import energy
-from hetero_bfs.support import memory
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.graph.build import SearchGraph, build_bytes, build_search_graph
+from hetero_bfs.algorithms.bfs.validate import (
+    RESULT_BYTES_PER_VERTEX,
+    Validator,
+    group_bytes,
+    group_size,
+    validate,
+)
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.build import SearchGraph, build_bytes, build_search_graph
 from hetero_bfs.graph.csr import CHUNK_EDGES, CSRGraph, EdgeSource, VertexArray
-from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
+from hetero_bfs.graph.io.registry import read
+from hetero_bfs.graph500.report import Graph500Report, RootRecord
+from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.machine import source_commit
 from hetero_bfs.selection.registry import model_of
-from hetero_bfs.support.progress import hidden, progress
-from hetero_bfs.graph500.report import Graph500Report, RootRecord
 from hetero_bfs.selection.strategies import Aim
-from hetero_bfs.algorithms.bfs.validate import (RESULT_BYTES_PER_VERTEX, Validator, group_bytes, group_size, validate,)
+from hetero_bfs.support import memory
+from hetero_bfs.support.progress import hidden, progress
 
 _LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
 _GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice

@@ -1,7 +1,7 @@
 """Correct a speed model by what searches measure, so that a wrong one cannot do much harm.
 
 Each strategy and each move (start, switch, convert, on each device) has a factor by which its
-predicted seconds are multiplied: selection/correction_kernels.py finds it from the levels of the last
+predicted seconds are multiplied: correction_kernels.py finds it from the levels of the last
 searches and bounds it. Nothing changes within a search, of which a device runs all levels in one
 launch; the search after it has another selector. A strategy that a model takes for slow would
 never run, and nobody would know better: probes run all of them before the first search.
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.runtime.search import Platform, Recording, Search, usual_root
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.model_selectors import MOVES, ModelSelector
-from hetero_bfs.runtime.search import Platform, Recording, Search, usual_root
 from hetero_bfs.selection.selectors import FixedSelector, Selector, alpha_beta
 from hetero_bfs.selection.strategies import STRATEGIES, Aim, Direction, Strategy
 

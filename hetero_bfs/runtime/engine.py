@@ -14,25 +14,25 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.selection.by_objective import make_aiming
-from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.graph.build import SearchGraph, build_search_graph
-from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type
-from hetero_bfs.runtime.correction import Corrections, factors_of
 from hetero_bfs.algorithms.bfs.cpu_executor import MAX_THREADS, CPUSearcher
-from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice, choose_device
 from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming, StreamingSearcher, open_searcher
+from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice, choose_device
+from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, SplitError
+from hetero_bfs.graph.build import SearchGraph, build_search_graph
 from hetero_bfs.graph.csr import NO_VERTEX, CSRGraph, EdgeSource
-from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.selection.model_selectors import ModelSelector
-from hetero_bfs.selection.registry import SELECTORS, model_of
-from hetero_bfs.selection.objective import Objective
+from hetero_bfs.runtime.correction import Corrections, factors_of
 from hetero_bfs.runtime.search import Platform, Search, usual_states
+from hetero_bfs.selection.by_objective import make_aiming
+from hetero_bfs.selection.model_selectors import ModelSelector
+from hetero_bfs.selection.objective import Objective
+from hetero_bfs.selection.registry import SELECTORS, model_of
 from hetero_bfs.selection.selectors import FixedSelector, Selector
 from hetero_bfs.selection.strategies import AIMS, STRATEGIES, Aim, available
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type
+from hetero_bfs.support.memory import aligned_empty
 
 _WARM_UP = (
     ("TC", "BC", "TC"),

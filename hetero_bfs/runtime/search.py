@@ -1,7 +1,7 @@
 """One search, and where the frontier and the parents cross between devices.
 
 Levels on the host run in compiled code as long as the policy keeps the search there
-(algorithms/bfs/kernels/level_loop.py); what is here are the moves that only Python can make: levels on the
+(level_loop.py); what is here are the moves that only Python can make: levels on the
 device, and crossings.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
 from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.errors import GridStalledError
+from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.selectors import Selector, alpha_beta
@@ -122,7 +122,7 @@ class Platform:
 
 @dataclass(frozen=True)
 class Recording:
-    """The levels of a search as compiled code recorded them (selection/schema.py)."""
+    """The levels of a search as compiled code recorded them (schema.py)."""
 
     records: npt.NDArray[np.float64]
     selector: Selector

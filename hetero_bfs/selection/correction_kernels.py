@@ -19,9 +19,21 @@ import math
 
 from numba import njit
 
-from hetero_bfs.support.compiling import kernel
-from hetero_bfs.selection.schema import (DEVICE, FRONTIER_EDGES, FRONTIER_VERTICES, KIND, SECONDS, SELECT_SECONDS, STRATEGY, TRANSFER_SECONDS, UNVISITED_EDGES, UNVISITED_VERTICES, has_queue,)
 from hetero_bfs.selection.policy import CONVERT, START, SWITCH, dot, fill_columns, move_seconds
+from hetero_bfs.selection.schema import (
+    DEVICE,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    KIND,
+    SECONDS,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    has_queue,
+)
+from hetero_bfs.support.compiling import kernel
 
 _has_queue = kernel(has_queue, counted=False)
 

@@ -12,9 +12,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.support.compiling import kernel
+from hetero_bfs.selection.policy import (
+    CONVERT,
+    MOST_KNOTS,
+    SWITCH,
+    Policy,
+    dot,
+    fill_columns,
+    is_wide_level,
+    move_seconds,
+    share_left,
+)
 from hetero_bfs.selection.schema import FRONTIER_EDGES, HOST, UNVISITED_EDGES, UNVISITED_VERTICES
-from hetero_bfs.selection.policy import (CONVERT, MOST_KNOTS, SWITCH, Policy, dot, fill_columns, is_wide_level, move_seconds, share_left,)
+from hetero_bfs.support.compiling import kernel
 
 _FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
 

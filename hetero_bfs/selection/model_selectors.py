@@ -17,9 +17,23 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (CAUTION, DIRECTION, MODEL, NUM_MOVE_COLUMNS, Policy, make_policy,)
 from hetero_bfs.selection.objective import Objective
-from hetero_bfs.selection.selectors import (ALPHA, BETA, NEVER_BACK, Choice, Selector, direction_reason,)
+from hetero_bfs.selection.policy import (
+    CAUTION,
+    DIRECTION,
+    MODEL,
+    NUM_MOVE_COLUMNS,
+    Policy,
+    make_policy,
+)
+from hetero_bfs.selection.selectors import (
+    ALPHA,
+    BETA,
+    NEVER_BACK,
+    Choice,
+    Selector,
+    direction_reason,
+)
 from hetero_bfs.selection.speed_model import TRAIN_COMMAND, Linear, SpeedModel
 from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
@@ -33,7 +47,7 @@ MOVES = tuple(
 class ModelSelector(Selector):
     """The candidate with the least predicted seconds, moving the frontier included.
 
-    On the host bottom-up must be clearly faster early in a search (CAUTION in selection/policy.py).
+    On the host bottom-up must be clearly faster early in a search (CAUTION in policy.py).
     With `looks_ahead` each candidate also bears what the rest of the search is expected to cost
     after it, once it is told a graph's profile (`on_graph`); else a cheap first level on the host
     is chosen although the next one must leave it again.
@@ -254,7 +268,7 @@ def model_selector(
 
 
 def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
-    """Return starting, switching and converting as selection/policy.py has them."""
+    """Return starting, switching and converting as policy.py has them."""
     weights = np.zeros((3, len(DEVICE_KINDS), NUM_MOVE_COLUMNS))
     for what, table in enumerate((model.start, model.switch, model.convert)):
         for kind, linear in table.items():

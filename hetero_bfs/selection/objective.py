@@ -1,6 +1,6 @@
 """Watts of each strategy, and what a selector minimises: time, energy, or their product.
 
-Watts are measured in training (training/strategy_watts.py) and kept in the speed model's JSON as `power`:
+Watts are measured in training (strategy_watts.py) and kept in the speed model's JSON as `power`:
 
     watts                per strategy and domain, watts while it runs, the idle machine's included
     error_watts          their standard errors, from the scatter of repetitions and from sampling

@@ -22,9 +22,33 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.support.compiling import kernel
-from hetero_bfs.selection.schema import (CHOSEN, CHOSEN_AT, DEVICE, FORM, FRONTIER_EDGES, FRONTIER_VERTICES, HOST, KIND, LEAST_SHARED_EDGES, LEAST_WIDE_EDGES, LEVEL, PREDICTED, PREVIOUS_EDGES, RECORD_STATE, SELECT_SECONDS, STRATEGY, TRANSFER_SECONDS, UNVISITED_EDGES, UNVISITED_VERTICES, WITHIN, has_queue, is_wide, was_bottom_up,)
+from hetero_bfs.selection.schema import (
+    CHOSEN,
+    CHOSEN_AT,
+    DEVICE,
+    FORM,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    KIND,
+    LEAST_SHARED_EDGES,
+    LEAST_WIDE_EDGES,
+    LEVEL,
+    PREDICTED,
+    PREVIOUS_EDGES,
+    RECORD_STATE,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    WITHIN,
+    has_queue,
+    is_wide,
+    was_bottom_up,
+)
 from hetero_bfs.selection.strategies import Strategy
+from hetero_bfs.support.compiling import kernel
 
 NUM_COLUMNS = 12
 NUM_MOVE_COLUMNS = 3  # the first ones: all that moves are predicted by

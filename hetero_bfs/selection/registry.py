@@ -9,9 +9,28 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.machine import cpu_slug, device_slug, machine_slug
 from hetero_bfs.selection.model_selectors import model_selector
-from hetero_bfs.selection.selectors import (DirectionSelector, FixedSelector, Selector, alpha_beta, by_direction, streaming_rule,)
-from hetero_bfs.selection.speed_model import (AUTO_GRAPHS, TRAIN_COMMAND, SpeedModel, default_model, find_model,)
-from hetero_bfs.selection.strategies import (MODEL_SELECTORS, NAMED_SELECTORS, STRATEGIES, Strategy, schedule_names,)
+from hetero_bfs.selection.selectors import (
+    DirectionSelector,
+    FixedSelector,
+    Selector,
+    alpha_beta,
+    by_direction,
+    streaming_rule,
+)
+from hetero_bfs.selection.speed_model import (
+    AUTO_GRAPHS,
+    TRAIN_COMMAND,
+    SpeedModel,
+    default_model,
+    find_model,
+)
+from hetero_bfs.selection.strategies import (
+    MODEL_SELECTORS,
+    NAMED_SELECTORS,
+    STRATEGIES,
+    Strategy,
+    schedule_names,
+)
 
 SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy
 from hetero_bfs.selection.objective import Objective
+from hetero_bfs.selection.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy
 from hetero_bfs.selection.strategies import DeviceKind, Direction, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
 
@@ -44,7 +44,7 @@ class Selector:
     name : str
     candidates : sequence of Strategy
     policy : Policy
-        The rule as data (selection/policy.py), evaluated by compiled code on host and device.
+        The rule as data (policy.py), evaluated by compiled code on host and device.
     """
 
     objective: Objective | None = None
@@ -95,7 +95,7 @@ class Selector:
         return min(usual, frontier_edges + unvisited_edges)
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
-        """Return what a level's record (selection/schema.py) says of its choice."""
+        """Return what a level's record (schema.py) says of its choice."""
         strategy = self.candidates[int(record[layout.STRATEGY])]
         predicted = record[layout.PREDICTED :][: len(self.candidates)]
         if np.isnan(predicted).any():

@@ -31,12 +31,18 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.errors import ModelError
-from hetero_bfs.support.files import replacing
-from hetero_bfs.selection.objective import Power, read_power
-from hetero_bfs.selection.strategies import (DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, DeviceKind, Strategy,)
-from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
+from hetero_bfs.errors import ModelError
+from hetero_bfs.selection.objective import Power, read_power
+from hetero_bfs.selection.strategies import (
+    DEVICE_KINDS,
+    MODEL_SELECTORS,
+    STRATEGIES,
+    DeviceKind,
+    Strategy,
+)
+from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.support.files import replacing
 
 FORMAT = 2
 MODELS_VARIABLE = "HETERO_BFS_MODELS"
@@ -57,7 +63,7 @@ ALL_COLUMNS = (
     "wide_vertices",
     "shared_level",
 )
-"""Every column a model may use, in the order of selection/policy.py."""
+"""Every column a model may use, in the order of policy.py."""
 
 AUTO_GRAPHS = ("shallow", "deep")
 """Kinds of graphs for which the fastest selector is kept apart (relabel.py tells them apart)."""

@@ -32,7 +32,7 @@ AIM_SELECTORS = ("auto", *MODEL_SELECTORS)
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide", "listed")
-"""Kinds and forms in the order of their numbers in selection/schema.py."""
+"""Kinds and forms in the order of their numbers in schema.py."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,23 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.selection.policy import (
+    CONVERT,
+    START,
+    Policy,
+    dot,
+    fill_columns,
+    is_wide_level,
+    move_seconds,
+)
+from hetero_bfs.selection.schema import (
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+)
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.selection.schema import (FRONTIER_EDGES, FRONTIER_VERTICES, HOST, UNVISITED_EDGES, UNVISITED_VERTICES,)
-from hetero_bfs.selection.policy import (CONVERT, START, Policy, dot, fill_columns, is_wide_level, move_seconds,)
 
 _USUAL_ALPHA = 8.0
 _ALPHAS = np.append(0.0, 2.0 ** np.arange(-2.0, 6.5, 0.5))  # the first one is never bottom-up

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.support.files import replacing
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.strategies import DEVICE_KINDS, FORMS, STRATEGIES, DeviceKind, Form
+from hetero_bfs.support.files import replacing
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class LevelFeatures:
     def from_state(
         cls, state: npt.NDArray[np.float64], num_vertices: int, num_edges: int
     ) -> LevelFeatures:
-        """Read the state of a search, or a record of one of its levels (selection/schema.py)."""
+        """Read the state of a search, or a record of one of its levels (schema.py)."""
         kind = int(state[layout.KIND])
         edges = int(state[layout.FRONTIER_EDGES])
         return cls(
@@ -118,12 +118,12 @@ class LevelFeatures:
 
     @property
     def is_wide(self) -> bool:
-        """Whether top-down on the host claims nothing; see selection/schema.py."""
+        """Whether top-down on the host claims nothing; see schema.py."""
         return layout.is_wide(self.num_vertices, self.frontier_edges, self.unvisited_vertices)
 
     @property
     def was_bottom_up(self) -> bool:
-        """Whether the level before was bottom-up, whatever it left; see selection/schema.py."""
+        """Whether the level before was bottom-up, whatever it left; see schema.py."""
         return layout.was_bottom_up(self._state())
 
     def _expectations(self) -> tuple[float, float]:

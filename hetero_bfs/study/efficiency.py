@@ -13,13 +13,13 @@ from functools import partial
 
 from hetero_bfs import energy
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.graph500.protocol import meters_of
+from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.objective import unmetered_share
-from hetero_bfs.support.progress import progress
 from hetero_bfs.selection.strategies import STRATEGIES
-from hetero_bfs.study.searches import Row, Subject, Way
 from hetero_bfs.study.plan import StudyOptions
+from hetero_bfs.study.searches import Row, Subject, Way
+from hetero_bfs.support.progress import progress
 from hetero_bfs.training.regret import SELECTORS
 
 _IDLE_SECONDS = 1.0

@@ -14,10 +14,10 @@ from statistics import median
 
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.registry import model_of
-from hetero_bfs.support.progress import progress
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy
-from hetero_bfs.study.searches import Row, Subject, add_note
 from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.study.searches import Row, Subject, add_note
+from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_search
 
 

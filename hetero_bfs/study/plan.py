@@ -30,7 +30,7 @@ class StudyOptions:
     directed : bool
         Whether to keep the direction of the files' edges.
     families : bool
-        Whether to measure regret on a graph of each other family too (graph/generators/families.py).
+        Whether to measure regret on a graph of each other family too (families.py).
     keys, rounds : int
         Search keys of each graph, and times that each is searched by every strategy and selector.
     energy_seconds : float

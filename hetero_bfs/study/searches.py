@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.build import SearchGraph, build_search_graph
-from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.algorithms.bfs.validate import Validator
 from hetero_bfs.errors import GraphError, ModelError, ValidationError
+from hetero_bfs.graph.build import SearchGraph, build_search_graph
 from hetero_bfs.graph.csr import EdgeSource
 from hetero_bfs.graph.generators.kronecker import search_keys
-from hetero_bfs.support.progress import progress
-from hetero_bfs.selection.selectors import FixedSelector, Selector
 from hetero_bfs.graph500.statistics import teps_statistics
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.selectors import FixedSelector, Selector
 from hetero_bfs.study.plan import Planned, StudyOptions
+from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import seconds_in_a_row
 from hetero_bfs.training.regret import SELECTORS, roots_of
-from hetero_bfs.algorithms.bfs.validate import Validator
 
 ROOTS = 2
 """Searches of each graph that are looked at level by level."""

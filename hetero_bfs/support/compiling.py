@@ -8,12 +8,19 @@ count too. So the cache's mark of freshness is taken from all kernel files toget
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from numba import njit
+
+# GNU OpenMP's waiting threads spin for milliseconds by default. On a busy machine, and beside an
+# OpenCL device that is this CPU, that steals the core the work waits for: a 0.1 ms level then takes
+# 16 ms. About 0.1 ms of spinning keeps idle machines as fast (benchmarks/NOTES.md).
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 
 def kernel(
@@ -43,8 +50,9 @@ def kernel(
 
 @cache
 def sources_digest() -> str:
-    """Return a digest of all kernel files."""
+    """Return a digest of all Python files of the package: kernels are spread over it."""
+    package = Path(__file__).parent.parent
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
+    for path in sorted(package.rglob("*.py")):
+        digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
     return digest.hexdigest()

@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 from oracle import true_levels, true_nedge
 
-from hetero_bfs.cli import main as cli
-from hetero_bfs.graph500 import protocol as graph500
-from hetero_bfs.graph.io import registry as io
-from hetero_bfs.support import memory
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.errors import GraphError
-from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
-from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.algorithms.bfs.validate import Validator, group_bytes, group_size
+from hetero_bfs.cli import main as cli
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.graph500 import protocol as graph500
+from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
+from hetero_bfs.graph500.report import Graph500Report, format_report
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.support import memory
 
 QUICK = Graph500Options(scale=10, energy_seconds=0.01, selector="fixed:TC", devices="cpu")
 FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")

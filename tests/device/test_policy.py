@@ -11,7 +11,14 @@ from graphs import grid, nasty, path
 from oracle import engine_on
 
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (NUM_COLUMNS, choose, choose_level, fill_columns, pack_policy, stays_within,)
+from hetero_bfs.selection.policy import (
+    NUM_COLUMNS,
+    choose,
+    choose_level,
+    fill_columns,
+    pack_policy,
+    stays_within,
+)
 
 COLUMNS = (
     layout.FRONTIER_VERTICES,

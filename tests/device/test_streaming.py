@@ -18,14 +18,14 @@ from oracle import check_leaving, check_result, check_search, engine_on, true_le
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.cli.main import main
 from hetero_bfs.devices.opencl.driver import BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
+from hetero_bfs.devices.opencl.streaming.page_kernels import gather_pages
 from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS, plan_stream
 from hetero_bfs.errors import BudgetError, SplitError
+from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
-from hetero_bfs.devices.opencl.streaming.page_kernels import gather_pages
 from hetero_bfs.graph500.report import format_report
 from hetero_bfs.selection.strategies import STRATEGIES
 
@@ -260,7 +260,9 @@ def test_with_room_for_all_nothing_is_sent(apart, directed):
     edges = nasty("Kronecker 10", directed)
     graph = build_search_graph(edges)
     with (
-        mock.patch("hetero_bfs.algorithms.bfs.streamed_executor.bytes_in_memory", return_value=2**40),
+        mock.patch(
+            "hetero_bfs.algorithms.bfs.streamed_executor.bytes_in_memory", return_value=2**40
+        ),
         engine_on(apart, graph, selector="fixed:TG", device_memory_bytes=2**20) as engine,
     ):
         assert engine.streaming.resident_pages == engine.streaming.pages

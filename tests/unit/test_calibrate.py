@@ -13,13 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_models import model_json, ship
 
-from hetero_bfs.selection import speed_model
 from hetero_bfs.errors import ModelError
+from hetero_bfs.selection import speed_model
 from hetero_bfs.selection.machine import machine_slug
 from hetero_bfs.selection.speed_model import ALL_COLUMNS, MODELS_VARIABLE, Linear, read_model
 from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.training import calibrate as calibration
-from hetero_bfs.training.calibrate import (CLEARLY, Factors, adapt, calibrate, choose_base, fit_factors, predict, run_calibration,)
+from hetero_bfs.training.calibrate import (
+    CLEARLY,
+    Factors,
+    adapt,
+    calibrate,
+    choose_base,
+    fit_factors,
+    predict,
+    run_calibration,
+)
 from hetero_bfs.training.fit import fit_linear
 
 LINEAR = Linear(("constant", "frontier_edges", "expected_found"), (1e-6, 1e-9, 4e-9))

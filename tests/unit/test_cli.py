@@ -14,8 +14,9 @@ import pytest
 from made_models import model_json, ship
 
 import hetero_bfs
-from hetero_bfs.cli import arguments, main as cli
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.cli import arguments
+from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.selection.speed_model import MODELS_VARIABLE
 

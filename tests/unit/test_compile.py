@@ -48,7 +48,7 @@ def test_a_change_in_another_kernel_file_counts(tmp_path):
     shutil.copytree(package, tmp_path / "hetero_bfs", ignore=shutil.ignore_patterns("__pycache__"))
     assert run(tmp_path) == (0, 1)
     assert run(tmp_path) == (1, 0)
-    other = tmp_path / "hetero_bfs" / "kernels" / "team.py"
+    other = tmp_path / "hetero_bfs" / "devices" / "cpu" / "thread_pool.py"
     other.write_text(other.read_text() + "\n# changed\n")
     assert run(tmp_path) == (0, 1)
 

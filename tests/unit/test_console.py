@@ -96,7 +96,7 @@ def test_json_needs_a_standard_output(tmp_path):
 
 def test_characters_that_the_encoding_lacks_are_escaped(tmp_path):
     """Measured is measured: the last line must not fail."""
-    code = "from hetero_bfs.cli import terminal as console\nwith console.outputs(): print('5 \\u00b5s')"
+    code = "from hetero_bfs.cli import terminal\nwith terminal.outputs(): print('5 \\u00b5s')"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
     assert done.stdout == b"5 \\xb5s\n", done.stderr

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.generators.families import (NEIGHBOURS, REWIRED_SHARE, grid, named_graph, preferential, roads, small_world, study_graphs,)
+from hetero_bfs.graph.generators.families import (
+    NEIGHBOURS,
+    REWIRED_SHARE,
+    grid,
+    named_graph,
+    preferential,
+    roads,
+    small_world,
+    study_graphs,
+)
 
 NAMES = [
     "kronecker9",

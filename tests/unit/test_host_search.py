@@ -17,21 +17,21 @@ from graphs import core_with_tails, grid, path, roads
 from oracle import check_search
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher, counter_edge_bits
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.csr import NO_VERTEX
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.cpu import thread_pool as team
-from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import atomic_add
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.csr import NO_VERTEX
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges
-from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.search import Search
+from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.selectors import alpha_beta
 from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import atomic_add
+from hetero_bfs.support.memory import aligned_empty
 
 
 @kernel(counted=False)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from hetero_bfs import kronecker
-from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, search_keys
 
 P = 2**31 - 1

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.support.memory import (PAGE_BYTES, Recycler, aligned_copy, aligned_empty, check_free_memory, shrink,)
+from hetero_bfs.support.memory import (
+    PAGE_BYTES,
+    Recycler,
+    aligned_copy,
+    aligned_empty,
+    check_free_memory,
+    shrink,
+)
 
 
 @given(size=st.integers(0, 5000), dtype=st.sampled_from([np.uint8, np.uint32, np.int64]))

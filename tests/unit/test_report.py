@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from importlib import resources
+from pathlib import Path
 
 import pytest
 
-from hetero_bfs.devices.opencl import graph_buffers as opencl_graph
+import hetero_bfs
 from hetero_bfs.algorithms.bfs import opencl_executor as opencl_search
-from hetero_bfs.selection import schema as level, policy
 from hetero_bfs.algorithms.bfs.kernels import steps as report
+from hetero_bfs.devices.opencl import graph_buffers as opencl_graph
+from hetero_bfs.selection import policy
+from hetero_bfs.selection import schema as level
 
 
 def defines(stem: str) -> dict[str, int]:
     """Read the plain numbers that a kernel file defines."""
-    text = resources.files("hetero_bfs.kernels").joinpath(f"{stem}.cl").read_text()
+    text = next(Path(hetero_bfs.__file__).parent.rglob(f"{stem}.cl")).read_text()
     found = re.findall(r"^#define (\w+) (0x[0-9A-Fa-f]+|\d+)u?\b", text, re.MULTILINE)
     return {name: int(value, 0) for name, value in found}
 

@@ -10,13 +10,23 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from made_models import model_json, ship
 
-from hetero_bfs.selection import speed_model
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (CAUTION, LEAST_ALIKE, MODEL, MOST_ALIKE, MOST_KNOTS, NUM_COLUMNS, _find_knot, make_policy, stays_within,)
+from hetero_bfs.selection import speed_model
 from hetero_bfs.selection.machine import machine_slug
 from hetero_bfs.selection.model_selectors import ModelSelector, model_selector
+from hetero_bfs.selection.policy import (
+    CAUTION,
+    LEAST_ALIKE,
+    MODEL,
+    MOST_ALIKE,
+    MOST_KNOTS,
+    NUM_COLUMNS,
+    _find_knot,
+    make_policy,
+    stays_within,
+)
 from hetero_bfs.selection.registry import SELECTORS, make_selector
 from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector, Selector
 from hetero_bfs.selection.speed_model import Linear, SpeedModel

@@ -7,12 +7,25 @@ import json
 import pytest
 from made_models import model_json, ship
 
-from hetero_bfs.selection import speed_model
+from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection.speed_model import (ALL_COLUMNS, COLUMNS, FORMAT, MODELS_VARIABLE, MOVE_COLUMNS, Linear, column, default_model, find_model, named_model, read_model, user_models_folder,)
+from hetero_bfs.selection import speed_model
+from hetero_bfs.selection.speed_model import (
+    ALL_COLUMNS,
+    COLUMNS,
+    FORMAT,
+    MODELS_VARIABLE,
+    MOVE_COLUMNS,
+    Linear,
+    column,
+    default_model,
+    find_model,
+    named_model,
+    read_model,
+    user_models_folder,
+)
 from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.selection.trace import LevelFeatures
-from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
 
 LEVEL = LevelFeatures(
     level=2,

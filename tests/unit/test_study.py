@@ -15,18 +15,29 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from hetero_bfs.cli import main as cli
 from hetero_bfs import energy
+from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
-from hetero_bfs.support.files import replacing
 from hetero_bfs.selection.speed_model import MODELS_VARIABLE
 from hetero_bfs.selection.strategies import STRATEGIES, available
-from hetero_bfs.study import (StudyOptions, choice_figures, figures, findings, efficiency as power, run, run_study, style,)
-from hetero_bfs.study.choices import strategies_of
-from hetero_bfs.study.page import Part, page
-from hetero_bfs.study.efficiency import metering_seconds
-from hetero_bfs.study.sections import SECTIONS
 from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
+from hetero_bfs.study import (
+    StudyOptions,
+    choice_figures,
+    figures,
+    findings,
+    run,
+    run_study,
+    style,
+)
+from hetero_bfs.study import (
+    efficiency as power,
+)
+from hetero_bfs.study.choices import strategies_of
+from hetero_bfs.study.efficiency import metering_seconds
+from hetero_bfs.study.page import Part, page
+from hetero_bfs.study.sections import SECTIONS
+from hetero_bfs.support.files import replacing
 from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import SELECTORS
 

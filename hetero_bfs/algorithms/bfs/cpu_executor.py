@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.csr import NO_VERTEX
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy
-from hetero_bfs.support.memory import Recycler, aligned_empty
 from hetero_bfs.selection.strategies import DeviceKind, Strategy
+from hetero_bfs.support.memory import Recycler, aligned_empty
 
 _TEAM_EDGES = 1 << 15
 """Graphs with fewer stored edges have no level that is worth waking another thread for."""
@@ -51,7 +51,7 @@ class Allocator(Protocol):
 class CPUSearcher:
     """Runs levels on the host's cores: a leader, which is the caller, and its helpers.
 
-    The arrays are described in algorithms/bfs/kernels/level.py and algorithms/bfs/kernels/phases.py. `allocate` lets an
+    The arrays are described in level.py and phases.py. `allocate` lets an
     OpenCL device provide them, so that it can use them in place or copy them fast.
     """
 
@@ -96,7 +96,7 @@ class CPUSearcher:
         records: npt.NDArray[np.float64],
         limit: int,
     ) -> bool:
-        """Run levels as long as the policy keeps the search here; see algorithms/bfs/kernels/level_loop.py.
+        """Run levels as long as the policy keeps the search here; see level_loop.py.
 
         Returns true if the search has ended, false if another device must take part.
         """

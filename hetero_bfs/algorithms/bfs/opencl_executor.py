@@ -1,4 +1,4 @@
-"""Searches on an OpenCL device: their state, and the loop over levels that runs there (level_loop.cl).
+"""Searches on an OpenCL device: their state, and the loop over levels there (level_loop.cl).
 
 Where the device is known to run a grid's work-groups together, one launch runs all levels that
 the policy keeps there; elsewhere each launch runs one step, as many launches are queued at once as
@@ -14,18 +14,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
+from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
+from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.csr import NO_VERTEX
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy, pack_policy
 from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy
-from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 
+_KERNEL_FILES = (
+    "devices/opencl/common.cl",
+    "devices/opencl/parts.cl",
+    "algorithms/bfs/kernels/frontier.cl",
+    "algorithms/bfs/kernels/level.cl",
+    "selection/policy.cl",
+    "devices/opencl/grid.cl",
+    "algorithms/bfs/kernels/steps.cl",
+    "algorithms/bfs/kernels/squad.cl",
+    "algorithms/bfs/kernels/level_loop.cl",
+)
 _LOG_ROWS = 4096
 _FIRST_ROWS = 64  # read back with the state; more only if there are more
 _GAVE_UP = 2048  # word of `sync` in grid.cl, the last one
@@ -158,7 +169,7 @@ class OpenCLSearcher:
         ]
         if tuning.registers and self.device.is_nvidia:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")
-        return self.device.build([*options, *extra])
+        return self.device.build([*options, *extra], _KERNEL_FILES)
 
     def _squad_options(self) -> list[str]:
         """Return what squad.cl needs to know: work-groups that keep a small frontier.

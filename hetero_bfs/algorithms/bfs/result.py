@@ -22,7 +22,7 @@ _START[layout.REMAINING] = -1
 
 
 class Frontier:
-    """Where a search stands between two levels: names for the items of `state` (selection/schema.py).
+    """Where a search stands between two levels: names for the items of `state` (schema.py).
 
     A device has two bitmaps and two queues. `visited_index` names the bitmap that holds all
     visited vertices (the other may hold them as they were one level earlier), `queue_index` the

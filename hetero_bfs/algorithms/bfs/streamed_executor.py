@@ -1,6 +1,6 @@
 """Searches on an OpenCL device that has no room for the edges: pages of them come as needed.
 
-The host runs the loop over levels. A level's kernels are queued at once (algorithms/bfs/kernels/stream.cl), and
+The host runs the loop over levels. A level's kernels are queued at once (stream.cl), and
 one read-back says what they found, or which pages of edges were missing; these are sent then. BGC
 runs like BG: the bus is what bounds both.
 """
@@ -14,20 +14,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher, unpack_counter
-from hetero_bfs.devices.opencl.driver import STREAM_STEMS, VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
-from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
 from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
-from hetero_bfs.devices.opencl.streaming.paged_graph import (SEGMENT_EDGES, STATUS_WORDS, StreamedGraph, StreamPlan, plan_stream,)
+from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
+from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
+from hetero_bfs.devices.opencl.streaming.paged_graph import (
+    SEGMENT_EDGES,
+    STATUS_WORDS,
+    StreamedGraph,
+    StreamPlan,
+    plan_stream,
+)
+from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
+from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import BudgetError
+from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy
 from hetero_bfs.support.memory import format_bytes
-from hetero_bfs.devices.opencl.tuning import Tuning
+
+_KERNEL_FILES = (
+    "devices/opencl/common.cl",
+    "devices/opencl/parts.cl",
+    "algorithms/bfs/kernels/frontier.cl",
+    "algorithms/bfs/kernels/stream.cl",
+)
+"""A program of its own: the others take long to compile."""
 
 _USABLE_SHARE = 0.9
 """Of the device's memory, where no budget is given: drivers and others need some too."""
@@ -182,7 +196,7 @@ class StreamingSearcher(OpenCLSearcher):
             f"-DEDGE_BITS={self.edge_bits}",
             *self._lists.options(),
         ]
-        program = self.device.build(options, STREAM_STEMS)
+        program = self.device.build(options, _KERNEL_FILES)
         self._bound = StreamKernels(self.device, program, self._lists, arrays, self._slots)
         slots = self._slots.slots
         self._scatter = self.device.bind(

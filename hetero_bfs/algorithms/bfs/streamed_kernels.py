@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.streaming.pages import PageSlots
 from hetero_bfs.devices.opencl.streaming.paged_graph import StreamedGraph
+from hetero_bfs.devices.opencl.streaming.pages import PageSlots
 
 KINDS = ("push", "pull")
 """Ways to read lists: top-down those of the first direction, bottom-up those of the last."""
@@ -17,7 +17,7 @@ KINDS = ("push", "pull")
 
 @dataclass(frozen=True)
 class LevelArrays:
-    """Buffers that the levels of a search write (algorithms/bfs/kernels/stream.cl)."""
+    """Buffers that the levels of a search write (stream.cl)."""
 
     parent: Any
     visited: Any

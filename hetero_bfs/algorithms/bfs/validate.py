@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.support import memory
 from hetero_bfs.algorithms.bfs import validate_kernels as loops
 from hetero_bfs.errors import GraphError, ValidationError
 from hetero_bfs.graph.csr import CHUNK_EDGES, CSRGraph, EdgeSource, VertexArray, check_edge_source
+from hetero_bfs.support import memory
 from hetero_bfs.support.progress import progress
 
 CHECK_NAMES = {

@@ -33,7 +33,21 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import (clock_seconds, compare_and_swap, condition_init, condition_wait, fetch_add, load, mutex_init, mutex_lock, mutex_unlock, relax, store, wake_all, yield_processor,)
+from hetero_bfs.support.intrinsics import (
+    clock_seconds,
+    compare_and_swap,
+    condition_init,
+    condition_wait,
+    fetch_add,
+    load,
+    mutex_init,
+    mutex_lock,
+    mutex_unlock,
+    relax,
+    store,
+    wake_all,
+    yield_processor,
+)
 
 LINE = 8
 JOB, OWN, SHUTDOWN, SLEEPERS, MUTEX, CONDITION, SHARES = 0, 8, 16, 24, 32, 40, 64

@@ -24,12 +24,6 @@ NO_RUNTIME = (
 REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
 
 
-_STEMS = ("common", "parts", "frontier", "bfs", "policy", "grid", "steps", "squad", "search")
-"""Kernel files, in the order in which they use each other."""
-
-STREAM_STEMS = ("common", "parts", "frontier", "stream")
-"""Those of searches whose edges stay on the host: a program of its own, since others take long."""
-
 VARIES = object()
 """Stands for a kernel argument that is given at each launch."""
 
@@ -116,9 +110,12 @@ class OpenCLDevice:
         """Whether NVIDIA's compiler builds the kernels."""
         return "nvidia" in self.info.platform.lower()
 
-    def build(self, options: list[str], stems: Sequence[str] = _STEMS) -> Any:
-        """Compile kernel files with these -D options; the driver's build log goes in the error."""
-        source = "\n".join(_kernel_source(stem) for stem in stems)
+    def build(self, options: list[str], files: Sequence[str]) -> Any:
+        """Compile kernel files with these -D options; the driver's build log goes in the error.
+
+        `files` are paths below the package, in the order in which they use each other.
+        """
+        source = "\n".join(_kernel_source(file) for file in files)
         if self.is_nvidia:
             options = [*options, "-DNVIDIA"]
         with driver_errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
@@ -292,8 +289,8 @@ def driver_errors(action: str) -> Iterator[None]:
 
 
 @cache
-def _kernel_source(stem: str) -> str:
-    return resources.files("hetero_bfs.kernels").joinpath(f"{stem}.cl").read_text()
+def _kernel_source(file: str) -> str:
+    return resources.files("hetero_bfs").joinpath(file).read_text()
 
 
 def _devices() -> list[Any]:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.parts import EDGE_BYTES, Partition, partition_edges
 from hetero_bfs.errors import DeviceError, SplitError
+from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.support.memory import aligned_copy
-from hetero_bfs.devices.opencl.parts import EDGE_BYTES, Partition, partition_edges
 
 _MIXED_DEGREES = 0xFFFFFFFF  # of level.cl
 

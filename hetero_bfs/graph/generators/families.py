@@ -32,10 +32,10 @@ from pathlib import Path
 import numpy as np
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.support.files import printable
 from hetero_bfs.graph.csr import EdgeList, EdgeSource
-from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, check_scale
+from hetero_bfs.graph.io.registry import read
+from hetero_bfs.support.files import printable
 
 REWIRED_SHARE = 0.02
 KEPT_SHARE = 0.7

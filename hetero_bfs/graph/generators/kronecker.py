@@ -17,9 +17,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.support.checks import check_type
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.csr import CHUNK_EDGES, CSRGraph, EdgeList, VertexArray
+from hetero_bfs.support.checks import check_type
 
 MODULUS = 2**31 - 1
 MAX_SCALE = 31

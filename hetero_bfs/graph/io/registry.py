@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph.csr import MAX_VERTICES, CSRGraph, EdgeList, OffsetArray, VertexArray
 from hetero_bfs.graph.io import text as text_formats
 from hetero_bfs.support.checks import check_flag, check_type
-from hetero_bfs.errors import GraphFileError
 from hetero_bfs.support.files import replacing
-from hetero_bfs.graph.csr import MAX_VERTICES, CSRGraph, EdgeList, OffsetArray, VertexArray
 
 if TYPE_CHECKING:
     from io import BufferedIOBase

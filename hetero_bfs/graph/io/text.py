@@ -1,6 +1,6 @@
 """Graphs as text: SNAP-style edge lists and Matrix Market coordinate files, plain or gzipped.
 
-A file is parsed twice at worst: first in blocks, by compiled code (graph/io/text_kernels.py); if anything at
+A file is parsed twice at worst: first in blocks, by compiled code (text_kernels.py); if anything at
 all is out of the ordinary, once more line by line, which finds the first bad line (or, for a rare
 but valid form such as a sign before an id, simply reads on).
 """

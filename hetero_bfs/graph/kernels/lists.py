@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetero_bfs.support.compiling import kernel
 from hetero_bfs.graph.generators.kronecker_kernels import splitmix
+from hetero_bfs.support.compiling import kernel
 
 _HALF = np.uint64(32)
 

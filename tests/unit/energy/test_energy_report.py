@@ -6,7 +6,15 @@ import statistics
 import pytest
 from energy_fakes import FakeTime, searches_of
 
-from hetero_bfs.energy import (EnergyReport, MeterError, MeterReading, Unmeasured, format_report, measure, sampling_error_seconds,)
+from hetero_bfs.energy import (
+    EnergyReport,
+    MeterError,
+    MeterReading,
+    Unmeasured,
+    format_report,
+    measure,
+    sampling_error_seconds,
+)
 
 
 class FakeMeter:

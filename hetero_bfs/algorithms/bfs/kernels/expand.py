@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.support.compiling import kernel
 from hetero_bfs.algorithms.bfs.kernels.follow import claim, follow
 from hetero_bfs.algorithms.bfs.kernels.patches import owner_of, patch_bits
+from hetero_bfs.support.compiling import kernel
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
 """Rows of `segments`: where each segment begins in the queue; vertices of the frontier before it,

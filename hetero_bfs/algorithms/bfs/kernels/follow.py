@@ -14,10 +14,10 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
-from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import prefetch
 from hetero_bfs.algorithms.bfs.kernels.patches import owner_of, patch_bits
 from hetero_bfs.devices.cpu.vectors import append_edges, can_pack, keep_unvisited
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import prefetch
 
 _AHEAD = 16  # queue entries between fetching a list and reading it
 _BLOCK_WORDS = np.uint64(4)  # of the bitmap: vertices whose data is fetched together

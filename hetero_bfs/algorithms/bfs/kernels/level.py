@@ -36,10 +36,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.support.compiling import kernel
 from hetero_bfs.algorithms.bfs.kernels.frontier import NO_VERTEX
-from hetero_bfs.support.intrinsics import (atomic_add, atomic_or, population_count, prefetch, trailing_zeros,)
 from hetero_bfs.devices.cpu.vectors import adopt_word, settle_word, visited_among_eight
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import (
+    atomic_add,
+    atomic_or,
+    population_count,
+    prefetch,
+    trailing_zeros,
+)
 
 CHUNK_EDGES = 4096
 """Most edges in a chunk of top-down, which a thread's scratch arrays hold."""

@@ -10,14 +10,73 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.bfs.kernels.expand import (
+    add_owners_segment,
+    copy_segments,
+    finish_queue,
+    join_segments,
+    set_one_segment,
+    top_down_alone,
+)
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, bottom_up_listed
-from hetero_bfs.support.compiling import kernel
-from hetero_bfs.algorithms.bfs.kernels.expand import (add_owners_segment, copy_segments, finish_queue, join_segments, set_one_segment, top_down_alone,)
-from hetero_bfs.support.intrinsics import clock_seconds
-from hetero_bfs.selection.schema import (BITMAP, BOTTOM_UP_QUEUE, CHOSEN, EXAMINED, FORM, FOUND_VERTICES, FRONTIER_EDGES, FRONTIER_VERTICES, HOST, KIND, LEAST_SHARED_EDGES, LEVEL, LISTED, NOWHERE, QUEUE, QUEUE_INDEX, REMAINING, SECONDS, SELECT_SECONDS, TRANSFER_SECONDS, UNVISITED_EDGES, UNVISITED_VERTICES, VISITED_INDEX, WIDE_BITMAP, advance, has_queue, is_over, is_wide,)
-from hetero_bfs.selection.policy import choose_level
-from hetero_bfs.algorithms.bfs.kernels.phases import (ADDRESS, ADOPT, BLANK, BOTTOM_UP, CHUNKS_PER_THREAD, CLEAR, COLLECT, CONVERT, END, EXPAND, FORGET, NEXT_OWN, OWNED, PROPOSE, RESTORE, TOP_DOWN, VERTICES, WHOLE, share, share_among_owners, share_out, share_words,)
+from hetero_bfs.algorithms.bfs.kernels.phases import (
+    ADDRESS,
+    ADOPT,
+    BLANK,
+    BOTTOM_UP,
+    CHUNKS_PER_THREAD,
+    CLEAR,
+    COLLECT,
+    CONVERT,
+    END,
+    EXPAND,
+    FORGET,
+    NEXT_OWN,
+    OWNED,
+    PROPOSE,
+    RESTORE,
+    TOP_DOWN,
+    VERTICES,
+    WHOLE,
+    share,
+    share_among_owners,
+    share_out,
+    share_words,
+)
 from hetero_bfs.devices.cpu.thread_pool import report_of
+from hetero_bfs.selection.policy import choose_level
+from hetero_bfs.selection.schema import (
+    BITMAP,
+    BOTTOM_UP_QUEUE,
+    CHOSEN,
+    EXAMINED,
+    FORM,
+    FOUND_VERTICES,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    KIND,
+    LEAST_SHARED_EDGES,
+    LEVEL,
+    LISTED,
+    NOWHERE,
+    QUEUE,
+    QUEUE_INDEX,
+    REMAINING,
+    SECONDS,
+    SELECT_SECONDS,
+    TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    VISITED_INDEX,
+    WIDE_BITMAP,
+    advance,
+    has_queue,
+    is_over,
+    is_wide,
+)
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import clock_seconds
 
 _PART_EDGES = LEAST_SHARED_EDGES // 2  # in a chunk, at least
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work

@@ -1,8 +1,8 @@
 """What the team does together in a search on the host: its stages, and what each is made of.
 
 Small pieces of work the leader does alone, which costs nothing; larger ones become stages
-(thread_pool.py). `share` and the functions after it are the leader's (level_loop.py); `help_search` is
-what each helper runs from the engine's start to its end.
+(thread_pool.py). `share` and the functions after it are the leader's (level_loop.py);
+`help_search` is what each helper runs from the engine's start to its end.
 """
 
 from __future__ import annotations
@@ -11,14 +11,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hetero_bfs.algorithms.bfs.kernels.level import (adopt_words, bottom_up_words, propose_chunk, top_down_chunk,)
-from hetero_bfs.support.compiling import kernel
 from hetero_bfs.algorithms.bfs.kernels.expand import collect_owned, expand_owned, read_report
 from hetero_bfs.algorithms.bfs.kernels.frontier import forget_stale_parents, queue_words
-from hetero_bfs.support.intrinsics import array_at
-from hetero_bfs.selection.schema import (FRONTIER_EDGES, FRONTIER_VERTICES, QUEUE_INDEX, VISITED_INDEX,)
+from hetero_bfs.algorithms.bfs.kernels.level import (
+    adopt_words,
+    bottom_up_words,
+    propose_chunk,
+    top_down_chunk,
+)
 from hetero_bfs.algorithms.bfs.kernels.restore import restore_range
-from hetero_bfs.devices.cpu.thread_pool import (CHUNKS, JOB, OWN, await_share, await_stage, begin_stage, end_chunks, end_share, report_of, take_chunk, take_share,)
+from hetero_bfs.devices.cpu.thread_pool import (
+    CHUNKS,
+    JOB,
+    OWN,
+    await_share,
+    await_stage,
+    begin_stage,
+    end_chunks,
+    end_share,
+    report_of,
+    take_chunk,
+    take_share,
+)
+from hetero_bfs.selection.schema import (
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    QUEUE_INDEX,
+    VISITED_INDEX,
+)
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import array_at
 
 CHUNKS_PER_THREAD = 8
 """Chunks of a stage for each thread: whoever is done early takes another's."""
@@ -56,7 +78,7 @@ NEXT_OWN = OWN + 3
 
 
 class HostArrays(NamedTuple):
-    """A graph and the state of its search; algorithms/bfs/kernels/level.py has the encoding.
+    """A graph and the state of its search; level.py has the encoding.
 
     `backward_indptr`, `backward_indices` and `first` belong to the transposed graph; `visited`,
     `queue`, `offsets` and `segments` are pairs. `written` is a bitmap of the vertices whose parent

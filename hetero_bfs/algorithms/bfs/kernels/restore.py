@@ -30,7 +30,7 @@ def merge_parents(parent, other, visited):
     """Take from `other` what it has, keep `parent` for the other visited vertices.
 
     Both are uint32, of which each visited vertex has one; `visited` is the bitmap of all visited
-    vertices (algorithms/bfs/kernels/level.py). Unvisited vertices end up without a parent.
+    vertices (level.py). Unvisited vertices end up without a parent.
     """
     for v in prange(parent.size):
         if other[v] != _NO_VERTEX:

@@ -8,8 +8,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.selection.schema import (
+    BITMAP,
+    CHOSEN,
+    CHOSEN_AT,
+    DEVICE,
+    EXAMINED,
+    FORM,
+    FOUND_VERTICES,
+    KIND,
+    LEVEL,
+    PREDICTED,
+    QUEUE,
+    RECORD_STATE,
+    SECONDS,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
+    WITHIN,
+    advance,
+    has_queue,
+)
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.selection.schema import (BITMAP, CHOSEN, CHOSEN_AT, DEVICE, EXAMINED, FORM, FOUND_VERTICES, KIND, LEVEL, PREDICTED, QUEUE, RECORD_STATE, SECONDS, SELECT_SECONDS, STRATEGY, TRANSFER_SECONDS, WITHIN, advance, has_queue,)
 
 # Names of steps.cl; the state's items up to CHOSEN are schema.py's, but for KIND's place.
 ROOT, STEP = 5, 11

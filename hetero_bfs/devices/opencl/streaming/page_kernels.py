@@ -41,7 +41,7 @@ def gather_pages(pages, shift, edges, gathered):
 
 @kernel
 def mark_vertices(vertices, bitmap):
-    """Make a bitmap (algorithms/bfs/kernels/level.py) hold these vertices and no others."""
+    """Make a bitmap (level.py) hold these vertices and no others."""
     bitmap[:] = np.uint32(0)
     for v in vertices:
         bitmap[v >> np.uint32(5)] |= _ONE << (v & np.uint32(31))

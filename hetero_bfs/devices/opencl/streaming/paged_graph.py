@@ -16,13 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import (DeviceGraph, bytes_in_memory, common_degrees, offset_type_of,)
+from hetero_bfs.devices.opencl.graph_buffers import (
+    DeviceGraph,
+    bytes_in_memory,
+    common_degrees,
+    offset_type_of,
+)
+from hetero_bfs.devices.opencl.parts import EDGE_BYTES, MAX_PARTS
 from hetero_bfs.errors import BudgetError, SplitError
+from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.support.memory import aligned_copy
-from hetero_bfs.devices.opencl.parts import EDGE_BYTES, MAX_PARTS
 
 SEGMENT_EDGES = 16  # SEGMENT in stream.cl
 STATUS_WORDS = 8  # in stream.cl

@@ -1,0 +1,1 @@
+"""Algorithms that the scheduler runs, one package each."""

@@ -1,0 +1,1 @@
+"""The command line: arguments, terminal, and what each command runs."""

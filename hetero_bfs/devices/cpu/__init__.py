@@ -1,0 +1,1 @@
+"""The host's cores: a thread pool and vector tests for compiled code."""

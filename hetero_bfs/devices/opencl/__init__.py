@@ -1,0 +1,1 @@
+"""OpenCL devices: the driver's boundary, memory, and code that every kernel needs."""

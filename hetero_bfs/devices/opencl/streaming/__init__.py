@@ -1,0 +1,1 @@
+"""Graphs that stay on the host and come to an OpenCL device in pages."""

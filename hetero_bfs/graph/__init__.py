@@ -1,0 +1,1 @@
+"""Graphs: edge lists, neighbour lists, and how they are built and relabelled."""

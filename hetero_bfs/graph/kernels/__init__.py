@@ -1,0 +1,1 @@
+"""Compiled loops that build, order and check neighbour lists."""

@@ -1,0 +1,1 @@
+"""The Graph500 benchmark: protocol, statistics and report."""

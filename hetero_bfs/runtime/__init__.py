@@ -1,0 +1,1 @@
+"""Where a search runs: the engine, the platform of devices, and migration between them."""

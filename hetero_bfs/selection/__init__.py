@@ -1,0 +1,1 @@
+"""Which strategy computes the next level: strategies, speed model, selectors and policy."""

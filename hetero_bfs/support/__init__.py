@@ -1,0 +1,1 @@
+"""What every other package may use: checks, files, memory, progress, compiling."""
