@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hetero_bfs.selection import speed_model
-from hetero_bfs.selection.speed_model import COLUMNS, FORMAT
+from hetero_bfs.selection.speed_model import FORMAT
 from hetero_bfs.selection.strategies import STRATEGIES
 
 
@@ -21,7 +21,7 @@ def model_json(name: str) -> dict:
     for strategy in STRATEGIES.values():
         factor = 2.0 if strategy.device_kind == "device" else 1.0
         work = {"frontier_edges": 1e-9, "unvisited_vertices": 1e-8}
-        known = COLUMNS[strategy.name]
+        known = strategy.columns
         columns = {"constant": 1e-6} | {k: v for k, v in work.items() if k in known}
         learned[strategy.name] = {k: factor * v for k, v in columns.items()}
     speeds = {s.name: 1e9 if s.device_kind == "cpu" else 5e8 for s in STRATEGIES.values()}

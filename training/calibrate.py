@@ -30,15 +30,14 @@ from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.schema import MOVE_COLUMNS
 from hetero_bfs.selection.speed_model import (
-    COLUMNS,
-    MOVE_COLUMNS,
     Linear,
     SpeedModel,
     default_model,
     named_model,
 )
-from hetero_bfs.selection.strategies import available
+from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.fit import fit, fit_linear
@@ -202,7 +201,7 @@ def calibrate(
         for name, linear in table.items():
             rows = samples[samples["measured"] == f"{prefix}{name}"]
             if not rows.empty:
-                columns = MOVE_COLUMNS if prefix else COLUMNS[name]
+                columns = MOVE_COLUMNS if prefix else STRATEGIES[name].columns
                 found[name], factors[f"{kind}{prefix}{name}"] = adapt(
                     linear, columns, rows, clearly
                 )

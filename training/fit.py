@@ -17,7 +17,8 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 
 from hetero_bfs.devices.opencl.tuning import Tuning
-from hetero_bfs.selection.speed_model import COLUMNS, MOVE_COLUMNS, Linear, SpeedModel
+from hetero_bfs.selection.schema import MOVE_COLUMNS
+from hetero_bfs.selection.speed_model import Linear, SpeedModel
 from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind
 
 _ROUNDS = 12  # of the fit; the predictions change by less than a percent long before
@@ -55,7 +56,7 @@ def _fit_strategies(samples: pd.DataFrame) -> dict[str, Linear]:
     for name in STRATEGIES:
         rows = samples[samples["measured"] == name]
         if not rows.empty:
-            found[name] = fit_linear(rows, COLUMNS[name])
+            found[name] = fit_linear(rows, STRATEGIES[name].columns)
     return found
 
 

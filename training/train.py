@@ -24,13 +24,13 @@ from hetero_bfs.graph.generators.families import StudyGraph, study_graphs
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.machine import describe_machine, machine_slug
 from hetero_bfs.selection.speed_model import (
-    COLUMNS,
     MODELS_VARIABLE,
     UNREADABLE,
     SpeedModel,
     user_models_folder,
     write_model,
 )
+from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import (
@@ -119,7 +119,7 @@ def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) ->
         "machine": describe_machine(info),
         "date": datetime.date.today().isoformat(),
         "command": command,
-        "features": {strategy: list(columns) for strategy, columns in COLUMNS.items()},
+        "features": {name: list(strategy.columns) for name, strategy in STRATEGIES.items()},
         "samples": len(samples),
     }
 

@@ -8,47 +8,13 @@
 
 typedef float REAL;
 
-#define RULE 0
-#define CANDIDATES 1
-#define SCHEDULE_SIZE 2
-#define INTERVAL 3
-#define KNOTS 4
-#define ALPHA 5
-#define BETA 6
-#define NUM_VERTICES 7
-#define NUM_EDGES 8
-#define MEAN_DEGREE 9
-#define MOVES 10
-#define NUM_COLUMNS 12
-#define MOVE_COLUMNS 3 /* the first ones */
 #define CANDIDATE(s) (MOVES + 6 * MOVE_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
-#define MOST_CANDIDATES 8
 #define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then what is ahead, or a schedule of any length */
-#define MOST_KNOTS 64
 #define COPY_SIZE (POLICY_SIZE + MOST_KNOTS * (1 + MOST_CANDIDATES)) /* what is in local memory */
 #define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
 #define IS_CACHED(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
-
-/* What the host's top-down shares or takes for wide (schema.py), for columns of its own. */
-#define LEAST_SHARED_EDGES 512
-#define LEAST_WIDE_EDGES 8192
-#define WIDE 10
-#define CROWDED 4
-
-#define FIXED 0
-#define DIRECTION 1
-#define MODEL 2
-#define SWITCH 1
-#define CONVERT 2
-
-#define MIXED ((REAL)0.8)
-#define LARGEST_SHARE ((REAL)0.999999)
-#define LEAST_ALIKE ((REAL)1.2) /* see policy.py */
-#define MOST_ALIKE ((REAL)2)
-#define LEAST_SECONDS ((REAL)1e-30) /* to divide by */
-#define SMALL ((REAL)0.01) /* up to where the first terms of a series do */
 
 /* What a policy looks at, as schema.py has it; `form` 1 for a bitmap. */
 typedef struct {

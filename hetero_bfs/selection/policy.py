@@ -25,6 +25,7 @@ from numba import njit
 from hetero_bfs.selection.schema import (
     CHOSEN,
     CHOSEN_AT,
+    COLUMNS,
     DEVICE,
     FORM,
     FRONTIER_EDGES,
@@ -34,6 +35,7 @@ from hetero_bfs.selection.schema import (
     LEAST_SHARED_EDGES,
     LEAST_WIDE_EDGES,
     LEVEL,
+    MOVE_COLUMNS,
     PREDICTED,
     PREVIOUS_EDGES,
     RECORD_STATE,
@@ -50,23 +52,54 @@ from hetero_bfs.selection.schema import (
 from hetero_bfs.selection.strategies import Strategy
 from hetero_bfs.support.compiling import kernel
 
-NUM_COLUMNS = 12
-NUM_MOVE_COLUMNS = 3  # the first ones: all that moves are predicted by
+NUM_COLUMNS, NUM_MOVE_COLUMNS = len(COLUMNS), len(MOVE_COLUMNS)
 MOST_CANDIDATES = 8
 MOST_KNOTS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
 START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
-_MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
-_LARGEST_SHARE = 0.999999
-_SMALL = 0.01  # up to where the first terms of a series do
+MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
+LARGEST_SHARE = 0.999999
+SMALL = 0.01  # up to where the first terms of a series do
 _TURN = 15.0
-_LEAST_SECONDS = 1e-30  # to divide by
+LEAST_SECONDS = 1e-30  # to divide by
 CAUTION = 1.4
 """By how much bottom-up on the host must be expected to be faster while a search is not on the
 device and its frontier has less than 1 / 15 of the unvisited edges, where Beamer's rule stays
 top-down: what short lists in a large graph take is predicted the worst."""
 LEAST_ALIKE, MOST_ALIKE = 1.2, 2.0
 """Ratios of levels up to which a model's choice stays: however close it is, and if it is clear."""
+
+_PACKED_NUMBERS = (
+    "RULE",
+    "CANDIDATES",
+    "SCHEDULE_SIZE",
+    "INTERVAL",
+    "KNOTS",
+    "ALPHA",
+    "BETA",
+    "NUM_VERTICES",
+    "NUM_EDGES",
+    "MEAN_DEGREE",
+)
+"""The first items of a packed policy; moves, candidates and the rest follow."""
+
+OPENCL = {
+    **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MOVES"))},
+    "MOST_CANDIDATES": MOST_CANDIDATES,
+    "MOST_KNOTS": MOST_KNOTS,
+    "FIXED": FIXED,
+    "DIRECTION": DIRECTION,
+    "MODEL": MODEL,
+    "SWITCH": SWITCH,
+    "CONVERT": CONVERT,
+    "MIXED": MIXED,
+    "LARGEST_SHARE": LARGEST_SHARE,
+    "LEAST_ALIKE": LEAST_ALIKE,
+    "MOST_ALIKE": MOST_ALIKE,
+    "LEAST_SECONDS": LEAST_SECONDS,
+    "SMALL": SMALL,
+}
+"""What policy.cl needs of this (header.py)."""
 
 
 class Policy(NamedTuple):
@@ -143,10 +176,19 @@ def pack_policy(
 
     After the candidates there is room for MOST_KNOTS rows at least, since policy.cl copies that.
     """
-    knots = policy.ahead.shape[0]
-    numbers = [policy.rule, policy.kinds.size, policy.schedule.size, interval, knots]
-    mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
-    numbers += [policy.alpha, policy.beta, num_vertices, num_edges, mean_degree]
+    named = {
+        "RULE": policy.rule,
+        "CANDIDATES": policy.kinds.size,
+        "SCHEDULE_SIZE": policy.schedule.size,
+        "INTERVAL": interval,
+        "KNOTS": policy.ahead.shape[0],
+        "ALPHA": policy.alpha,
+        "BETA": policy.beta,
+        "NUM_VERTICES": num_vertices,
+        "NUM_EDGES": num_edges,
+        "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
+    }
+    numbers = [named[name] for name in _PACKED_NUMBERS]
     traits = (policy.kinds == DEVICE, policy.top_down, policy.cached)
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
@@ -168,13 +210,13 @@ def _found_share(share, mean_degree):
     1 - (1 - share)**mean_degree, to six digits for the smallest shares too: `expm1` and `log1p`
     take longer than all else that predicting a level does.
     """
-    share = min(share, _LARGEST_SHARE)
-    if share < _SMALL:
+    share = min(share, LARGEST_SHARE)
+    if share < SMALL:
         logarithm = -share * (1.0 + share * (0.5 + share * (1.0 / 3.0 + share * 0.25)))
     else:
         logarithm = math.log(1.0 - share)
     x = mean_degree * logarithm
-    return -x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))) if x > -_SMALL else 1.0 - math.exp(x)
+    return -x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))) if x > -SMALL else 1.0 - math.exp(x)
 
 
 @kernel(counted=False, inlined=True)
@@ -195,8 +237,8 @@ def expectations(state):
     if state[LEVEL] > 0:
         before = unvisited + found
         found_if_mixed = before * _found_share(came, left_before / before)
-        if found < _MIXED * found_if_mixed:
-            mixed = found / (_MIXED * found_if_mixed)
+        if found < MIXED * found_if_mixed:
+            mixed = found / (MIXED * found_if_mixed)
     reached_share = _found_share(share, edges / unvisited)
     if reached_share <= 0.0:
         return edges, 0.0
@@ -367,7 +409,7 @@ def stays_within(policy, state, predicted, total, best):
     for s in range(total.size):
         if s != best:
             both = mine + _care(policy, early, s) * predicted[s]
-            lead = min(lead, (total[s] - total[best]) / max(both, _LEAST_SECONDS))
+            lead = min(lead, (total[s] - total[best]) / max(both, LEAST_SECONDS))
     return max(1.0 + lead, LEAST_ALIKE)
 
 

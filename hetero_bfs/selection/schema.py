@@ -37,6 +37,25 @@ StateArray = npt.NDArray[np.float64]
 ) = range(13)
 STATE_SIZE = 13
 
+COLUMNS = (
+    "constant",
+    "num_vertices",
+    "frontier_vertices",
+    "frontier_edges",
+    "unvisited_vertices",
+    "unvisited_edges",
+    "expected_examined",
+    "expected_found",
+    "expected_length",
+    "expected_claims",
+    "wide_vertices",
+    "shared_level",
+)
+"""What a speed model sees of a level, in the order in which compiled code fills the columns."""
+
+MOVE_COLUMNS = COLUMNS[:3]
+"""What it sees of starting, switching and converting."""
+
 LEAST_SHARED_EDGES = 512
 """Fewest edges of a frontier that several of the host's threads expand top-down."""
 
@@ -67,6 +86,27 @@ RECORD_STATE = LEVEL + 1
 ) = range(RECORD_STATE, RECORD_STATE + 8)
 PREDICTED = WITHIN + 1
 """First column of the predictions; the totals follow them."""
+
+OPENCL = {
+    "FRONTIER_VERTICES": FRONTIER_VERTICES,
+    "FRONTIER_EDGES": FRONTIER_EDGES,
+    "UNVISITED_VERTICES": UNVISITED_VERTICES,
+    "UNVISITED_EDGES": UNVISITED_EDGES,
+    "PREVIOUS_EDGES": PREVIOUS_EDGES,
+    "FORM": FORM,
+    "LEVEL": LEVEL,
+    "VISITED_INDEX": VISITED_INDEX,
+    "QUEUE_INDEX": QUEUE_INDEX,
+    "CHOSEN": CHOSEN,
+    "BITMAP": BITMAP,
+    "LEAST_SHARED_EDGES": LEAST_SHARED_EDGES,
+    "LEAST_WIDE_EDGES": LEAST_WIDE_EDGES,
+    "WIDE": WIDE,
+    "CROWDED": CROWDED,
+    "NUM_COLUMNS": len(COLUMNS),
+    "MOVE_COLUMNS": len(MOVE_COLUMNS),
+}
+"""What OpenCL code needs of this (header.py)."""
 
 
 def advance(state: StateArray, form: int, found: int, edges: int) -> None:

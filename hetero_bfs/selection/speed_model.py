@@ -34,6 +34,7 @@ from typing import Any
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.objective import Power, read_power
+from hetero_bfs.selection.schema import COLUMNS, MOVE_COLUMNS
 from hetero_bfs.selection.strategies import (
     DEVICE_KINDS,
     MODEL_SELECTORS,
@@ -49,51 +50,8 @@ MODELS_VARIABLE = "HETERO_BFS_MODELS"
 NO_DEVICE = "no-device"
 TRAIN_COMMAND = "hetero-bfs train"
 
-ALL_COLUMNS = (
-    "constant",
-    "num_vertices",
-    "frontier_vertices",
-    "frontier_edges",
-    "unvisited_vertices",
-    "unvisited_edges",
-    "expected_examined",
-    "expected_found",
-    "expected_length",
-    "expected_claims",
-    "wide_vertices",
-    "shared_level",
-)
-"""Every column a model may use, in the order of policy.py."""
-
 AUTO_GRAPHS = ("shallow", "deep")
 """Kinds of graphs for which the fastest selector is kept apart (relabel.py tells them apart)."""
-
-_BOTTOM_UP = (
-    "constant",
-    "num_vertices",
-    "unvisited_vertices",
-    "expected_examined",
-    "expected_found",
-    "expected_length",
-)
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "TC": (
-        "constant",
-        "frontier_vertices",
-        "frontier_edges",
-        "expected_claims",
-        "wide_vertices",
-        "shared_level",
-    ),
-    "TG": ("constant", "frontier_vertices", "frontier_edges", "expected_found"),
-    "BC": _BOTTOM_UP,
-    "BG": _BOTTOM_UP,
-    "BGC": _BOTTOM_UP,
-}
-"""Columns of each strategy in training; a model may have others."""
-
-MOVE_COLUMNS = ("constant", "num_vertices", "frontier_vertices")
-"""Columns of starting, switching and converting."""
 
 
 def column(features: LevelFeatures, name: str) -> float:
@@ -109,9 +67,9 @@ class Linear:
     coefficients: tuple[float, ...]
 
     def weights(self) -> list[float]:
-        """Return one weight for each of `ALL_COLUMNS`."""
+        """Return one weight for each of `COLUMNS`."""
         given = dict(zip(self.columns, self.coefficients, strict=True))
-        return [given.get(name, 0.0) for name in ALL_COLUMNS]
+        return [given.get(name, 0.0) for name in COLUMNS]
 
     def scaled(self, constant: float, work: float) -> Linear:
         """Return this with the constant part, and all that grows with work, times factors."""
@@ -424,7 +382,7 @@ def _linear_to_json(linear: Linear) -> dict[str, float]:
 
 
 def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = None) -> Linear:
-    known = set(MOVE_COLUMNS if strategy is None else ALL_COLUMNS)
+    known = set(MOVE_COLUMNS if strategy is None else COLUMNS)
     unknown = set(data) - known
     if unknown:
         raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")

@@ -37,23 +37,75 @@ FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide", "listed")
 
 @dataclass(frozen=True)
 class Strategy:
-    """One row of the table: the direction, where it runs, and which variant of the kernel."""
+    """One row of the table: the direction, where it runs, and which variant of the kernel.
+
+    `columns` are those of a level by which a speed model predicts it (schema.py).
+    """
 
     name: str
     direction: Direction
     device_kind: DeviceKind
     variant: Literal["plain", "cached"]
+    columns: tuple[str, ...]
     description: str
+
+
+_TOP_DOWN = ("constant", "frontier_vertices", "frontier_edges")
+_HOST_TOP_DOWN = (*_TOP_DOWN, "expected_claims", "wide_vertices", "shared_level")
+_DEVICE_TOP_DOWN = (*_TOP_DOWN, "expected_found")
+_BOTTOM_UP = (
+    "constant",
+    "num_vertices",
+    "unvisited_vertices",
+    "expected_examined",
+    "expected_found",
+    "expected_length",
+)
 
 
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
     for strategy in (
-        Strategy("TC", "top-down", "cpu", "plain", "top-down on the CPU, queue frontier"),
-        Strategy("TG", "top-down", "device", "plain", "top-down on the OpenCL device, queue"),
-        Strategy("BC", "bottom-up", "cpu", "plain", "bottom-up on the CPU, bitmap or list"),
-        Strategy("BG", "bottom-up", "device", "plain", "bottom-up on the OpenCL device, bitmap"),
-        Strategy("BGC", "bottom-up", "device", "cached", "BG with the hubs' bits in local memory"),
+        Strategy(
+            name="TC",
+            direction="top-down",
+            device_kind="cpu",
+            variant="plain",
+            columns=_HOST_TOP_DOWN,
+            description="top-down on the CPU, queue frontier",
+        ),
+        Strategy(
+            name="TG",
+            direction="top-down",
+            device_kind="device",
+            variant="plain",
+            columns=_DEVICE_TOP_DOWN,
+            description="top-down on the OpenCL device, queue",
+        ),
+        Strategy(
+            name="BC",
+            direction="bottom-up",
+            device_kind="cpu",
+            variant="plain",
+            columns=_BOTTOM_UP,
+            description="bottom-up on the CPU, bitmap or list",
+        ),
+        Strategy(
+            name="BG",
+            direction="bottom-up",
+            device_kind="device",
+            variant="plain",
+            columns=_BOTTOM_UP,
+            description="bottom-up on the OpenCL device, bitmap",
+        ),
+        Strategy(
+            name="BGC",
+            direction="bottom-up",
+            device_kind="device",
+            variant="cached",
+            columns=_BOTTOM_UP,
+            description="BG with the hubs' bits in local memory",
+        ),
     )
 }
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from made_models import model_json, ship
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection import speed_model
+from hetero_bfs.selection import schema, speed_model
 from hetero_bfs.selection.machine import machine_slug
-from hetero_bfs.selection.speed_model import ALL_COLUMNS, MODELS_VARIABLE, Linear, read_model
+from hetero_bfs.selection.speed_model import MODELS_VARIABLE, Linear, read_model
 from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.training import calibrate as calibration
 from hetero_bfs.training.calibrate import (
@@ -38,7 +38,9 @@ FACTOR = st.floats(0.01, 100)
 def made_rows(count=60, seed=3) -> pd.DataFrame:
     """Levels of all sizes, of four graphs of two families."""
     random = np.random.default_rng(seed)
-    rows = {name: 10 ** random.uniform(0, 6, count) for name in ALL_COLUMNS if name != "constant"}
+    rows = {
+        name: 10 ** random.uniform(0, 6, count) for name in schema.COLUMNS if name != "constant"
+    }
     rows["family"] = np.where(np.arange(count) % 3, "kronecker", "grid")
     rows["graph"] = np.arange(count) % 4
     rows["examined"] = rows["unvisited_edges"] / 2

@@ -283,10 +283,9 @@ def weights(columns):
 
 @st.composite
 def models(draw):
-    learned = {name: draw(weights(speed_model.COLUMNS[name])) for name in STRATEGIES}
+    learned = {name: draw(weights(STRATEGIES[name].columns)) for name in STRATEGIES}
     moves = [
-        {kind: draw(weights(speed_model.MOVE_COLUMNS)) for kind in ("cpu", "device")}
-        for _ in range(3)
+        {kind: draw(weights(layout.MOVE_COLUMNS)) for kind in ("cpu", "device")} for _ in range(3)
     ]
     return SpeedModel("m", learned, 0.1, {}, *moves, {})
 

@@ -9,13 +9,10 @@ from made_models import model_json, ship
 
 from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection import speed_model
+from hetero_bfs.selection import schema, speed_model
 from hetero_bfs.selection.speed_model import (
-    ALL_COLUMNS,
-    COLUMNS,
     FORMAT,
     MODELS_VARIABLE,
-    MOVE_COLUMNS,
     Linear,
     column,
     default_model,
@@ -136,15 +133,15 @@ def test_columns():
     assert column(LEVEL, "constant") == 1.0
     assert column(LEVEL, "frontier_edges") == 50.0
     assert column(LEVEL, "expected_found") == LEVEL.expected_found
-    for columns in (*COLUMNS.values(), MOVE_COLUMNS):
-        assert set(columns) <= set(ALL_COLUMNS)
-    for name in ALL_COLUMNS:
+    for columns in (*(s.columns for s in STRATEGIES.values()), schema.MOVE_COLUMNS):
+        assert set(columns) <= set(schema.COLUMNS)
+    for name in schema.COLUMNS:
         assert column(LEVEL, name) >= 0
 
 
 def test_weights_have_a_place_for_every_column():
     linear = Linear(("frontier_edges", "constant"), (3.0, 7.0))
-    weights = dict(zip(ALL_COLUMNS, linear.weights(), strict=True))
+    weights = dict(zip(schema.COLUMNS, linear.weights(), strict=True))
     assert {k: v for k, v in weights.items() if v} == {"constant": 7.0, "frontier_edges": 3.0}
     by_columns = sum(w * column(LEVEL, name) for name, w in weights.items())
     assert linear.seconds(LEVEL) == by_columns == 157.0

@@ -12,8 +12,9 @@ import pytest
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.selectors import DirectionSelector
-from hetero_bfs.selection.speed_model import ALL_COLUMNS, COLUMNS, MODELS_VARIABLE, read_model
+from hetero_bfs.selection.speed_model import MODELS_VARIABLE, read_model
 from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.training import collect, duration, train
 from hetero_bfs.training import contest as compare
@@ -124,7 +125,7 @@ def test_damage_in_any_row_is_seen(tmp_path, row, column, value):
 
 
 def test_the_fit_recovers_coefficients():
-    columns = COLUMNS["TG"]
+    columns = STRATEGIES["TG"].columns
     rows = pd.DataFrame(
         {
             "frontier_vertices": [1, 10, 500, 3000, 20],
@@ -226,7 +227,7 @@ def test_the_same_plan_gives_the_same_graphs_of_every_family():
 
 
 def test_deep_graphs_are_fitted_apart():
-    rows = pd.DataFrame(dict.fromkeys(ALL_COLUMNS, 1.0), index=range(40))
+    rows = pd.DataFrame(dict.fromkeys(schema.COLUMNS, 1.0), index=range(40))
     rows["family"], rows["deep"], rows["measured"] = "grid", [0, 1] * 20, ["BC"] * 20 + ["TC"] * 20
     rows["examined"] = 1.0
     rows["seconds"] = np.where(rows["deep"] > 0, 3.0, 1.0)

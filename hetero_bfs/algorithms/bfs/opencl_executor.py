@@ -18,10 +18,12 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
+from hetero_bfs.devices.opencl.header import GAVE_UP, SHARED, header
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.csr import NO_VERTEX
+from hetero_bfs.selection import policy as policies
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy, pack_policy
 from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy
@@ -39,8 +41,6 @@ _KERNEL_FILES = (
 )
 _LOG_ROWS = 4096
 _FIRST_ROWS = 64  # read back with the state; more only if there are more
-_GAVE_UP = 2048  # word of `sync` in grid.cl, the last one
-_NUM_COUNTERS = 3
 _SQUAD_RESERVE = 4  # a quarter of a work-group's room is for a list that its share ends in
 _PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
 _PROBE_PATIENCE = 1 << 15
@@ -113,17 +113,18 @@ class OpenCLSearcher:
         from hetero_bfs.algorithms.bfs.kernels import steps as report
 
         self._report_module = report
+        self._header = header(SHARED, layout.OPENCL, policies.OPENCL, report.OPENCL)
         self._check_local_memory()
         make = self.device.buffer
         self._counters = make(
-            _NUM_COUNTERS + 2 * (self.tuning.squad_groups + report.STATE_WORDS), np.uint64
+            report.NUM_COUNTERS + 2 * (self.tuning.squad_groups + report.STATE_WORDS), np.uint64
         )
         self._report = make(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
         self._read = self.device.host_array(report.ROWS + _LOG_ROWS * report.ROW_WORDS, np.uint64)
         self._read[:] = 0
         self._words = np.zeros(report.STATE_WORDS, np.uint64)
         self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
-        self._sync = make(_GAVE_UP + 1, np.uint32)
+        self._sync = make(GAVE_UP + 1, np.uint32)
         self._clear_sync()
         self._policy = make(_POLICY_ITEMS, np.float32)
         self.one_launch = self._find_grid()
@@ -169,7 +170,7 @@ class OpenCLSearcher:
         ]
         if tuning.registers and self.device.is_nvidia:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")
-        return self.device.build([*options, *extra], _KERNEL_FILES)
+        return self.device.build([*options, *extra], self._header, _KERNEL_FILES)
 
     def _squad_options(self) -> list[str]:
         """Return what squad.cl needs to know: work-groups that keep a small frontier.
@@ -231,11 +232,11 @@ class OpenCLSearcher:
         self._words[report.FLAGS] = report.PROBES
         self._enqueue(self._kernels[0], 0)
         passed = self._read_state(1)[report.STATUS] == report.ENDED
-        sync = np.zeros(_GAVE_UP + 1, np.uint32)
+        sync = np.zeros(GAVE_UP + 1, np.uint32)
         self.device.read(sync, self._sync)
         self._clear_sync()
         self._words[:] = 0
-        return bool(passed and not sync[_GAVE_UP])
+        return bool(passed and not sync[GAVE_UP])
 
     def load_policy(self, policy: Policy, interval: int) -> None:
         """Hand the device another policy, if it is another one."""

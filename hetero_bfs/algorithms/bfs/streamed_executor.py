@@ -20,7 +20,11 @@ from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
+from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.streaming.paged_graph import (
+    DEAD_ENDS,
+    MISSING,
+    OPENCL,
     SEGMENT_EDGES,
     STATUS_WORDS,
     StreamedGraph,
@@ -49,7 +53,6 @@ _USABLE_SHARE = 0.9
 _FIRST_MISSING = 8192
 """Numbers of missing pages that are read back with the status; more only if there are more."""
 
-_DEAD_ENDS, _MISSING = 2, 3  # in `status` of stream.cl, behind a packed counter
 _NO, _YES = np.uint32(0), np.uint32(1)
 
 
@@ -196,7 +199,7 @@ class StreamingSearcher(OpenCLSearcher):
             f"-DEDGE_BITS={self.edge_bits}",
             *self._lists.options(),
         ]
-        program = self.device.build(options, _KERNEL_FILES)
+        program = self.device.build(options, header(SHARED, OPENCL), _KERNEL_FILES)
         self._bound = StreamKernels(self.device, program, self._lists, arrays, self._slots)
         slots = self._slots.slots
         self._scatter = self.device.bind(
@@ -324,14 +327,14 @@ class StreamingSearcher(OpenCLSearcher):
     def _read_status(self) -> int:
         """Wait for what is queued; return how many pages the level misses."""
         self.device.read(self._status, self._status_buffer)
-        return int(self._status[_MISSING])
+        return int(self._status[MISSING])
 
     def _found(self, queueable: bool) -> Found:
         """Return what the last level found: all of it, or the vertices that a queue would take."""
-        found = unpack_counter(int(self._status[:_DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
+        found = unpack_counter(int(self._status[:DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
         if not queueable:
             return found
-        return Found(found.vertices - int(self._status[_DEAD_ENDS]), found.edges)
+        return Found(found.vertices - int(self._status[DEAD_ENDS]), found.edges)
 
     # Crossing to and from the host.
 

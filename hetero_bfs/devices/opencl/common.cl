@@ -5,7 +5,7 @@
  * PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (level.cl), ROOM, ALONE_EDGES,
  * SQUAD_GROUPS, SQUAD_EDGES (squad.cl), LOG_ROWS (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for
  * `step` (level_loop.cl), DIRECTED if a vertex may lack out-edges, ATOMIC_PEEK and TESTS for tests,
- * NVIDIA if the compiler is NVIDIA's.
+ * NVIDIA if the compiler is NVIDIA's. Numbers that Python has too come from it (header.py).
  */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
@@ -17,8 +17,6 @@
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 #endif
 
-#define NO_VERTEX 0xFFFFFFFFu
-#define MIXED_DEGREES 0xFFFFFFFFu
 #define EDGES_OF(packed) ((packed) & (((ulong)1 << EDGE_BITS) - 1))
 #define COUNT_OF(packed) ((packed) >> EDGE_BITS)
 #define PACK(count, edges) (((ulong)(count) << EDGE_BITS) | (ulong)(edges))

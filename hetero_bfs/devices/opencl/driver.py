@@ -110,12 +110,13 @@ class OpenCLDevice:
         """Whether NVIDIA's compiler builds the kernels."""
         return "nvidia" in self.info.platform.lower()
 
-    def build(self, options: list[str], files: Sequence[str]) -> Any:
+    def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
         """Compile kernel files with these -D options; the driver's build log goes in the error.
 
-        `files` are paths below the package, in the order in which they use each other.
+        `header` comes first (header.py); `files` are paths below the package, in the order in
+        which they use each other.
         """
-        source = "\n".join(_kernel_source(file) for file in files)
+        source = "\n".join([header, *(_kernel_source(file) for file in files)])
         if self.is_nvidia:
             options = [*options, "-DNVIDIA"]
         with driver_errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():

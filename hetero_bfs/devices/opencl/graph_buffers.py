@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.header import MIXED_DEGREES
 from hetero_bfs.devices.opencl.parts import EDGE_BYTES, Partition, partition_edges
 from hetero_bfs.errors import DeviceError, SplitError
 from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.support.memory import aligned_copy
-
-_MIXED_DEGREES = 0xFFFFFFFF  # of level.cl
 
 
 class DeviceGraph:
@@ -124,9 +123,9 @@ def bytes_in_memory(info: DeviceInfo, graph: SearchGraph) -> int:
 
 
 def common_degrees(degree: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Return for every 32 vertices the degree that all have, or `_MIXED_DEGREES`; uint32."""
+    """Return for every 32 vertices the degree that all have, or `MIXED_DEGREES`; uint32."""
     begins = np.arange(0, degree.size, 32)
     if degree.size == 0:
         return np.empty(0, np.uint32)
     least, most = np.minimum.reduceat(degree, begins), np.maximum.reduceat(degree, begins)
-    return np.where(least == most, least, np.uint32(_MIXED_DEGREES))
+    return np.where(least == most, least, np.uint32(MIXED_DEGREES))

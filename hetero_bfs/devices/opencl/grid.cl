@@ -6,10 +6,6 @@
  * work-group that says how the last barrier ended, then one uint each for arrivals, then GAVE_UP.
  */
 
-#define SPREAD 32
-#define LINE 32 /* uints */
-#define ARRIVALS 1024 /* SPREAD * LINE */
-#define GAVE_UP 2048
 #define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
 #define PROBE_ROUNDS 64
 

@@ -39,10 +39,10 @@
     const Arrays arrays = {parent, visited0, visited1, queue0, queue1, offsets0, offsets1};     \
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);      \
     __global ulong *rows = group == 0 ? report + ROWS : 0;                                      \
-    __global const ulong *before = report + begin % 2 * STATE_SIZE;                             \
-    __global ulong *after = report + (begin + 1) % 2 * STATE_SIZE;                              \
+    __global const ulong *before = report + begin % 2 * STATE_WORDS;                             \
+    __global ulong *after = report + (begin + 1) % 2 * STATE_WORDS;                              \
     load_policy(policy, mine.policy);                                                           \
-    if (lid < STATE_SIZE)                                                                       \
+    if (lid < STATE_WORDS)                                                                       \
         mine.state[lid] = first ? initial.words[lid] : before[lid];                             \
     barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -53,7 +53,7 @@ static bool is_over(__local const ulong *state)
 
 static void copy_state(__local const ulong *state, __global ulong *target)
 {
-    for (uint i = 0; i < STATE_SIZE; i++)
+    for (uint i = 0; i < STATE_WORDS; i++)
         target[i] = state[i];
 }
 
@@ -124,8 +124,8 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     while (true) {
-        if (reload && lid < STATE_SIZE)
-            mine.state[lid] = shared[squads % 2 * STATE_SIZE + lid];
+        if (reload && lid < STATE_WORDS)
+            mine.state[lid] = shared[squads % 2 * STATE_WORDS + lid];
         decide(!reload, &mine, found, policy + POLICY_SIZE, rows, true);
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint doing = (uint)mine.state[STEP];
@@ -141,8 +141,8 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
             run_squad(group, squad, &graph, &arrays, policy + POLICY_SIZE, rows,
                       counters + NUM_COUNTERS, sync, patience, &mine);
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (group == 0 && lid < STATE_SIZE)
-                shared[squads % 2 * STATE_SIZE + lid] = mine.state[lid];
+            if (group == 0 && lid < STATE_WORDS)
+                shared[squads % 2 * STATE_WORDS + lid] = mine.state[lid];
         } else if (!reload) {
             run_step(group, groups, &graph, &arrays, counter, &mine);
         }

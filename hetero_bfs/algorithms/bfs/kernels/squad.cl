@@ -291,7 +291,7 @@ static void run_squad(uint group, uint size, const Graph *graph, const Arrays *a
         if (step == SQUAD)
             word = words + turn % 2 * SQUAD_GROUPS;
 #endif
-        if (lid < STATE_SIZE)
+        if (lid < STATE_WORDS)
             mine->saved[lid] = state[lid];
         slot ^= 1;
         share = push_edges(graph, slot, target, source, visited, arrays->parent,

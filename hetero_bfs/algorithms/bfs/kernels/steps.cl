@@ -1,69 +1,17 @@
 /* The steps of a search: its state, what comes next, and a step's work by the whole grid.
  *
- * The state is STATE_SIZE ulongs, named below; the first ones are schema.py's. It comes as an
+ * The state is STATE_WORDS ulongs, named in steps.py; the first ones are schema.py's. It comes as an
  * argument for the first launch and lies in `report` after it, in one of two places by turns. Then
- * `report` has one row of ROW_SIZE ulongs for each level since the host last looked: the packed
+ * `report` has one row of ROW_WORDS ulongs for each level since the host last looked: the packed
  * counter of what it found, the candidate that ran, and the clock when that was decided, when the
  * level began, and at its end.
  */
 
-#define FRONTIER_VERTICES 0
-#define FRONTIER_EDGES 1
-#define UNVISITED_VERTICES 2
-#define UNVISITED_EDGES 3
-#define PREVIOUS_EDGES 4
-#define ROOT 5
-#define FORM 6
-#define LEVEL 7
-#define VISITED_INDEX 8
-#define QUEUE_INDEX 9
-#define CHOSEN 10
-#define STEP 11
-#define STATUS 12
-#define LIMIT 13
-#define FLAGS 14
-#define BEGAN 15   /* the clock when the level began */
-#define DONE 16    /* number of the last step, which names its counter */
-#define PENDING 17 /* STEP is decided and not run yet */
-#define DECIDED 18 /* the clock when the level was decided on; turning a bitmap follows */
-#define MODELLED_VERTICES 19 /* the state of the last level that a model was asked about */
-#define MODELLED_EDGES 20
-#define MODELLED_UNVISITED 21 /* edges */
-#define MODELLED_FORM 22      /* and what predictions jump at, `steps_of` times 2 */
-#define MODELLED_WITHIN 23 /* a REAL's bits: the ratio within which its choice stays */
-#define STATE_SIZE 24
-
 typedef struct {
-    ulong words[STATE_SIZE];
+    ulong words[STATE_WORDS];
 } State;
 
 #define NO_CHOICE ((ulong)-1)
-#define BITMAP 1
-
-/* STEP: what the coming, or the last, step does. */
-#define DECIDE 0
-#define BEGIN 1
-#define TO_QUEUE 2
-#define PUSH 3
-#define ALONE 4
-#define PULL 5
-#define FORGET 6
-#define SQUAD 7
-
-/* STATUS */
-#define RUNNING 0
-#define ENDED 1  /* nothing left to find, or LIMIT levels are done */
-#define LEAVES 2 /* the host's turn: CHOSEN runs there */
-#define FAILED 3 /* the grid did not make progress together */
-
-/* FLAGS */
-#define FORGETS 1  /* leave no stale parents at the end */
-#define CONVERTS 2 /* only turn the bitmap into a queue */
-#define PROBES 4   /* find out whether the grid makes progress together, and do nothing else */
-
-#define ROWS (2 * STATE_SIZE) /* in `report` */
-#define ROW_SIZE 5
-#define NUM_COUNTERS 3
 
 /* A work-group's share of a squad's frontier, and of the next one, by turns. It has at most ROOM edges,
  * and so finds at most ROOM vertices. */
@@ -84,7 +32,7 @@ typedef struct {
 } Arrays;
 
 typedef struct {
-    ulong state[STATE_SIZE], saved[STATE_SIZE];
+    ulong state[STATE_WORDS], saved[STATE_WORDS];
     ulong scratch[SCAN_SIZE];
     ulong base;
     uint alright, runs, bounds[2];
@@ -104,7 +52,7 @@ typedef struct {
 
 static void write_row(__global ulong *rows, ulong level, Row row)
 {
-    *(__global Row *)(rows + (uint)level % LOG_ROWS * ROW_SIZE) = row;
+    *(__global Row *)(rows + (uint)level % LOG_ROWS * ROW_WORDS) = row;
 }
 
 /* Move the state on by what the last step counted. See level.advance. */

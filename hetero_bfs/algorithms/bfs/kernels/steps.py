@@ -31,16 +31,50 @@ from hetero_bfs.selection.schema import (
 )
 from hetero_bfs.support.compiling import kernel
 
-# Names of steps.cl; the state's items up to CHOSEN are schema.py's, but for KIND's place.
-ROOT, STEP = 5, 11
-STATUS, LIMIT, FLAGS = range(12, 15)
-BEGAN, DONE, PENDING, DECIDED = range(15, 19)
-STATE_WORDS = 24
-TO_QUEUE, PUSH, PULL = 2, 3, 5  # of STEP
+ROOT = KIND  # a state on the device needs no kind
+(
+    STEP,
+    STATUS,
+    LIMIT,  # levels
+    FLAGS,
+    BEGAN,  # the clock when the level began
+    DONE,  # number of the last step, which names its counter
+    PENDING,  # STEP is decided and not run yet
+    DECIDED,  # the clock when the level was decided on; turning a bitmap follows
+    MODELLED_VERTICES,  # the state of the last level that a model was asked about
+    MODELLED_EDGES,
+    MODELLED_UNVISITED,  # edges
+    MODELLED_FORM,  # and what predictions jump at, `steps_of` times 2
+    MODELLED_WITHIN,  # a REAL's bits: the ratio within which its choice stays
+) = range(CHOSEN + 1, CHOSEN + 14)
+STATE_WORDS = MODELLED_WITHIN + 1
+"""The first words of a state on the device are schema.py's, up to CHOSEN."""
+
+DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, FORGET, SQUAD = range(8)
+"""STEP: what the coming, or the last, step does."""
+
 RUNNING, ENDED, LEAVES, FAILED = range(4)
+"""STATUS: ENDED if nothing is left to find or LIMIT levels are done; LEAVES if it is the host's
+turn, where CHOSEN runs; FAILED if the grid did not make progress together."""
+
 FORGETS, CONVERTS, PROBES = 1, 2, 4
+"""FLAGS: leave no stale parents at the end; only turn the bitmap into a queue; find out whether the
+grid makes progress together, and do nothing else."""
+
 ROWS = 2 * STATE_WORDS
 ROW_WORDS = 5
+"""Where the rows of levels begin in `report`, and the words of each."""
+
+NUM_COUNTERS = 3
+
+_SHARED = (
+    "ROOT STEP STATUS LIMIT FLAGS BEGAN DONE PENDING DECIDED MODELLED_VERTICES MODELLED_EDGES "
+    "MODELLED_UNVISITED MODELLED_FORM MODELLED_WITHIN STATE_WORDS DECIDE BEGIN TO_QUEUE PUSH ALONE "
+    "PULL FORGET SQUAD RUNNING ENDED LEAVES FAILED FORGETS CONVERTS PROBES ROWS ROW_WORDS "
+    "NUM_COUNTERS"
+)
+OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
+"""What steps.cl and the files after it need of this (header.py)."""
 
 _NANOSECOND = 1e-9
 _FOUND, _CANDIDATE, _DECIDED, _BEGAN, _ENDED = range(ROW_WORDS)

@@ -13,7 +13,7 @@
  * Three bitmaps (level.py has their encoding): `visited` as the level found it, `next` as it leaves
  * it, equal between levels, and `frontier`.
  *
- * A page is shared by edges: a work-item takes SEGMENT of them, finds in `owner` (the vertex that
+ * A page is shared by edges: a work-item takes SEGMENT_EDGES of them, finds in `owner` (the vertex that
  * has the first edge of each 2^OWNER_SHIFT) and by binary search whose they are, and walks on from
  * there. Where all are one vertex's, work-items take them by turns. Nothing is kept in local
  * memory: the bus is what bounds these levels.
@@ -22,20 +22,9 @@
  * arguments are the forward or the backward lists.
  */
 
-#define SEGMENT_SHIFT 4
-#define SEGMENT (1u << SEGMENT_SHIFT) /* edges; a page has at least as many */
 #define LANES_SHIFT (PAGE_SHIFT - SEGMENT_SHIFT)
 #define LANES (1u << LANES_SHIFT)
 #define IS_SET(bitmap, v) ((bitmap)[(v) >> 5] >> ((v) & 31) & 1)
-
-/* Words of `status`, what the host reads back after a level: vertices and edges found, a packed
- * counter of two words; of the vertices, those without out-edges; pages. Numbers of missing pages
- * follow. */
-#define FOUND 0
-#define DEAD_ENDS 2
-#define MISSING 3
-#define HERE 4
-#define STATUS_WORDS 8
 
 /* See level.cl. */
 #ifndef PEEK
@@ -229,7 +218,7 @@ static Segment take_segment(uint page, uint lane, const Lists *lists)
     const OFFSET begin = (OFFSET)page << PAGE_SHIFT;
     const OFFSET size = min((OFFSET)1 << PAGE_SHIFT, lists->num_edges - begin);
     const OFFSET low = min((OFFSET)lane << SEGMENT_SHIFT, size);
-    Segment segment = {begin + low, begin + min(low + SEGMENT, size), 1, 0, 0};
+    Segment segment = {begin + low, begin + min(low + SEGMENT_EDGES, size), 1, 0, 0};
     if (low < size) {
         const OFFSET stretch = segment.edge >> OWNER_SHIFT;
         segment.high = lists->owner[stretch + 1] + 1;

@@ -29,8 +29,27 @@ from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.support.memory import aligned_copy
 
-SEGMENT_EDGES = 16  # SEGMENT in stream.cl
-STATUS_WORDS = 8  # in stream.cl
+SEGMENT_SHIFT = 4
+SEGMENT_EDGES = 1 << SEGMENT_SHIFT
+"""Edges that a work-item takes; a page has at least as many."""
+
+FOUND, DEAD_ENDS, MISSING, HERE = 0, 2, 3, 4
+STATUS_WORDS = 8
+"""Words of `status`, what the host reads back after a level: vertices and edges found, a packed
+counter of two words; of the vertices, those without out-edges; pages that are missing, and pages
+that are here. Numbers of missing pages follow."""
+
+OPENCL = {
+    "SEGMENT_SHIFT": SEGMENT_SHIFT,
+    "SEGMENT_EDGES": SEGMENT_EDGES,
+    "FOUND": FOUND,
+    "DEAD_ENDS": DEAD_ENDS,
+    "MISSING": MISSING,
+    "HERE": HERE,
+    "STATUS_WORDS": STATUS_WORDS,
+}
+"""What stream.cl needs of this (header.py)."""
+
 NUM_SLOTS = 4
 
 _OWNER_SHIFT = 12

@@ -1,0 +1,54 @@
+"""Numbers that Python and OpenCL C share: written in Python, generated for every program.
+
+A module that shares numbers with its OpenCL twin has a table `OPENCL`, name to number. The
+executor that builds a program hands over the tables that the program's files need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Constants = Mapping[str, int | float]
+
+NO_VERTEX = 0xFFFFFFFF
+MIXED_DEGREES = 0xFFFFFFFF
+"""In place of the degree that 32 vertices have, where they have unlike ones (level.cl)."""
+
+SPREAD = 32
+LINE_WORDS = 32
+ARRIVALS = SPREAD * LINE_WORDS
+GAVE_UP = 2 * ARRIVALS
+"""Words of `sync` in grid.cl: cache lines it is spread over, uint32 words of each, the first word
+of the arrivals, and the last word, which says that a barrier gave up."""
+
+SHARED: Constants = {
+    "NO_VERTEX": NO_VERTEX,
+    "MIXED_DEGREES": MIXED_DEGREES,
+    "SPREAD": SPREAD,
+    "LINE": LINE_WORDS,
+    "ARRIVALS": ARRIVALS,
+    "GAVE_UP": GAVE_UP,
+}
+"""What the files of this folder need."""
+
+
+def header(*tables: Constants) -> str:
+    """Return `#define` lines for all constants of the tables; floats become of type REAL.
+
+    Raises
+    ------
+    ValueError
+        Two tables give one name different numbers.
+    """
+    merged: dict[str, int | float] = {}
+    for table in tables:
+        for name, value in table.items():
+            if merged.setdefault(name, value) != value:
+                raise ValueError(f"{name} is {merged[name]} in one table and {value} in another")
+    return "".join(f"#define {name} {_literal(value)}\n" for name, value in merged.items())
+
+
+def _literal(value: int | float) -> str:
+    if isinstance(value, float):
+        return f"((REAL){value!r})"
+    return f"{value:#x}u" if value > 0x7FFFFFFF else str(value)
