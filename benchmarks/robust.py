@@ -31,7 +31,9 @@ from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.selection.model_selectors import model_selector
 from hetero_bfs.selection.registry import model_of
 from hetero_bfs.selection.selectors import Selector, alpha_beta
-from hetero_bfs.selection.speed_model import SpeedModel
+from hetero_bfs.selection.speed_model import (
+    SpeedModel,
+)
 from hetero_bfs.support.files import replacing
 from hetero_bfs.support.progress import progress
 

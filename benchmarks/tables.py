@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from hetero_bfs.devices.machine import describe_machine
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.selection.machine import describe_machine
 from hetero_bfs.selection.registry import model_of
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hetero_bfs.selection import speed_model
-from hetero_bfs.selection.speed_model import FORMAT
+from hetero_bfs.selection import model_store
+from hetero_bfs.selection.speed_model import (
+    FORMAT,
+)
 from hetero_bfs.selection.strategies import STRATEGIES
 
 
@@ -56,4 +58,4 @@ def ship(monkeypatch: pytest.MonkeyPatch, folder: Path, *models: dict) -> None:
     paths = {model["name"]: folder / f"{model['name']}.json" for model in models}
     for model in models:
         paths[model["name"]].write_text(json.dumps(model))
-    monkeypatch.setattr(speed_model, "_shipped_files", lambda: dict(paths))
+    monkeypatch.setattr(model_store, "_shipped_files", lambda: dict(paths))

@@ -23,19 +23,21 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import least_squares
 
+from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.model_store import (
+    default_model,
+    named_model,
+)
 from hetero_bfs.selection.schema import MOVE_COLUMNS
 from hetero_bfs.selection.speed_model import (
     Linear,
     SpeedModel,
-    default_model,
-    named_model,
 )
 from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.support.progress import progress

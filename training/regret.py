@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.build import SearchGraph, build_search_graph
@@ -37,7 +38,6 @@ from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.machine import machine_slug
 from hetero_bfs.selection.selectors import FixedSelector, Selector
 from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES
 from hetero_bfs.support.progress import progress

@@ -16,19 +16,23 @@ from typing import Any
 import pandas as pd
 
 from hetero_bfs import __version__
+from hetero_bfs.devices.machine import describe_machine, machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.generators.families import StudyGraph, study_graphs
 from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.machine import describe_machine, machine_slug
-from hetero_bfs.selection.speed_model import (
-    MODELS_VARIABLE,
+from hetero_bfs.selection.model_format import (
     UNREADABLE,
-    SpeedModel,
-    user_models_folder,
     write_model,
+)
+from hetero_bfs.selection.model_store import (
+    MODELS_VARIABLE,
+    user_models_folder,
+)
+from hetero_bfs.selection.speed_model import (
+    SpeedModel,
 )
 from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.support.files import check_new_entry, replacing

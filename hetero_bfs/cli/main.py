@@ -316,8 +316,8 @@ def _convert(options: argparse.Namespace) -> int:
 
 
 def _devices(options: argparse.Namespace) -> int:
+    from hetero_bfs.devices.machine import cpu_name, usable_cores
     from hetero_bfs.devices.opencl.driver import NO_RUNTIME, choose_device, list_devices
-    from hetero_bfs.selection.machine import cpu_name, usable_cores
 
     found = list_devices()
     if options.json is not None:

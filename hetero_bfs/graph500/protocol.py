@@ -23,6 +23,7 @@ from hetero_bfs.algorithms.bfs.validate import (
     group_size,
     validate,
 )
+from hetero_bfs.devices.machine import source_commit
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.build import SearchGraph, build_bytes, build_search_graph
@@ -31,7 +32,6 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph500.report import Graph500Report, RootRecord
 from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.machine import source_commit
 from hetero_bfs.selection.registry import model_of
 from hetero_bfs.selection.strategies import Aim
 from hetero_bfs.support import memory

@@ -34,7 +34,11 @@ from hetero_bfs.selection.selectors import (
     Selector,
     direction_reason,
 )
-from hetero_bfs.selection.speed_model import TRAIN_COMMAND, Linear, SpeedModel
+from hetero_bfs.selection.speed_model import (
+    TRAIN_COMMAND,
+    Linear,
+    SpeedModel,
+)
 from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
 

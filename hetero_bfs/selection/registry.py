@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hetero_bfs.devices.machine import cpu_slug, device_slug, machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection.machine import cpu_slug, device_slug, machine_slug
 from hetero_bfs.selection.model_selectors import model_selector
+from hetero_bfs.selection.model_store import (
+    default_model,
+    find_model,
+)
 from hetero_bfs.selection.selectors import (
     DirectionSelector,
     FixedSelector,
@@ -21,8 +25,6 @@ from hetero_bfs.selection.speed_model import (
     AUTO_GRAPHS,
     TRAIN_COMMAND,
     SpeedModel,
-    default_model,
-    find_model,
 )
 from hetero_bfs.selection.strategies import (
     MODEL_SELECTORS,

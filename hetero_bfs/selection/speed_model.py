@@ -16,38 +16,22 @@ A model is one JSON file, named <cpu>__<device>.json, readable by eye:
               levels and of deep ones; if that is Beamer's rule, with its alpha, beta and device
     power     watts per strategy (objective.py), where training had a meter
 
-Models are looked up first where `hetero-bfs train` writes them, then among those shipped.
+model_format.py reads and writes the files, model_store.py finds them.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from importlib import resources
-from importlib.resources.abc import Traversable
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
-from hetero_bfs.errors import ModelError
-from hetero_bfs.selection.objective import Power, read_power
-from hetero_bfs.selection.schema import COLUMNS, MOVE_COLUMNS
-from hetero_bfs.selection.strategies import (
-    DEVICE_KINDS,
-    MODEL_SELECTORS,
-    STRATEGIES,
-    DeviceKind,
-    Strategy,
-)
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.selection.objective import Power
+from hetero_bfs.selection.schema import COLUMNS
+from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
-from hetero_bfs.support.files import replacing
 
 FORMAT = 2
-MODELS_VARIABLE = "HETERO_BFS_MODELS"
-NO_DEVICE = "no-device"
 TRAIN_COMMAND = "hetero-bfs train"
 
 AUTO_GRAPHS = ("shallow", "deep")
@@ -84,6 +68,10 @@ class Linear:
             weight * column(features, name)
             for name, weight in zip(self.columns, self.coefficients, strict=True)
         )
+
+    def to_json(self) -> dict[str, float]:
+        """Return the coefficients by column."""
+        return dict(zip(self.columns, self.coefficients, strict=True))
 
 
 @dataclass(frozen=True)
@@ -158,265 +146,23 @@ class SpeedModel:
         return lacking + [f"{w} {k}" for w, t in tables.items() for k in kinds if k not in t]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the file's content."""
-        return {
+        """Return the file's content; what the model lacks is left out."""
+        found = {
             "format": FORMAT,
             "name": self.name,
             "about": dict(self.about),
-            **({} if self.tuning is None else {"tuning": self.tuning.to_json()}),
-            **({} if self.auto is None else {"auto": {k: dict(v) for k, v in self.auto.items()}}),
-            **({} if self.power is None else {"power": self.power.to_json()}),
-            "learned": _table(self.learned),
-            **({} if self.learned_deep is None else {"learned_deep": _table(self.learned_deep)}),
+            "tuning": self.tuning and self.tuning.to_json(),
+            "auto": self.auto and {kind: dict(best) for kind, best in self.auto.items()},
+            "power": self.power and self.power.to_json(),
+            "learned": _to_json(self.learned),
+            "learned_deep": self.learned_deep and _to_json(self.learned_deep),
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
-            "start": {f"on_{kind}": _linear_to_json(m) for kind, m in self.start.items()},
-            "switch": {f"to_{kind}": _linear_to_json(m) for kind, m in self.switch.items()},
-            "convert": {f"on_{kind}": _linear_to_json(m) for kind, m in self.convert.items()},
+            "start": _to_json(self.start, "on_"),
+            "switch": _to_json(self.switch, "to_"),
+            "convert": _to_json(self.convert, "on_"),
         }
+        return {name: value for name, value in found.items() if value is not None}
 
 
-UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
-"""What comes of reading JSON that is damaged, or other than was asked for."""
-
-
-def read_model(text: str, origin: str) -> SpeedModel:
-    """Parse a model file.
-
-    Raises
-    ------
-    ModelError
-        Not JSON, another format, or a strategy or column that this program does not know.
-    """
-    try:
-        data = json.loads(text)
-        if data["format"] != FORMAT:
-            raise ModelError(_format_problem(data))
-        return SpeedModel(
-            name=data["name"],
-            learned=_read_table(data["learned"]),
-            learned_deep=_read_table(data["learned_deep"]) if "learned_deep" in data else None,
-            alpha=_number(data["average"]["alpha"]),
-            edges_per_second={
-                _known(s).name: _number(v, above_zero=True)
-                for s, v in data["average"]["edges_per_second"].items()
-            },
-            start={_kind(k): _linear_from_json(m) for k, m in data["start"].items()},
-            switch={_kind(k): _linear_from_json(m) for k, m in data["switch"].items()},
-            convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
-            about=_about(data["about"]),
-            tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
-            auto=_auto_by_graph(data["auto"]) if "auto" in data else None,
-            power=_power(data["power"]) if "power" in data else None,
-        )
-    except UNREADABLE as error:
-        if isinstance(error, ModelError):
-            what = f": {error}"
-        elif isinstance(error, KeyError):
-            what = f" is not a usable speed model: it lacks {error}"
-        else:
-            what = f" is not a usable speed model ({type(error).__name__}: {error})"
-        raise ModelError(f"{origin}{what}; train again with `{TRAIN_COMMAND}`") from error
-
-
-def write_model(model: SpeedModel, path: Path) -> None:
-    """Write a model's file, all or nothing."""
-    with replacing(path) as stream:
-        stream.write(json.dumps(model.to_json(), indent=1) + "\n")
-
-
-def user_models_folder() -> Path:
-    """Return the folder where training writes models: $HETERO_BFS_MODELS or the user's data."""
-    if os.environ.get(MODELS_VARIABLE):
-        return Path(os.environ[MODELS_VARIABLE])
-    import platformdirs
-
-    return platformdirs.user_data_path("hetero_bfs") / "models"
-
-
-def find_model(host: str, device: str | None) -> SpeedModel | None:
-    """Look a model up by the names of its host and device (machine.py).
-
-    The user's own models come before those shipped. Without a device any model of the host will
-    do, which all know the host's strategies: the newest of the user's own, else of those shipped;
-    of one day the last by name. One of the same kind that cannot be used is passed over.
-
-    Raises
-    ------
-    ModelError
-        The model, or each of the user's that would do, cannot be used.
-    """
-    wanted = f"{host}__{NO_DEVICE if device is None else device}"
-    files = _all_files()
-    if wanted in files:
-        return _read_file(files[wanted])
-    if device is not None:
-        return None
-    return _newest(host, _own_files()) or _newest(host, _shipped_files())
-
-
-def named_model(name: str) -> SpeedModel:
-    """Return the model of a machine by the model's name, the user's own before those shipped.
-
-    Raises
-    ------
-    ModelError
-        There is none of that name.
-    """
-    files = _all_files()
-    if name not in files:
-        raise ModelError(
-            f"no speed model is named {name!r}; yours, in {user_models_folder()}: "
-            f"{', '.join(_own_files()) or 'none'}; shipped: {', '.join(_shipped_files()) or 'none'}"
-        )
-    return _read_file(files[name])
-
-
-def default_model(device_type: str | None) -> SpeedModel | None:
-    """Return the shipped model of the most similar machine, by type of device (GPU, CPU)."""
-    shipped = list(shipped_models())
-    for model in shipped:
-        device = model.about.get("machine", {}).get("device") or {}
-        if device.get("type") == device_type:
-            return model
-    return shipped[0] if shipped else None
-
-
-def _newest(host: str, files: Mapping[str, Traversable]) -> SpeedModel | None:
-    """Return a host's newest model that can be used; raise `ModelError` if none of several can."""
-    models: list[SpeedModel] = []
-    problem: ModelError | None = None
-    for name, file in files.items():
-        if not name.startswith(f"{host}__"):
-            continue
-        try:
-            models.append(_read_file(file))
-        except ModelError as error:
-            problem = error
-    if problem is not None and not models:
-        raise problem
-    return max(
-        models, key=lambda model: (str(model.about.get("date", "")), model.name), default=None
-    )
-
-
-def _read_file(path: Traversable) -> SpeedModel:
-    try:
-        return read_model(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} cannot be read as a speed model: {error}") from error
-
-
-def shipped_models() -> Iterator[SpeedModel]:
-    """Yield the models that are installed with this program."""
-    yield from map(_read_file, _shipped_files().values())
-
-
-def _all_files() -> dict[str, Traversable]:
-    """Return the files of all models by name, the user's own in place of those shipped."""
-    return _shipped_files() | _own_files()
-
-
-def _own_files() -> dict[str, Traversable]:
-    """Return the files of the models that training wrote, by name; not what lies beside samples."""
-    folder = user_models_folder()
-    if folder.exists() and not folder.is_dir():
-        raise ModelError(
-            f"{folder}, where models are kept, is no folder; set {MODELS_VARIABLE} to one"
-        )
-    paths = sorted(folder.glob("*.json"))
-    return {path.stem: path for path in paths if ".samples" not in path.suffixes}
-
-
-def _shipped_files() -> dict[str, Traversable]:
-    """Return the files of the models that are installed with this program, by name."""
-    try:
-        folder = resources.files("hetero_bfs.models")
-    except ModuleNotFoundError:  # a bare checkout on PYTHONPATH, not installed
-        return {}
-    entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    return {e.name.removesuffix(".json"): e for e in entries if e.name.endswith(".json")}
-
-
-def _format_problem(data: Mapping[str, Any]) -> str:
-    """Say why a model of another format cannot be read."""
-    written = data["format"]
-    problem = f"model format {written}, this program reads {FORMAT}"
-    if isinstance(written, int) and written > FORMAT:
-        about = data.get("about")
-        version = about.get("version") if isinstance(about, dict) else None
-        by = "a newer hetero_bfs" + ("" if version is None else f" ({version})")
-        problem += f": it was written by {by}; update this one"
-    return problem
-
-
-def _about(data: Any) -> dict[str, Any]:
-    """Check that what a model says of itself can be looked up."""
-    if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
-        raise ModelError("what it says about its machine is no table")
-    return data
-
-
-def _known(name: str) -> Strategy:
-    if name not in STRATEGIES:
-        raise ModelError(f"unknown strategy {name!r}; this program has {', '.join(STRATEGIES)}")
-    return STRATEGIES[name]
-
-
-def _kind(key: str) -> DeviceKind:
-    kind = key.partition("_")[2]
-    if kind not in ("cpu", "device"):
-        raise ModelError(f"unknown device {key!r}")
-    return kind  # type: ignore[return-value]
-
-
-def _table(learned: Mapping[str, Linear]) -> dict[str, dict[str, float]]:
-    return {name: _linear_to_json(linear) for name, linear in learned.items()}
-
-
-def _read_table(data: Mapping[str, Mapping[str, float]]) -> dict[str, Linear]:
-    return {name: _linear_from_json(found, _known(name)) for name, found in data.items()}
-
-
-def _linear_to_json(linear: Linear) -> dict[str, float]:
-    return dict(zip(linear.columns, linear.coefficients, strict=True))
-
-
-def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = None) -> Linear:
-    known = set(MOVE_COLUMNS if strategy is None else COLUMNS)
-    unknown = set(data) - known
-    if unknown:
-        raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")
-    return Linear(tuple(data), tuple(_number(value) for value in data.values()))
-
-
-def _power(data: Mapping[str, Any]) -> Power:
-    power = read_power(data)
-    if power.auto is None:
-        return power
-    return replace(power, auto={aim: _auto_by_graph(kinds) for aim, kinds in power.auto.items()})
-
-
-def _auto_by_graph(data: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {kind: _auto(data[kind]) for kind in AUTO_GRAPHS}
-
-
-def _auto(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Check which selector was the fastest in training."""
-    if data["selector"] in MODEL_SELECTORS:
-        return {"selector": data["selector"]}
-    if data["selector"] != "alpha-beta":
-        raise ModelError(f"unknown selector {data['selector']!r}")
-    return {
-        "selector": "alpha-beta",
-        "where": _kind(f"on_{data['where']}"),
-        "alpha": _number(data["alpha"], above_zero=True),
-        "beta": _number(data["beta"], above_zero=True),
-    }
-
-
-def _number(value: Any, above_zero: bool = False) -> float:
-    """Check what seconds or speeds must be: finite, not negative."""
-    number = float(value)
-    if not math.isfinite(number) or number < 0 or (above_zero and number == 0):
-        raise ModelError(f"{number} is no speed or coefficient of a speed model")
-    return number
+def _to_json(table: Mapping[Any, Linear], prefix: str = "") -> dict[str, dict[str, float]]:
+    return {f"{prefix}{name}": linear.to_json() for name, linear in table.items()}

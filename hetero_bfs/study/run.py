@@ -12,12 +12,14 @@ from typing import Any
 import pandas as pd
 
 from hetero_bfs import energy
+from hetero_bfs.devices.machine import describe_machine, source_commit
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph500.report import command_line
-from hetero_bfs.selection.machine import describe_machine, source_commit
 from hetero_bfs.selection.registry import model_of
-from hetero_bfs.selection.speed_model import SpeedModel
+from hetero_bfs.selection.speed_model import (
+    SpeedModel,
+)
 from hetero_bfs.study import findings, style
 from hetero_bfs.study.choices import regret_rows, schedule_rows
 from hetero_bfs.study.efficiency import efficiency, metering_seconds

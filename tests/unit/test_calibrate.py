@@ -13,10 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_models import model_json, ship
 
+from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection import schema, speed_model
-from hetero_bfs.selection.machine import machine_slug
-from hetero_bfs.selection.speed_model import MODELS_VARIABLE, Linear, read_model
+from hetero_bfs.selection import model_store, schema
+from hetero_bfs.selection.model_format import (
+    read_model,
+)
+from hetero_bfs.selection.model_store import (
+    MODELS_VARIABLE,
+)
+from hetero_bfs.selection.speed_model import (
+    Linear,
+)
 from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.training import calibrate as calibration
 from hetero_bfs.training.calibrate import (
@@ -206,7 +214,7 @@ def test_without_a_folder_of_its_own_whole_searches_say_what_auto_is(tmp_path, m
     seen = []
 
     def compare(info, quick):
-        seen.append(speed_model.find_model(*machine_slug(None).split("__")).about["probes"])
+        seen.append(model_store.find_model(*machine_slug(None).split("__")).about["probes"])
         graphs, seconds = {"deep": ["grid8", "roads8"]}, {"deep": {"learned": [0.5, 0.25]}}
         return {"auto": fastest, "graphs": graphs, "seconds": seconds}
 

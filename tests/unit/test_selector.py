@@ -10,11 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from made_models import model_json, ship
 
+from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
+from hetero_bfs.selection import model_store
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection import speed_model
-from hetero_bfs.selection.machine import machine_slug
 from hetero_bfs.selection.model_selectors import ModelSelector, model_selector
 from hetero_bfs.selection.policy import (
     CAUTION,
@@ -29,7 +29,10 @@ from hetero_bfs.selection.policy import (
 )
 from hetero_bfs.selection.registry import SELECTORS, make_selector
 from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector, Selector
-from hetero_bfs.selection.speed_model import Linear, SpeedModel
+from hetero_bfs.selection.speed_model import (
+    Linear,
+    SpeedModel,
+)
 from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.training.oracle import SearchCosts, best_schedule
@@ -496,7 +499,7 @@ def test_a_trained_machine(trained, device, wanted, name):
 
 @pytest.mark.parametrize("wanted", ["auto", "learned", "average"])
 def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path, wanted):
-    monkeypatch.setenv(speed_model.MODELS_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(model_store.MODELS_VARIABLE, str(tmp_path))
     ship(monkeypatch, tmp_path / "shipped", model_json("other__card"))
     selector, notes = make_selector(wanted, GPU, ALL)
     assert selector.name == "average"
@@ -511,7 +514,7 @@ def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path,
 
 
 def test_no_model_at_all(monkeypatch, tmp_path):
-    monkeypatch.setenv(speed_model.MODELS_VARIABLE, str(tmp_path / "none"))
+    monkeypatch.setenv(model_store.MODELS_VARIABLE, str(tmp_path / "none"))
     ship(monkeypatch, tmp_path / "shipped")
     selector, (note,) = make_selector("auto", GPU, ALL)
     assert "no speed model is installed" in note

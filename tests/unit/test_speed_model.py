@@ -7,19 +7,24 @@ import json
 import pytest
 from made_models import model_json, ship
 
+from hetero_bfs.devices.machine import NO_DEVICE
 from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection import schema, speed_model
-from hetero_bfs.selection.speed_model import (
-    FORMAT,
+from hetero_bfs.selection import model_store, schema
+from hetero_bfs.selection.model_format import (
+    read_model,
+)
+from hetero_bfs.selection.model_store import (
     MODELS_VARIABLE,
-    Linear,
-    column,
     default_model,
     find_model,
     named_model,
-    read_model,
     user_models_folder,
+)
+from hetero_bfs.selection.speed_model import (
+    FORMAT,
+    Linear,
+    column,
 )
 from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.selection.trace import LevelFeatures
@@ -356,9 +361,9 @@ def test_default_is_the_most_similar_machine(monkeypatch, tmp_path):
 def test_shipped_models_are_usable(monkeypatch):
     """Each is found by its name, and knows every strategy and every move of its machine."""
     monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
-    for model in speed_model.shipped_models():
+    for model in model_store.shipped_models():
         host, device = model.name.split("__")
-        has_device = device != speed_model.NO_DEVICE
+        has_device = device != NO_DEVICE
         assert find_model(host, device if has_device else None) == model
         for name in (s.name for s in available(has_device)):
             assert name in model.learned

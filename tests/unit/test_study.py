@@ -18,7 +18,9 @@ from matplotlib.colors import to_rgb
 from hetero_bfs import energy
 from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
-from hetero_bfs.selection.speed_model import MODELS_VARIABLE
+from hetero_bfs.selection.model_store import (
+    MODELS_VARIABLE,
+)
 from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 from hetero_bfs.study import (

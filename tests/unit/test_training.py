@@ -13,8 +13,13 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.selection import schema
+from hetero_bfs.selection.model_format import (
+    read_model,
+)
+from hetero_bfs.selection.model_store import (
+    MODELS_VARIABLE,
+)
 from hetero_bfs.selection.selectors import DirectionSelector
-from hetero_bfs.selection.speed_model import MODELS_VARIABLE, read_model
 from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.training import collect, duration, train
 from hetero_bfs.training import contest as compare

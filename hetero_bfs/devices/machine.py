@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.selection.speed_model import NO_DEVICE
+
+NO_DEVICE = "no-device"
+"""In place of a device's name where there is none."""
 
 
 @cache
