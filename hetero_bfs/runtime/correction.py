@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.runtime.search import Platform, Recording, Search, usual_root
+from hetero_bfs.runtime.platform import Platform
+from hetero_bfs.runtime.recording import Recording
+from hetero_bfs.runtime.reference import usual_root
+from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.model_selectors import MOVES, ModelSelector
 from hetero_bfs.selection.selectors import FixedSelector, Selector, alpha_beta

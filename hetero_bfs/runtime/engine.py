@@ -24,7 +24,9 @@ from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, 
 from hetero_bfs.graph.build import SearchGraph, build_search_graph
 from hetero_bfs.graph.csr import NO_VERTEX, CSRGraph, EdgeSource
 from hetero_bfs.runtime.correction import Corrections, factors_of
-from hetero_bfs.runtime.search import Platform, Search, usual_states
+from hetero_bfs.runtime.platform import Platform
+from hetero_bfs.runtime.reference import usual_states
+from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.model_selectors import ModelSelector
 from hetero_bfs.selection.objective import Objective

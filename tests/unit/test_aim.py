@@ -11,7 +11,7 @@ from test_selector import ALL, GPU, HOST_ONLY, START
 
 from hetero_bfs.errors import ModelError
 from hetero_bfs.runtime.correction import Correction, Probe
-from hetero_bfs.runtime.search import Recording
+from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.model_selectors import ModelSelector

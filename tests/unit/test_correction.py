@@ -14,7 +14,7 @@ from made_models import model_json
 import hetero_bfs as hb
 from hetero_bfs.runtime import correction
 from hetero_bfs.runtime.correction import Correction, Probe, factors_of
-from hetero_bfs.runtime.search import Recording
+from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
 from hetero_bfs.selection.model_format import (

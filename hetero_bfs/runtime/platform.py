@@ -1,0 +1,113 @@
+"""The platform: the host and the devices beside it that hold one graph, and the first choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.policy import Policy
+from hetero_bfs.selection.selectors import Selector
+from hetero_bfs.selection.strategies import DeviceKind
+
+FIRST_RECORDS = 64
+"""Records of levels that there is room for at first."""
+
+_MOST_FIRST_RECORDS = 4096
+
+
+@dataclass
+class Platform:
+    """The host and, if there is one, the OpenCL device, both holding the same graph."""
+
+    graph: SearchGraph
+    host: CPUSearcher
+    accelerator: OpenCLSearcher | None
+    records: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    _first_records: dict[tuple[int, int], tuple[Policy, npt.NDArray[np.float64]]] = field(
+        default_factory=dict
+    )
+    """First levels' records by policy (its id) and what that tells apart of frontiers."""
+
+    _scratch: npt.NDArray[np.uint32] | None = None
+
+    def searcher(self, kind: DeviceKind) -> CPUSearcher | OpenCLSearcher:
+        """Return what runs the levels of one kind of device."""
+        if kind == "cpu":
+            return self.host
+        assert self.accelerator is not None, "no strategy for it is a candidate"
+        return self.accelerator
+
+    @property
+    def lists_host_finds(self) -> bool:
+        """Whether the host lists what it found, for a device with memory of its own.
+
+        Of a directed graph it could not: the queue lacks vertices without edges.
+        """
+        accelerator = self.accelerator
+        return not (accelerator is None or accelerator.unified or self.graph.graph.directed)
+
+    def records_of(self, candidates: int, rows: int) -> npt.NDArray[np.float64]:
+        """Return records for at least so many levels, with what the first ones held before."""
+        width = layout.record_width(candidates)
+        if self.records.shape[1] != width:
+            self.records = np.empty((FIRST_RECORDS, width))
+        while self.records.shape[0] < rows:
+            self.records = np.concatenate((self.records, np.empty_like(self.records)))
+        return self.records
+
+    def choose(
+        self,
+        selector: Selector,
+        interval: int,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+    ) -> None:
+        """Choose a level's strategy while the search is not on the host.
+
+        The first choice is made for all roots that are much alike, and kept: choosing takes as long
+        as a small level on the device.
+        """
+        from hetero_bfs.selection.policy import choose_level
+
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+        if frontier.level > 0:
+            choose_level(selector.policy, interval, n, m, frontier.state, records)
+            return
+        key = self._first_key(selector, frontier)
+        known = self._first_records[key][1] if key in self._first_records else None
+        if known is None:
+            choose_level(selector.policy, interval, n, m, Frontier(key[1], n, m).state, records)
+            known = records[0].copy()
+            known[layout.PREDICTED :] = np.nan  # which are another root's
+            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by policies of the past
+                self._first_records.clear()
+            self._first_records[key] = selector.policy, known
+        records[0] = known
+        records[0, : layout.RECORD_STATE] = frontier.state[: layout.RECORD_STATE]
+        frontier.state[layout.CHOSEN] = known[layout.STRATEGY]
+
+    def known_choice(
+        self, selector: Selector, frontier: Frontier
+    ) -> npt.NDArray[np.float64] | None:
+        """Return the record that a search begins with which stands at this frontier, its root."""
+        known = self._first_records.get(self._first_key(selector, frontier))
+        return None if known is None else known[1]
+
+    def _first_key(self, selector: Selector, frontier: Frontier) -> tuple[int, int]:
+        """Return a selector's policy, and the edges of a root that stands for this one."""
+        left = self.graph.graph.num_stored_edges - frontier.edges
+        return id(selector.policy), selector.first_edges(frontier.edges, left)
+
+    def scratch_parents(self) -> npt.NDArray[np.uint32]:
+        """Return host memory for the parents that the device found."""
+        if self._scratch is None:
+            assert self.accelerator is not None
+            self._scratch = self.accelerator.device.host_array(self.graph.num_searched, np.uint32)
+        return self._scratch

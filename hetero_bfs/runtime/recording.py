@@ -1,0 +1,46 @@
+"""What a search recorded of its levels, and the traces made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.selectors import Selector
+from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The levels of a search as compiled code recorded them (schema.py)."""
+
+    records: npt.NDArray[np.float64]
+    selector: Selector
+    num_vertices: int
+    num_edges: int
+    decision_interval: int
+
+    def traces(self) -> list[LevelTrace]:
+        """Return one trace per level."""
+        return [self._trace(record) for record in self.records]
+
+    def _trace(self, record: npt.NDArray[np.float64]) -> LevelTrace:
+        features = LevelFeatures.from_state(record, self.num_vertices, self.num_edges)
+        level = features.level
+        skipped = level % self.decision_interval
+        if not skipped:
+            self.selector.complete(features, record)
+        kept = skipped or record[layout.CHOSEN_AT] != level
+        choice = self.selector.read_choice(features, record)
+        return LevelTrace(
+            features,
+            choice.strategy.name,
+            float(record[layout.SECONDS]),
+            float(record[layout.TRANSFER_SECONDS]),
+            float(record[layout.SELECT_SECONDS]),
+            int(record[layout.FOUND_VERTICES]),
+            choice.predicted_seconds,
+            "as the level before" if kept else choice.reason,
+        )

@@ -1,0 +1,35 @@
+"""The reference search: one that tells what all searches of a graph are like."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.runtime.platform import Platform
+from hetero_bfs.runtime.search import Search
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.selectors import alpha_beta
+from hetero_bfs.selection.strategies import STRATEGIES
+
+
+def usual_root(platform: Platform) -> int:
+    """Return a vertex of low degree beside the one of highest, as most search keys are.
+
+    In a directed graph that may lead nowhere, so there it is the one of highest degree.
+    """
+    graph = platform.graph.graph
+    hub = int(platform.graph.degree.argmax())
+    neighbours = graph.indices[graph.indptr[hub] : graph.indptr[hub + 1]]
+    if graph.directed or neighbours.size == 0:
+        return hub
+    return int(neighbours[platform.graph.degree[neighbours].argmin()])
+
+
+def usual_states(platform: Platform) -> npt.NDArray[np.float64]:
+    """Search once on the host; return the state before each level (cost_to_go.py's profile)."""
+    if platform.graph.num_searched == 0:
+        return np.empty((0, layout.RECORD_STATE))
+    rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]])
+    search = Search(platform, usual_root(platform), rule)
+    search.run()
+    return search.recording().records[:, : layout.RECORD_STATE].copy()
