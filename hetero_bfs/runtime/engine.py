@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.cpu_executor import MAX_THREADS, CPUSearcher
-from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming, StreamingSearcher, open_searcher
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice, choose_device
@@ -169,7 +169,7 @@ class Engine:
             self.accelerator.device.finish()
 
     @property
-    def accelerator(self) -> OpenCLSearcher | None:
+    def accelerator(self) -> DeviceExecutor | None:
         """What runs levels on the OpenCL device, if one is in use."""
         return self.platform.accelerator
 
@@ -353,7 +353,7 @@ class Engine:
         devices: str,
         max_alloc_bytes: int | None,
         device_memory_bytes: int | None,
-    ) -> tuple[CPUSearcher, OpenCLSearcher | None]:
+    ) -> tuple[CPUSearcher, DeviceExecutor | None]:
         if devices == "cpu":
             return CPUSearcher(self.graph, self.threads), None
         try:

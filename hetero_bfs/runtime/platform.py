@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
-from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.selection import schema as layout
@@ -28,7 +28,7 @@ class Platform:
 
     graph: SearchGraph
     host: CPUSearcher
-    accelerator: OpenCLSearcher | None
+    accelerator: DeviceExecutor | None
     records: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     _first_records: dict[tuple[int, int], tuple[Policy, npt.NDArray[np.float64]]] = field(
         default_factory=dict
@@ -37,7 +37,7 @@ class Platform:
 
     _scratch: npt.NDArray[np.uint32] | None = None
 
-    def searcher(self, kind: DeviceKind) -> CPUSearcher | OpenCLSearcher:
+    def searcher(self, kind: DeviceKind) -> CPUSearcher | DeviceExecutor:
         """Return what runs the levels of one kind of device."""
         if kind == "cpu":
             return self.host

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.runtime.platform import FIRST_RECORDS, Platform
@@ -257,7 +257,7 @@ class Search:
             self._merge_parents(accelerator, frontier)
             self._complete_on = "cpu"
 
-    def _merge_parents(self, accelerator: OpenCLSearcher, frontier: Frontier) -> None:
+    def _merge_parents(self, accelerator: DeviceExecutor, frontier: Frontier) -> None:
         """Bring the device's parents to the host's."""
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
 

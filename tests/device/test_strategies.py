@@ -514,7 +514,7 @@ def test_a_frontier_of_owners_goes_to_the_device(opencl_device, unified):
 def test_a_grid_that_stalls_is_searched_again_step_by_step(opencl_device):
     edges = nasty("Kronecker 10")
     with engine_on(opencl_device, edges, selector="fixed:TG,BG,TG") as engine:
-        launch = type(engine.accelerator)._launch
+        launch = type(engine.accelerator.program).launch
         calls = []
 
         def stall_once(self, *arguments):
@@ -523,7 +523,7 @@ def test_a_grid_that_stalls_is_searched_again_step_by_step(opencl_device):
                 raise GridStalledError("the work-groups did not run together")
             return calls[-1]
 
-        with mock.patch.object(type(engine.accelerator), "_launch", stall_once):
+        with mock.patch.object(type(engine.accelerator.program), "launch", stall_once):
             check_search(engine, edges, 458)
         assert len(calls) > 1
 

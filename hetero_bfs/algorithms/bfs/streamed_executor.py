@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher, unpack_counter
+from hetero_bfs.algorithms.bfs.executor import DeviceExecutor, run_one_level
 from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
@@ -32,11 +33,12 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import (
     plan_stream,
 )
 from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import Policy
+from hetero_bfs.selection.policy import Policy, fixed_policy
+from hetero_bfs.selection.strategies import DeviceKind, Strategy
 from hetero_bfs.support.memory import format_bytes
 
 _KERNEL_FILES = (
@@ -87,7 +89,7 @@ def open_searcher(
     max_alloc_bytes: int | None,
     tuning: Tuning | None,
     device_memory_bytes: int | None,
-) -> OpenCLSearcher:
+) -> DeviceExecutor:
     """Return what searches on the device: with the edges there if they fit, else streaming them.
 
     Raises
@@ -116,7 +118,7 @@ def open_searcher(
     return StreamingSearcher(device, graph, host, plan, tuning)
 
 
-class StreamingSearcher(OpenCLSearcher):
+class StreamingSearcher:
     """Runs levels on an OpenCL device, with the edges streaming through it.
 
     Parameters
@@ -127,6 +129,9 @@ class StreamingSearcher(OpenCLSearcher):
         Of this device and graph.
     """
 
+    kind: DeviceKind = "device"
+    ended_at: float | None = None
+    unified = False
     one_launch = False
 
     def __init__(
@@ -137,21 +142,16 @@ class StreamingSearcher(OpenCLSearcher):
         plan: StreamPlan,
         tuning: Tuning | None = None,
     ) -> None:
-        self.plan = plan
-        super().__init__(device, graph, host, None, tuning)
-
-    def _upload(self, max_alloc_bytes: int | None) -> StreamedGraph:
-        self._lists = StreamedGraph(self.device, self.graph, self.plan)
-        self._slots = PageSlots(self.device, self._lists.edges, self.plan)
-        return self._lists
-
-    def _make_state(self) -> None:
-        """Make parents and bitmaps; there are no queues."""
-        make, n = self.device.buffer, self.graph.num_searched
-        words = -(-n // 32)
-        self._parent = make(n, np.uint32)
-        self._visited = [make(words, np.uint32) for _ in range(2)]  # equal between levels
-        self._frontier = make(words, np.uint32)
+        self.device, self.graph, self.host, self.plan = device, graph, host, plan
+        self.tuning = (tuning or default_tuning(device.info.type)).for_graph(graph.num_searched)
+        self.edge_bits = host.edge_bits
+        self.groups = self.tuning.groups_per_unit * device.info.compute_units
+        self._lists = StreamedGraph(device, graph, plan)
+        self._slots = PageSlots(device, self._lists.edges, plan)
+        words = -(-graph.num_searched // 32)
+        self._parent = device.buffer(graph.num_searched, np.uint32)
+        self._visited = [device.buffer(words, np.uint32) for _ in range(2)]  # alike between levels
+        self._frontier = device.buffer(words, np.uint32)
 
     @property
     def num_parts(self) -> int:
@@ -179,7 +179,6 @@ class StreamingSearcher(OpenCLSearcher):
     def build_kernels(self) -> None:
         """Compile the kernels for this graph's offsets."""
         make, plan = self.device.buffer, self.plan
-        self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
         visited, following = self._visited
         arrays = LevelArrays(
             self._parent,
@@ -212,8 +211,19 @@ class StreamingSearcher(OpenCLSearcher):
         """Make `root` (a new id) the only visited vertex and the frontier."""
         self._run_all(self._bound.start, np.uint32(root))
 
-    def load_policy(self, policy: Policy, interval: int) -> None:
-        """Do nothing: the host chooses every level's strategy."""
+    def clear(self, frontier: Frontier) -> None:
+        """Forget the last search: no vertex is visited, none has a parent."""
+        self.device.fill(self._parent, 0xFF)
+        self.device.fill(self._visited[frontier.visited_index], 0)
+
+    def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
+        """Run one level and move `frontier` on to the next; returns its seconds too."""
+        return run_one_level(self, fixed_policy([0], [strategy]), frontier)
+
+    def start_early(
+        self, policy: Policy, interval: int, root: int, chosen: int, frontier: Frontier, limit: int
+    ) -> None:
+        """Do nothing: the host leads every level."""
 
     def launch_nothing(self, frontier: Frontier) -> None:
         """Read back without a level."""
@@ -337,6 +347,20 @@ class StreamingSearcher(OpenCLSearcher):
         return Found(found.vertices - int(self._status[DEAD_ENDS]), found.edges)
 
     # Crossing to and from the host.
+
+    def acquire(self) -> None:
+        """Do nothing: no memory is shared."""
+
+    def release(self) -> None:
+        """Do nothing: no memory is shared."""
+
+    def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
+        """Copy one of the two bitmaps of visited vertices to the host."""
+        self.device.read(visited, self._visited[index])
+
+    def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
+        """Copy the parents that this device found to the host."""
+        self.device.read(parent, self._parent)
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
         """Take the frontier over from the host; bottom-up does without one."""

@@ -1,0 +1,369 @@
+"""The kernels of whole searches on an OpenCL device: compiled, probed, bound and launched.
+
+Where the device is known to run a grid's work-groups together, one launch runs all levels that
+the policy keeps there; elsewhere each launch runs one step, as many launches are queued at once as
+the search before needed, and one small read-back says where the search stands.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.kernels import steps
+from hetero_bfs.algorithms.bfs.opencl_memory import SearchMemory
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
+from hetero_bfs.devices.opencl.header import GAVE_UP, SHARED, header
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.errors import DeviceError, GridStalledError
+from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.graph.csr import NO_VERTEX
+from hetero_bfs.selection import policy as policies
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.policy import Policy, pack_policy
+
+_KERNEL_FILES = (
+    "devices/opencl/common.cl",
+    "devices/opencl/parts.cl",
+    "algorithms/bfs/kernels/frontier.cl",
+    "algorithms/bfs/kernels/level.cl",
+    "selection/policy.cl",
+    "devices/opencl/grid.cl",
+    "algorithms/bfs/kernels/steps.cl",
+    "algorithms/bfs/kernels/squad.cl",
+    "algorithms/bfs/kernels/level_loop.cl",
+)
+LOG_ROWS = 4096
+"""Levels that a report holds."""
+
+_FIRST_ROWS = 64  # read back with the state; more only if there are more
+_SQUAD_RESERVE = 4  # a quarter of a work-group's room is for a list that its share ends in
+_PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
+_PROBE_PATIENCE = 1 << 15
+_ONE_KERNEL = ("step",)
+_POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
+_FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
+
+
+class SearchProgram:
+    """The kernels of one graph's searches, and the memory by which host and device speak.
+
+    Parameters
+    ----------
+    device, graph, tuning
+    edge_bits : int
+        Of the packed counter (`counter_edge_bits`).
+    lists : DeviceGraph
+    memory : SearchMemory
+
+    Raises
+    ------
+    DeviceError
+        The compiler fails, or the tuning needs more local memory than there is.
+    """
+
+    def __init__(
+        self,
+        device: OpenCLDevice,
+        graph: SearchGraph,
+        tuning: Tuning,
+        edge_bits: int,
+        lists: DeviceGraph,
+        memory: SearchMemory,
+    ) -> None:
+        self._device, self._graph, self._tuning = device, graph, tuning
+        self._edge_bits, self._lists, self._memory = edge_bits, lists, memory
+        self._packed: tuple[Policy, int] | None = None
+        self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
+        self._unsettled = False  # launches are under way whose end was not read yet
+        self._usual_steps = _FIRST_STEPS
+        self._header = header(SHARED, layout.OPENCL, policies.OPENCL, steps.OPENCL)
+        self._check_local_memory()
+        make = device.buffer
+        self._counters = make(
+            steps.NUM_COUNTERS + 2 * (tuning.squad_groups + steps.STATE_WORDS), np.uint64
+        )
+        report_words = steps.ROWS + LOG_ROWS * steps.ROW_WORDS
+        self._report = make(report_words, np.uint64)
+        self._read = device.host_array(report_words, np.uint64)
+        self._read[:] = 0
+        self._words = np.zeros(steps.STATE_WORDS, np.uint64)
+        self.groups = tuning.groups_per_unit * device.info.compute_units
+        self._sync = make(GAVE_UP + 1, np.uint32)
+        self._clear_sync()
+        self._policy = make(_POLICY_ITEMS, np.float32)
+        self.one_launch = self._find_grid()
+        if not self.one_launch:
+            self._program, self._steps = self._build_steps()
+        self.groups = self._useful_groups()
+        self._bind_search()
+        self._scatter = device.bind(
+            self._program, "scatter_parents", VARIES, *memory.queue, memory.parent
+        )
+
+    def start_early(
+        self, policy: Policy, interval: int, root: int, chosen: int, frontier: Frontier, limit: int
+    ) -> None:
+        """Launch a search that `launch` is about to be asked for, if one launch runs it all.
+
+        What the host keeps of a search then is written down while the device is at work.
+        """
+        if not self.one_launch or frontier.is_over or limit == 0:
+            return
+        self._memory.acquire()
+        self.load_policy(policy, interval)
+        self.settle()
+        limit = min(limit, LOG_ROWS)
+        steps.write_state(frontier.state, root, limit, steps.FORGETS, self._words)
+        self._words[layout.CHOSEN] = chosen
+        self._unsettled = True
+        self._enqueue(self._kernels[0], 0)
+        self._early = self._words.copy(), self._packed
+
+    def scatter_parents(
+        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
+    ) -> None:
+        """Write parents that the host found, by way of the queues' memory."""
+        self._device.write(self._memory.queue[0], vertices)
+        self._device.write(self._memory.queue[1], parents)
+        size = self._tuning.group_size
+        groups = min(-(-vertices.size // size), self.groups)
+        self._scatter.launch(groups * size, size, np.uint32(vertices.size))
+        self._device.finish()
+
+    def _build_steps(self) -> tuple[Any, tuple[str, ...]]:
+        """Return the program for one step a launch, and the names of its kernels.
+
+        One kernel on a GPU, if its compiler can translate it; a processor has three.
+        """
+        if self._device.info.type == "GPU":
+            with suppress(DeviceError):
+                return self._build("-DONE_STEP"), _ONE_KERNEL
+        return self._build(), ("other_step", "push_step", "pull_step")
+
+    def _check_local_memory(self) -> None:
+        """Refuse a tuning whose work-groups need more local memory than the device has."""
+        limit = self._device.info.local_memory_bytes
+        needed = self._tuning.local_bytes(np.dtype(self._lists.offset_type).itemsize)
+        if needed > limit:
+            raise DeviceError(
+                f"the tuning for {self._device.info.name} needs {needed} bytes of local memory; "
+                f"the device has {limit}; train again, or give a tuning of smaller groups"
+            )
+
+    def _build(self, *extra: str) -> Any:
+        tuning = self._tuning
+        options = [
+            f"-DGROUP={tuning.group_size}",
+            f"-DITEMS={tuning.edges_per_item}",
+            f"-DVERTICES_PER_ITEM={tuning.vertices_per_item}",
+            f"-DCACHED_WORDS={tuning.cached_words}",
+            *self._squad_options(),
+            f"-DEDGE_BITS={self._edge_bits}",
+            f"-DLOG_ROWS={LOG_ROWS}",
+            *self._lists.options(),
+        ]
+        if tuning.registers and self._device.is_nvidia:
+            options.append(f"-cl-nv-maxrregcount={tuning.registers}")
+        return self._device.build([*options, *extra], self._header, _KERNEL_FILES)
+
+    def _squad_options(self) -> list[str]:
+        """Return what squad.cl needs to know: work-groups that keep a small frontier.
+
+        Where lists are short a share of the frontier's edges never is much more than its part, so
+        that several can share one; else one runs alone.
+        """
+        room, size = self._tuning.alone_edges, self._tuning.squad_groups
+        longest = int(self._graph.degree.max(initial=0))
+        short = longest <= room // _SQUAD_RESERVE and size <= self._device.info.compute_units
+        return [
+            f"-DROOM={room}",
+            f"-DALONE_EDGES={min(room, self._tuning.group_size) if short else room}",
+            f"-DSQUAD_GROUPS={size if short else 1}",
+            f"-DSQUAD_EDGES={size * (room - room // _SQUAD_RESERVE) if short else 0}",
+        ]
+
+    def _clear_sync(self) -> None:
+        self._device.fill(self._sync, 0)
+        self._device.fill(self._counters, 0)
+
+    def _find_grid(self) -> bool:
+        """Find the largest grid that makes progress together; False if there is none.
+
+        It is probed with the kernel that needs it, since that decides how many work-groups fit. A
+        compiler that cannot translate that kernel has none either.
+        """
+        if not self._tuning.one_launch or self._device.info.type != "GPU":
+            return False  # a processor runs work-groups one after another
+        try:
+            self._program, self._steps = self._build("-DONE_LAUNCH"), _ONE_KERNEL
+        except DeviceError:
+            return False
+        units = self._device.info.compute_units
+        self._cells = self._device.buffer(self._tuning.groups_per_unit * units, np.uint32)
+        self.one_launch = True
+        self._bind_search(_PROBE_PATIENCE)
+        for per_unit in range(self._tuning.groups_per_unit, 0, -1):
+            self.groups = per_unit * units
+            if self._probe():
+                return True
+        self.groups = self._tuning.groups_per_unit * units
+        return False
+
+    def _useful_groups(self) -> int:
+        """Return how many of the work-groups that fit have a tile of the graph to work on.
+
+        The others would only make barriers and launches slower.
+        """
+        tuning, units = self._tuning, self._device.info.compute_units
+        tile = tuning.group_size * tuning.vertices_per_item
+        wanted = -(-self._graph.num_searched // (tile * units)) * units
+        return min(max(wanted, units), self.groups)
+
+    def _probe(self) -> bool:
+        """Tell whether a grid's work-groups wait for each other and see each other's writes."""
+        self._words[:] = 0
+        self._words[steps.FLAGS] = steps.PROBES
+        self._enqueue(self._kernels[0], 0)
+        passed = self._read_state(1)[steps.STATUS] == steps.ENDED
+        sync = np.zeros(GAVE_UP + 1, np.uint32)
+        self._device.read(sync, self._sync)
+        self._clear_sync()
+        self._words[:] = 0
+        return bool(passed and not sync[GAVE_UP])
+
+    def load_policy(self, policy: Policy, interval: int) -> None:
+        """Hand the device another policy, if it is another one."""
+        if self._packed is not None and self._packed[0] is policy and self._packed[1] == interval:
+            return
+        graph = self._graph
+        packed = pack_policy(policy, graph.num_searched, graph.graph.num_stored_edges, interval)
+        if packed.nbytes > self._policy.size:
+            self._policy = self._device.buffer(2 * packed.size, packed.dtype)
+            self._bind_search()
+        self._packed = None  # until it is there
+        self._device.write(self._policy, packed)
+        self._packed = (policy, interval)
+
+    def _bind_search(self, patience: int = _PATIENCE) -> None:
+        arguments = [
+            *self._lists.arguments, *self._memory.arguments,
+            self._policy, self._counters, self._report, VARIES, VARIES, VARIES,
+        ]  # fmt: skip
+        bind = self._device.bind
+        if self.one_launch:
+            arguments += [self._sync, self._cells, np.uint32(patience)]
+            self._kernels = [bind(self._program, "search", *arguments)]
+        else:
+            self._kernels = [bind(self._program, name, *arguments) for name in self._steps]
+
+    def settle(self) -> None:
+        """Forget launches that nobody waited for, as after an interrupt; their counts are void."""
+        self._early = None
+        if self._unsettled:
+            self._device.finish()
+            self._clear_sync()
+            self._unsettled = False
+
+    def _is_launched(self) -> bool:
+        """Tell whether `start_early` launched the state in `_words` by the loaded policy."""
+        early, self._early = self._early, None
+        if early and early[1] is self._packed and np.array_equal(early[0], self._words):
+            return True
+        self.settle()
+        return False
+
+    def rows(self, first: int, levels: int) -> npt.NDArray[np.uint64]:
+        """Return the rows of these levels of the report; most are read already."""
+        rows = self._read[steps.ROWS :].reshape(LOG_ROWS, steps.ROW_WORDS)
+        begin = first % LOG_ROWS
+        end = begin + levels
+        if end > LOG_ROWS:
+            self._device.read(self._read, self._report)
+            return np.concatenate((rows[begin:], rows[: end - LOG_ROWS]))
+        if end > _FIRST_ROWS:
+            row_bytes = 8 * steps.ROW_WORDS
+            self._device.read(rows[begin:end], self._report, 8 * steps.ROWS + begin * row_bytes)
+        return rows[begin:end]
+
+    def launch(
+        self, policy: Policy, root: int, limit: int, flags: int, frontier: Frontier
+    ) -> npt.NDArray[np.uint64]:
+        """Run by the policy that is loaded until the device has no more to do; return its state."""
+        steps.write_state(frontier.state, root, limit, flags, self._words)
+        launches = int(self._is_launched())
+        self._unsettled = True
+        levels = limit - frontier.level
+        kernels = [] if launches else self._first_kernels(policy, root, levels, frontier)
+        while True:
+            for kernel in kernels:
+                self._enqueue(kernel, launches)
+                launches += 1
+            state = self._read_state(launches)
+            if state[steps.STATUS] == steps.FAILED:
+                self._give_up_one_launch()
+            if state[steps.STATUS] != steps.RUNNING and not state[steps.PENDING]:
+                if root != NO_VERTEX and not self.one_launch:
+                    self._note_steps(int(state[steps.DONE] - self._words[steps.DONE]))
+                self._words[steps.DONE] = state[steps.DONE]
+                self._unsettled = False
+                return state
+            kernels = self._next_kernels(int(state[steps.STEP]), levels)
+
+    def _note_steps(self, count: int) -> None:
+        """Remember how many steps a search had.
+
+        One more is queued next time, as roots differ; who comes after the end returns at once.
+        """
+        self._usual_steps = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
+
+    def _first_kernels(
+        self, policy: Policy, root: int, levels: int, frontier: Frontier
+    ) -> list[BoundKernel]:
+        """Return what to queue at first."""
+        top_down = policy.top_down[frontier.chosen]
+        if root != NO_VERTEX or (top_down and not frontier.has_queue):
+            return self._next_kernels(steps.TO_QUEUE, levels)
+        return self._next_kernels(steps.PUSH if top_down else steps.PULL, levels)
+
+    def _next_kernels(self, step: int, levels: int) -> list[BoundKernel]:
+        """Return what to queue if this is the next step, and no more than so many levels are left.
+
+        A GPU that cannot run all in one launch gets a launch for each step that there may be, and
+        those that come too late end at once. Where launches cost more than reading back, as on a
+        processor, only the one that is wanted, and one that decides what comes then.
+        """
+        if self.one_launch:
+            return self._kernels
+        if self._device.info.type == "GPU":
+            # Each level may need a queue first; beginning, ending, and finding out.
+            most = 2 * levels + 3
+            return self._kernels * min(self._usual_steps, most)
+        other, push, pull = self._kernels
+        return [{steps.PUSH: push, steps.PULL: pull}.get(step, other), other]
+
+    def _enqueue(self, kernel: BoundKernel, number: int) -> None:
+        """Queue launch `number` since the host last spoke; the first one takes the state along."""
+        size = self._tuning.group_size
+        kernel.launch(
+            self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number)
+        )
+
+    def _read_state(self, launches: int) -> npt.NDArray[np.uint64]:
+        """Read the state back, and the first rows, after so many launches."""
+        head = self._read[: steps.ROWS + _FIRST_ROWS * steps.ROW_WORDS]
+        self._device.read(head, self._report)
+        slot = launches % 2 * steps.STATE_WORDS
+        return head[slot : slot + steps.STATE_WORDS]
+
+    def _give_up_one_launch(self) -> None:
+        """Run steps one by one from now on; the search that did not end must begin again."""
+        self.settle()
+        self.one_launch = False
+        self._bind_search()
+        raise GridStalledError(f"{self._device.info.name} did not run its work-groups together")
