@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from oracle import engine_on
 
-from hetero_bfs import io
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.validate import validate
+from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.io import registry as io
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

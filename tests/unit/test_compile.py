@@ -12,12 +12,12 @@ import pytest
 from graphs import nasty
 
 import hetero_bfs
-from hetero_bfs import io
-from hetero_bfs.kernels.compile import kernel, sources_digest
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.support.compiling import kernel, sources_digest
 
 PROGRAM = """
 import numpy as np
-from hetero_bfs.kernels.policy import choose, expectations
+from hetero_bfs.selection.policy import choose, expectations
 expectations(np.ones(12))
 stats = expectations.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
@@ -66,9 +66,10 @@ GRAPH500 = """
 import gc, sys
 import numpy as np
 from numba.core.dispatcher import Dispatcher
-from hetero_bfs import graph500, io
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.validate import validate
+from hetero_bfs.graph500 import protocol as graph500
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.algorithms.bfs.validate import validate
 
 def compiled():
     functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]

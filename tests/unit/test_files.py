@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.files import check_writable, replacing
+from hetero_bfs.support.files import check_writable, replacing
 
 
 def test_a_new_file(tmp_path):
@@ -99,6 +99,6 @@ def test_a_locked_folder_is_told_as_the_system_has_it(tmp_path, monkeypatch):
     def locked(*_, **__):
         raise OSError(13, "Permission denied")
 
-    monkeypatch.setattr("hetero_bfs.files.tempfile.mkdtemp", locked)
+    monkeypatch.setattr("hetero_bfs.support.files.tempfile.mkdtemp", locked)
     with pytest.raises(HeteroBFSError, match=rf"a\.txt.*folder {tmp_path}: Permission denied"):
         check_writable(tmp_path / "a.txt")

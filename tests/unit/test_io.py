@@ -15,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hetero_bfs import io, text_formats
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.graph.io import text as text_formats
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 FORMATS = ["g.txt", "g.el", "g.tsv", "g.mtx", "g.sg", "g.hbg", "g.el.gz", "g.TXT.GZ", "g.mtx.gz"]

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetero_bfs.engine import Engine
-from hetero_bfs.graph import EdgeList
-from hetero_bfs.kronecker import search_keys
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.generators.families import StudyGraph, named_graph
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.training import regret
-from hetero_bfs.training.families import StudyGraph, named_graph
 from hetero_bfs.training.oracle import best_schedule
 from hetero_bfs.training.regret import COLUMNS, measure_regret, summarise
 
