@@ -17,6 +17,8 @@ from hetero_bfs.cli import terminal as console
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.selection.strategies import AIM_SELECTORS
+from hetero_bfs.support import environment
+from hetero_bfs.support.wording import naming_options
 
 if TYPE_CHECKING:
     from hetero_bfs.algorithms.bfs.result import BFSResult
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    with console.outputs() as (out, _):
+    with console.outputs() as (out, _), console.interruptible():
         status = _run(arguments)
         out.flush()
         if out.failure is not None and not isinstance(out.failure, BrokenPipeError):
@@ -36,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        with console.interruptible():
+        with naming_options():
             options = _parse(arguments)
             _prepare(options)
             status: int = options.run(options)
@@ -52,13 +54,19 @@ def _run(arguments: Sequence[str] | None) -> int:
             file=sys.stderr,
         )
         return 1
+    except ImportError as error:
+        print(f"hetero-bfs: {environment.cannot_load(error)}", file=sys.stderr)
+        return 1
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd()
+            print("hetero-bfs: the current folder is gone; cd to another", file=sys.stderr)
+            return 1
         where = "" if error.filename is None else f"{error.filename}: "
         print(f"hetero-bfs: {where}{error.strerror or error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt:  # in a program that calls main() and handles Ctrl-C itself
         print("\nhetero-bfs: interrupted", file=sys.stderr)
-        return 128 + int(getattr(stop, "number", signal.SIGINT))
+        return 128 + signal.SIGINT
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -111,7 +119,7 @@ def _prepare(options: argparse.Namespace) -> None:
     from hetero_bfs.support import progress
 
     _check_files(options)
-    _check_environment()
+    environment.check()
     if getattr(options, "device", None) is not None and options.devices == "all":
         from hetero_bfs.devices.opencl.driver import choose_device
 
@@ -123,13 +131,9 @@ def _prepare(options: argparse.Namespace) -> None:
     if getattr(options, "threads", None) is not None:
         import numba
 
-        most = numba.config.NUMBA_NUM_THREADS
-        if options.threads > most:
-            raise HeteroBFSError(
-                f"--threads {options.threads}: give 1 to {most}, or leave it out for one per core; "
-                "the environment variable NUMBA_NUM_THREADS, if set, allows another number"
-            )
-        numba.set_num_threads(options.threads)
+        from hetero_bfs.algorithms.bfs.cpu_executor import check_threads
+
+        numba.set_num_threads(check_threads(options.threads))
 
 
 def _check_files(options: argparse.Namespace) -> None:
@@ -166,20 +170,6 @@ def _check_files(options: argparse.Namespace) -> None:
                 "beside it"
             )
         check_writable(path)
-
-
-def _check_environment() -> None:
-    """Refuse settings of Numba's that it would answer with a traceback, or ignore."""
-    threads = os.environ.get("NUMBA_NUM_THREADS", "").strip()
-    if threads and not (threads.isascii() and threads.isdigit() and int(threads)):
-        raise HeteroBFSError(
-            f"the environment variable NUMBA_NUM_THREADS is {threads!r}; give a number of threads "
-            "from 1 on, or unset it"
-        )
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        raise HeteroBFSError(
-            "the environment variable NUMBA_DISABLE_JIT is set; unset it: searches run compiled"
-        )
 
 
 def _check_aim(options: argparse.Namespace) -> None:
@@ -229,6 +219,12 @@ def _graph500(options: argparse.Namespace) -> int:
 def _bfs(options: argparse.Namespace) -> int:
     import numpy as np
 
+    from hetero_bfs.graph.csr import check_vertex
+    from hetero_bfs.graph.io.registry import vertices_by_header
+
+    named = vertices_by_header(options.graph)
+    if named is not None:  # a wrong source is found before anything is compiled
+        check_vertex(options.source, named)
     from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
     from hetero_bfs.graph.io.registry import read
     from hetero_bfs.runtime.engine import Engine
@@ -237,6 +233,7 @@ def _bfs(options: argparse.Namespace) -> int:
 
     _load_numba()
     edges = read(options.graph, options.directed)
+    check_vertex(options.source, edges.num_vertices)
     with Engine(edges, **_engine_options(options)) as engine:
         result = engine.bfs(options.source)
     _print_notes(engine.notes)
@@ -413,34 +410,13 @@ def _print_notes(notes: Sequence[str]) -> None:
 
 @cache
 def _load_numba() -> None:
-    """Load Numba as commands need it; have it tell on stderr, once, when it compiles.
+    """Load Numba as commands need it; have it tell on stderr, once, when it compiles."""
+    environment.import_numba()
+    from hetero_bfs.cli.announcer import announce
+    from hetero_bfs.support import code_cache
 
-    Code that it has on disk is only loaded. As it loads, it looks for SciPy's linear algebra, which
-    takes longer than many a search and which no kernel uses.
-    """
-    unused = "scipy.linalg.cython_blas"
-    absent = unused not in sys.modules
-    if absent:
-        sys.modules[unused] = None  # type: ignore[assignment]  # not to be found
-    try:
-        import numba.np.arraymath  # noqa: F401
-    finally:
-        if absent:
-            del sys.modules[unused]
-    from numba.core import event
-
-    class Announcer(event.Listener):  # type: ignore[misc]
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.said:
-                print("compiling for this machine; later runs find it on disk", file=sys.stderr)
-            self.said = True
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    event.register("numba:compile", Announcer())
+    code_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
+    announce()
 
 
 def _write_json(path: Path | None, data: Any) -> None:

@@ -21,8 +21,8 @@ from hetero_bfs import CSRGraph, EdgeList
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import build as build_module
 from hetero_bfs.graph.build import build_bytes, build_csr, build_search_graph
-from hetero_bfs.graph.csr import MAX_VERTICES, check_num_vertices
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.list_checks import MAX_VERTICES, check_num_vertices
 
 
 class Twice(EdgeList):
@@ -163,7 +163,9 @@ def test_any_buckets_and_chunks(
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("num_vertices", [1, 65, 70_000, 3_000_000])
+@pytest.mark.parametrize(
+    "num_vertices", [1, 65, 70_000, pytest.param(3_000_000, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("kind", ["none", "loops", "one edge again and again", "sparse"])
 def test_few_edges_among_many_vertices(num_vertices, kind, directed):
     """More vertices than a key has room for: buckets end without many edges in them."""

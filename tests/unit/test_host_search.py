@@ -33,6 +33,8 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add
 from hetero_bfs.support.memory import aligned_empty
 
+pytestmark = pytest.mark.usefixtures("many_threads")
+
 
 @kernel(counted=False)
 def _count_chunks(control, me, threads, counts):

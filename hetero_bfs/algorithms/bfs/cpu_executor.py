@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,13 +18,12 @@ from hetero_bfs.graph.csr import NO_VERTEX
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import DeviceKind, Strategy
+from hetero_bfs.support import forks
+from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import Recycler, aligned_empty
 
 _TEAM_EDGES = 1 << 15
 """Graphs with fewer stored edges have no level that is worth waking another thread for."""
-
-MAX_THREADS = 1024
-"""More than any host has; each takes some memory."""
 
 _LISTED_SHARE = 16
 """What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
@@ -48,6 +49,28 @@ class Allocator(Protocol):
         ...
 
 
+def most_threads() -> int:
+    """Return how many threads may search: one per core, or what NUMBA_NUM_THREADS says."""
+    import numba
+
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
+def check_threads(threads: Any) -> int:
+    """Return a number of threads as Python's int.
+
+    Raises
+    ------
+    ArgumentError
+        No integer from 1 to `most_threads`.
+    """
+    remedy = (
+        ", or leave it out for one per core; the environment variable NUMBA_NUM_THREADS, if set, "
+        "allows another number"
+    )
+    return check_integer("threads", threads, 1, most_threads(), remedy)
+
+
 class CPUSearcher:
     """Runs levels on the host's cores: a leader, which is the caller, and its helpers.
 
@@ -64,6 +87,7 @@ class CPUSearcher:
 
         n = graph.num_searched
         words = -(-n // 32)
+        forks.use_loops()
         self.graph = graph
         self.threads = threads or numba.get_num_threads()
         if graph.graph.num_stored_edges < _TEAM_EDGES:
@@ -79,12 +103,13 @@ class CPUSearcher:
         self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
         self._control = self._make_control()
+        self.stop_team: Callable[[], object] = _no_team
 
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import start
 
-        start(self._control, self._arrays, root, frontier.state)
+        start(self._control, self._shared, root, frontier.state)
 
     def run_levels(
         self,
@@ -104,7 +129,7 @@ class CPUSearcher:
 
         outcome = run_levels(
             self._control,
-            self._arrays,
+            self._shared,
             policy,
             interval,
             root,
@@ -138,7 +163,7 @@ class CPUSearcher:
         """Turn a frontier that is a bitmap into a queue; returns seconds."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 
-        return float(convert(self._control, self._arrays, frontier.state))
+        return float(convert(self._control, self._shared, frontier.state))
 
     def note_foreign_queue(self, frontier: Frontier) -> None:
         """Note that the queue was written by another device, in one piece."""
@@ -150,14 +175,14 @@ class CPUSearcher:
         """Leave `NO_VERTEX` as parent of all vertices that are not visited."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import forget
 
-        forget(self._control, self._arrays, frontier.state)
+        forget(self._control, self._shared, frontier.state)
 
     def restore_parents(self) -> npt.NDArray[np.int64]:
         """Return the parents in old ids, -1 where there is none."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import restore
 
         restored = self._results.empty(self.graph.num_vertices, np.int64)
-        restore(self._control, self._arrays, restored.ctypes.data, restored.size)
+        restore(self._control, self._shared, restored.ctypes.data, restored.size)
         return restored
 
     def note_foreign_parents(self) -> None:
@@ -167,6 +192,7 @@ class CPUSearcher:
         self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
 
     def _gather_arrays(self) -> Any:
+        from hetero_bfs.algorithms.bfs.kernels.chunks import NUM_TASKS
         from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
         from hetero_bfs.algorithms.bfs.kernels.patches import territories
         from hetero_bfs.algorithms.bfs.kernels.phases import HostArrays
@@ -200,9 +226,22 @@ class CPUSearcher:
             int(self.graph.degree.max(initial=0)),
             self.graph.relabelling.old_of_new,
             self.graph.is_deep,
-            self.graph.is_deep and not self.graph.is_regular,
             self.edge_bits,
+            np.zeros(NUM_TASKS, np.int64),
         )
+
+    @cached_property
+    def _shared(self) -> Any:
+        """The arrays as kernels get them, with what those call compiled."""
+        from hetero_bfs.algorithms.bfs.kernels.chunks import link_work
+        from hetero_bfs.devices.cpu.vectors import can_pack
+        from hetero_bfs.support.by_address import Struct
+
+        arrays = self._arrays
+        shared = Struct("HostArrays", arrays._asdict())
+        is_packed = self.graph.is_deep and not self.graph.is_regular and can_pack()
+        link_work(shared, self.threads, self._count_owners(), is_packed, arrays.work)
+        return shared
 
     def _most_remaining(self) -> int:
         """Return how many unvisited vertices a list has room for; if more are left, words are read.
@@ -231,17 +270,19 @@ class CPUSearcher:
         from hetero_bfs.algorithms.bfs.kernels.phases import help_search
         from hetero_bfs.devices.cpu.thread_pool import SHUTDOWN, shut_down
 
+        shared = self._shared
         if self.threads == 1:
             return
         shut_down(self._control)  # what helpers run is compiled once, not in every thread
-        help_search(self._control, self._arrays, 1)
+        help_search(self._control, shared, 1)
         self._control[SHUTDOWN] = 0
         helpers: list[threading.Thread] = []
-        weakref.finalize(self, _stop_team, self._control, helpers)
+        born = forks.generation()
+        self.stop_team = weakref.finalize(self, _stop_team, self._control, helpers, born)
         for number in range(1, self.threads):
             helper = threading.Thread(
                 target=help_search,
-                args=(self._control, self._arrays, number),
+                args=(self._control, self._shared, number),
                 name=f"hetero_bfs helper {number}",
                 daemon=True,
             )
@@ -254,9 +295,17 @@ def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArra
     return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
 
 
-def _stop_team(control: npt.NDArray[np.int64], helpers: list[threading.Thread]) -> None:
+def _no_team() -> None:
+    """Stop no threads, where none were started."""
+
+
+def _stop_team(
+    control: npt.NDArray[np.int64], helpers: list[threading.Thread], generation: int
+) -> None:
     from hetero_bfs.devices.cpu.thread_pool import shut_down
 
+    if generation != forks.generation():
+        return  # they are a parent process's, and its mutex may be locked for ever
     shut_down(control)
     for helper in helpers:
         helper.join(timeout=1.0)

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import ArgumentError, DeviceError
+from hetero_bfs.support import forks
+from hetero_bfs.support.checks import check_type
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.wording import setting
 
 NO_RUNTIME = (
     "no OpenCL runtime found; install your GPU vendor's driver, or PoCL (Debian, Ubuntu: "
@@ -30,7 +33,12 @@ VARIES = object()
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What one OpenCL device says of itself; sizes in bytes."""
+    """What one OpenCL device says of itself; sizes in bytes.
+
+    `unified_memory` alone decides whether arrays are shared or copied. A device that shares the
+    host's memory works as one that does not if this is replaced by False, which is how tests run
+    copies and streaming where there is no GPU; the reverse does not hold.
+    """
 
     index: int
     name: str
@@ -57,14 +65,29 @@ def list_devices() -> list[DeviceInfo]:
     return [_describe(index, device) for index, device in enumerate(_devices())]
 
 
+def check_device_name(wanted: str | None) -> None:
+    """Raise `ArgumentError` for what can name no device; an empty text is part of every name."""
+    if wanted is None:
+        return
+    check_type("device", wanted, str, 'the index or part of the name as text, such as "0"')
+    if not wanted.strip():
+        raise ArgumentError(
+            f"{setting('device')} is {wanted!r}; give the index or part of the name of an OpenCL "
+            "device, or leave it out for the usual one"
+        )
+
+
 def choose_device(wanted: str | None = None) -> DeviceInfo:
     """Pick a device by index or part of its name; by default a GPU before any other.
 
     Raises
     ------
+    ArgumentError
+        What is wanted is no text, or an empty one.
     DeviceError
         There is no OpenCL runtime, or no device fits; the message lists those there are.
     """
+    check_device_name(wanted)
     devices = list_devices()
     if not devices:
         raise DeviceError(NO_RUNTIME)
@@ -80,7 +103,7 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
     else:
         matches = [d for d in devices if wanted.lower() in f"{d.name} {d.platform}".lower()]
     if not matches:
-        raise DeviceError(f"no OpenCL device matches --device {wanted!r}; found {listing}")
+        raise DeviceError(f"no OpenCL device matches {setting('device', wanted)}; found {listing}")
     chosen = next((d for d in matches if d.problem is None), matches[0])
     if chosen.problem is not None:
         raise DeviceError(f"device {chosen.name} cannot be used: {chosen.problem}")
@@ -295,6 +318,7 @@ def _kernel_source(file: str) -> str:
 
 
 def _devices() -> list[Any]:
+    forks.use_opencl()
     try:
         import pyopencl as cl
 
