@@ -1,16 +1,35 @@
-"""Writing files so that a failure leaves no half-written one."""
+"""Writing files so that a failure leaves no half-written one.
+
+Whoever writes holds a lock on the temporary file, which the system lets go when the process ends,
+however it ends. So a temporary file that can be locked belongs to nobody, and the next one who
+writes into the folder removes it. No process id is compared: those mean nothing to another
+container or host, and are used again.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
-import secrets
-import tempfile
+import platform
+import re
+import shutil
+import stat
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from hetero_bfs.errors import HeteroBFSError
+
+# Some network file systems keep locks per host, so the host is in the name.
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+_NAME = re.compile(rf"\.hetero-bfs-{_HOST}-[0-9a-f]{{16}}\.tmp")
+
+_change = threading.RLock()
+"""Held while names of files change, and for good by the one who ends the process."""
+_temporary: set[Path] = set()
 
 
 @contextmanager
@@ -27,15 +46,114 @@ def replacing(
         The system cannot write: no such folder, no permission, a full disk. What was at `path`
         is untouched.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with open(temporary, mode.replace("w", "x"), **options) as stream:
-            yield stream
-        os.replace(temporary, path)
+        with temporary_beside(path) as (temporary, descriptor):
+            with open(descriptor, mode, closefd=False, **options) as stream:
+                yield stream
+            with unbroken():
+                os.replace(temporary, path)
     except OSError as error:
         raise error_class(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def temporary_beside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
+    """Make an empty file or folder beside `path`; yield its path and an open descriptor of it.
+
+    What lies there at the end is removed, and so is what ended processes left in the folder.
+    """
+    _sweep(path.parent)
+    with unbroken():
+        temporary, descriptor = _make(path.parent, folder)
+        _temporary.add(temporary)
+    try:
+        yield temporary, descriptor
     finally:
-        temporary.unlink(missing_ok=True)
+        with unbroken():
+            _remove(temporary)
+            _temporary.discard(temporary)
+            os.close(descriptor)
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """Keep the process from being ended by a signal within: names of files change in steps."""
+    with _change:
+        yield
+
+
+def discard_temporaries() -> None:
+    """Remove what this process has not completed. To end it: nothing can be written any more."""
+    _change.acquire()
+    for path in _temporary:
+        _remove(path)
+
+
+def _make(parent: Path, folder: bool) -> tuple[Path, int]:
+    while True:
+        path = parent / f".hetero-bfs-{_HOST}-{os.urandom(8).hex()}.tmp"
+        if folder:
+            path.mkdir()
+        else:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        with suppress(FileNotFoundError):  # swept before it was locked: make another
+            descriptor = _open(path, folder)
+            _lock(descriptor, wait=True)
+            if _is_open_as(path, descriptor):
+                return path, descriptor
+            os.close(descriptor)
+
+
+def _is_open_as(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _open(path: Path | str, folder: bool) -> int:
+    """Open it so that it can be locked, also where that takes a descriptor to write to."""
+    kind = os.O_RDONLY if folder else os.O_RDWR
+    return os.open(path, kind | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _lock(descriptor: int, wait: bool) -> bool:
+    """Lock it; False if another process has, or where there are no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what processes of this user left in the folder as they ended."""
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if _NAME.fullmatch(entry.name):
+                _remove_if_forgotten(entry)
+
+
+def _remove_if_forgotten(entry: os.DirEntry[str]) -> None:
+    with suppress(OSError):
+        folder = entry.is_dir(follow_symlinks=False)
+        descriptor = _open(entry.path, folder)
+        try:
+            status = os.fstat(descriptor)
+            ours = status.st_uid == os.geteuid() and (folder or stat.S_ISREG(status.st_mode))
+            if ours and _lock(descriptor, wait=False):
+                _remove(Path(entry.path))
+        finally:
+            os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder if it is there and can be removed."""
+    with suppress(OSError):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def printable(name: str) -> str:
@@ -66,7 +184,7 @@ def check_new_entry(path: Path) -> None:
         )
         raise HeteroBFSError(f"{path} cannot be written: {what}")
     try:
-        with tempfile.TemporaryDirectory(prefix=".hetero-bfs-", dir=folder):
+        with temporary_beside(folder / path.name):
             pass
     except OSError as error:
         raise HeteroBFSError(

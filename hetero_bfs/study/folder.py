@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.files import check_new_entry
+from hetero_bfs.files import check_new_entry, temporary_beside, unbroken
 from hetero_bfs.progress import announce
 
 MARKER = "study.json"
@@ -84,18 +83,15 @@ def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str,
     """
     marked = json.dumps({"program": _PROGRAM, **summary}, indent=1, allow_nan=False) + "\n"
     target = folder.resolve()  # of a link, what it leads to
-    suffix = secrets.token_hex(4)
-    temporary = target.with_name(f".{target.name}.{suffix}.tmp")
-    aside = target.with_name(f"{target.name}.earlier-{suffix}")
+    aside = target.with_name(f"{target.name}.earlier-{secrets.token_hex(4)}")
     try:
-        temporary.mkdir()
-        for name, content in {**files, MARKER: marked.encode()}.items():
-            (temporary / name).write_bytes(content)
-        _swap(temporary, target, aside)
+        with temporary_beside(target, folder=True) as (temporary, _):
+            for name, content in {**files, MARKER: marked.encode()}.items():
+                (temporary / name).write_bytes(content)
+            with unbroken():
+                _swap(temporary, target, aside)
     except OSError as error:
         raise HeteroBFSError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     if aside.exists():
         _remove_study(aside)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.files import check_writable, replacing
+from hetero_bfs.files import check_writable, replacing, temporary_beside
 
 
 def test_a_new_file(tmp_path):
@@ -99,6 +102,82 @@ def test_a_locked_folder_is_told_as_the_system_has_it(tmp_path, monkeypatch):
     def locked(*_, **__):
         raise OSError(13, "Permission denied")
 
-    monkeypatch.setattr("hetero_bfs.files.tempfile.mkdtemp", locked)
+    monkeypatch.setattr("hetero_bfs.files.os.open", locked)
     with pytest.raises(HeteroBFSError, match=rf"a\.txt.*folder {tmp_path}: Permission denied"):
         check_writable(tmp_path / "a.txt")
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from hetero_bfs import files
+with files.temporary_beside(Path("out"), folder=True) as (folder, _):
+    (folder / "part").write_text("half")
+    with files.replacing(Path("out")) as stream:
+        stream.write("half")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path):
+    done = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(os.listdir(tmp_path)) == 2
+    with replacing(tmp_path / "other") as stream:
+        stream.write("whole")
+    assert os.listdir(tmp_path) == ["other"]
+
+
+def test_what_a_living_process_writes_is_left(tmp_path):
+    """Here it is this one, which does not look up what it has itself, but asks the system."""
+    with temporary_beside(tmp_path / "a", folder=True), replacing(tmp_path / "a") as stream:
+        stream.write("one")
+        check_writable(tmp_path / "b")
+        with replacing(tmp_path / "b") as other:
+            other.write("two")
+    assert (tmp_path / "a").read_text() == "one"
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+def test_only_our_own_leftovers_are_removed(tmp_path):
+    with temporary_beside(tmp_path / "a") as (temporary, _):
+        name = temporary.name
+    ours = name.rpartition("-")[0]
+    strangers = [
+        f"{ours}-0123456789abcdef.tmp.txt",
+        f"x{ours}-0123456789abcdef.tmp",
+        f"{ours}-mine.tmp",
+        ".hetero-bfs-00000000-0123456789abcdef.tmp",  # another host's
+        ".a.0123abcd.tmp",
+    ]
+    for stranger in strangers:
+        (tmp_path / stranger).write_text("mine")
+    os.mkfifo(tmp_path / f"{ours}-0000000000000000.tmp")
+    (tmp_path / f"{ours}-1111111111111111.tmp").symlink_to(strangers[0])
+    before = set(os.listdir(tmp_path))
+    (tmp_path / name).write_text("nobody's")
+    check_writable(tmp_path / "b")
+    assert set(os.listdir(tmp_path)) == before
+
+
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
+    path = tmp_path / ("n" * 255)
+    with replacing(path) as stream:
+        stream.write("one")
+    assert path.read_text() == "one"
+
+
+def test_many_processes_write_one_file(tmp_path):
+    """Each sweeps while the others make, lock and rename theirs."""
+    code = """
+from pathlib import Path
+from hetero_bfs.files import replacing
+for _ in range(200):
+    with replacing(Path("a")) as stream:
+        stream.write("whole")
+"""
+    command = [sys.executable, "-c", code]
+    programs = [subprocess.Popen(command, cwd=tmp_path) for _ in range(4)]
+    assert [program.wait(60) for program in programs] == [0] * 4
+    assert (tmp_path / "a").read_text() == "whole"
+    assert os.listdir(tmp_path) == ["a"]

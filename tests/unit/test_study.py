@@ -576,7 +576,7 @@ def test_where_nothing_can_be_written_is_told(tmp_path, monkeypatch, capsys):
     def locked(*_, **__):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("hetero_bfs.files.tempfile.mkdtemp", locked)
+    monkeypatch.setattr("hetero_bfs.files.os.open", locked)
     refused(tmp_path / "out", capsys, "Read-only file system", str(tmp_path))
 
 
