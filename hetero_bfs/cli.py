@@ -429,12 +429,17 @@ def _load_numba() -> None:
             del sys.modules[unused]
     from numba.core import event
 
+    from hetero_bfs import code_cache
+
+    code_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
+
     class Announcer(event.Listener):  # type: ignore[misc]
         said = False
 
         def on_start(self, event: Any) -> None:
             if not self.said:
-                print("compiling for this machine; later runs find it on disk", file=sys.stderr)
+                kept = "" if code_cache.folder() is None else "; later runs find it on disk"
+                print(f"compiling for this machine{kept}", file=sys.stderr)
             self.said = True
 
         def on_end(self, event: Any) -> None:

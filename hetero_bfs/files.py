@@ -9,13 +9,11 @@ container or host, and are used again.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
-import platform
 import re
-import shutil
 import stat
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,7 +22,7 @@ from typing import IO, Any
 from hetero_bfs.errors import HeteroBFSError
 
 # Some network file systems keep locks per host, so the host is in the name.
-_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+_HOST = f"{zlib.crc32(os.uname().nodename.encode()):08x}"
 _NAME = re.compile(rf"\.hetero-bfs-{_HOST}-[0-9a-f]{{16}}\.tmp")
 
 _change = threading.RLock()
@@ -151,6 +149,8 @@ def _remove(path: Path) -> None:
     """Remove a file or a folder if it is there and can be removed."""
     with suppress(OSError):
         if path.is_dir():
+            import shutil
+
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)

@@ -19,7 +19,9 @@ Behind the last parent there are TILE more entries, all NO_VERTEX.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from hetero_bfs.code_cache import compiled
 
 BLOCKS = 256  # steps of a parallel loop; many more than threads, so that they balance
 TILE = 8  # parents compared at a time
@@ -33,13 +35,13 @@ _LOOPS_ONLY = {"numpy": False, "reduction": False}
 """Runs `prange` in parallel and nothing else: every zeros() and sum() would cost a barrier too."""
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def depth_of(entry):
     """Return the depth in an entry of `packed`, 2**32 - 1 if unreached or not known."""
     return (entry >> 32) & _LOW
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _bounds(block, size):
     index = np.int64(block)  # prange may count in uint64, and uint64 with int64 makes float64
     return size * index // BLOCKS, size * (index + 1) // BLOCKS
@@ -48,7 +50,7 @@ def _bounds(block, size):
 # One search: its parents and levels
 
 
-@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+@compiled(parallel=_LOOPS_ONLY, nogil=True)
 def pack(parent, root, packed):
     """Fill `packed`; return how many vertices are reached, and the first suspect.
 
@@ -71,7 +73,7 @@ def pack(parent, root, packed):
     return reached.sum(), suspect.min()
 
 
-@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+@compiled(parallel=_LOOPS_ONLY, nogil=True)
 def compute_depths(packed, reached):
     """Replace every unknown depth; return the greatest, or -1 if there is a cycle.
 
@@ -95,7 +97,7 @@ def compute_depths(packed, reached):
     return -1 if cycle[0] else deepest.max()
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _settle(vertex, packed, reached):
     """Give depths to `vertex` and its ancestors; return its depth, or -1 if they are a cycle."""
     top, steps = vertex, 0
@@ -115,7 +117,7 @@ def _settle(vertex, packed, reached):
     return deepest
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def find_cycle(packed, root):
     """Return a vertex of a cycle, always the same; only called if there is a cycle."""
     visit = np.full(packed.size, -1, np.int64)  # the vertex from which a walk came by first
@@ -130,7 +132,7 @@ def find_cycle(packed, root):
     return root
 
 
-@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+@compiled(parallel=_LOOPS_ONLY, nogil=True)
 def first_wrong_level(level, packed):
     """Return the first vertex whose level is not its depth, num_vertices if none."""
     first = np.full(BLOCKS, level.size, np.int64)
@@ -146,7 +148,7 @@ def first_wrong_level(level, packed):
 # One search joins its group
 
 
-@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+@compiled(parallel=_LOOPS_ONLY, nogil=True)
 def store_depths(packed, depth, column):
     """Copy the depths of a search into its column, which is all unreached before."""
     for block in prange(BLOCKS):
@@ -156,13 +158,13 @@ def store_depths(packed, depth, column):
                 depth[v, column] = depth_of(packed[v])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _tree_edge(packed, v, root):
     """Return the parent of `v`, MET if no tree edge leads to it."""
     return MET if packed[v] == UNREACHED or v == root else np.uint32(packed[v] & _LOW)
 
 
-@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+@compiled(parallel=_LOOPS_ONLY, nogil=True)
 def count_new_edges(packed, root, starts, parents):
     """Return how many tree edges of a search are not yet kept, int64, shape (BLOCKS,)."""
     new = np.zeros(BLOCKS, np.int64)
@@ -179,7 +181,7 @@ def count_new_edges(packed, root, starts, parents):
     return new
 
 
-@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+@compiled(parallel=_LOOPS_ONLY, nogil=True)
 def merge_edges(packed, root, bit, old, shift, new):
     """Copy the tree edges of a group and those of one more search.
 
@@ -209,7 +211,7 @@ def merge_edges(packed, root, bit, old, shift, new):
 # A group of searches against the input edges
 
 
-@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+@compiled(parallel=_LOOPS_ONLY, nogil=True)
 def scan(src, dst, depth, starts, parents, directed):
     """Compare a chunk of input edges with all searches, and mark the tree edges among them.
 
@@ -239,7 +241,7 @@ def scan(src, dst, depth, starts, parents, directed):
     return first, nedge, read
 
 
-@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+@compiled(parallel=_LOOPS_ONLY, nogil=True)
 def count_ends(input_degree, depth, unreached):
     """Return the input edges at the vertices that each search reached, int64 (BLOCKS, searches)."""
     counts = np.zeros((BLOCKS, depth.shape[1]), np.int64)
@@ -252,7 +254,7 @@ def count_ends(input_degree, depth, unreached):
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _scan_block(src, dst, offset, depth, starts, parents, directed, first, nedge):
     """Go through edges in batches, each in steps: all reads of a step are under way at once."""
     below = np.empty(2 * _BATCH, np.uint32)  # (above, below): one of the searches may have
@@ -288,7 +290,7 @@ def _scan_block(src, dst, offset, depth, starts, parents, directed, first, nedge
     return read
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(nogil=True, inline="always")
 def _compare(depth, u, v, directed, counts):
     """Compare the depths of all searches at the ends of an edge, and count it where it belongs.
 
@@ -313,7 +315,7 @@ def _compare(depth, u, v, directed, counts):
     return wrong, down, up & both_ways
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _note_wrong(depth, u, v, directed, position, first):
     """Note an edge in the searches where it fails check 3 (row 0) or 4 (row 1)."""
     unreached = np.int64(np.iinfo(depth.dtype).max) - 1
@@ -324,7 +326,7 @@ def _note_wrong(depth, u, v, directed, position, first):
             first[row, k] = min(first[row, k], position)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(nogil=True, inline="always")
 def _meet(parents, start, stop, parent):
     """Mark the tree edge from `parent` among those at one vertex, if it is there.
 
@@ -340,7 +342,7 @@ def _meet(parents, start, stop, parent):
                 parents[place] = MET
 
 
-@njit(parallel=_LOOPS_ONLY, cache=True, nogil=True)
+@compiled(parallel=_LOOPS_ONLY, nogil=True)
 def first_unmet(starts, parents, searches, num_searches):
     """Return the first vertex whose tree edge was not met, for each block and search.
 

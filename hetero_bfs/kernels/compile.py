@@ -1,19 +1,11 @@
-"""Compiling kernels, with a cache on disk that is never used blindly.
-
-Numba keeps compiled code per function, and compiles anew if the function's own file, Numba's
-version or the processor has changed. But kernels call others in other files: a change there must
-count too. So the cache's mark of freshness is taken from all kernel files together.
-"""
+"""Compiling kernels: the options that all of them share."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from numba import njit
+from hetero_bfs.code_cache import compiled
 
 
 def kernel(
@@ -33,18 +25,4 @@ def kernel(
     if function is None:
         return lambda f: kernel(f, parallel=parallel, counted=counted, inlined=inlined)
     options = {"nogil": True, "parallel": parallel, "_nrt": counted, "forceinline": inlined}
-    dispatcher = njit(cache=True, **options)(function)
-    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if not hasattr(cache_file, "_source_stamp"):  # a Numba that keeps it elsewhere: no cache
-        return njit(**options)(function)
-    cache_file._source_stamp = (cache_file._source_stamp, sources_digest())
-    return dispatcher
-
-
-@cache
-def sources_digest() -> str:
-    """Return a digest of all kernel files."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
+    return compiled(**options)(function)

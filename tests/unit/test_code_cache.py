@@ -1,0 +1,278 @@
+"""Compiled code on disk: fresh, whole and this user's, or compiled anew."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import hetero_bfs
+from hetero_bfs import code_cache
+
+PACKAGE = Path(hetero_bfs.__file__).parent
+PROGRAM = """
+from hetero_bfs.kernels.compile import kernel
+@kernel
+def twice(x):
+    return 2 * x
+assert twice(21) == 42
+print(sum(twice.stats.cache_hits.values()), sum(twice.stats.cache_misses.values()))
+"""
+
+
+def run(cache: Path, folder: Path, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
+    """Run a program that compiles one kernel, with the copy of the package in `folder`."""
+    with start(cache, folder, program) as running:
+        out, err = running.communicate(timeout=120)
+    return subprocess.CompletedProcess(running.args, running.returncode, out, err)
+
+
+def start(cache: Path, folder: Path, program: str = PROGRAM) -> subprocess.Popen[str]:
+    (folder / "program.py").write_text(program)
+    return subprocess.Popen(
+        [sys.executable, "program.py"],
+        env={**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(cache)},
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def counts(cache: Path, folder: Path) -> str:
+    """Return hits and misses of the cache, of a run in which all went well."""
+    done = run(cache, folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """A copy of the package, and its cache with that kernel in it."""
+    folder = tmp_path_factory.mktemp("copy")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, folder / "hetero_bfs", ignore=ignored)
+    assert counts(folder / "cache", folder) == "0 1"
+    return folder
+
+
+@pytest.fixture
+def cache(copied, tmp_path):
+    """A cache with that kernel in it, which a test may damage."""
+    shutil.copytree(copied / "cache", tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+def files_of(cache: Path) -> list[Path]:
+    (folder,) = cache.iterdir()
+    return sorted(folder.iterdir())
+
+
+def test_code_is_compiled_once(copied, cache):
+    assert counts(cache, copied) == "1 0"
+    assert [path.suffix for path in files_of(cache)] == [".bin"]
+    assert (files_of(cache)[0].parent.stat().st_mode & 0o777) == 0o700
+
+
+def test_a_change_in_another_kernel_file_counts(copied, cache):
+    """And puts the new code where the old was."""
+    before = files_of(cache)
+    other = copied / "hetero_bfs" / "kernels" / "team.py"
+    text = other.read_text()
+    try:
+        other.write_text(text + "\n# changed\n")
+        assert counts(cache, copied) == "0 1"
+        assert counts(cache, copied) == "1 0"
+    finally:
+        other.write_text(text)
+    assert files_of(cache) == before
+    assert counts(cache, copied) == "0 1"
+
+
+def test_a_change_elsewhere_does_not(copied, cache):
+    (copied / "hetero_bfs" / "new.py").write_text("import numpy\n")
+    assert counts(cache, copied) == "1 0"
+
+
+def damages(content: bytes):
+    """Yield what may become of a file, by name."""
+    middle = len(content) // 2
+    yield "empty", b""
+    yield "cut", content[:middle]
+    yield "a byte less", content[:-1]
+    yield "no digest", content[32:]
+    yield "longer", content + b"\0"
+    yield "zeros", content[:middle] + bytes(64) + content[middle + 64 :]
+    yield "a bit", content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    yield "the digest", bytes(32) + content[32:]
+
+
+def test_damaged_code_is_compiled_anew(copied, cache):
+    (path,) = files_of(cache)
+    for name, damaged in damages(path.read_bytes()):
+        path.write_bytes(damaged)
+        assert counts(cache, copied) == "0 1", name
+    assert counts(cache, copied) == "1 0"
+
+
+class Evil:
+    def __reduce__(self):
+        return (os.system, ("echo executed; touch executed",))
+
+
+def test_nothing_in_a_file_is_executed(copied, cache):
+    (path,) = files_of(cache)
+    for content in (pickle.dumps(Evil()), bytes(32) + pickle.dumps(Evil())):
+        path.write_bytes(content)
+        assert counts(cache, copied) == "0 1"
+        assert not (copied / "executed").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link to nothing"])
+def test_something_else_in_its_place(copied, cache, kind):
+    (path,) = files_of(cache)
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("nowhere")
+    done = run(cache, copied)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "0 1"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_another_users_file_or_folder_is_not_used(copied, cache):
+    (path,) = files_of(cache)
+    os.chown(path, 12345, 12345)
+    assert counts(cache, copied) == "0 1"
+    os.chown(path.parent, 12345, 12345)
+    done = run(cache, copied)
+    assert done.stdout.strip() == "0 1"
+    assert "no folder of yours" in done.stderr
+    assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_a_folder_open_to_others_is_not_used(copied, cache):
+    (path,) = files_of(cache)
+    path.parent.chmod(0o770)
+    done = run(cache, copied)
+    assert done.stdout.strip() == "0 1"
+    assert "others may use it" in done.stderr
+    assert "chmod 700" in done.stderr
+
+
+def test_a_place_where_nothing_can_be_written(copied):
+    """Everything works, and is compiled each time; it is said once, with a remedy."""
+    for place in ("/proc/none", "/dev/null/none"):
+        done = run(Path(place), copied)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == "0 1"
+        assert done.stderr.count("compiled code is not kept") == 1
+        assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_a_full_disk_is_told_once(copied, cache):
+    """The folder is there and code cannot be put in."""
+    program = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))\n"
+        "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + PROGRAM
+    )
+    (path,) = files_of(cache)
+    path.unlink()
+    done = run(cache, copied, program)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("File too large") == 1
+    assert files_of(cache) == []
+
+
+def test_two_processes_at_once(copied, cache):
+    (path,) = files_of(cache)
+    path.unlink()
+    programs = [start(cache, copied) for _ in range(2)]
+    for program in programs:
+        out, err = program.communicate(timeout=120)
+        assert (program.returncode, err) == (0, ""), err
+        assert out.strip() in ("0 1", "1 0")
+    assert files_of(cache) == [path]
+    assert counts(cache, copied) == "1 0"
+
+
+def test_a_numba_with_other_parts_keeps_nothing(copied, cache):
+    hidden = (
+        "from numba.core.compiler import CompileResult\n"
+        "del CompileResult._rebuild, CompileResult._reduce\n" + PROGRAM
+    )
+    done = run(cache, copied, hidden)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "0 1"
+
+
+def test_functions_without_a_file_are_compiled(tmp_path):
+    done = run(tmp_path / "cache", tmp_path, f"exec({PROGRAM!r})")
+    assert (done.stdout.strip(), done.stderr) == ("0 1", "")
+
+
+def _modules_with_kernels():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if b"numba" in path.read_bytes():
+            name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+            module = importlib.import_module(name.removesuffix(".__init__"))
+            if any(isinstance(value, Dispatcher) for value in vars(module).values()):
+                yield module
+
+
+def test_the_digest_covers_all_that_kernels_can_see():
+    covered = {str(PACKAGE / path) for path in code_cache.kernel_sources()}
+    modules = list(_modules_with_kernels())
+    assert len(modules) > 15
+    for module in modules:
+        assert module.__file__ in covered
+        for value in vars(module).values():
+            seen = sys.modules.get(getattr(value, "__module__", None) or "", value)
+            file = getattr(seen, "__file__", None) or ""
+            if file.startswith(str(PACKAGE)):
+                assert file in covered, f"{module.__name__} sees {file}"
+
+
+def test_random_damages(copied, cache):
+    """Also such as nobody thought of; the seed is printed by the assertion."""
+    (path,) = files_of(cache)
+    whole = path.read_bytes()
+    for seed in range(int(os.environ.get("HETERO_BFS_DAMAGES", "4"))):
+        rng = random.Random(seed)
+        content = bytearray(whole)
+        for _ in range(rng.randint(1, 3)):
+            start = rng.randrange(len(content) + 1)
+            stop = min(len(content), start + rng.choice([1, 64, 4096, len(content)]))
+            content[start:stop] = rng.choice([b"", bytes(stop - start), rng.randbytes(stop - start)])
+        path.write_bytes(content)
+        expected = "1 0" if bytes(content) == whole else "0 1"
+        assert counts(cache, copied) == expected, seed
+
+
+def test_a_library_user_is_warned_once(monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/none")
+    code_cache.folder.cache_clear()
+    code_cache._tell_of_failure.cache_clear()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert code_cache.folder() is None
+            assert code_cache.folder() is None
+        assert [str(w.message).startswith("compiled code is not kept") for w in caught] == [True]
+    finally:
+        code_cache.folder.cache_clear()
+        code_cache._tell_of_failure.cache_clear()
