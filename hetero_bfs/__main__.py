@@ -8,7 +8,7 @@ import sys
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from hetero_bfs.cli import main  # noqa: E402
+from hetero_bfs.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    with console.outputs() as (out, _):
+    with console.outputs() as (out, _), console.interruptible():
         status = _run(arguments)
         out.flush()
         if out.failure is not None and not isinstance(out.failure, BrokenPipeError):
@@ -36,11 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        with console.interruptible():
-            options = _parse(arguments)
-            _prepare(options)
-            status: int = options.run(options)
-            return status
+        options = _parse(arguments)
+        _prepare(options)
+        status: int = options.run(options)
+        return status
     except SystemExit as stop:  # argparse has said what
         return int(stop.code or 0)
     except HeteroBFSError as error:
@@ -56,9 +55,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         where = "" if error.filename is None else f"{error.filename}: "
         print(f"hetero-bfs: {where}{error.strerror or error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt:  # in a program that calls main() and handles Ctrl-C itself
         print("\nhetero-bfs: interrupted", file=sys.stderr)
-        return 128 + int(getattr(stop, "number", signal.SIGINT))
+        return 128 + signal.SIGINT
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import io
 import os
 import signal
@@ -12,7 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
-_AGAIN_SECONDS = 0.1
+from hetero_bfs.files import discard_temporaries
+
+_CLEANING_SECONDS = 1.0
+_ENDING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+_USUAL = signal.SIG_DFL, signal.default_int_handler
 
 
 class Output:
@@ -93,54 +96,51 @@ def outputs() -> Iterator[tuple[Output, Output]]:
         err.end()
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal asks to stop."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
-
-
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Stop by SIGTERM and SIGHUP as by Ctrl-C: exceptions, so that temporary files go.
+    """Let Ctrl-C, SIGTERM and SIGHUP end the process: temporary files go, and one line says so.
 
-    While Numba compiles, LLVM calls Python back, and an exception there goes nowhere: it is raised
-    again a little later, and whatever fails in between counts as being stopped.
+    An exception would not do: it might be raised within LLVM, a driver or an import, which lose
+    it, or crash by it, and not before a long compiled loop ends. So the handlers do nothing. The
+    system writes the signal's number to a pipe, and a thread that reads it ends the process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    dropped: list[int] = []
-    timers: list[threading.Timer] = []
-
-    def stop(number: int, _: Any) -> None:
-        raise Stopped(number)
-
-    def unraisable(problem: Any) -> None:
-        if not issubclass(problem.exc_type, KeyboardInterrupt):
-            hook_before(problem)
-            return
-        dropped.append(getattr(problem.exc_value, "number", signal.SIGINT))
-        timers.append(threading.Timer(_AGAIN_SECONDS, _thread.interrupt_main, dropped[-1:]))
-        timers[-1].start()
-
-    hook_before = sys.unraisablehook
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    numbers = [getattr(signal, name) for name in names]
-    mine = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    numbers = [number for number in _ENDING if signal.getsignal(number) in _USUAL]
+    before = [(number, signal.getsignal(number)) for number in numbers]
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    watcher = threading.Thread(target=_watch, args=(reading, numbers), daemon=True)
+    watcher.start()
+    wakeup_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     try:
-        sys.unraisablehook = unraisable
-        for number in mine:
-            signal.signal(number, stop)
+        for number in numbers:
+            signal.signal(number, lambda *_: None)
         yield
-    except Exception:
-        if dropped:
-            raise Stopped(dropped[-1]) from None
-        raise
     finally:
-        for timer in timers:
-            timer.cancel()
-        for number in mine:
-            signal.signal(number, signal.SIG_DFL)
-        sys.unraisablehook = hook_before
+        for number, handler in before:
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(wakeup_before)
+        os.close(writing)
+        watcher.join()  # which ends the process if a signal came
+        os.close(reading)
+
+
+def _watch(reading: int, numbers: list[signal.Signals]) -> None:
+    while came := os.read(reading, 1):
+        if came[0] in numbers:
+            _end(128 + came[0])
+
+
+def _end(status: int) -> None:
+    """Clean up, and end the process, also if cleaning up should hang."""
+    with suppress(RuntimeError):  # no thread to be had
+        last = threading.Timer(_CLEANING_SECONDS, os._exit, [status])
+        last.daemon = True
+        last.start()
+    discard_temporaries()
+    sys.stdout.flush()
+    with suppress(OSError):
+        os.write(2, b"\nhetero-bfs: interrupted\n")
+    os._exit(status)

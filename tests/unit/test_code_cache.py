@@ -257,7 +257,9 @@ def test_random_damages(copied, cache):
         for _ in range(rng.randint(1, 3)):
             start = rng.randrange(len(content) + 1)
             stop = min(len(content), start + rng.choice([1, 64, 4096, len(content)]))
-            content[start:stop] = rng.choice([b"", bytes(stop - start), rng.randbytes(stop - start)])
+            content[start:stop] = rng.choice(
+                [b"", bytes(stop - start), rng.randbytes(stop - start)]
+            )
         path.write_bytes(content)
         expected = "1 0" if bytes(content) == whole else "0 1"
         assert counts(cache, copied) == expected, seed

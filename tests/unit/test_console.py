@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import io
 import json
@@ -10,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -102,50 +102,140 @@ def test_characters_that_the_encoding_lacks_are_escaped(tmp_path):
     assert done.stdout == b"5 \\xb5s\n", done.stderr
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_leaves_no_temporary_file(tmp_path, number, status):
-    code = """
-import sys, time
+ENDING = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+COMMAND = """
+import sys
 from pathlib import Path
 from hetero_bfs import cli, files
-def write(options):
+def work(options):
+    print("waiting in a buffer", flush=False)
     with files.replacing(Path("out")) as stream:
         stream.write("half")
-        print("ready", file=sys.__stdout__, flush=True)
-        time.sleep(60)
-cli._devices = write
-sys.exit(cli.main(["devices"]))
+        ready = lambda: print("ready", file=sys.__stderr__, flush=True)
+        WORK
+cli._devices = work
+from hetero_bfs.__main__ import main
+sys.exit(main(["devices"]))
 """
+
+
+def end(folder: Path, work: str, number: signal.Signals) -> tuple[int, str, str]:
+    """Have a command do `work`, send it a signal once it calls ready(); return what came of it."""
     with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", COMMAND.replace("WORK", work)],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as program:
-        assert program.stdout.readline() == b"ready\n"
+        assert program.stderr.readline() == "ready\n"
         program.send_signal(number)
-        assert program.wait(30) == status
-        assert b"interrupted" in program.stderr.read()
+        out, err = program.communicate(timeout=60)
+        return program.returncode, out, err
+
+
+@pytest.mark.parametrize(("number", "status"), ENDING)
+def test_a_signal_leaves_no_temporary_file(tmp_path, number, status):
+    ended = end(tmp_path, "ready(); import time; time.sleep(60)", number)
+    assert ended == (status, "waiting in a buffer\n", "\nhetero-bfs: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_in_a_callback_is_not_lost():
-    """Where C calls Python back, as LLVM does for Numba, exceptions are dropped."""
-    call = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
+FOREIGN = {
+    "a callback": "import ctypes, time; f = ctypes.CFUNCTYPE(None)(lambda: (ready(),"
+    " time.sleep(60))); f(); time.sleep(60)",
+    "an import": "import importlib.abc, time, types; finder = types.SimpleNamespace("
+    "find_spec=lambda *_: (ready(), time.sleep(60))); sys.meta_path.insert(0, finder);"
+    " import no_such_module_anywhere",
+    "compiled code": "import ctypes; ready(); ctypes.CDLL(None).usleep(60_000_000)",
+    "a destructor": "import time; X = type('X', (), {'__del__': lambda s: (ready(),"
+    " time.sleep(60))}); X(); time.sleep(60)",
+}
 
-    def fail():
-        raise RuntimeError("no compiled object yet")
 
-    def work(*steps):
+@pytest.mark.parametrize("place", FOREIGN)
+def test_a_signal_in_foreign_code_ends_the_process(tmp_path, place):
+    """Where exceptions are lost, or come only after the call."""
+    status, _, err = end(tmp_path, FOREIGN[place], signal.SIGINT)
+    assert (status, err) == (130, "\nhetero-bfs: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_ends_also_if_cleaning_up_hangs(tmp_path):
+    """Here a step that must not be cut short takes for ever."""
+    hanging = "import time\n        with files.unbroken(): ready(); time.sleep(60)"
+    status, _, _ = end(tmp_path, hanging, signal.SIGTERM)
+    assert status == 143
+
+
+def test_steps_that_belong_together_are_not_cut(tmp_path):
+    steps = (
+        "import time\n        with files.unbroken(): ready(); time.sleep(0.3);"
+        " Path('first').touch(); Path('second').touch()"
+    )
+    status, _, _ = end(tmp_path, steps, signal.SIGTERM)
+    assert status == 143
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
+
+
+def test_signals_are_left_as_they_were():
+    numbers = [number for number, _ in ENDING]
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup has it
+    try:
+        before = [signal.getsignal(number) for number in numbers]
+        descriptors = os.listdir("/proc/self/fd") if Path("/proc/self/fd").exists() else []
         with console.interruptible():
-            for step in steps:
-                step()
+            assert signal.getsignal(signal.SIGTERM) != before[1]
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            signal.raise_signal(signal.SIGHUP)
+        assert [signal.getsignal(number) for number in numbers] == before
+        assert signal.set_wakeup_fd(-1) == -1
+        if descriptors:
+            assert len(os.listdir("/proc/self/fd")) == len(descriptors)
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-    with pytest.raises(KeyboardInterrupt):
-        work(call, lambda: time.sleep(60))
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        work(call, fail)
-    assert stopped.value.number == signal.SIGINT
-    terminate = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGTERM))
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        work(terminate, fail)
-    assert stopped.value.number == signal.SIGTERM
-    with pytest.raises(RuntimeError):
-        work(fail)
+
+def test_other_threads_take_no_signals():
+    before = signal.getsignal(signal.SIGTERM)
+    found = []
+
+    def work():
+        with console.interruptible():
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [before]
+
+
+PROGRAM = """
+import sys
+from hetero_bfs.__main__ import main
+print("ready", flush=True)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_signals_at_many_moments(tmp_path):
+    """Each ends with its status and one line; HETERO_BFS_SIGNALS tries, from start to end."""
+    tries = int(os.environ.get("HETERO_BFS_SIGNALS", "6"))
+    command = [sys.executable, "-c", PROGRAM, *SMALL.split(), "--json", "j"]
+    started = time.monotonic()
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    duration = time.monotonic() - started
+    (tmp_path / "j").unlink()
+    for index in range(tries):
+        number, status = ENDING[index % 3]
+        with subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as program:
+            assert program.stdout.readline() == "ready\n"
+            time.sleep(duration * index / tries)
+            program.send_signal(number)
+            _, err = program.communicate(timeout=60)
+        assert "Traceback" not in err
+        assert program.returncode in (status, -number, 0), (index, err)  # -number: not yet in main
+        assert ("interrupted" in err) == (program.returncode == status)
+        assert {path.name for path in tmp_path.iterdir()} <= {"j"}
