@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from hetero_bfs import console
+from hetero_bfs import console, environment
 from hetero_bfs.arguments import make_parser
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.strategy import AIM_SELECTORS
@@ -51,7 +51,13 @@ def _run(arguments: Sequence[str] | None) -> int:
             file=sys.stderr,
         )
         return 1
+    except ImportError as error:
+        print(f"hetero-bfs: {environment.cannot_load(error)}", file=sys.stderr)
+        return 1
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd()
+            print("hetero-bfs: the current folder is gone; cd to another", file=sys.stderr)
+            return 1
         where = "" if error.filename is None else f"{error.filename}: "
         print(f"hetero-bfs: {where}{error.strerror or error}", file=sys.stderr)
         return 1
@@ -110,7 +116,7 @@ def _prepare(options: argparse.Namespace) -> None:
     from hetero_bfs import progress
 
     _check_files(options)
-    _check_environment()
+    environment.check()
     if getattr(options, "device", None) is not None and options.devices == "all":
         from hetero_bfs.devices.opencl import choose_device
 
@@ -165,20 +171,6 @@ def _check_files(options: argparse.Namespace) -> None:
                 "beside it"
             )
         check_writable(path)
-
-
-def _check_environment() -> None:
-    """Refuse settings of Numba's that it would answer with a traceback, or ignore."""
-    threads = os.environ.get("NUMBA_NUM_THREADS", "").strip()
-    if threads and not (threads.isascii() and threads.isdigit() and int(threads)):
-        raise HeteroBFSError(
-            f"the environment variable NUMBA_NUM_THREADS is {threads!r}; give a number of threads "
-            "from 1 on, or unset it"
-        )
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        raise HeteroBFSError(
-            "the environment variable NUMBA_DISABLE_JIT is set; unset it: searches run compiled"
-        )
 
 
 def _check_aim(options: argparse.Namespace) -> None:
@@ -412,20 +404,8 @@ def _print_notes(notes: Sequence[str]) -> None:
 
 @cache
 def _load_numba() -> None:
-    """Load Numba as commands need it; have it tell on stderr, once, when it compiles.
-
-    Code that it has on disk is only loaded. As it loads, it looks for SciPy's linear algebra, which
-    takes longer than many a search and which no kernel uses.
-    """
-    unused = "scipy.linalg.cython_blas"
-    absent = unused not in sys.modules
-    if absent:
-        sys.modules[unused] = None  # type: ignore[assignment]  # not to be found
-    try:
-        import numba.np.arraymath  # noqa: F401
-    finally:
-        if absent:
-            del sys.modules[unused]
+    """Load Numba as commands need it; have it tell on stderr, once, when it compiles."""
+    environment.import_numba()
     from numba.core import event
 
     from hetero_bfs import code_cache

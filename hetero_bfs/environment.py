@@ -1,0 +1,97 @@
+"""What the process is given: variables that Numba reads, and its limit of address space.
+
+What is of no use is refused here, in one line, before Numba or LLVM answer it with a traceback or
+the end of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import warnings
+
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.machine import usable_cores
+
+_SHARED_MIB = 1024
+_CORE_MIB = 128
+"""Address space that libraries, LLVM and drivers take, and that the threads of a core take (their
+stacks, and malloc's reserve of 64 MiB each). With less, LLVM and PoCL abort the process."""
+
+
+def check() -> None:
+    """Raise `HeteroBFSError` for settings that would make every search fail.
+
+    Loads Numba only if a variable of its own is set.
+    """
+    _check_address_space()
+    threads = os.environ.get("NUMBA_NUM_THREADS", "").strip()
+    if threads and not (threads.isascii() and threads.isdigit() and int(threads)):
+        raise HeteroBFSError(
+            f"the environment variable NUMBA_NUM_THREADS is {threads!r}; give a number of threads "
+            "from 1 on, or unset it"
+        )
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        raise HeteroBFSError(
+            "the environment variable NUMBA_DISABLE_JIT is set; unset it: searches run compiled"
+        )
+    if any(name.startswith("NUMBA_") for name in os.environ):
+        _check_by_numba()
+
+
+def _check_address_space() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    least_mib = _SHARED_MIB + _CORE_MIB * usable_cores()
+    if limit != resource.RLIM_INFINITY and limit < least_mib << 20:
+        raise HeteroBFSError(
+            f"the limit of address space is {limit >> 20} MiB; give at least {least_mib} MiB "
+            f"(ulimit -v {least_mib << 10})"
+        )
+
+
+def _check_by_numba() -> None:
+    """Have Numba read its variables, and find its threads if they say which."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        import_numba()
+    unread = [str(w.message) for w in caught if str(w.message).startswith("Environment variable")]
+    if unread:
+        raise HeteroBFSError(f"{unread[0].splitlines()[0].rstrip('.')}; set it right or unset it")
+    chosen = [name for name in os.environ if name.startswith("NUMBA_THREADING_LAYER")]
+    if chosen:
+        import numba
+
+        try:
+            numba.get_num_threads()
+        except ValueError as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise HeteroBFSError(f"{reason}; set it right or unset {', '.join(chosen)}") from error
+
+
+def import_numba() -> None:
+    """Import Numba without SciPy's linear algebra.
+
+    It looks for that as it loads, which takes longer than many a search; no kernel uses it.
+    """
+    unused = "scipy.linalg.cython_blas"
+    absent = unused not in sys.modules
+    if absent:
+        sys.modules[unused] = None  # type: ignore[assignment]  # not to be found
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        if absent:
+            del sys.modules[unused]
+
+
+def cannot_load(error: ImportError) -> str:
+    """Say in one line which part is missing, or that it found no memory."""
+    causes: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        causes.append(str(cause))
+        cause = cause.__cause__ or cause.__context__
+    if any("failed to map" in text or "annot allocate memory" in text for text in causes):
+        return "out of memory as libraries were loaded; raise ulimit -v, or free some memory"
+    return f"{' '.join(causes[-1].split())}; install hetero_bfs anew"
