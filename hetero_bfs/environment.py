@@ -12,7 +12,6 @@ import sys
 import warnings
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.machine import usable_cores
 
 _SHARED_MIB = 1024
 _CORE_MIB = 128
@@ -42,7 +41,9 @@ def check() -> None:
 
 def _check_address_space() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    least_mib = _SHARED_MIB + _CORE_MIB * usable_cores()
+    # machine.usable_cores() would load NumPy, which may not fit.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    least_mib = _SHARED_MIB + _CORE_MIB * (cores or 1)
     if limit != resource.RLIM_INFINITY and limit < least_mib << 20:
         raise HeteroBFSError(
             f"the limit of address space is {limit >> 20} MiB; give at least {least_mib} MiB "
