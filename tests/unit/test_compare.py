@@ -117,8 +117,8 @@ def test_sides_take_turns_and_the_ratio_is_new_over_old(tiny, checkout, tmp_path
     assert (row["old_seconds"], row["new_seconds"]) == (0.003, 0.0015)  # of keys 0 and 1
     turns = (tmp_path / "log").read_text()
     order = [turns[0]] + [b for a, b in itertools.pairwise(turns) if a != b]
-    # The keys are A's. Levels by A and B, then nine rounds, the first for warming up.
-    assert "".join(order) == "AB" + "A" + "BA" * 4
+    # The keys are A's. Levels and warming up by A and B, then eight rounds.
+    assert "".join(order) == "ABAB" + "AB" + "AB" * 3 + "A"
 
 
 def test_what_stops_it(tiny, checkout, tmp_path, monkeypatch):
@@ -145,6 +145,23 @@ def test_bad_arguments_are_refused_before_any_work(tiny, checkout, tmp_path, mon
     assert "tiny/search" in unknown
     assert "no folder" in stopped(monkeypatch, *sides, "--json", tmp_path / "no" / "rows.json")
     assert not (tmp_path / "log").exists()
+
+
+def test_long_searches_share_the_keys_out_to_rounds(monkeypatch):
+    class Side:
+        def __init__(self):
+            self.turns = []
+
+        def ask(self, do, keys):
+            self.turns.append(keys)
+            return [0.04 * (1 + key) for key in keys]
+
+    monkeypatch.setattr(compare, "_PAUSE_SECONDS", 0.0)
+    sides = [Side(), Side()]
+    old, new = compare.take_turns(sides, [0, 1, 0], 4)
+    for side in sides:
+        assert side.turns == [[0, 1, 0], [0, 1], [0, 0], [1, 0], [0, 1]]
+    assert old.tolist() == new.tolist() == [[0.04, 0.08], [0.04, 0.04], [0.08, 0.04], [0.04, 0.08]]
 
 
 def test_a_long_case_stops_at_its_time_but_not_before_ten_rounds(monkeypatch):
