@@ -64,7 +64,14 @@ def streaming(device, graph, share: float, columns: int = 48, **options):
     return engine
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize(
+    "share",
+    [
+        pytest.param(0.0, marks=pytest.mark.slow),
+        0.3,
+        pytest.param(0.8, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("columns", [1, 48])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize(
@@ -140,6 +147,7 @@ def test_a_search_that_leaves_the_device_after_many_levels(apart, directed, leve
         check_leaving(engine, edges, 700, levels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_memory_that_was_never_written_is_never_read(apart, directed):
     """All of it is 0xAB at first."""

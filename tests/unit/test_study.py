@@ -56,7 +56,7 @@ def graph_file(tmp_path_factory):
     return file
 
 
-@pytest.fixture(scope="module", params=["cpu", "device"])
+@pytest.fixture(scope="module", params=["cpu", pytest.param("device", marks=pytest.mark.slow)])
 def made(request, graph_file, tmp_path_factory):
     """A study of scales 5 and 6 and a file: its folder, and the strategies it must have.
 
@@ -407,6 +407,7 @@ def test_two_meters_see_what_one_of_them_does_not():
     assert power._unseen(subject, way, []) == {}
 
 
+@pytest.mark.slow
 def test_domains_stay_apart(tmp_path, monkeypatch):
     monkeypatch.setattr("hetero_bfs.study.power._IDLE_SECONDS", 0.01)
     meters = [ConstantMeter("package", "cpu", 2.0), ConstantMeter("wall", "system", 8.0)]

@@ -166,6 +166,7 @@ def test_a_folder_that_no_command_looks_in_gets_no_comparison(tmp_path, monkeypa
     assert "regret" not in model.about
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("named", [False, True], ids=["by default", "by name"])
 def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatch, capsys, named):
