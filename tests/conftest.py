@@ -24,7 +24,10 @@ settings.load_profile("hetero_bfs")
 
 
 def _devices() -> list:
-    """Every usable device; one that shares the host's memory also as if it had its own."""
+    """Every usable device; one that shares the host's memory also as if it had its own.
+
+    So what is for GPUs alone (copies, pinned memory, streaming) runs where there is only PoCL.
+    """
     params = []
     for info in list_devices():
         if info.problem is not None:
@@ -40,12 +43,32 @@ def _devices() -> list:
     return params
 
 
+def _with_memory(unified: bool) -> list:
+    """Those that share the host's memory, or those that do not; a skipped one if there are none."""
+    of_this_kind = [p for p in _DEVICES if p.values[0] and p.values[0].unified_memory == unified]
+    none = pytest.mark.skip(reason="no device here shares the host's memory")
+    skipped = [p for p in _DEVICES if p.marks] or [pytest.param(None, marks=none, id="none")]
+    return of_this_kind or skipped
+
+
 _DEVICES = _devices()
 
 
 @pytest.fixture(scope="session", params=_DEVICES)
 def opencl_device(request):
     """A usable OpenCL device (DeviceInfo), in turn; skips where there is none."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=_with_memory(unified=False))
+def apart(request):
+    """A device with memory of its own (DeviceInfo), in turn, or one that poses as such."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=_with_memory(unified=True))
+def shared(request):
+    """A device that shares the host's memory (DeviceInfo), in turn."""
     return request.param
 
 

@@ -36,7 +36,12 @@ VARIES = object()
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What one OpenCL device says of itself; sizes in bytes."""
+    """What one OpenCL device says of itself; sizes in bytes.
+
+    `unified_memory` alone decides whether arrays are shared or copied. A device that shares the
+    host's memory works as one that does not if this is replaced by False, which is how tests run
+    copies and streaming where there is no GPU; the reverse does not hold.
+    """
 
     index: int
     name: str

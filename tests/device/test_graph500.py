@@ -339,8 +339,10 @@ def test_edges_are_not_held_where_memory_is_short(monkeypatch):
             run(None, roots=4, regenerate=regenerate)
 
 
-@pytest.mark.parametrize("in_a_row", [1, 7, 64])
-@pytest.mark.parametrize(("size", "passes"), [(1, 64), (10, 7), (63, 2), (64, 1)])
+@pytest.mark.parametrize(
+    ("size", "passes", "in_a_row"),
+    [(1, 64, 64), (10, 7, 7), (10, 7, 64), (63, 2, 1), (63, 2, 7), (64, 1, 64)],
+)
 def test_groups_of_any_size(monkeypatch, size, passes, in_a_row):
     monkeypatch.setattr(graph500, "group_size", lambda *_: size)
     monkeypatch.setattr(graph500, "_most_in_a_row", lambda *_: in_a_row)

@@ -23,7 +23,10 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 OCLGRIND = shutil.which("oclgrind")
-pytestmark = pytest.mark.skipif(OCLGRIND is None, reason="oclgrind is not installed")
+pytestmark = [
+    pytest.mark.skipif(OCLGRIND is None, reason="oclgrind is not installed"),
+    pytest.mark.slow,
+]
 
 SEARCHES = """
 import sys

@@ -58,7 +58,7 @@ def selectors_of(place) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("order", ["degree", "given"])
+@pytest.mark.parametrize("order", ["degree", pytest.param("given", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_strategy_on_every_graph(place, name, directed, order):
@@ -76,12 +76,9 @@ def test_every_strategy_on_every_graph(place, name, directed, order):
                     check_search(engine, edges, root)
 
 
-@pytest.mark.parametrize("separate", [False, True])
 @pytest.mark.parametrize("name", ["isolated vertices", "two components", "Kronecker 10"])
-def test_searches_in_a_row(place, name, separate):
-    """Each result is its own, whatever came after; a memory apart from the host's too."""
-    if place is not None and separate:
-        place = replace(place, unified_memory=False)
+def test_searches_in_a_row(place, name):
+    """Each result is its own, whatever came after."""
     edges = nasty(name)
     roots = [*roots_of(edges, 4), 0, edges.num_vertices - 1, 0]
     with engine_on(place, edges, selector="fixed:TC") as engine:
@@ -97,11 +94,10 @@ def test_searches_in_a_row(place, name, separate):
         check_result(engine, edges, roots[0], engine.bfs_in_a_row(roots[:1])[0])
 
 
-def test_a_row_after_one_that_failed(opencl_device, monkeypatch):
+def test_a_row_after_one_that_failed(apart, monkeypatch):
     """Half way, with parents saved; and memory for them that the device cannot give."""
     edges = nasty("Kronecker 10")
-    device = replace(opencl_device, unified_memory=False)
-    with engine_on(device, edges, selector="fixed:TG,BG") as engine:
+    with engine_on(apart, edges, selector="fixed:TG,BG") as engine:
         run, searches = Engine._run, []
 
         def fails_at_the_third(engine, search):
@@ -346,14 +342,14 @@ def test_few_vertices_remain_to_host_and_device(opencl_device, directed):
     assert listed >= 5
 
 
-@pytest.mark.parametrize("selector", ["fixed:BG", "fixed:BGC", "fixed:BC", "fixed:BC,BG,BGC"])
 @pytest.mark.parametrize("leaves", [510, 511, 512, 513, 514, 515, 767, 768, 769, 1025])
-def test_lists_around_the_length_that_a_group_shares(opencl_device, selector, leaves):
+def test_lists_around_the_length_that_a_group_shares(opencl_device, leaves):
     """Bottom-up hands what lies beyond 512 neighbours to the whole work-group."""
     edges = late_hub(leaves)
-    options = {"selector": selector, "order": "given"}
-    with engine_on(opencl_device, edges, **options) as engine:
-        check_search(engine, edges, leaves + 1)
+    with engine_on(opencl_device, edges, selector="fixed:BG", order="given") as engine:
+        for selector in ("fixed:BG", "fixed:BGC", "fixed:BC", "fixed:BC,BG,BGC"):
+            engine.set_selector(selector)
+            check_search(engine, edges, leaves + 1)
 
 
 def test_many_long_lists_in_one_tile(opencl_device):
@@ -499,13 +495,11 @@ def test_a_search_that_leaves_the_device_after_many_levels(opencl_device, levels
             check_leaving(engine, edges, 300, levels)
 
 
-@pytest.mark.parametrize("unified", [True, False])
-def test_a_frontier_of_owners_goes_to_the_device(opencl_device, unified):
+def test_a_frontier_of_owners_goes_to_the_device(opencl_device):
     """Of a grid numbered by patches, some of whose edges wait to be collected."""
-    device = replace(opencl_device, unified_memory=unified and opencl_device.unified_memory)
     edges = grid(300, 300)
     schedule = "fixed:" + "TC," * 200 + "TG,TC," + "TC," * 40 + "TG,TC"
-    with engine_on(device, edges, selector=schedule, threads=5) as engine:
+    with engine_on(opencl_device, edges, selector=schedule, threads=5) as engine:
         assert engine.graph.is_deep
         for root in (0, 300 * 150 + 150):
             check_search(engine, edges, root)
@@ -602,15 +596,12 @@ def test_beamers_rule_as_the_levels_show_it(place, name):
 # Memory.
 
 
-def test_shared_memory_is_not_copied(opencl_device):
+def test_shared_memory_is_not_copied(shared):
     edges = KroneckerEdges(15).materialise()
     graph = build_search_graph(edges)
-    with engine_on(opencl_device, graph, selector="fixed:TG") as engine:
+    with engine_on(shared, graph, selector="fixed:TG") as engine:
         device = engine.accelerator.device
         assert graph.graph.indices.nbytes > 2 * 2**20
-        if not opencl_device.unified_memory:
-            assert device.bytes_copied > graph.graph.indices.nbytes, "the count is no count"
-            return
         assert device.bytes_copied < 64 * 2**10, "upload and warm-up"
         device.bytes_copied = 0
         for selector in ("fixed:TG", "fixed:BG", "fixed:TC,BG,TC", "fixed:TG,BC,TG"):
@@ -620,12 +611,20 @@ def test_shared_memory_is_not_copied(opencl_device):
             device.bytes_copied = 0
 
 
-def test_only_the_frontier_crosses_to_a_device_with_memory_of_its_own(opencl_device):
+def test_a_graph_is_copied_to_a_device_with_memory_of_its_own(apart):
+    """What the host then does to its edges is nothing to a search there."""
+    edges = KroneckerEdges(12).materialise()
+    graph = build_search_graph(edges)
+    with engine_on(apart, graph, selector="fixed:TG,BG") as engine:
+        assert engine.accelerator.device.bytes_copied > graph.graph.indices.nbytes
+        graph.graph.indices[:] = 0
+        check_search(engine, edges, int(edges.src[0]))
+
+
+def test_only_the_frontier_crosses_to_a_device_with_memory_of_its_own(apart):
     """TC, TG, BC: bitmap n/8 bytes and a short queue; parents are merged once at the end."""
-    if opencl_device.unified_memory:
-        pytest.skip("this device shares the host's memory")
     edges = KroneckerEdges(15).materialise()
-    with engine_on(opencl_device, edges, selector="fixed:TC,TG,BC") as engine:
+    with engine_on(apart, edges, selector="fixed:TC,TG,BC") as engine:
         device = engine.accelerator.device
         n = engine.graph.num_searched
         device.bytes_copied = 0

@@ -41,14 +41,6 @@ SELECTORS = [
 ]
 
 
-@pytest.fixture
-def apart(opencl_device):
-    """A device with memory of its own."""
-    if opencl_device.unified_memory:
-        pytest.skip("this device shares the host's memory: nothing streams")
-    return opencl_device
-
-
 def least_budget(device, graph) -> int:
     """Return the bytes that searching with streamed edges takes at least."""
     with pytest.raises(BudgetError) as caught:
@@ -72,7 +64,14 @@ def streaming(device, graph, share: float, columns: int = 48, **options):
     return engine
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize(
+    "share",
+    [
+        pytest.param(0.0, marks=pytest.mark.slow),
+        0.3,
+        pytest.param(0.8, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("columns", [1, 48])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize(
@@ -148,6 +147,7 @@ def test_a_search_that_leaves_the_device_after_many_levels(apart, directed, leve
         check_leaving(engine, edges, 700, levels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_memory_that_was_never_written_is_never_read(apart, directed):
     """All of it is 0xAB at first."""
@@ -448,13 +448,11 @@ def test_a_device_too_small_for_the_edges_streams_unasked(apart):
         check_search(engine, edges, 458)
 
 
-def test_shared_memory_has_nothing_to_stream(opencl_device):
-    if not opencl_device.unified_memory:
-        pytest.skip("this device has memory of its own")
+def test_shared_memory_has_nothing_to_stream(shared):
     edges = nasty("Kronecker 10")
     with pytest.raises(BudgetError, match="shares the host's memory"):
-        engine_on(opencl_device, edges, selector="fixed:TC", device_memory_bytes=30_000)
-    small = replace(opencl_device, memory_bytes=30_000)
+        engine_on(shared, edges, selector="fixed:TC", device_memory_bytes=30_000)
+    small = replace(shared, memory_bytes=30_000)
     with (
         mock.patch("hetero_bfs.engine.choose_device", return_value=small),
         hb.Engine(edges, selector="fixed:TC") as engine,

@@ -56,7 +56,7 @@ def graph_file(tmp_path_factory):
     return file
 
 
-@pytest.fixture(scope="module", params=["cpu", "device"])
+@pytest.fixture(scope="module", params=["cpu", pytest.param("device", marks=pytest.mark.slow)])
 def made(request, graph_file, tmp_path_factory):
     """A study of scales 5 and 6 and a file: its folder, and the strategies it must have.
 
@@ -407,6 +407,7 @@ def test_two_meters_see_what_one_of_them_does_not():
     assert power._unseen(subject, way, []) == {}
 
 
+@pytest.mark.slow
 def test_domains_stay_apart(tmp_path, monkeypatch):
     monkeypatch.setattr("hetero_bfs.study.power._IDLE_SECONDS", 0.01)
     meters = [ConstantMeter("package", "cpu", 2.0), ConstantMeter("wall", "system", 8.0)]
@@ -437,26 +438,33 @@ def test_metering_is_part_of_the_expected_duration(monkeypatch):
     assert metering_seconds(None, options) >= ways * 2 * 10 * 1.0  # ten updates, idle and busy
 
 
-def test_without_a_meter_it_says_unmeasured(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """A study of a machine that has neither a meter nor a model: its folder."""
     absent = [energy.Unmeasured("RAPL", "cpu", "absent: no such zone")]
-    monkeypatch.setattr(energy, "find_meters", lambda *_: ([], absent))
-    assert study(tmp_path / "out", "--scale", 5, *TINY, "--devices", "cpu") == 0
-    rows = table(tmp_path / "out", "energy")
+    folder = tmp_path_factory.mktemp("bare")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(energy, "find_meters", lambda *_: ([], absent))
+        patch.setenv(MODELS_VARIABLE, str(folder))
+        patch.setattr("hetero_bfs.study.levels.model_of", lambda info: None)
+        assert study(folder / "out", "--scale", 5, *TINY, "--devices", "cpu") == 0
+    return folder / "out"
+
+
+def test_without_a_meter_it_says_unmeasured(bare):
+    rows = table(bare, "energy")
     assert rows["mteps_per_watt"].isna().all()
     assert set(rows["unmeasured_because"]) == {"absent: no such zone"}
-    text = (tmp_path / "out" / "index.html").read_text()
+    text = (bare / "index.html").read_text()
     assert "unmeasured" in text
     assert "absent: no such zone" in text
-    assert not (tmp_path / "out" / "energy.png").exists()
+    assert not (bare / "energy.png").exists()
     assert "energy.png" not in text
 
 
-def test_without_a_model_nothing_is_predicted(tmp_path, monkeypatch):
-    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
-    monkeypatch.setattr("hetero_bfs.study.levels.model_of", lambda info: None)
-    assert study(tmp_path / "out", "--scale", 5, *TINY, "--devices", "cpu") == 0
-    assert table(tmp_path / "out", "predictions").empty
-    assert "hetero-bfs train" in (tmp_path / "out" / "index.html").read_text()
+def test_without_a_model_nothing_is_predicted(bare):
+    assert table(bare, "predictions").empty
+    assert "hetero-bfs train" in (bare / "index.html").read_text()
 
 
 # Folders.

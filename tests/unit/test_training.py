@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -40,10 +42,24 @@ def files(folder):
     return model, samples
 
 
-@pytest.mark.usefixtures("tiny")
-def test_a_model_comes_out(tmp_path):
-    run(tmp_path)
-    model_path, samples_path = files(tmp_path)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder where a training ended well: not to be changed."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "QUICK_PLAN", TINY)
+        run(folder)
+    return folder
+
+
+@pytest.fixture
+def done(finished, tmp_path):
+    """A copy of it."""
+    return Path(shutil.copytree(finished, tmp_path / "done"))
+
+
+def test_a_model_comes_out(finished):
+    model_path, samples_path = files(finished)
     assert finished_graphs(samples_path) == 14
     samples = pd.read_csv(samples_path)
     assert set(samples["measured"]) == {"TC", "BC", "start_cpu", "convert_cpu"}
@@ -78,24 +94,22 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("tiny")
-def test_again_it_starts_anew_and_keeps_the_old(tmp_path):
-    run(tmp_path)
-    model_path, samples_path = files(tmp_path)
+def test_again_it_starts_anew_and_keeps_the_old(done):
+    model_path, samples_path = files(done)
     old_model, old_samples = model_path.read_text(), samples_path.read_text()
-    run(tmp_path)
-    assert (tmp_path / f"{model_path.name}.previous").read_text() == old_model
-    (previous,) = tmp_path.glob("*.previous.csv")
+    run(done)
+    assert (done / f"{model_path.name}.previous").read_text() == old_model
+    (previous,) = done.glob("*.previous.csv")
     assert previous.read_text() == old_samples
     assert json.loads(model_path.read_text())["name"] == model_path.stem
 
 
 @pytest.mark.usefixtures("tiny")
-def test_damaged_samples_are_refused(tmp_path):
-    run(tmp_path)
-    _, samples_path = files(tmp_path)
+def test_damaged_samples_are_refused(done):
+    _, samples_path = files(done)
     samples_path.write_text(samples_path.read_text()[:-30])
     with pytest.raises(HeteroBFSError, match="move it away"):
-        run(tmp_path)
+        run(done)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +166,7 @@ def test_a_folder_that_no_command_looks_in_gets_no_comparison(tmp_path, monkeypa
     assert "regret" not in model.about
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("named", [False, True], ids=["by default", "by name"])
 def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatch, capsys, named):

@@ -1,0 +1,236 @@
+"""Compare two checkouts of this project, measured in turn in one run: is the new one as fast?
+
+    python benchmarks/compare.py OLD NEW [--graph FILE ...] [--only kronecker18/search,build]
+
+Prints a row for each case: a graph and what is timed.
+
+    search   searches by the CPU alone, `engine.bfs_in_a_row(keys)` with selector "auto"
+    device   the same by an OpenCL device alone, `fixed:TG,BG`
+    build    construction: from edges to an engine's graph
+
+Each side is a process of its own that lives through the run. A round is one turn of each, old
+first in every other round; a round's ratio is the median over keys of new over old seconds. The
+table has the median of the rounds' ratios, with the interval between two of them that holds the
+true median with a probability of 95 % or more, whatever their distribution. What both find is
+compared before anything is timed. Turns are short and rounds many, so that other load on the
+machine hits both sides alike: long searches have a key or two in each round. A case stops after a
+minute, but not before 10 rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from compare_sides import Side
+from tables import markdown, provenance, run_script
+
+from hetero_bfs.arguments import positive
+from hetero_bfs.devices.opencl import choose_device, list_devices
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.files import check_writable, replacing
+
+_GENERATED = ("kronecker18", "kronecker20", "kronecker22", "grid2048")
+_BUILT = ("kronecker18", "kronecker20")
+_ON_DEVICE = ("kronecker18",)
+_DATA = Path(__file__).parents[1] / "tests" / "data"
+_FILES = ("moscow-roads", "email-Enron")
+_PAUSE_SECONDS = 0.02  # in which the other side's threads fall asleep
+_LONG_SECONDS = 0.1  # keys whose searches take longer than that in all are shared out to rounds
+_CASE_SECONDS = 60.0
+_FEWEST_ROUNDS = 10  # of a case that takes longer
+_LEAST_FOR_INTERVAL = 6  # two of fewer rounds cannot enclose the median at 95 %
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph, by a generator's name or a file's path, and what is timed on it."""
+
+    graph: str
+    what: str
+
+    @property
+    def name(self) -> str:
+        """Name the case as --only and the table do."""
+        return f"{Path(self.graph).name.partition('.')[0]}/{self.what}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one case gave; `low` and `high` enclose `ratio`, None if there were too few rounds."""
+
+    case: str
+    old_seconds: float
+    new_seconds: float
+    ratio: float
+    low: float | None
+    high: float | None
+    ratios: list[float]
+
+
+def main() -> None:
+    options = parse()
+    cases = choose_cases(options)
+    load = os.getloadavg()[0]
+    if options.json:
+        check_writable(options.json)
+    with ExitStack() as stack:
+        sides = [stack.enter_context(Side(path)) for path in (options.old, options.new)]
+        versions = [side.versions() for side in sides]
+        rows = [compare(case, sides, options.keys, options.rounds) for case in cases]
+    print(describe(rows, versions, options, load))
+    if options.json:
+        with replacing(options.json) as stream:
+            result = dict(zip(("old", "new"), versions, strict=True))
+            json.dump(result | {"cases": [asdict(row) for row in rows]}, stream, indent=1)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("old", type=Path, metavar="OLD", help="folder of a checkout")
+    parser.add_argument("new", type=Path, metavar="NEW", help="folder of another one")
+    parser.add_argument(
+        "--graph",
+        dest="files",
+        nargs="+",
+        metavar="FILE",
+        help=f"graphs beside the generated ones; by default {', '.join(_FILES)} in tests/data",
+    )
+    parser.add_argument("--only", metavar="WORDS", help="cases that have one of these words")
+    parser.add_argument("--devices", choices=("all", "cpu"), default="all", help="or the CPU alone")
+    parser.add_argument("--keys", type=positive, default=8, help="search keys of each graph")
+    parser.add_argument("--rounds", type=positive, default=60, help="at most; default: %(default)s")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as JSON")
+    return parser.parse_args()
+
+
+def choose_cases(options: argparse.Namespace) -> list[Case]:
+    """List the cases that are asked for."""
+    files = options.files
+    if files is None:
+        files = [str(path) for name in _FILES for path in sorted(_DATA.glob(f"{name}.*"))[:1]]
+    for file in files:
+        if not Path(file).is_file():
+            raise HeteroBFSError(f"--graph {file}: there is no such file")
+    files = [str(Path(file).resolve()) for file in files]
+    cases = [Case(graph, "search") for graph in (*_GENERATED, *files)]
+    if options.devices == "all" and any(device.problem is None for device in list_devices()):
+        cases += [Case(graph, "device") for graph in _ON_DEVICE]
+    cases += [Case(graph, "build") for graph in (*_BUILT, *files)]
+    words = (options.only or "/").split(",")
+    chosen = [case for case in cases if any(word and word in case.name for word in words)]
+    if not chosen:
+        known = ", ".join(case.name for case in cases)
+        raise HeteroBFSError(f"--only {options.only}: no case has such a name; there are {known}")
+    return chosen
+
+
+def compare(case: Case, sides: Sequence[Side], num_keys: int, rounds: int) -> Row:
+    """Prepare a case on both sides, compare what they find, and time them in turn."""
+    say(f"{case.name}: making it ready")
+    for side in sides:
+        for note in side.ask("prepare", graph=case.graph, what=case.what):
+            say(f"{side.checkout}: {note}")
+    keys = sides[0].ask("keys", count=num_keys)
+    if not keys:
+        raise HeteroBFSError(f"{case.name}: no vertex has an edge, so there is no key")
+    if sides[0].ask("levels", keys=keys) != sides[1].ask("levels", keys=keys):
+        raise HeteroBFSError(f"{case.name}: the two sides find different levels")
+    row = summarise(case.name, *take_turns(sides, keys, rounds))
+    for side in sides:
+        side.ask("finish")
+    say(f"{case.name}: {row.ratio:.3f}")
+    return row
+
+
+def take_turns(sides: Sequence[Side], keys: Sequence[int], rounds: int) -> tuple[Any, Any]:
+    """Return the seconds of old and new, float64 arrays of shape (rounds, what a turn measures)."""
+    seconds: list[list[list[float]]] = [[], []]
+    end = time.perf_counter() + _CASE_SECONDS
+    warming = [side.ask("turn", keys=keys) for side in sides]
+    share = min(max(int(_LONG_SECONDS / np.median(warming)), 1), len(keys))
+    for number in range(rounds):
+        if number >= _FEWEST_ROUNDS and time.perf_counter() > end:
+            break
+        some = [keys[(number * share + i) % len(keys)] for i in range(share)]
+        for which in (1, 0) if number % 2 else (0, 1):
+            time.sleep(_PAUSE_SECONDS)
+            seconds[which].append(sides[which].ask("turn", keys=some))
+    return np.array(seconds[0]), np.array(seconds[1])
+
+
+def summarise(name: str, old: Any, new: Any) -> Row:
+    """Make a row of what `take_turns` gives."""
+    ratios = np.median(new / old, axis=1)
+    low, high = median_interval(ratios.tolist()) or (None, None)
+    medians = float(np.median(old)), float(np.median(new)), float(np.median(ratios))
+    return Row(name, *medians, low, high, ratios.tolist())
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Return the two closest order statistics that enclose the median at 95 % or more, if any.
+
+    As many values lie below the true median as heads fall in as many throws of a coin.
+    """
+    n = len(values)
+    if n < _LEAST_FOR_INTERVAL:
+        return None
+    outside, rank = 2 / 2**n, 0  # that the median is not between the values of these ranks
+    while outside + 2 * math.comb(n, rank + 1) / 2**n <= 0.05:
+        rank += 1
+        outside += 2 * math.comb(n, rank) / 2**n
+    ordered = sorted(values)
+    return ordered[rank], ordered[n - 1 - rank]
+
+
+def describe(
+    rows: Sequence[Row], versions: Sequence[str], options: argparse.Namespace, load: float
+) -> str:
+    """Format the table, with what gave it."""
+    device = any(row.case.endswith("/device") for row in rows)
+    info = choose_device() if device else None
+    command = f"python benchmarks/compare.py OLD NEW --keys {options.keys}"
+    command += f" --rounds {options.rounds} --devices {options.devices}"
+    if options.files:
+        command += f" --graph {' '.join(Path(file).name for file in options.files)}"
+    if options.only:
+        command += f" --only {options.only}"
+    table = pd.DataFrame(
+        {
+            "case": row.case,
+            "old ms": f"{1e3 * row.old_seconds:.3f}",
+            "new ms": f"{1e3 * row.new_seconds:.3f}",
+            "new / old": f"{row.ratio:.3f}",
+            "95 %": "-" if row.low is None else f"{row.low:.3f} to {row.high:.3f}",
+            "rounds": str(len(row.ratios)),
+        }
+        for row in rows
+    )
+    return "\n".join(
+        [
+            *provenance(info, command),
+            f"- load average before the run {load:.2f}",
+            *(f"- {side}: {text}" for side, text in zip(("old", "new"), versions, strict=True)),
+            "",
+            markdown(table),
+        ]
+    )
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,155 @@
+"""One side of compare.py: imports hetero_bfs from one checkout, and measures what it is told.
+
+    python benchmarks/compare_worker.py CHECKOUT
+
+Reads one JSON request a line and answers each with one line: {"value": ...} or {"error": TEXT}.
+Between requests it blocks on its pipe. Only the public interface of hetero_bfs is used, since the
+modules behind it lie elsewhere in other commits. `prepare` picks a case; the others are about it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import statistics
+import sys
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+_WARM_SECONDS = 0.02  # of untimed searches, in which the cores' clocks and caches recover
+_TURN_SECONDS = 0.05  # what is shorter is repeated for so long, and the median counts
+
+
+def main() -> None:
+    checkout = Path(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what anybody prints is no answer
+    worker = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            worker = worker or Worker(import_from(checkout))
+            answer = {"value": getattr(worker, request.pop("do"))(**request)}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def import_from(checkout: Path) -> Any:
+    """Import hetero_bfs from a checkout, whatever is installed here."""
+    editable = [finder for finder in sys.meta_path if "__editable__" in repr(finder)]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in editable]
+    sys.path.insert(0, str(checkout))
+    import hetero_bfs as hb
+
+    hb.__path__.append(str(checkout))  # the checkout's models/ and training/, as when installed
+    return hb
+
+
+class Worker:
+    """Holds the graph of one case, its engine and what a turn measures."""
+
+    def __init__(self, hb: Any) -> None:
+        self.hb = hb
+        self.engine: Any = None
+
+    def versions(self) -> dict[str, str]:
+        """Say where the package lies, and what runs it."""
+        import numba
+
+        return {
+            "package": str(Path(self.hb.__file__).resolve().parent.parent),
+            "python": platform.python_version(),
+            "numba": numba.__version__,
+        }
+
+    def prepare(self, graph: str, what: str) -> list[str]:
+        """Make the graph, open an engine, and forget the last ones; returns its notes."""
+        self.finish()
+        self.what, self.edges = what, edges_of(self.hb, graph, in_memory=what == "build")
+        self.engine = self._open()
+        if what == "device" and self.engine.device_info is None:
+            raise LookupError(f"no OpenCL device; {'; '.join(self.engine.notes)}")
+        if what != "build":
+            self.edges = None  # its memory goes
+        return list(self.engine.notes)
+
+    def _open(self) -> Any:
+        if self.what == "device":
+            return self.hb.Engine(self.edges, selector="fixed:TG,BG")
+        return self.hb.Engine(self.edges, devices="cpu")
+
+    def keys(self, count: int) -> list[int]:
+        """Draw vertices that have edges."""
+        import numpy as np
+
+        found = np.flatnonzero(self.engine.bfs(0).input_degree)
+        rng = np.random.default_rng(2018)
+        return [int(key) for key in rng.choice(found, min(count, found.size), replace=False)]
+
+    def levels(self, keys: Sequence[int]) -> list[int]:
+        """Return a checksum of the levels from each key: two sides must agree on them."""
+        found = (self.engine.bfs(key).level.astype("int32") for key in keys)
+        return [zlib.crc32(level.tobytes()) for level in found]
+
+    def turn(self, keys: Sequence[int]) -> list[float]:
+        """Measure: seconds of the search from each key, or those of one construction."""
+        if self.what == "build":
+            return repeated(self._construct)
+        warm_at = time.perf_counter() + _WARM_SECONDS
+        while time.perf_counter() < warm_at:
+            self.engine.bfs(keys[0])
+        return repeated(lambda: [found.seconds for found in self.engine.bfs_in_a_row(keys)])
+
+    def _construct(self) -> list[float]:
+        """Return the seconds of opening an engine less those of all that follows construction."""
+        started = time.perf_counter()
+        with self._open() as engine:
+            seconds = time.perf_counter() - started
+            return [seconds - engine.upload_seconds - engine.compile_seconds]
+
+    def finish(self) -> None:
+        """Give back the memory of the case."""
+        if self.engine is not None:
+            self.engine.close()
+        self.engine = self.edges = None
+
+
+def edges_of(hb: Any, name: str, in_memory: bool) -> Any:
+    """Return the edges of kroneckerN or gridN, or those of a file."""
+    match = re.fullmatch(r"(kronecker|grid)(\d+)", name)
+    if match is None:
+        return hb.load(name)
+    size = int(match[2])
+    if match[1] == "grid":
+        return grid(hb, size)
+    edges = hb.KroneckerEdges(size)
+    return edges.materialise() if in_memory else edges
+
+
+def grid(hb: Any, side: int) -> Any:
+    """Make a square grid row by row."""
+    import numpy as np
+
+    ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)
+    src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
+    dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
+    return hb.CSRGraph.from_edges(src, dst, side * side)
+
+
+def repeated(measure: Callable[[], list[float]]) -> list[float]:
+    """Measure until a turn's time has passed; return the median of each item."""
+    end = time.perf_counter() + _TURN_SECONDS
+    rows = [measure()]
+    while time.perf_counter() < end:
+        rows.append(measure())
+    return [statistics.median(column) for column in zip(*rows, strict=True)]
+
+
+if __name__ == "__main__":
+    main()
