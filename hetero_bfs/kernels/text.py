@@ -58,14 +58,15 @@ def _next_line(text, at):
 
 
 @kernel
-def parse_pairs(text, lowest, highest, src, dst):
+def parse_pairs(text, longest, lowest, highest, src, dst):
     """Read whole lines of two ids each, what follows them ignored; store the ids less `lowest`.
 
     `text` is uint8 and ends with a newline, `src` and `dst` are uint32 with room for all pairs.
-    Returns the number of pairs, -1 if any line is out of the ordinary.
+    Returns the number of pairs, -1 if any line is out of the ordinary or of over `longest` bytes.
     """
     count, at = 0, 0
     while at < text.size:
+        begin = at
         at = _skip_spaces(text, at)
         if not _ends_line(text, at):
             first, at = _read_id(text, at, highest)
@@ -79,6 +80,6 @@ def parse_pairs(text, lowest, highest, src, dst):
             dst[count] = second - lowest
             count += 1
         at = _next_line(text, at)
-        if at < 0:
+        if at < 0 or at - begin - 1 > longest:
             return -1
     return count
