@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from io import BufferedIOBase
 
 _BYTES_PER_VERTEX = 40  # of all arrays a search keeps, roughly
-_BLOCK_BYTES = 1 << 24
+_BLOCK_BYTES = 1 << 22
 _BYTES_PER_PAIR = 8
 _PAIRS_PER_CHECK = 1 << 20
 _INTEGER = re.compile(r"[+-]?[0-9]{1,99}")

@@ -20,7 +20,7 @@ LONGEST_LINE_BYTES = 1 << 16
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # Windows editors' of UTF-8
 _BLOCK_BYTES = 1 << 16
-_WITH_END = re.compile(rb"([^\r\n]*)(\r\n|\r|\n)")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Line(NamedTuple):
@@ -57,10 +57,10 @@ def _pieces(handle: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
     while block := handle.read(_BLOCK_BYTES):
         rest += block
         at = 0
-        for match in _WITH_END.finditer(rest):
-            if match.end() == len(rest) and match[2] == b"\r":
+        for match in _LINE_END.finditer(rest):
+            if match.end() == len(rest) and match[0] == b"\r":
                 break  # a newline may follow in the next block
-            yield start + at, match[1]
+            yield start + at, rest[at : match.start()]
             at = match.end()
         rest, start = rest[at:], start + at
         if len(rest) > LONGEST_LINE_BYTES + 1:  # the carriage return that ends it
