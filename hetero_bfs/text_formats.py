@@ -179,7 +179,7 @@ def write_matrix_market(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> N
 
 def _is_comment(line: Line) -> bool:
     """Tell whether a line is blank or a comment."""
-    return line.text.strip()[:1] in (b"", b"#", b"%")
+    return line.text.decode("utf-8", "replace").strip()[:1] in ("", "#", "%")
 
 
 def _read_head(handle: BufferedIOBase, path: Path) -> _Head:

@@ -10,6 +10,9 @@ from hetero_bfs.kernels.compile import kernel
 SHORTEST_LINE = 4
 """Bytes of the shortest line that holds a pair, its end included."""
 
+LONGEST_ID = 99
+"""Digits that an id may have, zeros in front included."""
+
 _NEWLINE, _RETURN, _SPACE, _TAB, _HASH, _PERCENT, _ZERO = (np.uint8(ord(c)) for c in "\n\r \t#%0")
 _TEN = np.uint8(10)
 
@@ -28,7 +31,7 @@ def _read_id(text, at, highest):
     while text[at] - _ZERO < _TEN and value <= highest:
         value = value * 10 + np.int64(text[at] - _ZERO)
         at += 1
-    ends = at > begin and value <= highest
+    ends = begin < at <= begin + LONGEST_ID and value <= highest
     return value if ends else np.int64(-1), at
 
 

@@ -15,12 +15,12 @@ import pytest
 from graph_file_checks import assert_same, assert_same_lists, error_of, put, small_graph
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from real_graphs import FACTS, real_graph_file
 
 from hetero_bfs import io, text_formats
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph import CSRGraph, EdgeList
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 FORMATS = ["g.txt", "g.el", "g.tsv", "g.mtx", "g.sg", "g.hbg", "g.el.gz", "g.TXT.GZ", "g.mtx.gz"]
 MTX = "%%MatrixMarket matrix coordinate"
 
@@ -463,26 +463,14 @@ print([m for m in ("pandas", "scipy", "psutil", "numba", "gzip") if m in sys.mod
     assert done.stdout.strip() == "[]"
 
 
-# Real graphs: the table in shared/data/README.md
+# Real graphs
 
 
-@pytest.mark.parametrize(
-    ("name", "vertices", "lines", "edges", "max_degree"),
-    [
-        ("moscow-roads", 411_992, 451_135, 450_919, 6),
-        ("dblp-2010", 326_186, 1_615_400, 807_700, 238),
-        ("cnr-2000", 325_557, 3_216_152, 2_738_969, 18_236),
-        ("soc-Slashdot0902", 82_168, 948_464, 504_230, 2_552),
-        ("email-Enron", 36_692, 367_662, 183_831, 1_383),
-        ("p2p-Gnutella31", 62_586, 147_892, 147_892, 95),
-    ],
-)
-def test_real_graph(name: str, vertices: int, lines: int, edges: int, max_degree: int) -> None:
-    path = DATA / f"{name}.txt.gz"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    listed = io.read(path)
-    assert (listed.num_vertices, listed.num_input_edges) == (vertices, lines)
+@pytest.mark.parametrize("name", FACTS)
+def test_real_graph(name: str) -> None:
+    facts = FACTS[name]
+    listed = io.read(real_graph_file(name))
+    assert (listed.num_vertices, listed.num_input_edges) == (facts.vertices, facts.edge_lines)
     graph = CSRGraph.from_edge_source(listed)
-    assert graph.num_stored_edges == 2 * edges
-    assert int(graph.degree().max()) == max_degree
+    assert graph.num_stored_edges == 2 * facts.edges
+    assert int(graph.degree().max()) == facts.greatest_degree
