@@ -5,12 +5,7 @@
 | .txt .el .tsv .wel, with or without .gz | two ids a line (SNAP, GAP) | edges |
 | .mtx, with or without .gz | Matrix Market coordinate | edges |
 | .sg | GAP's serialized graph | neighbour lists |
-| .hbg | ours, mapped into memory | neighbour lists |
-
-`.hbg`, version 1, little-endian: a header of 64 bytes (8 bytes magic, uint32 version, uint32 flags
-of which bit 0 means directed, then as uint64 the numbers of vertices, stored edges and input
-edges, then zeros), and at the next multiples of 64 bytes indptr (int64), indices (uint32) and
-input_degree (uint32), as in `CSRGraph`.
+| .hbg | ours (hbg.py), mapped into memory | neighbour lists |
 
 `.sg`, from GAP's reader.h, little-endian and unaligned: bool directed, int64 stored edges, int64
 vertices, int64 offsets, int32 neighbours, and if directed the last two again for the transpose.
@@ -21,7 +16,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,19 +25,21 @@ from hetero_bfs import text_formats
 from hetero_bfs.checks import check_flag, check_type
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.files import replacing
-from hetero_bfs.graph import MAX_VERTICES, CSRGraph, EdgeList, OffsetArray, VertexArray
+from hetero_bfs.graph import CSRGraph, EdgeList
+from hetero_bfs.graph_files import (
+    check_lists,
+    check_size,
+    check_symmetric,
+    first_out_of_order,
+    opened,
+)
+from hetero_bfs.hbg import read_hbg, write_hbg
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
 
 _SG_HEADER = struct.Struct("<Bqq")
 _SG_MAX_VERTICES = 2**31
-
-_HBG_HEADER = struct.Struct("<8sIIQQQ")
-_HBG_MAGIC = b"\x89HBG\r\n\x1a\n"  # a transfer as text damages it, as with PNG
-_HBG_VERSION = 1
-_HBG_ALIGNMENT_BYTES = 64
-_HBG_DIRECTED = 1
 
 
 def load(path: str | os.PathLike[str], directed: bool = False) -> CSRGraph:
@@ -68,7 +64,8 @@ def read(path: str | os.PathLike[str], directed: bool = False) -> EdgeList | CSR
     -------
     EdgeList or CSRGraph
         Edges from text, with src and dst uint32 of shape (num_edges,); neighbour lists from `.sg`
-        and `.hbg`. The arrays of an `.hbg` file are read-only views of it.
+        and `.hbg`. The arrays of an `.hbg` file are read-only. A file of 64 MiB or more is mapped:
+        do not cut it while the graph is in use (see `hbg.read_hbg`).
 
     Raises
     ------
@@ -118,7 +115,7 @@ def _suffix(path: Path, known: list[str], reading: bool) -> str:
     if suffix in known and not (zipped and suffix in (".sg", ".hbg")):
         return suffix
     if reading:
-        with text_formats.opened(path):
+        with opened(path):
             pass  # a missing file or a directory is the better message
     raise GraphFileError(
         f"{path}: unknown ending {suffix + '.gz' * zipped!r}; known are {', '.join(known)}, "
@@ -127,16 +124,16 @@ def _suffix(path: Path, known: list[str], reading: bool) -> str:
 
 
 def _read_serialized(path: Path, directed: bool) -> CSRGraph:
-    with text_formats.opened(path) as handle:
+    with opened(path) as handle:
         file_directed, num_vertices, num_stored = _read_sg_header(handle, path)
         indptr = np.fromfile(handle, "<i8", num_vertices + 1)
         indices = np.fromfile(handle, "<u4", num_stored)
     start = _SG_HEADER.size
-    _check_lists(path, start, indptr, start + indptr.nbytes, indices)
+    check_lists(path, start, indptr, start + indptr.nbytes, indices)
     if not file_directed:
-        _check_symmetric(path, indptr, indices)
+        check_symmetric(path, indptr, indices)
     degree = np.diff(indptr).astype(np.uint32)
-    if (directed or not file_directed) and _first_out_of_order(indptr, indices) < 0:
+    if (directed or not file_directed) and first_out_of_order(indptr, indices) < 0:
         num_input_edges = num_stored if directed else num_stored // 2
         return CSRGraph(indptr, indices, directed, num_input_edges, degree)
     rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), degree)
@@ -160,7 +157,7 @@ def _read_sg_header(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int]
             "an .sg file (GAP's converter writes one with -b)"
         )
     expected = 8 * (num_vertices + 1) + 4 * num_stored
-    _check_size(path, num_bytes, _SG_HEADER.size + (2 if flag else 1) * expected)
+    check_size(path, num_bytes, _SG_HEADER.size + (2 if flag else 1) * expected)
     return bool(flag), num_vertices, num_stored
 
 
@@ -172,175 +169,16 @@ def _write_serialized(graph: CSRGraph, handle: BufferedIOBase) -> None:
         lists.indices.astype("<u4", copy=False).tofile(handle)
 
 
-def _read_hbg(path: Path, directed: bool) -> CSRGraph:
-    with text_formats.opened(path) as handle:
-        file_directed, num_vertices, num_stored, num_input = _read_hbg_header(handle, path)
-        mapped = np.memmap(handle, np.uint8, "r").view(np.ndarray)
-    starts = _hbg_sections(num_vertices, num_stored)
-    indptr = mapped[starts[0] : starts[0] + 8 * (num_vertices + 1)].view("<i8")
-    indices = mapped[starts[1] : starts[1] + 4 * num_stored].view("<u4")
-    input_degree = mapped[starts[2] : starts[3]].view("<u4")
-    _check_lists(path, starts[0], indptr, starts[1], indices)
-    _check_order(path, starts[1], indptr, indices)
-    if not file_directed:
-        _check_symmetric(path, indptr, indices)
-    _check_input_degree(path, starts[2], input_degree, indptr)
-    ends = int(input_degree.sum(dtype=np.int64))
-    if not ends <= num_input * (1 if file_directed else 2) < 2**63:
-        raise GraphFileError(
-            f"{path}: byte 32: {num_input} input edges, and their ends at vertices are {ends}: "
-            "the file is damaged, write it again"
-        )
-    graph = CSRGraph(indptr, indices, file_directed, num_input, input_degree)
-    if file_directed == directed:
-        return graph
-    if file_directed:
-        rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), np.diff(indptr))
-        return CSRGraph.from_edge_source(EdgeList(rows, indices, num_vertices))
-    num_loops = num_input - ends // 2
-    return replace(graph, directed=True, num_input_edges=ends + num_loops)
-
-
-def _read_hbg_header(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int, int]:
-    """Return directed and the numbers of vertices, stored edges and input edges."""
-    num_bytes = os.fstat(handle.fileno()).st_size
-    head = handle.read(_HBG_ALIGNMENT_BYTES)
-    if not head.startswith(_HBG_MAGIC[: len(head)]):
-        raise GraphFileError(
-            f"{path}: byte 0: {head[:8]!r} is not the mark of an .hbg file, {_HBG_MAGIC!r}; check "
-            "the name, or write the file again"
-        )
-    if len(head) < _HBG_ALIGNMENT_BYTES:
-        _check_size(path, num_bytes, _HBG_ALIGNMENT_BYTES)
-    _, version, flags, num_vertices, num_stored, num_input = _HBG_HEADER.unpack_from(head)
-    if version != _HBG_VERSION:
-        raise GraphFileError(
-            f"{path}: byte 8: .hbg version {version}; this hetero_bfs reads version "
-            f"{_HBG_VERSION}: update hetero_bfs or write the file again"
-        )
-    if flags & ~_HBG_DIRECTED or num_vertices > MAX_VERTICES:
-        raise GraphFileError(
-            f"{path}: byte 12: flags {flags:#x}, {num_vertices} vertices; at most flag "
-            f"{_HBG_DIRECTED:#x} and {MAX_VERTICES} vertices: damaged, write the file again"
-        )
-    _check_size(path, num_bytes, _hbg_sections(num_vertices, num_stored)[-1])
-    return bool(flags & _HBG_DIRECTED), num_vertices, num_stored, num_input
-
-
-def _hbg_sections(num_vertices: int, num_stored: int) -> tuple[int, int, int, int]:
-    """Return the byte offsets of indptr, indices and input_degree, and the file's length."""
-
-    def align(offset: int) -> int:
-        return -(-offset // _HBG_ALIGNMENT_BYTES) * _HBG_ALIGNMENT_BYTES
-
-    indptr = _HBG_ALIGNMENT_BYTES
-    indices = align(indptr + 8 * (num_vertices + 1))
-    input_degree = align(indices + 4 * num_stored)
-    return indptr, indices, input_degree, input_degree + 4 * num_vertices
-
-
-def _write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
-    flags = _HBG_DIRECTED if graph.directed else 0
-    sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
-    handle.write(_HBG_HEADER.pack(_HBG_MAGIC, _HBG_VERSION, flags, *sizes))
-    starts = _hbg_sections(graph.num_vertices, graph.num_stored_edges)
-    sections = (
-        graph.indptr.astype("<i8", copy=False),
-        graph.indices.astype("<u4", copy=False),
-        graph.input_degree.astype("<u4", copy=False),
-    )
-    for start, section in zip(starts, sections, strict=False):
-        handle.write(bytes(start - handle.tell()))
-        section.tofile(handle)
-
-
-def _check_size(path: Path, actual: int, expected: int) -> None:
-    if actual != expected:
-        what = "truncated" if actual < expected else "too long"
-        raise GraphFileError(
-            f"{path}: ends at byte {actual}; its header asks for {expected} bytes: the file is "
-            f"{what}, write or fetch it again"
-        )
-
-
-def _check_lists(
-    path: Path, start: int, indptr: OffsetArray, indices_start: int, indices: VertexArray
-) -> None:
-    """Check that offsets rise from 0 to the number of edges and that ids are in range.
-
-    `start` and `indices_start` are where the arrays begin in the file.
-    """
-    wrong = np.zeros(indptr.size, np.bool_)
-    wrong[1:] = indptr[1:] < indptr[:-1]
-    wrong[0] = indptr[0] != 0
-    wrong[-1] |= indptr[-1] != indices.size
-    if wrong.any():
-        first = int(wrong.argmax())
-        raise GraphFileError(
-            f"{path}: byte {start + 8 * first}: offset {first} is {indptr[first]}; offsets must "
-            f"rise from 0 to {indices.size}: the file is damaged, write it again"
-        )
-    num_vertices = indptr.size - 1
-    if indices.size and indices.max() >= num_vertices:
-        first = int((indices >= num_vertices).argmax())
-        raise GraphFileError(
-            f"{path}: byte {indices_start + 4 * first}: neighbour {indices[first]} is "
-            f"not below {num_vertices}, the number of vertices: damaged, write the file again"
-        )
-
-
-def _check_input_degree(
-    path: Path, start: int, input_degree: VertexArray, indptr: OffsetArray
-) -> None:
-    """Check that no list is longer than its vertex has input edges."""
-    short = input_degree < np.diff(indptr)
-    if short.any():
-        first = int(short.argmax())
-        raise GraphFileError(
-            f"{path}: byte {start + 4 * first}: {input_degree[first]} input edges at vertex "
-            f"{first}, and {indptr[first + 1] - indptr[first]} neighbours: damaged, write the file "
-            "again"
-        )
-
-
-def _check_order(path: Path, start: int, indptr: OffsetArray, indices: VertexArray) -> None:
-    """Check that lists rise, without the vertex itself."""
-    first = _first_out_of_order(indptr, indices)
-    if first >= 0:
-        vertex = int(np.searchsorted(indptr, first, side="right")) - 1
-        raise GraphFileError(
-            f"{path}: byte {start + 4 * first}: neighbour {indices[first]} of vertex {vertex}; "
-            "lists must rise and leave out the vertex itself: damaged, write the file again"
-        )
-
-
-def _first_out_of_order(indptr: OffsetArray, indices: VertexArray) -> int:
-    from hetero_bfs.kernels.lists import first_out_of_order
-
-    return int(first_out_of_order(indptr, indices))
-
-
-def _check_symmetric(path: Path, indptr: OffsetArray, indices: VertexArray) -> None:
-    """Refuse lists called undirected that lack a reverse edge: a search would go wrong on them."""
-    from hetero_bfs.kernels.lists import pairing
-
-    if pairing(indptr, indices) != 0:
-        raise GraphFileError(
-            f"{path}: byte 0: marked as undirected, but an edge lacks its reverse; write it again "
-            "as directed, or symmetrized (GAP's converter: -s)"
-        )
-
-
 _TEXT = (".txt", ".el", ".tsv")
 _READERS: dict[str, Callable[[Path, bool], EdgeList | CSRGraph]] = {
     **dict.fromkeys((*_TEXT, ".wel"), text_formats.read_edge_list),
     ".mtx": text_formats.read_matrix_market,
     ".sg": _read_serialized,
-    ".hbg": _read_hbg,
+    ".hbg": read_hbg,
 }
 _WRITERS: dict[str, Callable[..., None]] = {
     **dict.fromkeys(_TEXT, text_formats.write_edge_list),
     ".mtx": text_formats.write_matrix_market,
     ".sg": _write_serialized,
-    ".hbg": _write_hbg,
+    ".hbg": write_hbg,
 }

@@ -7,24 +7,29 @@ but valid form such as a sign before an id, simply reads on).
 
 from __future__ import annotations
 
-import io
 import re
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph import MAX_VERTICES, CSRGraph, EdgeList, VertexArray
+from hetero_bfs.graph_files import opened
+from hetero_bfs.memory import GIB, free_bytes
+from hetero_bfs.text_lines import LONGEST_LINE_BYTES, Line, lines
+
+if TYPE_CHECKING:
+    from io import BufferedIOBase
 
 _BYTES_PER_VERTEX = 40  # of all arrays a search keeps, roughly
-_BLOCK_BYTES = 1 << 24
-_LONGEST_LINE_BYTES = 1 << 16
+_BLOCK_BYTES = 1 << 22
+_BYTES_PER_PAIR = 8
+_PAIRS_PER_CHECK = 1 << 20
 _INTEGER = re.compile(r"[+-]?[0-9]{1,99}")
 _MTX_HEADER = re.compile(
     rb"%%MatrixMarket\s+matrix\s+coordinate\s+(pattern|real|integer|double|complex)"
@@ -57,8 +62,12 @@ class _Ids:
 
 
 class _Pairs(NamedTuple):
-    """The first two columns, less the lowest id."""
+    """The first two columns, less the lowest id, and how many lines have them.
 
+    The arrays are empty if that is more than wanted.
+    """
+
+    num_lines: int
     src: VertexArray
     dst: VertexArray
 
@@ -92,10 +101,10 @@ def read_edge_list(path: Path, directed: bool) -> EdgeList:
         ids = _ids_that_fit()
         if head.num_vertices:
             ids.check_count(head.num_vertices, f"{path}:{head.vertices_line}")
-        pairs = _fast_pairs(handle, ids)
+        pairs = _fast_pairs(handle, path, ids)
     if pairs is None:
         pairs = _slow_pairs(path, head.lines, ids)
-    num_lines = pairs.src.size
+    num_lines = pairs.num_lines
     if head.num_edges is not None and num_lines < head.num_edges:
         raise GraphFileError(
             f"{path}:{head.edges_line}: the header says Edges: {head.num_edges}, but the file "
@@ -126,18 +135,17 @@ def read_matrix_market(path: Path, directed: bool) -> EdgeList:
         than the size line says; damaged gzip data.
     """
     with opened(path) as handle:
-        symmetric = _read_mtx_header(handle, path)
-        num_vertices, num_entries, size_line = _read_mtx_size(handle, path)
+        symmetric, num_vertices, num_entries, size_line = _read_mtx_head(handle, path)
         remedy = f"the size on line {size_line}; correct the index or the size"
         ids = _Ids(1, num_vertices, remedy)
-        pairs = _fast_pairs(handle, ids)
+        pairs = _fast_pairs(handle, path, ids, num_entries)
     if pairs is None:
-        pairs = _slow_pairs(path, size_line, ids)
-    src, dst = pairs
-    if src.size != num_entries:
+        pairs = _slow_pairs(path, size_line, ids, num_entries)
+    count, src, dst = pairs
+    if count != num_entries:
         raise GraphFileError(
             f"{path}:{size_line}: the size line says {num_entries} entries, but the file holds "
-            f"{src.size}; fetch it again or correct the size line"
+            f"{count}; fetch it again or correct the size line"
         )
     if symmetric and directed:
         off_diagonal = src != dst
@@ -148,7 +156,7 @@ def read_matrix_market(path: Path, directed: bool) -> EdgeList:
     return EdgeList(src, dst, num_vertices, directed)
 
 
-def write_edge_list(graph: EdgeList | CSRGraph, handle: io.BufferedIOBase) -> None:
+def write_edge_list(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
     """Write `src<TAB>dst` lines below a `# Nodes: V Edges: E` header, an undirected edge once."""
     kind = "Directed" if graph.directed else "Undirected"
     num_lines = sum(src.size for src, _ in _edges_once(graph))
@@ -158,7 +166,7 @@ def write_edge_list(graph: EdgeList | CSRGraph, handle: io.BufferedIOBase) -> No
         _write_columns(handle, "\t", src, dst)
 
 
-def write_matrix_market(graph: EdgeList | CSRGraph, handle: io.BufferedIOBase) -> None:
+def write_matrix_market(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
     """Write a pattern matrix: general if directed, else symmetric (the lower triangle)."""
     num_entries = sum(src.size for src, _ in _edges_once(graph))
     kind = "general" if graph.directed else "symmetric"
@@ -169,98 +177,47 @@ def write_matrix_market(graph: EdgeList | CSRGraph, handle: io.BufferedIOBase) -
         _write_columns(handle, " ", row.astype(np.int64) + 1, column.astype(np.int64) + 1)
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a file for reading, through gzip if its name ends in .gz.
-
-    Failures of the system and of gzip become `GraphFileError`, here and nowhere else.
-    """
-    try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise GraphFileError(f"{path}: is no regular file, which it must be: save it as one")
-        with open(path, "rb") as raw:
-            if path.suffix.lower() == ".gz":
-                with _unzipped(raw, path) as handle:
-                    yield handle
-            else:
-                yield raw
-    except FileNotFoundError:
-        raise GraphFileError(f"{path}: no such file; check the name and the directory") from None
-    except IsADirectoryError:
-        raise GraphFileError(f"{path}: is a directory; name a file in it") from None
-    except OSError as error:
-        raise GraphFileError(f"{path}: cannot be read: {error.strerror or error}") from error
+def _is_comment(line: Line) -> bool:
+    """Tell whether a line is blank or a comment."""
+    return line.text.decode("utf-8", "replace").strip()[:1] in ("", "#", "%")
 
 
-@contextmanager
-def _unzipped(raw: io.BufferedIOBase, path: Path) -> Iterator[io.BufferedIOBase]:
-    import gzip
-    import zlib
-
-    try:
-        with gzip.GzipFile(fileobj=raw, mode="rb") as handle:
-            yield handle
-    except EOFError:
-        raise GraphFileError(
-            f"{path}: the gzip data stop at byte {raw.tell()} without their end marker; "
-            "the file is truncated: fetch it again"
-        ) from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise GraphFileError(
-            f"{path}: bad gzip data before byte {raw.tell()} ({error}); fetch it again, or take "
-            ".gz off its name if it is not compressed"
-        ) from error
-
-
-def _lines_to_first_edge(handle: io.BufferedIOBase, path: Path) -> Iterator[bytes]:
-    """Yield blank lines and comments; leave the handle before the first other line."""
-    position, number = handle.tell(), 1
-    while line := handle.readline(_LONGEST_LINE_BYTES):
-        if b"\0" in line or len(line) == _LONGEST_LINE_BYTES:
-            raise GraphFileError(
-                f"{path}:{number}: holds binary data or a line of over {_LONGEST_LINE_BYTES} bytes "
-                f"after byte {position}; a text file is expected: check format and file name"
-            )
-        text = line.removeprefix(b"\xef\xbb\xbf").strip()  # Windows editors' byte order mark
-        if text and not text.startswith((b"#", b"%")):
-            handle.seek(position)
-            return
-        yield text
-        position, number = handle.tell(), number + 1
-
-
-def _read_head(handle: io.BufferedIOBase, path: Path) -> _Head:
-    lines = list(_lines_to_first_edge(handle, path))
-    if lines and lines[0].lower().startswith(b"%%matrixmarket"):
-        raise GraphFileError(f"{path}:1: this is a Matrix Market file; rename it to end in .mtx")
+def _read_head(handle: BufferedIOBase, path: Path) -> _Head:
+    """Read the comments above the first edge; leave the handle before that."""
     found: dict[str, tuple[int, int]] = {}
-    for number, line in enumerate(lines, 1):
+    count = 0
+    for line in lines(handle, path):
+        if not _is_comment(line):
+            handle.seek(line.start)
+            break
+        count, text = line.number, line.text.lower()
+        if count == 1 and text.startswith(b"%%matrixmarket"):
+            raise GraphFileError(
+                f"{path}:1: this is a Matrix Market file; rename it to end in .mtx"
+            )
         for key in ("nodes", "edges"):
-            match = re.search(rf"\b{key}:\s*(\d{{1,20}})".encode(), line.lower())
+            match = re.search(rf"\b{key}:\s*(\d{{1,20}})".encode(), text)
             if match and key not in found:
-                found[key] = int(match[1]), number
+                found[key] = int(match[1]), count
     num_vertices, vertices_line = found.get("nodes", (None, 0))
     num_edges, edges_line = found.get("edges", (None, 0))
-    return _Head(len(lines), num_vertices, num_edges, vertices_line, edges_line)
+    return _Head(count, num_vertices, num_edges, vertices_line, edges_line)
 
 
 def _ids_that_fit() -> _Ids:
     """Limit the ids to 32 bits and to vertex arrays that fit into memory."""
-    import psutil
-
-    available = int(psutil.virtual_memory().available)
+    available = free_bytes()
     if available // _BYTES_PER_VERTEX < MAX_VERTICES:
         remedy = (
-            f"as much as {available / 2**30:.1f} GiB of available memory hold at "
+            f"as much as {available / GIB:.1f} GiB of available memory hold at "
             f"{_BYTES_PER_VERTEX} bytes per vertex: renumber the vertices without gaps"
         )
         return _Ids(0, available // _BYTES_PER_VERTEX - 1, remedy)
     return _Ids(0, MAX_VERTICES - 1, "the 32-bit limit: renumber the vertices without gaps")
 
 
-def _read_mtx_header(handle: io.BufferedIOBase, path: Path) -> bool:
+def _read_mtx_header(line: bytes, path: Path) -> bool:
     """Check the first line; return whether each entry stands for both directions."""
-    line = handle.readline(_LONGEST_LINE_BYTES).removeprefix(b"\xef\xbb\xbf")
     match = _MTX_HEADER.fullmatch(line)
     if match is None:
         shown = line[:80].decode("utf-8", "replace").strip()
@@ -272,74 +229,131 @@ def _read_mtx_header(handle: io.BufferedIOBase, path: Path) -> bool:
     return match[2].lower() != b"general"
 
 
-def _read_mtx_size(handle: io.BufferedIOBase, path: Path) -> tuple[int, int, int]:
-    """Return the number of vertices, that of entries and the number of the size line."""
-    size_line = 2 + sum(1 for _ in _lines_to_first_edge(handle, path))
-    where = f"{path}:{size_line}"
-    line = handle.readline(_LONGEST_LINE_BYTES).decode("utf-8", "replace").strip()
-    if not re.fullmatch(r"[0-9]{1,20}\s+[0-9]{1,20}\s+[0-9]{1,20}", line):
+def _read_mtx_head(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int, int]:
+    """Return what header and size line say, and leave the handle behind them.
+
+    That is whether entries stand for both directions, the number of vertices, that of entries and
+    the number of the size line.
+    """
+    reader = lines(handle, path)
+    last = next(reader, Line(1, 0, b""))
+    symmetric = _read_mtx_header(last.text, path)
+    size = None
+    for last in reader:
+        if not _is_comment(last):
+            size = last
+            break
+    if size is None:
+        size = Line(last.number + 1, 0, b"")
+    num_vertices, num_entries = _parse_mtx_size(size, path)
+    for line in reader:
+        handle.seek(line.start)
+        break
+    return symmetric, num_vertices, num_entries, size.number
+
+
+def _parse_mtx_size(line: Line, path: Path) -> tuple[int, int]:
+    """Return the number of vertices and that of entries."""
+    where = f"{path}:{line.number}"
+    text = line.text.decode("utf-8", "replace").strip()
+    if not re.fullmatch(r"[0-9]{1,20}\s+[0-9]{1,20}\s+[0-9]{1,20}", text):
         raise GraphFileError(
-            f"{where}: the size line is {line[:80]!r}; expected 'rows columns entries'"
+            f"{where}: the size line is {text[:80]!r}; expected 'rows columns entries'"
         )
-    rows, columns, entries = map(int, line.split())
+    rows, columns, entries = map(int, text.split())
     if rows != columns:
         raise GraphFileError(
             f"{where}: the matrix is {rows} x {columns}; an adjacency matrix must be square"
         )
     if rows > 0:
         _ids_that_fit().check_count(rows, where)
-    return rows, entries, size_line
+    return rows, entries
 
 
-def _fast_pairs(handle: io.BufferedIOBase, ids: _Ids) -> _Pairs | None:
-    """Parse by compiled code; None as soon as a line is out of the ordinary."""
+def _fast_pairs(
+    handle: BufferedIOBase, path: Path, ids: _Ids, wanted: int | None = None
+) -> _Pairs | None:
+    """Parse by compiled code; None as soon as a line is out of the ordinary.
+
+    Of more pairs than `wanted` none are kept: a small compressed file may hold very many.
+    """
     from hetero_bfs.kernels.text import SHORTEST_LINE, parse_pairs
 
     none = np.empty(0, np.uint32)
-    parts = [_Pairs(none, none)]
+    parts, total = [(none, none)], 0
     for block in _blocks_of_lines(handle):
         text = np.frombuffer(block, np.uint8)
         src, dst = np.empty((2, text.size // SHORTEST_LINE), np.uint32)
-        count = parse_pairs(text, ids.lowest, ids.highest, src, dst)
+        count = parse_pairs(text, LONGEST_LINE_BYTES, ids.lowest, ids.highest, src, dst)
         if count < 0:
             return None
-        parts.append(_Pairs(src[:count].copy(), dst[:count].copy()))
-    return _Pairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        total += count
+        if wanted is not None and total > wanted:
+            parts = [(none, none)]
+            continue
+        _check_room(path, total)
+        parts.append((src[:count].copy(), dst[:count].copy()))
+    return _Pairs(total, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _blocks_of_lines(handle: io.BufferedIOBase) -> Iterator[bytes]:
-    """Yield the rest of a file in blocks that end with a newline."""
+def _check_room(path: Path, num_pairs: int) -> None:
+    """Check that these pairs, which are in memory in parts, fit there once more as a whole."""
+    free = free_bytes()
+    if num_pairs * _BYTES_PER_PAIR > free:
+        raise GraphFileError(
+            f"{path}: holds {num_pairs} edges or more; to join them takes {_BYTES_PER_PAIR} bytes "
+            f"each, and {free / GIB:.1f} GiB of memory are free: use a machine with more"
+        )
+
+
+def _blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
+    """Yield the rest of a file in blocks that end with a newline, up to a line that is too long."""
     rest = b""
-    while block := handle.read(_BLOCK_BYTES):
-        lines, newline, rest = (rest + block).rpartition(b"\n")
-        yield lines + newline
+    while len(rest) <= LONGEST_LINE_BYTES and (block := handle.read(_BLOCK_BYTES)):
+        whole, newline, rest = (rest + block).rpartition(b"\n")
+        yield whole + newline
     if rest:
         yield rest + b"\n"
 
 
-def _slow_pairs(path: Path, skipped: int, ids: _Ids) -> _Pairs:
-    """Parse line by line after `skipped` lines; raise for the first that is not two ids."""
-    columns = array("I"), array("I")
+def _slow_pairs(path: Path, skipped: int, ids: _Ids, wanted: int | None = None) -> _Pairs:
+    """Parse line by line after `skipped` lines; raise for the first that is not two ids.
+
+    Of more pairs than `wanted` none are kept.
+    """
+    count, columns = 0, (array("I"), array("I"))
     with opened(path) as handle:
-        text = io.TextIOWrapper(cast("IO[bytes]", handle), encoding="utf-8-sig", errors="replace")
-        for number, line in enumerate(text, 1):
-            fields = re.split("[#%]", line, maxsplit=1)[0].split()
-            if number <= skipped or not fields:
+        for line in lines(handle, path):
+            text = line.text.decode("utf-8", "replace")
+            fields = re.split("[#%]", text, maxsplit=1)[0].split()
+            if line.number <= skipped or not fields:
                 continue
-            where = f"{path}:{number}"
-            if len(fields) == 1:
-                raise GraphFileError(
-                    f"{where}: only one column, {fields[0][:80]!r}; expected two integers "
-                    "separated by white space"
-                )
-            for column, field in zip(columns, fields, strict=False):
-                if not _INTEGER.fullmatch(field):
-                    raise GraphFileError(
-                        f"{where}: {field[:80]!r} is not a vertex id; expected two integers"
-                    )
-                ids.check(int(field), where)
-                column.append(int(field) - ids.lowest)
-    return _Pairs(*(np.array(column, dtype=np.uint32) for column in columns))
+            pair = _parse_pair(fields, ids, f"{path}:{line.number}")
+            count += 1
+            if wanted is not None and count > wanted:
+                columns = array("I"), array("I")
+                continue
+            for column, value in zip(columns, pair, strict=True):
+                column.append(value)
+            if count % _PAIRS_PER_CHECK == 0:
+                _check_room(path, count)
+    return _Pairs(count, *(np.array(column, dtype=np.uint32) for column in columns))
+
+
+def _parse_pair(fields: list[str], ids: _Ids, where: str) -> tuple[int, int]:
+    """Return the first two fields as ids, less the lowest."""
+    if len(fields) == 1:
+        raise GraphFileError(
+            f"{where}: only one column, {fields[0][:80]!r}; expected two integers "
+            "separated by white space"
+        )
+    for field in fields[:2]:
+        if not _INTEGER.fullmatch(field):
+            raise GraphFileError(
+                f"{where}: {field[:80]!r} is not a vertex id; expected two integers"
+            )
+        ids.check(int(field), where)
+    return int(fields[0]) - ids.lowest, int(fields[1]) - ids.lowest
 
 
 def _edges_once(graph: EdgeList | CSRGraph) -> Iterator[tuple[VertexArray, VertexArray]]:
@@ -351,7 +365,7 @@ def _edges_once(graph: EdgeList | CSRGraph) -> Iterator[tuple[VertexArray, Verte
             yield src, dst
 
 
-def _write_columns(handle: io.BufferedIOBase, separator: str, *columns: npt.NDArray[Any]) -> None:
+def _write_columns(handle: BufferedIOBase, separator: str, *columns: npt.NDArray[Any]) -> None:
     import pandas
 
     frame = pandas.DataFrame(dict(enumerate(columns)))

@@ -10,6 +10,9 @@ from hetero_bfs.kernels.compile import kernel
 SHORTEST_LINE = 4
 """Bytes of the shortest line that holds a pair, its end included."""
 
+LONGEST_ID = 99
+"""Digits that an id may have, zeros in front included."""
+
 _NEWLINE, _RETURN, _SPACE, _TAB, _HASH, _PERCENT, _ZERO = (np.uint8(ord(c)) for c in "\n\r \t#%0")
 _TEN = np.uint8(10)
 
@@ -28,7 +31,7 @@ def _read_id(text, at, highest):
     while text[at] - _ZERO < _TEN and value <= highest:
         value = value * 10 + np.int64(text[at] - _ZERO)
         at += 1
-    ends = at > begin and value <= highest
+    ends = begin < at <= begin + LONGEST_ID and value <= highest
     return value if ends else np.int64(-1), at
 
 
@@ -58,14 +61,15 @@ def _next_line(text, at):
 
 
 @kernel
-def parse_pairs(text, lowest, highest, src, dst):
+def parse_pairs(text, longest, lowest, highest, src, dst):
     """Read whole lines of two ids each, what follows them ignored; store the ids less `lowest`.
 
     `text` is uint8 and ends with a newline, `src` and `dst` are uint32 with room for all pairs.
-    Returns the number of pairs, -1 if any line is out of the ordinary.
+    Returns the number of pairs, -1 if any line is out of the ordinary or of over `longest` bytes.
     """
     count, at = 0, 0
     while at < text.size:
+        begin = at
         at = _skip_spaces(text, at)
         if not _ends_line(text, at):
             first, at = _read_id(text, at, highest)
@@ -79,6 +83,6 @@ def parse_pairs(text, lowest, highest, src, dst):
             dst[count] = second - lowest
             count += 1
         at = _next_line(text, at)
-        if at < 0:
+        if at < 0 or at - begin - 1 > longest:
             return -1
     return count

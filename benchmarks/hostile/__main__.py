@@ -1,0 +1,44 @@
+"""Hostile inputs, made at random from a seed: whatever is wrong is found, and said in one line.
+
+    python -m benchmarks.hostile files --minutes 5 --seed 1 --out failures
+
+runs from the top of a checkout. It prints how many inputs were tried and how many failed, by
+format. A failing input is kept in the folder `--out`, and the line that tries it again is printed.
+The same seed gives the same inputs: `--start N` goes on where an earlier run stopped, and
+`--replay FILE` tries one file. The exit status is 1 if any failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.hostile import files
+from hetero_bfs.arguments import positive
+
+CAMPAIGNS = {"files": files.run}
+
+
+def main() -> int:
+    """Run one campaign; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.hostile",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("campaign", choices=CAMPAIGNS, help="what to attack")
+    parser.add_argument("--minutes", type=float, default=1.0, help="stop after this long")
+    parser.add_argument("--count", type=positive, help="stop after so many inputs per format")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", type=int, default=0, help="the first input's number")
+    parser.add_argument("--out", type=Path, default=Path("hostile-failures"), help="folder")
+    parser.add_argument("--replay", type=Path, help="try this file alone")
+    arguments = parser.parse_args()
+    if arguments.minutes <= 0 or arguments.seed < 0 or arguments.start < 0:
+        parser.error("--minutes must be above 0, --seed and --start at least 0")
+    return CAMPAIGNS[arguments.campaign](arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

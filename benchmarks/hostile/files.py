@@ -1,0 +1,286 @@
+"""Graph files damaged at random: each is read as a plain parser reads it, or refused in a line."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gzip
+import random
+import re
+import struct
+import time
+import traceback
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.hostile import plain_readers as plain
+from hetero_bfs import io
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph import CSRGraph, EdgeList
+
+Random = random.Random
+FORMATS = {
+    "edges": plain.edge_list,
+    "edges.gz": plain.edge_list,
+    "mtx": plain.matrix_market,
+    "mtx.gz": plain.matrix_market,
+    "sg": plain.serialized,
+    "hbg1": plain.hbg,
+    "hbg2": plain.hbg,
+}
+SUFFIXES = {"edges": (".el", ".txt", ".tsv", ".wel"), "hbg1": (".hbg",), "hbg2": (".hbg",)}
+MAY_LACK_MEMORY = 1_000_000  # vertices from here on may be more than a machine holds
+WORDS_TEXT = """0 1 -1 -0 +1 00 1.0 1e3 nan inf 0x1 1_0 1,2 '' "1" true ٣ é # % %% #1 1#
+Nodes: 3 2147483647 2147483648 4294967293 4294967294 4294967295 4294967296 9223372036854775807
+18446744073709551615 18446744073709551616 99999999999999999999999999 3 4 5 6 7 8"""
+WORDS = WORDS_TEXT.split()
+NUMBERS = [0, 1, 2, 3, 7, 64, 255, 2**31 - 1, 2**31, 2**32 - 3, 2**32 - 2, 2**32 - 1, 2**32]
+NUMBERS += [2**40, 2**61, 2**62, 2**63 - 1, 2**63, 2**64 - 8, 2**64 - 1]
+ENDS = [b"\n", b"\r\n", b"\r", b"\n\r", b"\n\n", b"\v", b"\x1c", b"\x85", "\u2028".encode(), b""]
+PLACE = re.compile(r":\d+: |bytes? \d|\d bytes|after \d+ lines|holds \d+ edges")
+
+
+def make(form: str, chance: Random, folder: Path) -> tuple[str, bytes]:
+    """Return the suffix and the content of a damaged file."""
+    suffix = chance.choice(SUFFIXES.get(form.removesuffix(".gz"), (f".{form.split('.')[0]}",)))
+    raw = _sound(form, suffix, chance, folder)
+    text = suffix not in (".sg", ".hbg")
+    damages = (TEXT_DAMAGES if text else BINARY_DAMAGES) + DAMAGES
+    zipped = form.endswith(".gz")
+    inside = not zipped or chance.random() < 0.7
+    for _ in range(chance.choice((0, 1, 1, 1, 1, 2, 3)) if inside else 0):
+        raw = chance.choice(damages)(raw, chance)
+    if form == "hbg2" and chance.random() < 0.6:
+        raw = _resealed(raw)
+    if zipped:
+        raw = gzip.compress(raw, chance.choice((0, 1, 9)), mtime=0)
+        if not inside:
+            raw = chance.choice(DAMAGES)(raw, chance)
+    return suffix + (".gz" if zipped else ""), raw
+
+
+def _sound(form: str, suffix: str, chance: Random, folder: Path) -> bytes:
+    """Return a sound file."""
+    n = chance.choice((0, 1, 2, 5, 9, 20))
+    m = chance.choice((0, 1, 3, 10, 40)) if n else 0
+    ends = np.array([chance.randrange(n) for _ in range(2 * m)], np.int64).reshape(2, m)
+    edges = EdgeList.from_arrays(*ends, n, chance.random() < 0.5)
+    if form == "hbg1":
+        graph = CSRGraph.from_edge_source(edges)
+        sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
+        raw = struct.pack("<8sIIQQQ24x", b"\x89HBG\r\n\x1a\n", 1, graph.directed, *sizes)
+        for array in (graph.indptr, graph.indices, graph.input_degree):
+            raw += bytes(-len(raw) % 64) + array.tobytes()
+        return raw
+    path = folder / f"sound{'.el' if form.startswith('edges') else suffix}"
+    io.write(edges, path)
+    return path.read_bytes()
+
+
+def _cut(raw: bytes, chance: Random) -> bytes:
+    return raw[: chance.randrange(len(raw) + 1)]
+
+
+def _flip(raw: bytes, chance: Random) -> bytes:
+    if not raw:
+        return raw
+    at = chance.randrange(len(raw))
+    return raw[:at] + bytes([raw[at] ^ 1 << chance.randrange(8)]) + raw[at + 1 :]
+
+
+def _span(raw: bytes, chance: Random) -> tuple[int, int]:
+    first = chance.randrange(len(raw) + 1)
+    return first, min(first + chance.choice((1, 2, 4, 8, 16, 64)), len(raw))
+
+
+def _drop(raw: bytes, chance: Random) -> bytes:
+    first, last = _span(raw, chance)
+    return raw[:first] + raw[last:]
+
+
+def _repeat(raw: bytes, chance: Random) -> bytes:
+    first, last = _span(raw, chance)
+    return raw[:last] + raw[first:last] * chance.choice((1, 2, 8)) + raw[last:]
+
+
+def _noise(raw: bytes, chance: Random) -> bytes:
+    first, last = _span(raw, chance)
+    return raw[:first] + chance.randbytes(chance.choice((0, 1, last - first))) + raw[last:]
+
+
+def _number(raw: bytes, chance: Random) -> bytes:
+    code = chance.choice(("<I", "<Q"))
+    size = struct.calcsize(code)
+    steps = len(raw) // size
+    at = size * chance.randrange(steps) + chance.choice((0, 0, 1)) if steps else 0
+    value = chance.choice(NUMBERS) % 256**size
+    return raw[:at] + struct.pack(code, value) + raw[at + size :]
+
+
+def _near(raw: bytes, chance: Random) -> bytes:
+    """Add 1 to a number, or take 1 off."""
+    at = 4 * chance.randrange(max(len(raw) // 4, 1)) + chance.choice((0, 0, 1))
+    if at + 4 > len(raw):
+        return raw
+    (value,) = struct.unpack_from("<I", raw, at)
+    changed = (value + chance.choice((-1, 1))) % 2**32
+    return raw[:at] + struct.pack("<I", changed) + raw[at + 4 :]
+
+
+def _word(raw: bytes, chance: Random) -> bytes:
+    """Replace, drop or add a word."""
+    words = list(re.finditer(rb"\S+", raw))
+    if not words:
+        return chance.choice(WORDS).encode()
+    found = chance.choice(words)
+    new = chance.choice((b"", *[chance.choice(WORDS).encode() for _ in range(4)]))
+    if chance.random() < 0.3:
+        new = found[0] + chance.choice((b" ", b"\t", b"\xc2\xa0", b",")) + new
+    return raw[: found.start()] + new + raw[found.end() :]
+
+
+def _line_ends(raw: bytes, chance: Random) -> bytes:
+    """Change all line ends, or one."""
+    most = chance.choice((-1, 1, 2))
+    return raw.replace(b"\n", chance.choice(ENDS), most)
+
+
+def _line(raw: bytes, chance: Random) -> bytes:
+    """Move, double or drop a line, or make it a comment or too long."""
+    lines = raw.split(b"\n")
+    at = chance.randrange(len(lines))
+    line = lines.pop(at)
+    long = line + chance.choice(b" #0x").to_bytes(1, "little") * chance.choice((65_000, 66_000))
+    put = chance.choice((b"", line + b"\n" + line, b"#" + line, b"%" + line, line + b" 1", long))
+    lines.insert(chance.choice((at, chance.randrange(len(lines) + 1))), put)
+    return b"\n".join(lines)
+
+
+def _encoding(raw: bytes, chance: Random) -> bytes:
+    marks = b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0", b"\n", b"", b"\x1f\x8b"
+    code = chance.choice(("latin-1", "latin-1", "utf-16", "utf-16-le", "utf-32", "utf-7", "cp500"))
+    return chance.choice(marks) + raw.decode("latin-1").encode(code)
+
+
+DAMAGES = (_cut, _flip, _flip, _drop, _repeat, _noise)
+BINARY_DAMAGES = (_number, _number, _near, _near)
+TEXT_DAMAGES = (_word, _word, _word, _line_ends, _line, _line, _encoding)
+
+
+def _resealed(raw: bytes) -> bytes:
+    """Return a damaged .hbg file of version 2 with the right checksums where its table says."""
+    try:
+        end = plain.table_end(raw)
+    except (plain.BadFileError, struct.error):
+        return raw
+    out = bytearray(raw)
+    for at in range(64, end - 47, 48):
+        start, size = struct.unpack_from("<QQ", raw, at + 24)
+        part = raw[start : start + plain.filled(size)]
+        if len(part) == plain.filled(size) and any(raw[at : at + 48]):
+            struct.pack_into("<Q", out, at + 40, plain.word_sum(part))
+    struct.pack_into("<I", out, 60, zlib.crc32(bytes(out[:60] + out[64:end])))
+    return bytes(out)
+
+
+def trouble(path: Path, parse: Callable[[bytes], plain.Meaning], directed: bool) -> str | None:
+    """Read a file; return what is wrong with how that went, None if nothing is."""
+    raw = path.read_bytes()
+    expected = None
+    with contextlib.suppress(plain.BadFileError):
+        expected = parse(plain.unzipped(raw) if path.suffix == ".gz" else raw)
+    try:
+        graph = io.read(path, directed)
+    except GraphFileError as error:
+        message = str(error)
+        if "\n" in message or not message.startswith(str(path)) or not PLACE.search(message):
+            return f"the message names no place in one line: {message!r}"
+        if expected is not None and expected.num_vertices < MAY_LACK_MEMORY:
+            return f"refused, but a plain parser reads it: {message}"
+        return None
+    except Exception:
+        return traceback.format_exc()
+    if expected is None:
+        return "read, but a plain parser finds no graph in it"
+    return _difference(graph, expected, directed, raw)
+
+
+def _difference(
+    graph: EdgeList | CSRGraph, expected: plain.Meaning, directed: bool, raw: bytes
+) -> str | None:
+    """Tell in which respect a graph is not what it should be."""
+    pairs = [tuple(map(int, p)) for s, d in graph.chunks() for p in zip(s, d, strict=True)]
+    wanted = expected.pairs
+    if isinstance(graph, CSRGraph):
+        if expected.directed and not directed:
+            wanted = [*wanted, *((v, u) for u, v in wanted)]
+        wanted = sorted({(u, v) for u, v in wanted if u != v})
+    elif directed and re.match(rb"(?s)[^\r\n]*(symmetric|hermitian)\s", _head(raw)):
+        wanted = [*wanted, *((v, u) for u, v in wanted if u != v)]
+    if (graph.num_vertices, graph.directed) != (expected.num_vertices, directed):
+        return f"{graph.num_vertices} vertices for {expected.num_vertices}"
+    if pairs != wanted:
+        return f"edges {pairs[:9]}..., expected {wanted[:9]}..."
+    if isinstance(graph, CSRGraph) and expected.directed == directed and expected.input_degree:
+        counts = graph.num_input_edges, graph.input_degree.tolist()
+        if counts != (expected.num_input, expected.input_degree):
+            return f"counts {counts}, expected {expected.num_input}, {expected.input_degree}"
+    return None
+
+
+def _head(raw: bytes) -> bytes:
+    """Return the header of a Matrix Market file in small letters, nothing of another."""
+    text = plain.unzipped(raw) if raw[:2] == b"\x1f\x8b" else raw
+    text = text[:200].removeprefix(b"\xef\xbb\xbf").lower()
+    return text + b"\n" if text.startswith(b"%%matrixmarket") else b""
+
+
+def attempt(form: str, number: int, seed: int, folder: Path) -> tuple[Path, str | None]:
+    """Try one input, which stays as a file; return that and what was wrong."""
+    chance = Random(f"{seed} {form} {number}")
+    suffix, raw = make(form, chance, folder)
+    path = folder / f"{form}-{seed}-{number}{suffix}"
+    path.write_bytes(raw)
+    return path, trouble(path, FORMATS[form], chance.random() < 0.5)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Try inputs of all formats in turn until the time or the count is over."""
+    if arguments.replay is not None:
+        return _replay(arguments.replay)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    tried, failed = dict.fromkeys(FORMATS, 0), dict.fromkeys(FORMATS, 0)
+    until = time.monotonic() + 60 * arguments.minutes
+    number = arguments.start
+    while time.monotonic() < until and number - arguments.start != arguments.count:
+        for form in FORMATS:
+            path, wrong = attempt(form, number, arguments.seed, arguments.out)
+            tried[form] += 1
+            if wrong is None:
+                path.unlink()  # an input that ends the process stays
+                continue
+            failed[form] += 1
+            print(f"{path}: {wrong}\n  python -m benchmarks.hostile files --replay {path}")
+        number += 1
+    for sound in arguments.out.glob("sound.*"):
+        sound.unlink()
+    print(f"seed {arguments.seed}, inputs {arguments.start} to {number - 1} of each format")
+    for form in FORMATS:
+        print(f"{form:10}{tried[form]:>8} tried{failed[form]:>6} failed")
+    print(f"go on with --seed {arguments.seed} --start {number}")
+    return int(any(failed.values()))
+
+
+def _replay(path: Path) -> int:
+    """Try a kept file, read as undirected and as directed."""
+    form = path.name.split("-")[0]
+    if form not in FORMATS or not path.is_file():
+        print(f"{path} cannot be replayed: give a file that a campaign kept, by its own name")
+        return 2
+    wrong = [trouble(path, FORMATS[form], directed) for directed in (False, True)]
+    for text in filter(None, wrong):
+        print(f"{path}: {text}")
+    return int(any(wrong))

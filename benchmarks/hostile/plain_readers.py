@@ -1,0 +1,208 @@
+"""Graph files read by the letter of their formats in plain Python: slow, simple, independent.
+
+Each returns what a file means, or raises `BadFileError` if it means nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import struct
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+
+Pairs = list[tuple[int, int]]
+MOST_VERTICES = 2**32 - 2
+LONGEST_LINE = 65536
+MASK = 2**64 - 1
+
+
+class BadFileError(Exception):
+    """The file is no graph."""
+
+
+@dataclass
+class Meaning:
+    """A graph: every edge in its order for text; stored edges and what is counted for binary."""
+
+    num_vertices: int
+    pairs: Pairs
+    directed: bool | None = None
+    num_input: int | None = None
+    input_degree: list[int] = field(default_factory=list)
+
+
+def need(condition: object) -> None:
+    """Raise `BadFileError` unless something holds."""
+    if not condition:
+        raise BadFileError
+
+
+def unzipped(raw: bytes) -> bytes:
+    """Return what a gzip file holds."""
+    try:
+        return gzip.decompress(raw) if raw else b""
+    except (OSError, EOFError, zlib.error):
+        raise BadFileError from None
+
+
+def _rows(raw: bytes) -> list[tuple[str, list[str]]]:
+    """Return each line, and its words before a comment."""
+    need(b"\0" not in raw)
+    rows = []
+    for line in raw.removeprefix(b"\xef\xbb\xbf").splitlines():
+        need(len(line) <= LONGEST_LINE)
+        text = line.decode("utf-8", "replace")
+        rows.append((text, re.split("[#%]", text)[0].split()))
+    return rows
+
+
+def _pair(words: list[str], lowest: int, highest: int) -> tuple[int, int]:
+    need(len(words) > 1)
+    need(all(re.fullmatch("[+-]?[0-9]{1,99}", word) for word in words[:2]))
+    first, second = int(words[0]), int(words[1])
+    need(lowest <= min(first, second) and max(first, second) <= highest)
+    return first - lowest, second - lowest
+
+
+def edge_list(raw: bytes) -> Meaning:
+    """Read a SNAP-like list of edges."""
+    said: dict[str, int] = {}
+    pairs: Pairs = []
+    for number, (line, words) in enumerate(_rows(raw)):
+        in_head = not pairs and not words
+        need(not (number == 0 and line.lower().startswith("%%matrixmarket")))
+        if in_head:
+            for key, digits in re.findall(r"(?a)\b(nodes|edges):\s*(\d+)", line.lower()):
+                said.setdefault(key, int(digits[:20]))
+        if words:
+            pairs.append(_pair(words, 0, MOST_VERTICES - 1))
+    need(pairs or "nodes" in said)
+    need(len(pairs) >= said.get("edges", 0))
+    num_vertices = max([said.get("nodes", 0), *(max(pair) + 1 for pair in pairs)])
+    need(num_vertices <= MOST_VERTICES)
+    return Meaning(num_vertices, pairs)
+
+
+def matrix_market(raw: bytes) -> Meaning:
+    """Read a square coordinate matrix; each entry once."""
+    rows = _rows(raw)
+    need(rows)
+    head = rows[0][0].lower()
+    need(head.startswith("%%matrixmarket") and re.fullmatch(r"[\x00-\x7f]*", head))
+    words = re.split(r"[ \t\v\f]+", head.strip(" \t\v\f"))
+    need(words[:3] == ["%%matrixmarket", "matrix", "coordinate"] and len(words) == 5)
+    need(words[3] in ("pattern", "real", "integer", "double", "complex"))
+    need(words[4] in ("general", "symmetric", "skew-symmetric", "hermitian"))
+    body = [(line, found) for line, found in rows[1:] if found]
+    need(body)
+    size = body[0][0].split()
+    need(len(size) == 3 and all(re.fullmatch("[0-9]{1,20}", word) for word in size))
+    num_vertices, columns, entries = map(int, size)
+    need(num_vertices == columns and num_vertices <= MOST_VERTICES)
+    pairs = [_pair(found, 1, num_vertices) for _, found in body[1:]]
+    need(len(pairs) == entries)
+    return Meaning(num_vertices, pairs)
+
+
+def _take(raw: bytes, start: int, code: str, count: int) -> list[int]:
+    need(count >= 0 and start + struct.calcsize(code) * count <= len(raw))
+    return list(struct.unpack_from(f"<{count}{code}", raw, start))
+
+
+def _listed(offsets: list[int], ids: list[int]) -> Pairs:
+    need(offsets[0] == 0 and offsets[-1] == len(ids) and offsets == sorted(offsets))
+    need(all(v < len(offsets) - 1 for v in ids))
+    return [(u, v) for u in range(len(offsets) - 1) for v in ids[offsets[u] : offsets[u + 1]]]
+
+
+def _need_symmetry(pairs: Pairs) -> None:
+    need(Counter(pairs) == Counter((v, u) for u, v in pairs))
+
+
+def serialized(raw: bytes) -> Meaning:
+    """Read GAP's .sg; the transposed lists of a directed graph are not looked at."""
+    need(len(raw) >= 17)
+    directed, num_stored, num_vertices = struct.unpack_from("<Bqq", raw)
+    need(directed < 2 and num_stored >= 0 and 0 <= num_vertices <= 2**31)
+    need(len(raw) == 17 + (1 + directed) * (8 * (num_vertices + 1) + 4 * num_stored))
+    offsets = _take(raw, 17, "q", num_vertices + 1)
+    pairs = _listed(offsets, _take(raw, 17 + 8 * (num_vertices + 1), "I", num_stored))
+    if not directed:
+        _need_symmetry(pairs)
+    return Meaning(num_vertices, pairs, bool(directed))
+
+
+def word_sum(raw: bytes) -> int:
+    """Return the checksum of a section of .hbg, its zeros included."""
+    total = 0
+    for position, (word,) in enumerate(struct.iter_unpack("<Q", raw), 1):
+        z = (word + position * 0x9E3779B97F4A7C15) & MASK
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+        total += z ^ (z >> 31)
+    return total & MASK
+
+
+def filled(size: int) -> int:
+    """Return a size filled up to a multiple of 64."""
+    return -(-size // 64) * 64
+
+
+def table_end(raw: bytes) -> int:
+    """Return where the table of a version 2 file ends."""
+    (count,) = struct.unpack_from("<I", raw, 48)
+    need(0 < count <= 16)
+    need(len(raw) >= filled(64 + 48 * count))
+    return filled(64 + 48 * count)
+
+
+def _sections(raw: bytes, num_vertices: int, num_stored: int) -> list[int]:
+    """Return the first bytes of the three sections of version 2, after a check of all bytes."""
+    end = table_end(raw)
+    (count, zeros, crc) = struct.unpack_from("<I8sI", raw, 48)
+    need(crc == zlib.crc32(raw[:60] + raw[64:end]) and not any(zeros))
+    need(not any(raw[64 + 48 * count : end]))
+    known: dict[bytes, list[tuple[bytes, int, int]]] = {}
+    for entry in range(count):
+        name, dtype, start, size, total = struct.unpack_from("<16s8sQQQ", raw, 64 + 48 * entry)
+        need(start == end)
+        end = start + filled(size)
+        need(end <= len(raw) and word_sum(raw[start:end]) == total)
+        known.setdefault(name.rstrip(b"\0"), []).append((dtype.rstrip(b"\0"), size, start))
+    need(end == len(raw))
+    sizes = {b"indptr": 8 * (num_vertices + 1), b"indices": 4 * num_stored}
+    sizes[b"input_degree"] = 4 * num_vertices
+    for name, size in sizes.items():
+        dtype = b"<i8" if name == b"indptr" else b"<u4"
+        need([found[:2] for found in known.get(name, [])] == [(dtype, size)])
+    return [known[name][0][2] for name in sizes]
+
+
+def hbg(raw: bytes) -> Meaning:
+    """Read our own format, version 1 or 2."""
+    need(len(raw) >= 64 and raw.startswith(b"\x89HBG\r\n\x1a\n"))
+    version, directed, num_vertices, num_stored, num_input = struct.unpack_from("<IIQQQ", raw, 8)
+    need(version in (1, 2) and directed < 2 and num_vertices <= MOST_VERTICES)
+    if version == 1:
+        need(not any(raw[40:64]))
+        indices_at = 64 + filled(8 * (num_vertices + 1))
+        degree_at = indices_at + filled(4 * num_stored)
+        need(len(raw) == degree_at + 4 * num_vertices)
+        starts = [64, indices_at, degree_at]
+    else:
+        starts = _sections(raw, num_vertices, num_stored)
+    offsets = _take(raw, starts[0], "q", num_vertices + 1)
+    pairs = _listed(offsets, _take(raw, starts[1], "I", num_stored))
+    degree = _take(raw, starts[2], "I", num_vertices)
+    need(pairs == sorted(set(pairs)) and all(u != v for u, v in pairs))
+    need(all(d >= b - a for d, a, b in zip(degree, offsets, offsets[1:], strict=False)))
+    if not directed:
+        _need_symmetry(pairs)
+    ends = sum(degree)
+    need(directed or ends % 2 == 0)
+    loops = num_input - (ends if directed else ends // 2)
+    need(loops >= 0 and num_input * (1 if directed else 2) < 2**63)
+    need(version == 1 or loops == struct.unpack_from("<Q", raw, 40)[0])
+    return Meaning(num_vertices, pairs, bool(directed), num_input, degree)

@@ -1,0 +1,69 @@
+"""Lines of text files, in bounded memory, however the file ends its lines or fails to.
+
+A line ends with LF, CR LF or CR, or where the file ends. It may have 64 KiB: a longer one is not
+text, or a file made to fill the memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from hetero_bfs.errors import GraphFileError
+
+if TYPE_CHECKING:
+    from io import BufferedIOBase
+
+LONGEST_LINE_BYTES = 1 << 16
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # Windows editors' of UTF-8
+_BLOCK_BYTES = 1 << 16
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+class Line(NamedTuple):
+    """A line's number from 1 on, its place in the file, and its bytes without their end."""
+
+    number: int
+    start: int
+    text: bytes
+
+
+def lines(handle: BufferedIOBase, path: Path) -> Iterator[Line]:
+    """Yield the lines of a file that is read from its beginning.
+
+    Raises
+    ------
+    GraphFileError
+        A line of over 64 KiB, or one with a zero byte, which no text has.
+    """
+    number = 0
+    for number, (start, text) in enumerate(_pieces(handle), 1):
+        if len(text) > LONGEST_LINE_BYTES or b"\0" in text:
+            what = "a zero byte" if b"\0" in text else f"over {LONGEST_LINE_BYTES} bytes"
+            raise GraphFileError(
+                f"{path}:{number}: holds binary data, a line of {what} from byte {start} on; a "
+                f"text file with lines of up to {LONGEST_LINE_BYTES} bytes is expected: check "
+                "format and file name"
+            )
+        yield Line(number, start, text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text)
+
+
+def _pieces(handle: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
+    """Yield start and text of each line; of one that is too long, the beginning."""
+    rest, start = b"", 0
+    while block := handle.read(_BLOCK_BYTES):
+        rest += block
+        at = 0
+        for match in _LINE_END.finditer(rest):
+            if match.end() == len(rest) and match[0] == b"\r":
+                break  # a newline may follow in the next block
+            yield start + at, rest[at : match.start()]
+            at = match.end()
+        rest, start = rest[at:], start + at
+        if len(rest) > LONGEST_LINE_BYTES + 1:  # the carriage return that ends it
+            break
+    if rest:
+        yield start, rest.removesuffix(b"\r")
