@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,16 @@ from hetero_bfs import text_formats
 from hetero_bfs.checks import check_flag, check_type
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.files import replacing
-from hetero_bfs.graph import MAX_VERTICES, CSRGraph, EdgeList, OffsetArray, VertexArray
+from hetero_bfs.graph import CSRGraph, EdgeList
+from hetero_bfs.graph_checks import (
+    MAX_VERTICES,
+    Fault,
+    find_fault,
+    frozen,
+    order_fault,
+    range_fault,
+    reverse_fault,
+)
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -44,6 +52,7 @@ _HBG_MAGIC = b"\x89HBG\r\n\x1a\n"  # a transfer as text damages it, as with PNG
 _HBG_VERSION = 1
 _HBG_ALIGNMENT_BYTES = 64
 _HBG_DIRECTED = 1
+_HBG_INPUT_EDGES_BYTE = 32  # of the header
 
 
 def load(path: str | os.PathLike[str], directed: bool = False) -> CSRGraph:
@@ -79,6 +88,26 @@ def read(path: str | os.PathLike[str], directed: bool = False) -> EdgeList | CSR
     check_flag("directed", directed)
     path = Path(path)
     return _READERS[_suffix(path, list(_READERS), reading=True)](path, directed)
+
+
+def vertices_by_header(path: Path) -> int | None:
+    """Return how many vertices a file's header says there are; None where the edges decide.
+
+    Raises
+    ------
+    GraphFileError
+        As `read`, as far as the header goes.
+    """
+    suffix = _suffix(path, list(_READERS), reading=True)
+    if suffix == ".mtx":
+        return text_formats.matrix_market_size(path)
+    if suffix not in (".sg", ".hbg"):
+        return None
+    with text_formats.opened(path) as handle:
+        header = (
+            _read_sg_header(handle, path) if suffix == ".sg" else _read_hbg_header(handle, path)
+        )
+    return header[1]
 
 
 def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
@@ -131,19 +160,20 @@ def _read_serialized(path: Path, directed: bool) -> CSRGraph:
         file_directed, num_vertices, num_stored = _read_sg_header(handle, path)
         indptr = np.fromfile(handle, "<i8", num_vertices + 1)
         indices = np.fromfile(handle, "<u4", num_stored)
-    start = _SG_HEADER.size
-    _check_lists(path, start, indptr, start + indptr.nbytes, indices)
+    starts = {"indptr": _SG_HEADER.size, "indices": _SG_HEADER.size + indptr.nbytes}
+    _refuse(path, range_fault(indptr, indices), starts)
+    indptr, indices = frozen(indptr), frozen(indices)
     if not file_directed:
-        _check_symmetric(path, indptr, indices)
-    degree = np.diff(indptr).astype(np.uint32)
-    if (directed or not file_directed) and _first_out_of_order(indptr, indices) < 0:
+        _refuse(path, reverse_fault(indptr, indices), starts)
+    degree = frozen(np.diff(indptr).astype(np.uint32))
+    if (directed or not file_directed) and order_fault(indptr, indices) is None:
         num_input_edges = num_stored if directed else num_stored // 2
-        return CSRGraph(indptr, indices, directed, num_input_edges, degree)
+        return CSRGraph.trusted(indptr, indices, directed, num_input_edges, degree)
     rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), degree)
     if not (directed or file_directed):
         once = rows <= indices
         rows, indices = rows[once], indices[once]
-    return CSRGraph.from_edge_source(EdgeList(rows, indices, num_vertices, directed))
+    return CSRGraph.from_edge_source(EdgeList.trusted(rows, indices, num_vertices, directed))
 
 
 def _read_sg_header(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int]:
@@ -176,29 +206,21 @@ def _read_hbg(path: Path, directed: bool) -> CSRGraph:
     with text_formats.opened(path) as handle:
         file_directed, num_vertices, num_stored, num_input = _read_hbg_header(handle, path)
         mapped = np.memmap(handle, np.uint8, "r").view(np.ndarray)
-    starts = _hbg_sections(num_vertices, num_stored)
-    indptr = mapped[starts[0] : starts[0] + 8 * (num_vertices + 1)].view("<i8")
-    indices = mapped[starts[1] : starts[1] + 4 * num_stored].view("<u4")
-    input_degree = mapped[starts[2] : starts[3]].view("<u4")
-    _check_lists(path, starts[0], indptr, starts[1], indices)
-    _check_order(path, starts[1], indptr, indices)
-    if not file_directed:
-        _check_symmetric(path, indptr, indices)
-    _check_input_degree(path, starts[2], input_degree, indptr)
-    ends = int(input_degree.sum(dtype=np.int64))
-    if not ends <= num_input * (1 if file_directed else 2) < 2**63:
-        raise GraphFileError(
-            f"{path}: byte 32: {num_input} input edges, and their ends at vertices are {ends}: "
-            "the file is damaged, write it again"
-        )
-    graph = CSRGraph(indptr, indices, file_directed, num_input, input_degree)
-    if file_directed == directed:
-        return graph
-    if file_directed:
+    at = _hbg_sections(num_vertices, num_stored)
+    indptr = mapped[at[0] : at[0] + 8 * (num_vertices + 1)].view("<i8")
+    indices = mapped[at[1] : at[1] + 4 * num_stored].view("<u4")
+    input_degree = mapped[at[2] : at[3]].view("<u4")
+    starts = dict(zip(("indptr", "indices", "input_degree"), at, strict=False))
+    starts["num_input_edges"] = _HBG_INPUT_EDGES_BYTE
+    _refuse(path, range_fault(indptr, indices), starts)
+    fault = find_fault(indptr, indices, input_degree, num_input, file_directed)
+    _refuse(path, fault, starts)
+    if file_directed and not directed:
         rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), np.diff(indptr))
-        return CSRGraph.from_edge_source(EdgeList(rows, indices, num_vertices))
-    num_loops = num_input - ends // 2
-    return replace(graph, directed=True, num_input_edges=ends + num_loops)
+        return CSRGraph.from_edge_source(EdgeList.trusted(rows, indices, num_vertices))
+    if directed and not file_directed:  # an edge counts for each way, a self-loop once
+        num_input += int(input_degree.sum(dtype=np.int64)) // 2
+    return CSRGraph.trusted(indptr, indices, directed, num_input, input_degree)
 
 
 def _read_hbg_header(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int, int]:
@@ -263,72 +285,18 @@ def _check_size(path: Path, actual: int, expected: int) -> None:
         )
 
 
-def _check_lists(
-    path: Path, start: int, indptr: OffsetArray, indices_start: int, indices: VertexArray
-) -> None:
-    """Check that offsets rise from 0 to the number of edges and that ids are in range.
-
-    `start` and `indices_start` are where the arrays begin in the file.
-    """
-    wrong = np.zeros(indptr.size, np.bool_)
-    wrong[1:] = indptr[1:] < indptr[:-1]
-    wrong[0] = indptr[0] != 0
-    wrong[-1] |= indptr[-1] != indices.size
-    if wrong.any():
-        first = int(wrong.argmax())
+def _refuse(path: Path, fault: Fault | None, starts: Mapping[str, int]) -> None:
+    """Raise `GraphFileError` for a fault; `starts` has the byte where each section begins."""
+    if fault is None:
+        return
+    if fault.section == "indices" and fault.position is None:
         raise GraphFileError(
-            f"{path}: byte {start + 8 * first}: offset {first} is {indptr[first]}; offsets must "
-            f"rise from 0 to {indices.size}: the file is damaged, write it again"
+            f"{path}: byte 0: {fault.text}; write it again as directed, or symmetrized (GAP's "
+            "converter: -s)"
         )
-    num_vertices = indptr.size - 1
-    if indices.size and indices.max() >= num_vertices:
-        first = int((indices >= num_vertices).argmax())
-        raise GraphFileError(
-            f"{path}: byte {indices_start + 4 * first}: neighbour {indices[first]} is "
-            f"not below {num_vertices}, the number of vertices: damaged, write the file again"
-        )
-
-
-def _check_input_degree(
-    path: Path, start: int, input_degree: VertexArray, indptr: OffsetArray
-) -> None:
-    """Check that no list is longer than its vertex has input edges."""
-    short = input_degree < np.diff(indptr)
-    if short.any():
-        first = int(short.argmax())
-        raise GraphFileError(
-            f"{path}: byte {start + 4 * first}: {input_degree[first]} input edges at vertex "
-            f"{first}, and {indptr[first + 1] - indptr[first]} neighbours: damaged, write the file "
-            "again"
-        )
-
-
-def _check_order(path: Path, start: int, indptr: OffsetArray, indices: VertexArray) -> None:
-    """Check that lists rise, without the vertex itself."""
-    first = _first_out_of_order(indptr, indices)
-    if first >= 0:
-        vertex = int(np.searchsorted(indptr, first, side="right")) - 1
-        raise GraphFileError(
-            f"{path}: byte {start + 4 * first}: neighbour {indices[first]} of vertex {vertex}; "
-            "lists must rise and leave out the vertex itself: damaged, write the file again"
-        )
-
-
-def _first_out_of_order(indptr: OffsetArray, indices: VertexArray) -> int:
-    from hetero_bfs.kernels.lists import first_out_of_order
-
-    return int(first_out_of_order(indptr, indices))
-
-
-def _check_symmetric(path: Path, indptr: OffsetArray, indices: VertexArray) -> None:
-    """Refuse lists called undirected that lack a reverse edge: a search would go wrong on them."""
-    from hetero_bfs.kernels.lists import pairing
-
-    if pairing(indptr, indices) != 0:
-        raise GraphFileError(
-            f"{path}: byte 0: marked as undirected, but an edge lacks its reverse; write it again "
-            "as directed, or symmetrized (GAP's converter: -s)"
-        )
+    entry_bytes = 8 if fault.section == "indptr" else 4
+    byte = starts[fault.section] + entry_bytes * (fault.position or 0)
+    raise GraphFileError(f"{path}: byte {byte}: {fault.text}: the file is damaged, write it again")
 
 
 _TEXT = (".txt", ".el", ".tsv")
