@@ -22,6 +22,7 @@ from hetero_bfs.devices.cpu import CPUSearcher
 from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
 from hetero_bfs.devices.opencl_stream import Streaming
+from hetero_bfs.edge_source import check_edge_source
 from hetero_bfs.engine_arguments import (
     check_choices,
     check_selector,
@@ -490,5 +491,8 @@ class Engine:
 
 def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:
     """Search once; for many searches of one graph keep an `Engine`."""
+    if not isinstance(graph, SearchGraph):
+        check_edge_source(graph)
+    check_vertex(source, graph.num_vertices)  # before the graph is built
     with Engine(graph, selector=selector) as engine:
         return engine.bfs(source)

@@ -104,10 +104,8 @@ def vertices_by_header(path: Path) -> int | None:
     if suffix not in (".sg", ".hbg"):
         return None
     with text_formats.opened(path) as handle:
-        header = (
-            _read_sg_header(handle, path) if suffix == ".sg" else _read_hbg_header(handle, path)
-        )
-    return header[1]
+        read_header = _read_sg_header if suffix == ".sg" else _read_hbg_header
+        return read_header(handle, path)[1]
 
 
 def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:

@@ -43,7 +43,7 @@ def test_integers_out_of_range(value, fits):
 def test_real_numbers():
     assert type(check_real("a", np.float32(0.5))) is float
     for value in ("x", None, True, 1j):
-        with pytest.raises(ArgumentError, match="^a is .*; give a number"):
+        with pytest.raises(ArgumentError, match=r"^a is .*; give a number"):
             check_real("a", value)
 
 

@@ -62,7 +62,7 @@ def test_sources_in_a_row_from_anything_that_yields_them(engine, sources):
 
 @pytest.mark.parametrize("sources", [3, None, np.array(3), 2.5])
 def test_what_yields_no_sources(engine, sources):
-    with pytest.raises(ArgumentError, match="sources is .*; give a sequence of vertex ids"):
+    with pytest.raises(ArgumentError, match=r"sources is .*; give a sequence of vertex ids"):
         engine.bfs_in_a_row(sources)
 
 
@@ -76,14 +76,19 @@ def test_validate_takes_any_integer_and_no_masks():
         hb.validate(EDGES, 1, np.ma.array(parent, mask=[0, 0, 0, 1, 0]))
 
 
+def test_a_wrong_source_is_found_before_the_graph_is_built(monkeypatch):
+    monkeypatch.setattr("hetero_bfs.engine.build_search_graph", lambda *_: pytest.fail("built"))
+    with pytest.raises(GraphError, match="vertex 5 is not in the graph; its ids are 0 to 4"):
+        hb.bfs(EDGES, 5)
+
+
 # Threads and devices
 
 
 def test_no_more_threads_than_may_be():
     most = cpu.most_threads()
-    with pytest.raises(
-        ArgumentError, match=f"threads is {most + 1}; give an integer from 1 to {most}"
-    ):
+    words = f"threads is {most + 1}; give an integer from 1 to {most}, or leave it out"
+    with pytest.raises(ArgumentError, match=words):
         hb.Engine(EDGES, "fixed:TC", devices="cpu", threads=most + 1)
     with hb.Engine(EDGES, "fixed:TC", devices="cpu", threads=np.uint8(most)) as made:
         assert (made.threads, type(made.threads)) == (most, int)
@@ -92,13 +97,13 @@ def test_no_more_threads_than_may_be():
 @pytest.mark.parametrize("device", ["", "  "])
 @pytest.mark.parametrize("devices", ["all", "cpu"])
 def test_a_device_without_a_name(device, devices):
-    with pytest.raises(ArgumentError, match="device is .*; give the index or part of the name"):
+    with pytest.raises(ArgumentError, match=r"device is .*; give the index or part of the name"):
         hb.Engine(EDGES, device=device, devices=devices)
 
 
 def test_a_device_that_is_not_there_is_found_before_the_graph_is_built(monkeypatch):
     monkeypatch.setattr("hetero_bfs.engine.build_search_graph", lambda *_: pytest.fail("built"))
-    with pytest.raises(HeteroBFSError, match="no OpenCL device matches device='voodoo'|no OpenCL"):
+    with pytest.raises(HeteroBFSError, match=r"no OpenCL device matches device='voodoo'|no OpenCL"):
         hb.Engine(EDGES, device="voodoo")
 
 
@@ -129,7 +134,7 @@ def test_a_closed_engine_refuses_and_still_says_what_it_was():
         before = facts()
     engine.close()
     for use in USES.values():
-        with pytest.raises(EngineClosedError, match="the engine is closed; .* open another one"):
+        with pytest.raises(EngineClosedError, match=r"the engine is closed; .* open another one"):
             use(engine)
     assert facts() == before
     assert engine.bytes_streamed == 0
