@@ -18,6 +18,7 @@ from hetero_bfs.power import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
 from hetero_bfs.selector import Selector
 from hetero_bfs.speed_model import TRAIN_COMMAND, SpeedModel
 from hetero_bfs.strategy import AIM_SELECTORS, AIMS, Aim, Strategy
+from hetero_bfs.wording import setting
 
 
 def make_aiming(
@@ -48,7 +49,7 @@ def make_aiming(
         raise ModelError(f"unknown aim {aim!r}; choose one of {', '.join(AIMS)}")
     if wanted not in AIM_SELECTORS:
         raise ModelError(
-            f"--optimize {aim}: selector {wanted} knows no aim; "
+            f"{setting('optimize', aim)}: selector {wanted} knows no aim; "
             f"those that do are {', '.join(AIM_SELECTORS)}"
         )
     model, power = _measured(device, aim)
@@ -58,8 +59,9 @@ def make_aiming(
     left_out = [s.name for s in candidates if s not in fit]
     if left_out:
         notes.append(
-            f"--optimize {aim} leaves out {', '.join(left_out)}: no watts were measured where they "
-            f"work; the others are compared by what the {' and '.join(objective.domains)} draws"
+            f"{setting('optimize', aim)} leaves out {', '.join(left_out)}: no watts were measured "
+            "where they work; the others are compared by what the "
+            f"{' and '.join(objective.domains)} draws"
         )
     corrects = wanted != "average"  # as without an aim: it is to be the paper's
     if wanted == "auto":
@@ -77,13 +79,13 @@ def _measured(device: DeviceInfo | None, aim: Aim) -> tuple[SpeedModel, Power]:
     model = model_of(device)
     if model is None:
         raise ModelError(
-            f"--optimize {aim} needs measured watts of every strategy, and there is no speed model "
-            f"of this machine ({machine_slug(device)}); make one with `{TRAIN_COMMAND}`, which "
-            f"measures them too: {METERS_REMEDY}"
+            f"{setting('optimize', aim)} needs measured watts of every strategy, and there is no "
+            f"speed model of this machine ({machine_slug(device)}); make one with "
+            f"`{TRAIN_COMMAND}`, which measures them too: {METERS_REMEDY}"
         )
     if model.power is None:
         raise ModelError(
-            f"--optimize {aim} needs measured watts of every strategy, and the speed model "
-            f"{model.name} has none; {WATTS_REMEDY}"
+            f"{setting('optimize', aim)} needs measured watts of every strategy, and the speed "
+            f"model {model.name} has none; {WATTS_REMEDY}"
         )
     return model, model.power

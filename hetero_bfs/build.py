@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hetero_bfs import forks
 from hetero_bfs.checks import check_choice
+from hetero_bfs.edge_source import check_edge_source, checked_chunks
+from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import (
     CHUNK_EDGES,
     CSRGraph,
     EdgeSource,
     OffsetArray,
     VertexArray,
-    check_edge_source,
 )
+from hetero_bfs.graph_checks import frozen
 from hetero_bfs.memory import aligned_empty, check_free_memory, free_bytes, shrink
 from hetero_bfs.progress import progress
 from hetero_bfs.relabel import ORDERS, Relabelling, by_locality, permute, relabel
@@ -104,7 +107,9 @@ def build_csr(edges: EdgeSource) -> CSRGraph:
     buckets = _Buckets.cut(counts, identity)
     input_degree = _input_degree(edges, shrink(counts, edges.num_vertices))
     indptr, indices, _ = _build(edges, identity, buckets, transposed=False)
-    return CSRGraph(indptr, indices, edges.directed, edges.num_input_edges, input_degree)
+    lists = frozen(indptr), frozen(indices)
+    sizes = edges.directed, edges.num_input_edges
+    return CSRGraph.trusted(*lists, *sizes, frozen(input_degree))
 
 
 def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
@@ -132,7 +137,8 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
     graphs = []
     for i, way in enumerate(buckets):
         indptr, indices, degree = _build(edges, relabelling, way, transposed=i == 1)
-        graphs.append(CSRGraph(indptr, indices, edges.directed, edges.num_input_edges, degree))
+        one = CSRGraph.trusted(indptr, indices, edges.directed, edges.num_input_edges, degree)
+        graphs.append(one)
     if order in ("auto", "locality") and relabelling.order == "compact":
         relabelling, graphs = _move_together(graphs, relabelling, order == "locality")
     if edges.directed:
@@ -178,6 +184,7 @@ def build_bytes(edges: EdgeSource) -> int:
 
 
 def _check_memory(edges: EdgeSource) -> None:
+    forks.use_loops()  # which the estimate asks for its threads
     check_free_memory(
         build_bytes(edges),
         f"building a graph of {edges.num_vertices} vertices and {edges.num_input_edges} edges",
@@ -340,6 +347,10 @@ def _place(
             lines,
             keys,
         )
+    if (cursor != np.vstack((buckets.first_key[1:], buckets.run[:-1]))).any():
+        raise GraphError(
+            "the edges were others when they were read again; chunks() must give the same each time"
+        )
     flush_lines(buckets.run, cursor, lines, keys)
     return keys
 
@@ -374,7 +385,7 @@ def _sort(buckets: _Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArra
 
 def _chunks(edges: EdgeSource, description: str) -> Iterator[tuple[VertexArray, VertexArray]]:
     stored = edges.num_input_edges * (2 if edges.both_directions else 1)
-    return progress(edges.chunks(), description, total=-(-stored // CHUNK_EDGES))
+    return progress(checked_chunks(edges), description, total=-(-stored // CHUNK_EDGES))
 
 
 def _first_neighbours(graph: CSRGraph) -> VertexArray:

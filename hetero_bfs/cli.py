@@ -17,6 +17,7 @@ from hetero_bfs import console, environment
 from hetero_bfs.arguments import make_parser
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.strategy import AIM_SELECTORS
+from hetero_bfs.wording import naming_options
 
 if TYPE_CHECKING:
     from hetero_bfs.bfs import BFSResult
@@ -36,10 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        options = _parse(arguments)
-        _prepare(options)
-        status: int = options.run(options)
-        return status
+        with naming_options():
+            options = _parse(arguments)
+            _prepare(options)
+            status: int = options.run(options)
+            return status
     except SystemExit as stop:  # argparse has said what
         return int(stop.code or 0)
     except HeteroBFSError as error:
@@ -128,13 +130,9 @@ def _prepare(options: argparse.Namespace) -> None:
     if getattr(options, "threads", None) is not None:
         import numba
 
-        most = numba.config.NUMBA_NUM_THREADS
-        if options.threads > most:
-            raise HeteroBFSError(
-                f"--threads {options.threads}: give 1 to {most}, or leave it out for one per core; "
-                "the environment variable NUMBA_NUM_THREADS, if set, allows another number"
-            )
-        numba.set_num_threads(options.threads)
+        from hetero_bfs.devices.cpu import check_threads
+
+        numba.set_num_threads(check_threads(options.threads))
 
 
 def _check_files(options: argparse.Namespace) -> None:
@@ -220,6 +218,12 @@ def _graph500(options: argparse.Namespace) -> int:
 def _bfs(options: argparse.Namespace) -> int:
     import numpy as np
 
+    from hetero_bfs.graph import check_vertex
+    from hetero_bfs.io import vertices_by_header
+
+    named = vertices_by_header(options.graph)
+    if named is not None:  # a wrong source is found before anything is compiled
+        check_vertex(options.source, named)
     from hetero_bfs.engine import Engine
     from hetero_bfs.files import replacing
     from hetero_bfs.io import read
@@ -228,6 +232,7 @@ def _bfs(options: argparse.Namespace) -> int:
 
     _load_numba()
     edges = read(options.graph, options.directed)
+    check_vertex(options.source, edges.num_vertices)
     with Engine(edges, **_engine_options(options)) as engine:
         result = engine.bfs(options.source)
     _print_notes(engine.notes)

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs import forks
 from hetero_bfs.aim import make_aiming
 from hetero_bfs.bfs import BFSResult
 from hetero_bfs.build import SearchGraph, build_search_graph
-from hetero_bfs.checks import check_choice, check_flag, check_integer, check_type
-from hetero_bfs.correction import Corrections, factors_of
-from hetero_bfs.devices.cpu import MAX_THREADS, CPUSearcher
-from hetero_bfs.devices.opencl import DeviceInfo, OpenCLDevice, choose_device
+from hetero_bfs.checks import check_integer
+from hetero_bfs.correction import Correction, Corrections, factors_of
+from hetero_bfs.devices.cpu import CPUSearcher
+from hetero_bfs.devices.opencl import DeviceInfo, choose_device
 from hetero_bfs.devices.opencl_search import OpenCLSearcher
-from hetero_bfs.devices.opencl_stream import Streaming, StreamingSearcher, open_searcher
-from hetero_bfs.errors import BudgetError, DeviceError, GraphError, ModelError, SplitError
-from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource
+from hetero_bfs.devices.opencl_stream import Streaming
+from hetero_bfs.edge_source import check_edge_source
+from hetero_bfs.engine_arguments import (
+    check_choices,
+    check_selector,
+    check_sources,
+    optional_bytes,
+    optional_threads,
+)
+from hetero_bfs.errors import (
+    DeviceError,
+    EngineClosedError,
+    ModelError,
+)
+from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeSource, check_vertex
 from hetero_bfs.memory import aligned_empty
 from hetero_bfs.model_selector import ModelSelector
-from hetero_bfs.named_selector import SELECTORS, model_of
+from hetero_bfs.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.power import Objective
 from hetero_bfs.search import Platform, Search, usual_states
 from hetero_bfs.selector import FixedSelector, Selector
-from hetero_bfs.strategy import AIMS, STRATEGIES, Aim, available
+from hetero_bfs.strategy import STRATEGIES, Aim, available
 from hetero_bfs.tuning import Tuning
 
 _WARM_UP = (
@@ -64,7 +75,8 @@ class Engine:
     decision_interval : int
         Levels between two choices of the selector.
     threads : int, optional
-        Threads that search on the host, the caller's included; by default one per core.
+        Threads that search on the host, the caller's included; by default one per core, and no
+        more than that or what the environment variable NUMBA_NUM_THREADS says.
     tuning : Tuning, optional
         How the kernels are compiled and launched on the OpenCL device; by default as its speed
         model says.
@@ -90,6 +102,8 @@ class Engine:
         instead, with a line in `notes`.
     BudgetError
         `device_memory_bytes` is too little for what is kept per vertex and a few pages of edges.
+    ForkError
+        This process was forked from one that had used compiled loops or OpenCL.
     """
 
     def __init__(
@@ -107,33 +121,37 @@ class Engine:
         optimize: Aim = "time",
         correction: bool = True,
     ) -> None:
-        _check_choices(selector, device, devices, optimize, correction)
-        check_integer("decision_interval", decision_interval, 1)
-        if threads is not None:
-            check_integer("threads", threads, 1, MAX_THREADS)
-        for name, value in (
-            ("max_alloc_bytes", max_alloc_bytes),
-            ("device_memory_bytes", device_memory_bytes),
-        ):
-            if value is not None:
-                check_integer(name, value, 1)
-        if tuning is not None:
-            check_type("tuning", tuning, Tuning, "a Tuning, or None for the speed model's")
-        self.graph = graph if isinstance(graph, SearchGraph) else build_search_graph(graph, order)
+        check_choices(selector, device, devices, tuning, optimize, correction)
+        self.decision_interval = check_integer("decision_interval", decision_interval, 1)
+        self.threads = optional_threads(threads)
+        max_alloc_bytes = optional_bytes("max_alloc_bytes", max_alloc_bytes)
+        device_memory_bytes = optional_bytes("device_memory_bytes", device_memory_bytes)
+        if device is not None and devices == "all":
+            choose_device(device)  # one that is not there is found before the graph is built
+        if not isinstance(graph, SearchGraph):
+            graph = build_search_graph(graph, order)
         self.notes: list[str] = []
-        self.decision_interval = decision_interval
-        self.threads = threads
         self.tuning = tuning
         self.optimize: Aim = optimize
         self.correction = correction
+        self._generation = forks.generation()
         self._corrections: Corrections | None = None
+        self._learns: Correction | None = None
         self._usual_states: npt.NDArray[np.float64] | None = None
         self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
         self._one_at_a_time = threading.Lock()
+        self._platform: Platform | None = None
+        self.device_info: DeviceInfo | None = None
+        """The OpenCL device in use, if any."""
+        self.num_parts = 1
+        """Parts of the edge array on the device; 1 without a device."""
+        self.streaming: Streaming | None = None
+        """How the edges stream through the device; None if they do not."""
         self._saved: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
         started = time.perf_counter()
-        host, accelerator = self._open(device, devices, max_alloc_bytes, device_memory_bytes)
-        self.platform = Platform(self.graph, host, accelerator)
+        opening = device, devices, max_alloc_bytes, device_memory_bytes
+        host, accelerator = self._open(graph, *opening)
+        self._use(Platform(graph, host, accelerator))
         uploaded = time.perf_counter()
         try:
             self._get_ready(selector)
@@ -141,7 +159,7 @@ class Engine:
             if accelerator is None or device is not None:
                 raise
             self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
-            self.platform = Platform(self.graph, CPUSearcher(self.graph, self.threads), None)
+            self._use(Platform(graph, CPUSearcher(graph, self.threads), None))
             try:
                 self._get_ready(selector)
             except ModelError:  # the selector wants the device: say what is wrong with that
@@ -161,10 +179,50 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Wait for the device; its memory goes with the engine."""
-        self._saved = np.empty(0, np.uint32)
-        if self.accelerator is not None:
-            self.accelerator.device.finish()
+        """Wait for searches, then release the graph, the device and threads; twice is fine.
+
+        What the engine says of itself, such as `device_info`, stays. In a forked process nothing
+        happens: all is its parent's.
+        """
+        if self._generation != forks.generation():
+            return
+        with self._one_at_a_time:
+            if self._platform is None:
+                return
+            platform, self._platform = self._platform, None
+            self._bytes_streamed = bytes_streamed_by(platform.accelerator)
+            self._saved = np.empty(0, np.uint32)
+            self._corrections = None
+            self._learns = None
+            platform.close()
+
+    def _use(self, platform: Platform) -> None:
+        """Search there from now on."""
+        accelerator = platform.accelerator
+        self._platform = platform
+        self._bytes_streamed = 0
+        self.device_info = None if accelerator is None else accelerator.device.info
+        self.num_parts = 1 if accelerator is None else accelerator.num_parts
+        self.streaming = streaming_of(accelerator)
+
+    @property
+    def platform(self) -> Platform:
+        """Host and device with the graph; raises if the engine is closed, or another process's.
+
+        Every search asks for it.
+        """
+        forks.refuse_other_process(self._generation)
+        if self._platform is None:
+            raise EngineClosedError(
+                "the engine is closed; search before close() and within its `with` block, or open "
+                "another one"
+            )
+        return self._platform
+
+    @property
+    def graph(self) -> SearchGraph:
+        """The graph that is searched."""
+        return self.platform.graph
 
     @property
     def accelerator(self) -> OpenCLSearcher | None:
@@ -172,26 +230,11 @@ class Engine:
         return self.platform.accelerator
 
     @property
-    def device_info(self) -> DeviceInfo | None:
-        """The OpenCL device in use, if any."""
-        return None if self.accelerator is None else self.accelerator.device.info
-
-    @property
-    def num_parts(self) -> int:
-        """Parts of the edge array on the device; 1 without a device."""
-        return 1 if self.accelerator is None else self.accelerator.num_parts
-
-    @property
-    def streaming(self) -> Streaming | None:
-        """How the edges stream through the device; None if they do not."""
-        accelerator = self.accelerator
-        return accelerator.streaming if isinstance(accelerator, StreamingSearcher) else None
-
-    @property
     def bytes_streamed(self) -> int:
         """Bytes of edges that were sent to the device so far because they are not kept there."""
-        accelerator = self.accelerator
-        return accelerator.bytes_streamed if isinstance(accelerator, StreamingSearcher) else 0
+        if self._platform is None:
+            return self._bytes_streamed
+        return bytes_streamed_by(self._platform.accelerator)
 
     @property
     def objective(self) -> Objective | None:
@@ -200,11 +243,12 @@ class Engine:
 
     def set_selector(self, selector: str | Selector, optimize: Aim | None = None) -> None:
         """Choose strategies by another selector from now on, and with another aim if given."""
+        _ = self.platform  # refuses before it waits for searches
         with self._one_at_a_time:
             self._set_selector(selector, optimize)
 
     def _set_selector(self, selector: str | Selector, optimize: Aim | None) -> None:
-        _check_selector(selector)
+        check_selector(selector)
         if isinstance(selector, str):
             aim = self.optimize if optimize is None else optimize
             made, notes = make_aiming(
@@ -240,9 +284,14 @@ class Engine:
         ------
         GraphError
             The vertex is not in the graph.
+        EngineClosedError
+            The engine is closed.
+        ForkError
+            The engine was opened in another process, from which this one was forked.
         """
-        search = self._new_search(self._searched_id(source))
+        source = check_vertex(source, self.graph.num_vertices)
         with self._one_at_a_time:
+            search = self._new_search(self._searched_id(source))
             streamed = self._run(search)
             started = time.perf_counter()
             search.gather()
@@ -250,7 +299,7 @@ class Engine:
             gather_seconds = time.perf_counter() - started
         return self._result(source, search, parent, gather_seconds, streamed)
 
-    def bfs_in_a_row(self, sources: Sequence[int]) -> list[BFSResult]:
+    def bfs_in_a_row(self, sources: Iterable[int]) -> list[BFSResult]:
         """Search from several vertices one after the other, then bring all results home.
 
         What `bfs` does after a search drives the next one's code and data from the processor's
@@ -260,13 +309,18 @@ class Engine:
 
         Raises
         ------
+        ArgumentError
+            Nothing that yields vertex ids.
         GraphError
             A vertex is not in the graph; none was searched from.
+        EngineClosedError, ForkError
+            As for `bfs`.
         """
-        roots = [self._searched_id(source) for source in sources]
-        if len(roots) == 1:
+        sources = check_sources(sources, self.graph.num_vertices)
+        if len(sources) == 1:
             return [self.bfs(sources[0])]
         with self._one_at_a_time:
+            roots = [self._searched_id(source) for source in sources]
             saved = self._room_for_parents(len(roots))
             searched = [self._search_and_save(*pair) for pair in zip(roots, saved, strict=True)]
             results = []
@@ -294,8 +348,9 @@ class Engine:
 
     def search(self, source: int) -> Search:
         """Search from one vertex and leave the parents where they are (for measurements)."""
-        search = self._new_search(self._searched_id(source))
+        source = check_vertex(source, self.graph.num_vertices)
         with self._one_at_a_time:
+            search = self._new_search(self._searched_id(source))
             self._run(search)
         return search
 
@@ -347,46 +402,25 @@ class Engine:
 
     def _open(
         self,
+        graph: SearchGraph,
         device: str | None,
         devices: str,
         max_alloc_bytes: int | None,
         device_memory_bytes: int | None,
     ) -> tuple[CPUSearcher, OpenCLSearcher | None]:
         if devices == "cpu":
-            return CPUSearcher(self.graph, self.threads), None
+            return CPUSearcher(graph, self.threads), None
         try:
             info = choose_device(device)
         except DeviceError as error:
             if device is not None:
                 raise
             self.notes.append(f"searching on the CPU only: {error}")
-            return CPUSearcher(self.graph, self.threads), None
-        opened = OpenCLDevice(info)
-        tuning = self.tuning or self._trained_tuning(info)
-        try:
-            host = CPUSearcher(self.graph, self.threads, opened.host_array)
-            searcher = open_searcher(
-                opened, self.graph, host, max_alloc_bytes, tuning, device_memory_bytes
-            )
-            if isinstance(searcher, StreamingSearcher):
-                self.notes.append(f"edges are {searcher.streaming}")
-            return host, searcher
-        except DeviceError as error:
-            if max_alloc_bytes is not None and isinstance(error, SplitError):
-                raise
-            if device_memory_bytes is not None and isinstance(error, BudgetError):
-                raise
-            self.notes.append(f"{info.name} is left out: {error}")
-            return CPUSearcher(self.graph, self.threads), None
-
-    def _trained_tuning(self, info: DeviceInfo) -> Tuning | None:
-        """Return the tuning of the device's speed model, if there is one."""
-        try:
-            model = model_of(info)
-        except ModelError as error:  # selectors that need the model will say so
-            self.notes.append(f"tuning by default: {error}")
-            return None
-        return None if model is None else model.tuning
+            return CPUSearcher(graph, self.threads), None
+        limits = max_alloc_bytes, device_memory_bytes
+        host, searcher, notes = open_device(info, graph, self.threads, self.tuning, *limits)
+        self.notes += notes
+        return host, searcher
 
     def _get_ready(self, selector: str | Selector) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""
@@ -444,17 +478,6 @@ class Engine:
 
     def _searched_id(self, source: int) -> int | None:
         """Return the new id, None for a vertex without edges that left the searched range."""
-        try:
-            source = operator.index(source)
-        except TypeError as error:
-            raise GraphError(f"{source!r} is no vertex id; ids are integers") from error
-        if self.graph.num_vertices == 0:
-            raise GraphError(f"vertex {source} is not in the graph, which has no vertices")
-        if not 0 <= source < self.graph.num_vertices:
-            raise GraphError(
-                f"vertex {source} is not in the graph; its ids are 0 to "
-                f"{self.graph.num_vertices - 1}"
-            )
         new = int(self.graph.relabelling.new_of_old[source])
         return None if new == NO_VERTEX else new
 
@@ -466,24 +489,10 @@ class Engine:
         return self.platform.host.restore_parents()
 
 
-def _check_choices(
-    selector: Any, device: Any, devices: Any, optimize: Any, correction: Any
-) -> None:
-    """Raise `ArgumentError` for what `Engine` cannot use, before the graph is built."""
-    _check_selector(selector)
-    if device is not None:
-        check_type("device", device, str, 'the index or part of the name as text, such as "0"')
-    check_choice("devices", devices, ("all", "cpu"))
-    check_choice("optimize", optimize, AIMS)
-    check_flag("correction", correction)
-
-
-def _check_selector(selector: Any) -> None:
-    names = f"a Selector or one of {', '.join(SELECTORS)}"
-    check_type("selector", selector, (str, Selector), names)
-
-
 def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:
     """Search once; for many searches of one graph keep an `Engine`."""
+    if not isinstance(graph, SearchGraph):
+        check_edge_source(graph)
+    check_vertex(source, graph.num_vertices)  # before the graph is built
     with Engine(graph, selector=selector) as engine:
         return engine.bfs(source)

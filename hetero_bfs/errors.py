@@ -17,6 +17,14 @@ class GraphFileError(GraphError):
     """A file that cannot be read as a graph; the message names file and line or byte offset."""
 
 
+class EngineClosedError(HeteroBFSError, RuntimeError):
+    """A search on an engine that was closed."""
+
+
+class ForkError(HeteroBFSError, RuntimeError):
+    """A process made by fork that lacks the threads which its parent had started."""
+
+
 class DeviceError(HeteroBFSError, RuntimeError):
     """A device that is absent, too small, or failed."""
 

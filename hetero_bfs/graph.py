@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.checks import check_flag
+from hetero_bfs.checks import as_integer, check_flag, check_integer
 from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph_checks import checked_ends, checked_lists, frozen
 
 if TYPE_CHECKING:
     import networkx
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 NO_VERTEX = 0xFFFFFFFF
 """The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
-
-MAX_VERTICES = 2**32 - 2
-"""Most vertices a graph may have, so that every id and `NO_VERTEX` fit in 32 bits."""
 
 CHUNK_EDGES = 1 << 22
 """Edges per chunk when a source of edges is read through: 32 MiB of uint32 pairs."""
@@ -70,12 +68,48 @@ class EdgeSource(Protocol):
 
 @dataclass(frozen=True)
 class EdgeList:
-    """Edges in the order they came; `src` and `dst` are uint32 arrays of shape (num_edges,)."""
+    """Edges in the order they came.
+
+    Parameters
+    ----------
+    src, dst : integer arrays, shape (num_edges,)
+        Held as read-only uint32, without a copy if they are uint32 and contiguous.
+    num_vertices : int
+    directed : bool
+
+    Raises
+    ------
+    ArgumentError
+        A `num_vertices` that is no integer, a `directed` that is not True or False.
+    GraphError
+        Ids that are masked, negative, not integers or not below `num_vertices`; unequal lengths;
+        more than 2**32 - 2 vertices.
+    """
 
     src: VertexArray
     dst: VertexArray
     num_vertices: int
     directed: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("directed", self.directed)
+        num_vertices = check_integer("num_vertices", self.num_vertices)
+        src, dst, _ = checked_ends(self.src, self.dst, num_vertices)
+        self.__dict__.update(src=src, dst=dst, num_vertices=num_vertices)
+
+    @classmethod
+    def trusted(
+        cls, src: VertexArray, dst: VertexArray, num_vertices: int, directed: bool = False
+    ) -> Self:
+        """Make one without a check, for builders and readers that made sure of all it needs.
+
+        `src` and `dst` are contiguous uint32 arrays of equal length, of ids below `num_vertices`.
+        """
+        edges = object.__new__(cls)
+        edges.__dict__.update(
+            src=frozen(src), dst=frozen(dst), num_vertices=num_vertices, directed=directed
+        )
+        return edges
 
     @classmethod
     def from_arrays(
@@ -85,38 +119,14 @@ class EdgeList:
         num_vertices: int | None = None,
         directed: bool = False,
     ) -> EdgeList:
-        """Check and convert two integer arrays of equal length to uint32.
+        """Make one of two integer arrays; `num_vertices` is by default the largest id plus 1.
 
-        Raises
-        ------
-        GraphError
-            Ids that are negative, not integers or not below `num_vertices`; unequal lengths;
-            more than 2**32 - 2 vertices.
+        Raises as the class itself.
         """
         check_flag("directed", directed)
-        src, dst = _integer_array(src, "src"), _integer_array(dst, "dst")
-        if src.shape != dst.shape:
-            raise GraphError(
-                f"src has {src.size} entries and dst {dst.size}; give two arrays of equal length"
-            )
-        smallest = min(_extreme(src, "min"), _extreme(dst, "min"))
-        largest = max(_extreme(src, "max"), _extreme(dst, "max"))
-        if smallest < 0:
-            raise GraphError(f"vertex id {smallest} is negative; ids start at 0")
-        if num_vertices is None:
-            num_vertices = largest + 1
-        check_num_vertices(num_vertices)
-        if largest >= num_vertices:
-            raise GraphError(
-                f"vertex id {largest} is not below num_vertices = {num_vertices}; "
-                f"raise num_vertices to {largest + 1} or leave it out"
-            )
-        return cls(
-            np.ascontiguousarray(src, dtype=np.uint32),
-            np.ascontiguousarray(dst, dtype=np.uint32),
-            int(num_vertices),
-            directed,
-        )
+        if num_vertices is not None:
+            num_vertices = check_integer("num_vertices", num_vertices)
+        return cls.trusted(*checked_ends(src, dst, num_vertices), directed)
 
     @property
     def num_input_edges(self) -> int:
@@ -130,7 +140,7 @@ class EdgeList:
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in order as (src, dst) views of at most `size` edges."""
-        for start in range(0, self.src.size, size):
+        for start in range(0, self.src.size, check_integer("size", size, 1)):
             yield self.src[start : start + size], self.dst[start : start + size]
 
 
@@ -138,9 +148,12 @@ class EdgeList:
 class CSRGraph:
     """Sorted neighbour lists without self-loops and duplicates.
 
+    The arrays are held as read-only views, converted where they hold other integers.
+
     Parameters
     ----------
     indptr : int64 array, shape (num_vertices + 1,)
+        Rises from 0 to the length of `indices`.
     indices : uint32 array, shape (indptr[-1],)
         An undirected edge is stored twice.
     directed : bool
@@ -149,6 +162,14 @@ class CSRGraph:
     input_degree : uint32 array, shape (num_vertices,)
         Input edges at each vertex, duplicates counted, self-loops not; of a directed graph the
         edges that leave the vertex.
+
+    Raises
+    ------
+    ArgumentError
+        A `num_input_edges` that is no integer of at least 0, a `directed` not True or False.
+    GraphError
+        Arrays of another shape or not of integers, masked entries, lists that are not as above.
+        `from_edges` makes sound lists of any edges.
     """
 
     indptr: OffsetArray
@@ -156,6 +177,34 @@ class CSRGraph:
     directed: bool
     num_input_edges: int
     input_degree: VertexArray
+
+    def __post_init__(self) -> None:
+        check_flag("directed", self.directed)
+        num_input_edges = check_integer("num_input_edges", self.num_input_edges, 0)
+        arrays = checked_lists(
+            self.indptr, self.indices, self.input_degree, num_input_edges, self.directed
+        )
+        self.__dict__.update(arrays, num_input_edges=num_input_edges)
+
+    @classmethod
+    def trusted(
+        cls,
+        indptr: OffsetArray,
+        indices: VertexArray,
+        directed: bool,
+        num_input_edges: int,
+        input_degree: VertexArray,
+    ) -> CSRGraph:
+        """Make one of arrays as they are, for builders and readers that made sure of them."""
+        graph = object.__new__(cls)
+        graph.__dict__.update(
+            indptr=indptr,
+            indices=indices,
+            directed=directed,
+            num_input_edges=num_input_edges,
+            input_degree=input_degree,
+        )
+        return graph
 
     @classmethod
     def from_edges(
@@ -247,12 +296,19 @@ class CSRGraph:
         return np.diff(self.indptr).astype(np.uint32)
 
     def neighbours(self, vertex: int) -> VertexArray:
-        """Return the sorted neighbours of one vertex, a uint32 view."""
+        """Return the sorted neighbours of one vertex, a uint32 view.
+
+        Raises
+        ------
+        GraphError
+            The vertex is not in the graph.
+        """
+        vertex = check_vertex(vertex, self.num_vertices)
         return self.indices[self.indptr[vertex] : self.indptr[vertex + 1]]
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield every stored edge as (src, dst), grouped by src; see `EdgeSource.chunks`."""
-        for start in range(0, self.indices.size, size):
+        for start in range(0, self.indices.size, check_integer("size", size, 1)):
             stop = min(start + size, self.indices.size)
             positions = np.arange(start, stop, dtype=np.int64)
             src = np.searchsorted(self.indptr, positions, side="right") - 1
@@ -283,37 +339,21 @@ class _Reversed:
             yield dst, src
 
 
-def check_edge_source(graph: Any) -> None:
-    """Raise `ArgumentError` unless edges can be read from this."""
-    wanted = ("num_vertices", "num_input_edges", "directed", "both_directions", "chunks")
-    if not all(hasattr(graph, name) for name in wanted):
-        raise ArgumentError(
-            f"the graph is of type {type(graph).__name__}; make one with hetero_bfs.load(path), "
-            "kronecker(scale), or CSRGraph.from_edges, .from_scipy or .from_networkx"
-        )
+def check_vertex(vertex: Any, num_vertices: int) -> int:
+    """Return a vertex id as Python's int.
 
-
-def check_num_vertices(num_vertices: int) -> None:
-    """Raise `GraphError` unless 0 <= num_vertices <= 2**32 - 2."""
-    if not 0 <= num_vertices <= MAX_VERTICES:
+    Raises
+    ------
+    GraphError
+        No integer, or not below the number of vertices.
+    """
+    number = as_integer(vertex)
+    if number is None:
+        raise GraphError(f"{vertex!r} is no vertex id; ids are integers")
+    if num_vertices == 0:
+        raise GraphError(f"vertex {number} is not in the graph, which has no vertices")
+    if not 0 <= number < num_vertices:
         raise GraphError(
-            f"{num_vertices} vertices; a graph may have 0 to {MAX_VERTICES} "
-            "(ids are 32-bit): renumber the vertices without gaps"
+            f"vertex {number} is not in the graph; its ids are 0 to {num_vertices - 1}"
         )
-
-
-def _integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise GraphError(f"{name} has {array.ndim} dimensions; give a one-dimensional array")
-    if array.size == 0:
-        return array.astype(np.uint32)
-    if array.dtype.kind not in "iu":
-        raise GraphError(f"{name} holds {array.dtype}; vertex ids must be integers")
-    return array
-
-
-def _extreme(array: npt.NDArray[Any], which: str) -> int:
-    if array.size == 0:
-        return 0 if which == "min" else -1
-    return int(getattr(array, which)())
+    return number

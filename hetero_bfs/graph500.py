@@ -35,6 +35,7 @@ from hetero_bfs.validate import (
     group_size,
     validate,
 )
+from hetero_bfs.wording import setting
 
 _LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
 _GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
@@ -176,10 +177,7 @@ def _tiny(edges: EdgeSource) -> EdgeSource:
     tiny = replace(KroneckerEdges(1).materialise(), directed=edges.directed)
     if not isinstance(edges, CSRGraph):
         return tiny
-    lists = CSRGraph.from_edge_source(tiny)
-    for name in ("indptr", "indices", "input_degree"):  # of a mapped file they are read-only
-        getattr(lists, name).flags.writeable = getattr(edges, name).flags.writeable
-    return lists
+    return CSRGraph.from_edge_source(tiny)
 
 
 def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:
@@ -205,7 +203,9 @@ def _edges(options: Graph500Options, notes: list[str]) -> tuple[EdgeSource, floa
     generator = KroneckerEdges(*arguments)
     need = _bytes_without_list(generator)
     memory.check_free_memory(
-        need, f"a graph of scale {options.scale}", "choose a smaller --scale or --edgefactor"
+        need,
+        f"a graph of scale {options.scale}",
+        f"choose a smaller {setting('scale')} or {setting('edgefactor')}",
     )
     held = need + _LIST_BYTES_PER_EDGE * generator.num_input_edges
     free = memory.free_bytes()

@@ -1,16 +1,14 @@
-"""What the readers of graph files share: opening them, and checks of lists before a search."""
+"""What the readers of graph files share: opening them, and errors that name the place."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph import OffsetArray, VertexArray
+from hetero_bfs.graph_checks import Fault
 
 
 @contextmanager
@@ -66,70 +64,15 @@ def check_size(path: Path, actual: int, expected: int) -> None:
         )
 
 
-def check_lists(
-    path: Path, start: int, indptr: OffsetArray, indices_start: int, indices: VertexArray
-) -> None:
-    """Check that offsets rise from 0 to the number of edges and that ids are in range.
-
-    `start` and `indices_start` are where the arrays begin in the file.
-    """
-    wrong = np.zeros(indptr.size, np.bool_)
-    wrong[1:] = indptr[1:] < indptr[:-1]
-    wrong[0] = indptr[0] != 0
-    wrong[-1] |= indptr[-1] != indices.size
-    if wrong.any():
-        first = int(wrong.argmax())
+def refuse(path: Path, fault: Fault | None, starts: Mapping[str, int]) -> None:
+    """Raise `GraphFileError` for a fault; `starts` has the byte where each section begins."""
+    if fault is None:
+        return
+    if fault.section == "indices" and fault.position is None:
         raise GraphFileError(
-            f"{path}: byte {start + 8 * first}: offset {first} is {indptr[first]}; offsets must "
-            f"rise from 0 to {indices.size}: the file is damaged, write it again"
+            f"{path}: byte 0: {fault.text}; write it again as directed, or symmetrized (GAP's "
+            "converter: -s)"
         )
-    num_vertices = indptr.size - 1
-    if indices.size and indices.max() >= num_vertices:
-        first = int((indices >= num_vertices).argmax())
-        raise GraphFileError(
-            f"{path}: byte {indices_start + 4 * first}: neighbour {indices[first]} is "
-            f"not below {num_vertices}, the number of vertices: damaged, write the file again"
-        )
-
-
-def check_input_degree(
-    path: Path, start: int, input_degree: VertexArray, indptr: OffsetArray
-) -> None:
-    """Check that no list is longer than its vertex has input edges."""
-    short = input_degree < np.diff(indptr)
-    if short.any():
-        first = int(short.argmax())
-        raise GraphFileError(
-            f"{path}: byte {start + 4 * first}: {input_degree[first]} input edges at vertex "
-            f"{first}, and {indptr[first + 1] - indptr[first]} neighbours: damaged, write the file "
-            "again"
-        )
-
-
-def check_order(path: Path, start: int, indptr: OffsetArray, indices: VertexArray) -> None:
-    """Check that lists rise, without the vertex itself."""
-    first = first_out_of_order(indptr, indices)
-    if first >= 0:
-        vertex = int(np.searchsorted(indptr, first, side="right")) - 1
-        raise GraphFileError(
-            f"{path}: byte {start + 4 * first}: neighbour {indices[first]} of vertex {vertex}; "
-            "lists must rise and leave out the vertex itself: damaged, write the file again"
-        )
-
-
-def first_out_of_order(indptr: OffsetArray, indices: VertexArray) -> int:
-    """Return the first entry that breaks the order of lists (kernels/lists.py), -1 if none does."""
-    from hetero_bfs.kernels import lists
-
-    return int(lists.first_out_of_order(indptr, indices))
-
-
-def check_symmetric(path: Path, indptr: OffsetArray, indices: VertexArray) -> None:
-    """Refuse lists called undirected that lack a reverse edge: a search would go wrong on them."""
-    from hetero_bfs.kernels.lists import pairing
-
-    if pairing(indptr, indices) != 0:
-        raise GraphFileError(
-            f"{path}: byte 0: marked as undirected, but an edge lacks its reverse; write it again "
-            "as directed, or symmetrized (GAP's converter: -s)"
-        )
+    entry_bytes = 8 if fault.section == "indptr" else 4
+    byte = starts[fault.section] + entry_bytes * (fault.position or 0)
+    raise GraphFileError(f"{path}: byte {byte}: {fault.text}: the file is damaged, write it again")

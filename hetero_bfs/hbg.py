@@ -31,7 +31,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,15 +38,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError, GraphFileError
-from hetero_bfs.graph import MAX_VERTICES, CSRGraph, EdgeList
-from hetero_bfs.graph_files import (
-    check_input_degree,
-    check_lists,
-    check_order,
-    check_size,
-    check_symmetric,
-    opened,
+from hetero_bfs.graph import CSRGraph, EdgeList
+from hetero_bfs.graph_checks import (
+    MAX_VERTICES,
+    degree_fault,
+    order_fault,
+    range_fault,
+    reverse_fault,
 )
+from hetero_bfs.graph_files import check_size, opened, refuse
 from hetero_bfs.memory import aligned_empty
 
 if TYPE_CHECKING:
@@ -112,10 +111,17 @@ def read_hbg(path: Path, directed: bool) -> CSRGraph:
         return graph
     if graph.directed:
         rows = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), np.diff(graph.indptr))
-        return CSRGraph.from_edge_source(EdgeList(rows, graph.indices, graph.num_vertices))
+        return CSRGraph.from_edge_source(EdgeList.trusted(rows, graph.indices, graph.num_vertices))
     num_loops = _num_loops(graph)
     ends = 2 * (graph.num_input_edges - num_loops)
-    return replace(graph, directed=True, num_input_edges=ends + num_loops)
+    return CSRGraph.trusted(graph.indptr, graph.indices, True, ends + num_loops, graph.input_degree)
+
+
+def hbg_size(path: Path) -> int:
+    """Return the number of vertices that a file's header gives."""
+    with opened(path) as handle:
+        sections = _read_header(handle, path).sections
+    return next(s.num_bytes for s in sections if s.name == "indptr") // 8 - 1
 
 
 def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
@@ -311,13 +317,14 @@ def _checked_graph(path: Path, header: _Header, content: npt.NDArray[np.uint8]) 
         content[part.start : part.start + part.num_bytes].view(part.dtype)
         for part in (at["indptr"], at["indices"], at["input_degree"])
     )
-    check_lists(path, at["indptr"].start, indptr, at["indices"].start, indices)
-    check_order(path, at["indices"].start, indptr, indices)
+    starts = {name: section.start for name, section in at.items()}
+    refuse(path, range_fault(indptr, indices), starts)
+    refuse(path, order_fault(indptr, indices), starts)
     if not header.directed:
-        check_symmetric(path, indptr, indices)
-    check_input_degree(path, at["input_degree"].start, input_degree, indptr)
+        refuse(path, reverse_fault(indptr, indices), starts)
+    refuse(path, degree_fault(input_degree, indptr), starts)
     _check_input_edges(path, header, int(input_degree.sum(dtype=np.int64)))
-    return CSRGraph(indptr, indices, header.directed, header.num_input, input_degree)
+    return CSRGraph.trusted(indptr, indices, header.directed, header.num_input, input_degree)
 
 
 def _check_input_edges(path: Path, header: _Header, ends: int) -> None:

@@ -26,14 +26,9 @@ from hetero_bfs.checks import check_flag, check_type
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.files import replacing
 from hetero_bfs.graph import CSRGraph, EdgeList
-from hetero_bfs.graph_files import (
-    check_lists,
-    check_size,
-    check_symmetric,
-    first_out_of_order,
-    opened,
-)
-from hetero_bfs.hbg import read_hbg, write_hbg
+from hetero_bfs.graph_checks import frozen, order_fault, range_fault, reverse_fault
+from hetero_bfs.graph_files import check_size, opened, refuse
+from hetero_bfs.hbg import hbg_size, read_hbg, write_hbg
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -76,6 +71,25 @@ def read(path: str | os.PathLike[str], directed: bool = False) -> EdgeList | CSR
     check_flag("directed", directed)
     path = Path(path)
     return _READERS[_suffix(path, list(_READERS), reading=True)](path, directed)
+
+
+def vertices_by_header(path: Path) -> int | None:
+    """Return how many vertices a file's header says there are; None where the edges decide.
+
+    Raises
+    ------
+    GraphFileError
+        As `read`, as far as the header goes.
+    """
+    suffix = _suffix(path, list(_READERS), reading=True)
+    if suffix == ".mtx":
+        return text_formats.matrix_market_size(path)
+    if suffix == ".hbg":
+        return hbg_size(path)
+    if suffix != ".sg":
+        return None
+    with opened(path) as handle:
+        return _read_sg_header(handle, path)[1]
 
 
 def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
@@ -128,19 +142,20 @@ def _read_serialized(path: Path, directed: bool) -> CSRGraph:
         file_directed, num_vertices, num_stored = _read_sg_header(handle, path)
         indptr = np.fromfile(handle, "<i8", num_vertices + 1)
         indices = np.fromfile(handle, "<u4", num_stored)
-    start = _SG_HEADER.size
-    check_lists(path, start, indptr, start + indptr.nbytes, indices)
+    starts = {"indptr": _SG_HEADER.size, "indices": _SG_HEADER.size + indptr.nbytes}
+    refuse(path, range_fault(indptr, indices), starts)
+    indptr, indices = frozen(indptr), frozen(indices)
     if not file_directed:
-        check_symmetric(path, indptr, indices)
-    degree = np.diff(indptr).astype(np.uint32)
-    if (directed or not file_directed) and first_out_of_order(indptr, indices) < 0:
+        refuse(path, reverse_fault(indptr, indices), starts)
+    degree = frozen(np.diff(indptr).astype(np.uint32))
+    if (directed or not file_directed) and order_fault(indptr, indices) is None:
         num_input_edges = num_stored if directed else num_stored // 2
-        return CSRGraph(indptr, indices, directed, num_input_edges, degree)
+        return CSRGraph.trusted(indptr, indices, directed, num_input_edges, degree)
     rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), degree)
     if not (directed or file_directed):
         once = rows <= indices
         rows, indices = rows[once], indices[once]
-    return CSRGraph.from_edge_source(EdgeList(rows, indices, num_vertices, directed))
+    return CSRGraph.from_edge_source(EdgeList.trusted(rows, indices, num_vertices, directed))
 
 
 def _read_sg_header(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int]:

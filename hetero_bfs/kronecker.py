@@ -17,7 +17,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.checks import check_type
+from hetero_bfs import forks
+from hetero_bfs.checks import check_flag, check_integer, check_real
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeList, VertexArray
 
@@ -51,7 +52,10 @@ class KroneckerEdges:
     directed: bool = False
 
     def __post_init__(self) -> None:
-        check_scale(self.scale, self.edgefactor)
+        scale, edgefactor = check_scale(self.scale, self.edgefactor)
+        check_flag("directed", self.directed)
+        seeds = {name: check_integer(name, getattr(self, name)) for name in ("seed1", "seed2")}
+        self.__dict__.update(scale=scale, edgefactor=edgefactor, **seeds)
 
     @property
     def num_vertices(self) -> int:
@@ -70,6 +74,7 @@ class KroneckerEdges:
 
     def range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray]:
         """Generate edges [start, stop) as two uint32 arrays of shape (stop - start,)."""
+        start, stop = check_integer("start", start), check_integer("stop", stop)
         if not 0 <= start <= stop <= self.num_input_edges:
             raise GraphError(
                 f"edge range [{start}, {stop}) is not within [0, {self.num_input_edges})"
@@ -80,17 +85,18 @@ class KroneckerEdges:
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in index order; see `EdgeSource.chunks`."""
-        for start in range(0, self.num_input_edges, size):
+        for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
             yield self.range(start, min(start + size, self.num_input_edges))
 
     def materialise(self) -> EdgeList:
         """Generate all edges into memory, 8 bytes an edge."""
         src, dst = _fill_all(self._fill, self.num_input_edges)
-        return EdgeList(src, dst, self.num_vertices, self.directed)
+        return EdgeList.trusted(src, dst, self.num_vertices, self.directed)
 
     def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
         from hetero_bfs.kernels.generate import kronecker_range
 
+        forks.use_loops()
         values, scramble = _seed_values(self.seed1, self.seed2)
         kronecker_range(start, self.scale, values, scramble, _skip_tables(), src, dst)
 
@@ -114,8 +120,12 @@ class RMATEdges:
     directed: bool = False
 
     def __post_init__(self) -> None:
-        check_scale(self.scale, self.edgefactor)
-        quadrants = (self.a, self.b, self.c, self.d)
+        scale, edgefactor = check_scale(self.scale, self.edgefactor)
+        check_flag("directed", self.directed)
+        seed = check_integer("seed", self.seed)
+        self.__dict__.update(scale=scale, edgefactor=edgefactor, seed=seed)
+        quadrants = tuple(check_real(name, getattr(self, name)) for name in "abcd")
+        self.__dict__.update(zip("abcd", quadrants, strict=True))
         if not (min(quadrants) >= 0 and abs(sum(quadrants) - 1) <= 1e-6):
             raise GraphError(f"a, b, c, d = {quadrants}; give four shares >= 0 that add up to 1")
 
@@ -136,7 +146,7 @@ class RMATEdges:
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in index order; see `EdgeSource.chunks`."""
-        for start in range(0, self.num_input_edges, size):
+        for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
             count = min(size, self.num_input_edges - start)
             src, dst = np.empty(count, np.uint32), np.empty(count, np.uint32)
             self._fill(start, src, dst)
@@ -145,11 +155,12 @@ class RMATEdges:
     def materialise(self) -> EdgeList:
         """Generate all edges into memory, 8 bytes an edge."""
         src, dst = _fill_all(self._fill, self.num_input_edges)
-        return EdgeList(src, dst, self.num_vertices, self.directed)
+        return EdgeList.trusted(src, dst, self.num_vertices, self.directed)
 
     def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
         from hetero_bfs.kernels.generate import rmat_range
 
+        forks.use_loops()
         # Draws are multiples of 2**-53; as integers they compare the same, and faster.
         thresholds = np.ceil(np.cumsum([self.a, self.b, self.c]) * 2.0**53).astype(np.int64)
         rmat_range(start, self.scale, np.uint64(self.seed % 2**64), thresholds, src, dst)
@@ -189,14 +200,22 @@ def search_keys(
     return keys
 
 
-def check_scale(scale: int, edgefactor: int) -> None:
-    """Raise `GraphError` unless 1 <= scale <= 31 and edgefactor >= 1; both must be integers."""
-    for name, value in (("scale", scale), ("edgefactor", edgefactor)):
-        check_type(name, value, (int, np.integer), "an integer")
+def check_scale(scale: int, edgefactor: int) -> tuple[int, int]:
+    """Return both as Python's ints.
+
+    Raises
+    ------
+    ArgumentError
+        One that is no integer.
+    GraphError
+        A scale that is not within 1 to 31, an edgefactor below 1.
+    """
+    scale, edgefactor = check_integer("scale", scale), check_integer("edgefactor", edgefactor)
     if not 1 <= scale <= MAX_SCALE:
         raise GraphError(f"scale {scale} is not within 1 to {MAX_SCALE} (vertex ids are 32-bit)")
     if edgefactor < 1:
         raise GraphError(f"edgefactor {edgefactor} is below 1; Graph500 uses 16")
+    return scale, edgefactor
 
 
 def _fill_all(fill: _Fill, num_edges: int) -> tuple[VertexArray, VertexArray]:
@@ -243,7 +262,6 @@ def _skip(state: list[int], exponent: int) -> list[int]:
 
 def _mrg_seed(seed1: int, seed2: int) -> list[int]:
     for seed in (seed1, seed2):
-        check_type("seed", seed, (int, np.integer), "an integer")
         if not 0 <= seed < 2**64:
             raise GraphError(f"seed {seed} is not within 0 to 2**64 - 1")
     low_30_bits = 0x3FFFFFFF

@@ -31,6 +31,7 @@ from hetero_bfs.strategy import (
     Strategy,
     schedule_names,
 )
+from hetero_bfs.wording import setting
 
 SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 
@@ -64,13 +65,17 @@ def make_selector(
         except ValueError as error:
             raise ModelError(f"selector {error}") from None
         if not set(chosen) <= set(names):
-            raise ModelError(f"--selector {wanted}: strategies that can run are {', '.join(names)}")
+            raise ModelError(
+                f"{setting('selector', wanted)}: strategies that can run are {', '.join(names)}"
+            )
         return FixedSelector(*(STRATEGIES[name] for name in chosen)), []
     if wanted == "alpha-beta":
         return alpha_beta(device, candidates), []
     if wanted == "daga":
         if device is None:
-            raise ModelError("--selector daga runs bottom-up on an OpenCL device; there is none")
+            raise ModelError(
+                f"{setting('selector', wanted)} runs bottom-up on an OpenCL device; there is none"
+            )
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
     if wanted in ("auto", *MODEL_SELECTORS):
         corrects = wanted != "average"  # which, asked for, is to be the paper's

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hetero_bfs.errors import SplitError
+from hetero_bfs.wording import setting
 
 MAX_PARTS = 32
 """Most parts that the kernels can be compiled for (parts.cl)."""
@@ -50,7 +51,7 @@ def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
         raise SplitError(
             f"edge array needs {num_edges * EDGE_BYTES} bytes; a limit of {max_alloc_bytes} bytes "
             f"per buffer would cut it into {num_parts} parts, more than the {MAX_PARTS} that the "
-            f"kernels take; allow at least {smallest} bytes (--max-alloc)"
+            f"kernels take; allow at least {smallest} bytes ({setting('max_alloc_bytes')})"
         )
     part_edges = 1 << shift
     parts = tuple(

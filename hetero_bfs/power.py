@@ -27,6 +27,7 @@ from hetero_bfs.energy import DOMAINS, Domain
 from hetero_bfs.errors import ModelError
 from hetero_bfs.strategy import STRATEGIES, Aim, DeviceKind, Strategy
 from hetero_bfs.trace import LevelTrace
+from hetero_bfs.wording import setting
 
 POWER_AIMS: tuple[Aim, ...] = ("energy", "edp")
 """The aims that need watts."""
@@ -254,7 +255,7 @@ def make_objective(
             f"{name}: {why}" for name, why in power.remarks.items() if name not in power.watts
         )
         raise ModelError(
-            f"--optimize {aim}: no strategy that can run here has measured watts"
+            f"{setting('optimize', aim)}: no strategy that can run here has measured watts"
             f"{f' ({missing})' if missing else ''}; {WATTS_REMEDY}"
         )
 

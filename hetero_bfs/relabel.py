@@ -123,7 +123,7 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     np.cumsum(degree, out=indptr[1:])
     indices = aligned_empty(graph.num_stored_edges, np.uint32)
     permute_lists(graph.indptr, graph.indices, order, position, indptr, indices)
-    return CSRGraph(indptr, indices, graph.directed, graph.num_input_edges, degree)
+    return CSRGraph.trusted(indptr, indices, graph.directed, graph.num_input_edges, degree)
 
 
 def _inverse(old_of_new: VertexArray, size: int) -> VertexArray:

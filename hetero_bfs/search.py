@@ -51,6 +51,12 @@ class Platform:
         assert self.accelerator is not None, "no strategy for it is a candidate"
         return self.accelerator
 
+    def close(self) -> None:
+        """Wait for the device and end the host's threads; memory goes with the last user."""
+        self.host.stop_team()
+        if self.accelerator is not None:
+            self.accelerator.device.finish()
+
     @property
     def lists_host_finds(self) -> bool:
         """Whether the host lists what it found, for a device with memory of its own.

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph import MAX_VERTICES, CSRGraph, EdgeList, VertexArray
+from hetero_bfs.graph import CSRGraph, EdgeList, VertexArray
+from hetero_bfs.graph_checks import MAX_VERTICES
 from hetero_bfs.graph_files import opened
 from hetero_bfs.memory import GIB, free_bytes
 from hetero_bfs.text_lines import LONGEST_LINE_BYTES, Line, lines
@@ -118,7 +119,7 @@ def read_edge_list(path: Path, directed: bool) -> EdgeList:
     num_vertices = head.num_vertices or 0
     if num_lines > 0:
         num_vertices = max(num_vertices, int(max(pairs.src.max(), pairs.dst.max())) + 1)
-    return EdgeList(pairs.src, pairs.dst, num_vertices, directed)
+    return EdgeList.trusted(pairs.src, pairs.dst, num_vertices, directed)
 
 
 def read_matrix_market(path: Path, directed: bool) -> EdgeList:
@@ -153,7 +154,13 @@ def read_matrix_market(path: Path, directed: bool) -> EdgeList:
             np.concatenate([src, dst[off_diagonal]]),
             np.concatenate([dst, src[off_diagonal]]),
         )
-    return EdgeList(src, dst, num_vertices, directed)
+    return EdgeList.trusted(src, dst, num_vertices, directed)
+
+
+def matrix_market_size(path: Path) -> int:
+    """Return the number of vertices that a Matrix Market file's size line gives."""
+    with opened(path) as handle:
+        return _read_mtx_head(handle, path)[1]
 
 
 def write_edge_list(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:

@@ -10,12 +10,23 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from hetero_bfs.checks import check_flag, check_integer, check_type
 from hetero_bfs.errors import ModelError
 
 _MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in bfs.cl
 _MOST_ALONE_EDGES = 2047  # so that SQUAD_EDGE_BITS hold a quarter of its square (squad.cl)
 _MOST_SQUAD_GROUPS = 256
 _STATE_BYTES = 4096  # state, policy and the like
+_INTEGERS = (
+    "group_size",
+    "edges_per_item",
+    "vertices_per_item",
+    "groups_per_unit",
+    "cached_words",
+    "alone_edges",
+    "squad_groups",
+    "registers",
+)
 
 SMALL_VERTICES = 1 << 20
 """Searched vertices below which a graph is a small one, whose levels have little work to share."""
@@ -64,6 +75,11 @@ class Tuning:
 
     def __post_init__(self) -> None:
         """Refuse what the kernels are not made for, with a `ValueError`."""
+        check_flag("one_launch", self.one_launch)
+        if self.small is not None:
+            check_type("small", self.small, Tuning, "a Tuning or None")
+        for name in _INTEGERS:
+            object.__setattr__(self, name, check_integer(name, getattr(self, name)))
         size = self.group_size
         if not 32 <= size <= 1024 or size & (size - 1):
             raise ValueError(f"group_size is {size}; it must be a power of two from 32 to 1024")

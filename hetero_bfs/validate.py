@@ -7,17 +7,18 @@ edges go by, and how, is described in validate_loops.py.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs import memory
+from hetero_bfs import forks, memory
 from hetero_bfs import validate_loops as loops
+from hetero_bfs.checks import as_integer, check_integer, refuse_masked
+from hetero_bfs.edge_source import check_edge_source, checked_chunks
 from hetero_bfs.errors import GraphError, ValidationError
-from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource, VertexArray, check_edge_source
+from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource
 from hetero_bfs.progress import progress
 
 CHECK_NAMES = {
@@ -103,9 +104,11 @@ class Validator:
     """
 
     def __init__(self, edges: EdgeSource, capacity: int = MAX_SEARCHES) -> None:
+        capacity = check_integer("capacity", capacity)
         if not 1 <= capacity <= MAX_SEARCHES:
             raise ValueError(f"capacity is {capacity}; it must be 1 to {MAX_SEARCHES}")
         check_edge_source(edges)
+        forks.use_loops()
         self.edges = edges
         self.capacity = capacity
         self._empty()
@@ -137,10 +140,10 @@ class Validator:
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
         num_vertices = self.edges.num_vertices
-        try:
-            root = operator.index(root)
-        except TypeError as error:
-            raise GraphError(f"root {root!r} is no vertex id; ids are integers") from error
+        number = as_integer(root)
+        if number is None:
+            raise GraphError(f"root {root!r} is no vertex id; ids are integers")
+        root = number
         if not 0 <= root < num_vertices:
             raise GraphError(f"root {root} is no vertex of a graph of {num_vertices} vertices")
         parent = _signed(parent, "parent", num_vertices)
@@ -208,9 +211,7 @@ class Validator:
         first: dict[tuple[int, int], tuple[int, int]] = {}  # (check, column) -> edge that fails
         nedge = np.zeros(self.capacity, np.int64)
         stored = edges.num_input_edges * (2 if edges.both_directions else 1)
-        for src, dst in progress(edges.chunks(), "validating", -(-stored // CHUNK_EDGES)):
-            src, dst = np.ascontiguousarray(src, np.uint32), np.ascontiguousarray(dst, np.uint32)
-            _check_ends(src, dst, edges.num_vertices)
+        for src, dst in progress(checked_chunks(edges), "validating", -(-stored // CHUNK_EDGES)):
             fails, counts, _ = loops.scan(
                 src, dst, depth, tree_edges.starts, tree_edges.parents, edges.directed
             )
@@ -330,6 +331,7 @@ def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
 
 def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArray[Any]:
     """Return int32 as it is and other integers as int64, if shape and dtype will do."""
+    refuse_masked(name, array)
     array = np.asarray(array)
     if array.shape != (num_vertices,):
         raise GraphError(f"{name} has shape {array.shape}; give shape ({num_vertices},)")
@@ -386,13 +388,6 @@ def _check_levels(level: npt.NDArray[Any], packed: _Int64Array) -> _Failure | No
     if depth > 0:
         detail += f"; its parent {parent} has level {level[parent]}"
     return _Failure(2, vertex, detail)
-
-
-def _check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
-    """Raise `GraphError` if a chunk of edges has an end that is no vertex."""
-    if src.size and max(src.max(), dst.max()) >= num_vertices:
-        i = int(np.flatnonzero(np.maximum(src, dst) >= num_vertices)[0])
-        raise GraphError(f"edge ({src[i]}, {dst[i]}) in a graph of only {num_vertices} vertices")
 
 
 def _check_3_failure(u: int, v: int, depth: npt.NDArray[Any]) -> _Failure:

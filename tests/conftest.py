@@ -103,6 +103,12 @@ def one_thread():
 
 
 @pytest.fixture
+def many_threads(monkeypatch):
+    """Let engines have more threads than this machine has cores."""
+    monkeypatch.setattr("hetero_bfs.devices.cpu.most_threads", lambda: 64)
+
+
+@pytest.fixture
 def trained(tmp_path, monkeypatch):
     """Return a function that puts a model for a device (DeviceInfo or None) where it is found."""
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs import forks
 from hetero_bfs.bfs import Found, Frontier
 from hetero_bfs.build import SearchGraph
+from hetero_bfs.checks import check_integer
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import NO_VERTEX
 from hetero_bfs.kernels import level as layout
@@ -20,9 +23,6 @@ from hetero_bfs.strategy import DeviceKind, Strategy
 
 _TEAM_EDGES = 1 << 15
 """Graphs with fewer stored edges have no level that is worth waking another thread for."""
-
-MAX_THREADS = 1024
-"""More than any host has; each takes some memory."""
 
 _LISTED_SHARE = 16
 """What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
@@ -48,6 +48,28 @@ class Allocator(Protocol):
         ...
 
 
+def most_threads() -> int:
+    """Return how many threads may search: one per core, or what NUMBA_NUM_THREADS says."""
+    import numba
+
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
+def check_threads(threads: Any) -> int:
+    """Return a number of threads as Python's int.
+
+    Raises
+    ------
+    ArgumentError
+        No integer from 1 to `most_threads`.
+    """
+    remedy = (
+        ", or leave it out for one per core; the environment variable NUMBA_NUM_THREADS, if set, "
+        "allows another number"
+    )
+    return check_integer("threads", threads, 1, most_threads(), remedy)
+
+
 class CPUSearcher:
     """Runs levels on the host's cores: a leader, which is the caller, and its helpers.
 
@@ -64,6 +86,7 @@ class CPUSearcher:
 
         n = graph.num_searched
         words = -(-n // 32)
+        forks.use_loops()
         self.graph = graph
         self.threads = threads or numba.get_num_threads()
         if graph.graph.num_stored_edges < _TEAM_EDGES:
@@ -79,6 +102,7 @@ class CPUSearcher:
         self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
         self._control = self._make_control()
+        self.stop_team: Callable[[], object] = _no_team
 
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
@@ -237,7 +261,8 @@ class CPUSearcher:
         help_search(self._control, self._arrays, 1)
         self._control[SHUTDOWN] = 0
         helpers: list[threading.Thread] = []
-        weakref.finalize(self, _stop_team, self._control, helpers)
+        born = forks.generation()
+        self.stop_team = weakref.finalize(self, _stop_team, self._control, helpers, born)
         for number in range(1, self.threads):
             helper = threading.Thread(
                 target=help_search,
@@ -254,9 +279,17 @@ def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArra
     return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
 
 
-def _stop_team(control: npt.NDArray[np.int64], helpers: list[threading.Thread]) -> None:
+def _no_team() -> None:
+    """Stop no threads, where none were started."""
+
+
+def _stop_team(
+    control: npt.NDArray[np.int64], helpers: list[threading.Thread], generation: int
+) -> None:
     from hetero_bfs.kernels.team import shut_down
 
+    if generation != forks.generation():
+        return  # they are a parent process's, and its mutex may be locked for ever
     shut_down(control)
     for helper in helpers:
         helper.join(timeout=1.0)

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import DeviceError
+from hetero_bfs import forks
+from hetero_bfs.checks import check_type
+from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.memory import aligned_empty
+from hetero_bfs.wording import setting
 
 NO_RUNTIME = (
     "no OpenCL runtime found; install your GPU vendor's driver, or PoCL (Debian, Ubuntu: "
@@ -68,14 +71,29 @@ def list_devices() -> list[DeviceInfo]:
     return [_describe(index, device) for index, device in enumerate(_devices())]
 
 
+def check_device_name(wanted: str | None) -> None:
+    """Raise `ArgumentError` for what can name no device; an empty text is part of every name."""
+    if wanted is None:
+        return
+    check_type("device", wanted, str, 'the index or part of the name as text, such as "0"')
+    if not wanted.strip():
+        raise ArgumentError(
+            f"{setting('device')} is {wanted!r}; give the index or part of the name of an OpenCL "
+            "device, or leave it out for the usual one"
+        )
+
+
 def choose_device(wanted: str | None = None) -> DeviceInfo:
     """Pick a device by index or part of its name; by default a GPU before any other.
 
     Raises
     ------
+    ArgumentError
+        What is wanted is no text, or an empty one.
     DeviceError
         There is no OpenCL runtime, or no device fits; the message lists those there are.
     """
+    check_device_name(wanted)
     devices = list_devices()
     if not devices:
         raise DeviceError(NO_RUNTIME)
@@ -91,7 +109,7 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
     else:
         matches = [d for d in devices if wanted.lower() in f"{d.name} {d.platform}".lower()]
     if not matches:
-        raise DeviceError(f"no OpenCL device matches --device {wanted!r}; found {listing}")
+        raise DeviceError(f"no OpenCL device matches {setting('device', wanted)}; found {listing}")
     chosen = next((d for d in matches if d.problem is None), matches[0])
     if chosen.problem is not None:
         raise DeviceError(f"device {chosen.name} cannot be used: {chosen.problem}")
@@ -302,6 +320,7 @@ def _kernel_source(stem: str) -> str:
 
 
 def _devices() -> list[Any]:
+    forks.use_opencl()
     try:
         import pyopencl as cl
 

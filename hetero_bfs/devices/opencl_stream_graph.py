@@ -28,6 +28,7 @@ from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph import CSRGraph
 from hetero_bfs.memory import aligned_copy
 from hetero_bfs.partition import EDGE_BYTES, MAX_PARTS
+from hetero_bfs.wording import setting
 
 SEGMENT_EDGES = 16  # SEGMENT in stream.cl
 STATUS_WORDS = 8  # in stream.cl
@@ -108,7 +109,8 @@ def plan_stream(
     if max_part_bytes < sent_bytes:
         raise SplitError(
             f"edges would stream in pages of {page_bytes} bytes, more than a buffer of "
-            f"{max_part_bytes} bytes holds; allow at least {sent_bytes} bytes (--max-alloc)"
+            f"{max_part_bytes} bytes holds; allow at least {sent_bytes} bytes "
+            f"({setting('max_alloc_bytes')})"
         )
     sizes = [_column_sizes(one, _MOST_COLUMNS) for one in lists]
     used = _fixed_bytes(info, graph) + _heads_bytes(sizes, 1)
@@ -118,7 +120,8 @@ def plan_stream(
         raise BudgetError(
             f"{budget_bytes} bytes of {info.name}'s memory are too few to search the graph there: "
             f"what is kept per vertex and room for a few pages of edges need {needed} bytes; allow "
-            f"at least that (--device-memory), or search on the CPU (--devices cpu)"
+            f"at least that ({setting('device_memory_bytes')}), or search on the CPU "
+            f"({setting('devices', 'cpu')})"
         )
     slot_bytes = min((budget_bytes - used) // (_SLOTS_SHARE * NUM_SLOTS), _MOST_SLOT_BYTES)
     slot_pages = min(max(min(slot_bytes, max_part_bytes) // sent_bytes, 1), pages)

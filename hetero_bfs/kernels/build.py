@@ -21,6 +21,7 @@ BLOCK_VERTICES = 64
 _BLOCK_BITS = np.uint64(6)
 _AHEAD = 512
 _ONE = np.uint64(1)
+_NO_VERTEX = np.uint64(0xFFFFFFFF)
 
 
 @kernel(parallel=True)
@@ -141,14 +142,18 @@ def find_runs(counts, old_of_new, num_single, bucket_of, first_key, run):
 
 @kernel
 def _collect(vertices, neighbours, num_single, bucket_of, neighbour_bits, run, cursor, lines, keys):
-    """Put keys into one worker's lines, and into `keys` where a line is full."""
+    """Put keys into one worker's lines, and into `keys` where a line is full.
+
+    Edges that were not there when edges were counted are not followed out of the arrays; `cursor`
+    then ends elsewhere than the next run begins.
+    """
     # All unsigned: of a signed index Numba asks each time whether it counts from the end.
     shift = np.uint64(neighbour_bits)
     last = np.uint64(lines.shape[1] - 1)
     for i in range(vertices.size):
         u = np.uint64(vertices[i])
         v = np.uint64(neighbours[i])
-        if u == v:
+        if u == v or max(u, v) == _NO_VERTEX:  # that vertex had no edge when edges were counted
             continue
         key = np.uint32((u << shift) | v)
         bucket = bucket_of[_entry(u, np.uint64(num_single))]
@@ -156,6 +161,8 @@ def _collect(vertices, neighbours, num_single, bucket_of, neighbour_bits, run, c
         cursor[bucket] = position + _ONE
         if position & last != last:
             lines[bucket, position & last] = key
+            continue
+        if position >= np.uint64(keys.size):  # more edges than were counted
             continue
         # The last key is not read back: a wide load right behind its store would wait for it.
         begin = max(position - last, np.uint64(run[bucket]))

@@ -8,6 +8,7 @@ from pathlib import Path
 from hetero_bfs.devices.opencl import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.training.families import StudyGraph, families, graph_of_file, named_graph
+from hetero_bfs.wording import setting
 
 EDGEFACTOR = 16
 _SCALES = (14, 15, 16, 17, 18)
@@ -97,7 +98,7 @@ def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
     planned = [kronecker_graph(scale) for scale in sorted(options.scales)]
     for path in dict.fromkeys(options.graphs):
         if not path.is_file():
-            raise HeteroBFSError(f"{path}: no such file; --graph takes graph files")
+            raise HeteroBFSError(f"{path}: no such file; {setting('graphs')} takes graph files")
         graph = graph_of_file(path, options.directed)
         if any(other.name == graph.name for other in planned):
             raise HeteroBFSError(f"{path}: two graphs are called {graph.name}; rename the file")

@@ -205,7 +205,7 @@ def test_every_strategy_on_a_split_edge_array(opencl_device, name, part_edges, d
 
 def test_too_small_a_limit_names_one_that_works(opencl_device):
     edges = nasty("star")
-    with pytest.raises(DeviceError, match=r"allow at least 2048 bytes \(--max-alloc\)"):
+    with pytest.raises(DeviceError, match=r"allow at least 2048 bytes \(max_alloc_bytes\)"):
         engine_on(opencl_device, edges, selector="fixed:TG", max_alloc_bytes=1024)
     with engine_on(opencl_device, edges, selector="fixed:TG", max_alloc_bytes=2048) as engine:
         check_search(engine, edges, 0)
@@ -314,6 +314,7 @@ def test_hubs_keep_every_core_and_group_busy_and_right(place, directed):
             check_search(engine, edges, 7337)
 
 
+@pytest.mark.usefixtures("many_threads")
 def test_a_wide_level_on_the_host_hands_over_to_a_device(opencl_device):
     """Top-down by several threads leaves a bitmap; the device goes on from it, or from a queue."""
     random = np.random.default_rng(7)
@@ -329,6 +330,7 @@ def test_a_wide_level_on_the_host_hands_over_to_a_device(opencl_device):
 
 
 @pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.usefixtures("many_threads")
 def test_few_vertices_remain_to_host_and_device(opencl_device, directed):
     """The host lists them, and its list serves after the device has found some of them as well."""
     edges = core_with_tails(directed)
@@ -495,6 +497,7 @@ def test_a_search_that_leaves_the_device_after_many_levels(opencl_device, levels
             check_leaving(engine, edges, 300, levels)
 
 
+@pytest.mark.usefixtures("many_threads")
 def test_a_frontier_of_owners_goes_to_the_device(opencl_device):
     """Of a grid numbered by patches, some of whose edges wait to be collected."""
     edges = grid(300, 300)

@@ -79,7 +79,7 @@ def test_what_is_no_graph(graph, use):
         (lambda: hb.kronecker("6"), "scale is '6'"),
         (lambda: hb.kronecker(6.0), r"scale is 6\.0"),
         (lambda: hb.kronecker(6, 1.5), r"edgefactor is 1\.5"),
-        (lambda: hb.KroneckerEdges(6, seed1="x").materialise(), "seed is 'x'"),
+        (lambda: hb.KroneckerEdges(6, seed1="x"), "seed1 is 'x'"),
         (lambda: hb.load(5), "path is 5"),
         (lambda: hb.load("g.txt", directed="no"), "directed is 'no'; give True or False"),
         (lambda: hb.CSRGraph.from_edges([0], [1], directed=1), "directed is 1"),

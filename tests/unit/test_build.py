@@ -21,7 +21,7 @@ from hetero_bfs import CSRGraph, EdgeList
 from hetero_bfs import build as build_module
 from hetero_bfs.build import build_bytes, build_csr, build_search_graph
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph import MAX_VERTICES, check_num_vertices
+from hetero_bfs.graph_checks import MAX_VERTICES, check_num_vertices
 from hetero_bfs.kronecker import KroneckerEdges
 
 

@@ -232,8 +232,8 @@ import scipy.linalg.cython_blas
 def test_too_many_threads(graph, capsys):
     assert run("bfs", graph, "--source", 0, "--threads", 10_000, *CPU) == 1
     error = one_line(capsys)
-    assert "--threads 10000" in error
-    assert f"give 1 to {numba.config.NUMBA_NUM_THREADS}, or leave it out" in error
+    most = numba.config.NUMBA_NUM_THREADS
+    assert f"--threads is 10000; give an integer from 1 to {most}, or leave it out" in error
 
 
 def test_a_corrupt_power_log(tmp_path, capsys):
@@ -545,3 +545,52 @@ def test_the_device_in_use_is_named(graph, opencl_device, capsys):
     options = ["--device", opencl_device.index, "--selector", "fixed:TG", "--max-alloc", "64"]
     assert run("bfs", graph, "--source", 0, *options) == 0
     assert opencl_device.name in "".join(capsys.readouterr())
+
+
+# What arguments and headers show is found before anything else.
+
+
+@pytest.mark.parametrize("suffix", ["hbg", "sg", "mtx", "mtx.gz"])
+def test_a_wrong_source_by_the_header_alone(graph, tmp_path, capsys, monkeypatch, suffix):
+    path = tmp_path / f"g.{suffix}"
+    assert run("convert", graph, path) == 0
+    capsys.readouterr()
+    monkeypatch.setattr("hetero_bfs.io.read", lambda *_: pytest.fail("read"))
+    assert run("bfs", path, "--source", 9, *CPU) == 1
+    assert "vertex 9 is not in the graph; its ids are 0 to 8" in one_line(capsys)
+
+
+def test_a_wrong_source_of_an_edge_list_before_the_graph_is_built(graph, capsys, monkeypatch):
+    monkeypatch.setattr("hetero_bfs.engine.build_search_graph", lambda *_: pytest.fail("built"))
+    assert run("bfs", graph, "--source", 9, *CPU) == 1
+    assert "vertex 9 is not in the graph; its ids are 0 to 8" in one_line(capsys)
+
+
+@pytest.mark.parametrize("suffix", ["hbg", "sg", "mtx"])
+def test_a_header_that_is_damaged(tmp_path, capsys, suffix):
+    path = tmp_path / f"g.{suffix}"
+    path.write_bytes(b"\x07 nonsense of some length")
+    assert run("bfs", path, "--source", 0, *CPU) == 1
+    assert f"g.{suffix}" in one_line(capsys)
+
+
+@pytest.mark.parametrize("device", ["", " "])
+def test_a_device_without_a_name(graph, capsys, device):
+    assert run("bfs", graph, "--source", 0, "--device", device) == 1
+    assert f"--device is {device!r}; give the index or part of the name" in one_line(capsys)
+
+
+def test_errors_name_options_here_and_arguments_in_python(graph, capsys):
+    assert run("bfs", graph, "--source", 0, "--devices", "cpu", "--selector", "daga") == 1
+    assert "--selector daga runs bottom-up" in one_line(capsys)
+    edges = hetero_bfs.load(graph)
+    with pytest.raises(hetero_bfs.ModelError, match=r"^selector='daga' runs bottom-up"):
+        hetero_bfs.Engine(edges, "daga", devices="cpu")
+
+
+@pytest.mark.skipif(not list_devices(), reason=NO_RUNTIME)
+def test_devices_that_are_not_there_by_option_and_argument(graph, capsys):
+    assert run("bfs", graph, "--source", 0, "--device", "voodoo") == 1
+    assert "no OpenCL device matches --device voodoo; found" in one_line(capsys)
+    with pytest.raises(hetero_bfs.DeviceError, match="matches device='voodoo'; found"):
+        hetero_bfs.Engine(hetero_bfs.load(graph), device="voodoo")

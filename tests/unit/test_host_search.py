@@ -33,6 +33,8 @@ from hetero_bfs.search import Search
 from hetero_bfs.selector import alpha_beta
 from hetero_bfs.strategy import STRATEGIES
 
+pytestmark = pytest.mark.usefixtures("many_threads")
+
 
 @kernel(counted=False)
 def _count_chunks(control, me, threads, counts):

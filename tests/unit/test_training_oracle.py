@@ -214,6 +214,7 @@ def test_what_is_hardly_slower_is_measured_in_whole_searches_too(monkeypatch, wi
     assert walk.in_search == (fastest | rivals if with_rivals else fastest)
 
 
+@pytest.mark.usefixtures("many_threads")
 def test_wide_levels_leave_bitmaps_top_down_too():
     """Which the oracle charges turning into a queue, if top-down comes next on the host."""
     with Engine(named_graph("uniform14").make(), "fixed:TC", devices="cpu", threads=2) as engine:
@@ -302,6 +303,7 @@ def test_of_a_sample_every_level_has_its_own_seconds():
     assert start[1] > 0
 
 
+@pytest.mark.usefixtures("many_threads")
 def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
     """As they are in a search: they look at the list's vertices, and leave nothing to convert."""
     edges = core_with_tails()
@@ -321,6 +323,7 @@ def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
     assert (costs.convert[max(converted) + 2 :, 0] == 0).all()
 
 
+@pytest.mark.usefixtures("many_threads")
 def test_levels_after_a_wide_one_are_measured_from_a_queue():
     """As all others, though a search by top-down finds the frontier in a bitmap there."""
     ends = np.random.default_rng(5).integers(0, 20_000, (2, 80_000))

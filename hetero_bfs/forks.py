@@ -1,0 +1,81 @@
+"""Processes made by fork: they lack their parent's threads, and code that waits for those hangs.
+
+GNU OpenMP, which runs the parallel loops of compiled code, ends such a process without a word;
+OpenCL lets it wait for ever. What a parent has started is noted here, and in a child refused.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Literal
+
+from hetero_bfs.errors import ForkError
+
+REMEDY = (
+    'start processes with multiprocessing.get_context("spawn"), or fork before anything is built '
+    "and open the engine in the child"
+)
+
+Threads = Literal["compiled loops", "OpenCL"]
+
+
+class _Process:
+    """What is known of this process."""
+
+    generation = 0
+    opencl_started = False
+    lost: frozenset[Threads] = frozenset()
+
+
+def generation() -> int:
+    """Return a number that differs between a process and those that fork from it."""
+    return _Process.generation
+
+
+def refuse_other_process(born: int) -> None:
+    """Raise `ForkError` in a child of the process in which `generation` was `born`."""
+    if born != _Process.generation:
+        raise ForkError(
+            f"the engine was opened in process {os.getppid()}, from which this one was forked "
+            f"without its threads; {REMEDY}"
+        )
+
+
+def use_loops() -> None:
+    """Raise `ForkError` if compiled code's parallel loops cannot run in this process."""
+    _refuse_lost("compiled loops")
+
+
+def use_opencl() -> None:
+    """Note that OpenCL starts here; raise `ForkError` if it cannot in this process."""
+    _refuse_lost("OpenCL")
+    _Process.opencl_started = True
+
+
+def _refuse_lost(threads: Threads) -> None:
+    if threads in _Process.lost:
+        raise ForkError(
+            f"this process was forked from one that had used {threads}, and lacks the threads for "
+            f"that; {REMEDY}"
+        )
+
+
+def _after_fork() -> None:
+    _Process.generation += 1
+    if _Process.opencl_started:
+        _Process.lost |= {"OpenCL"}
+    if _openmp_started():
+        _Process.lost |= {"compiled loops"}
+
+
+def _openmp_started() -> bool:
+    numba = sys.modules.get("numba")
+    try:
+        return numba is not None and numba.threading_layer() == "omp"
+    except (AttributeError, ValueError):  # half imported, or without threads yet
+        return False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,42 @@
+"""How messages name a setting: as Python's argument, or on the command line as its option."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_OPTIONS = {
+    "decision_interval": "--decision-interval",
+    "device": "--device",
+    "device_memory_bytes": "--device-memory",
+    "devices": "--devices",
+    "edgefactor": "--edgefactor",
+    "graphs": "--graph",
+    "max_alloc_bytes": "--max-alloc",
+    "optimize": "--optimize",
+    "order": "--order",
+    "scale": "--scale",
+    "selector": "--selector",
+    "threads": "--threads",
+}
+"""The option for each argument whose name stands in a message."""
+
+_as_options: ContextVar[bool] = ContextVar("hetero_bfs_names_options", default=False)
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Name settings as the command line's options for a while."""
+    token = _as_options.set(True)
+    try:
+        yield
+    finally:
+        _as_options.reset(token)
+
+
+def setting(name: str, value: object = None) -> str:
+    """Name an argument, with its value if one is given: device='0', or --device 0."""
+    if _as_options.get() and name in _OPTIONS:
+        return _OPTIONS[name] if value is None else f"{_OPTIONS[name]} {value}"
+    return name if value is None else f"{name}={value!r}"
