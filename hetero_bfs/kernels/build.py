@@ -139,7 +139,7 @@ def find_runs(counts, old_of_new, num_single, bucket_of, first_key, run):
                 run[w, bucket] += counts[w + 1, old_of_new[v]]
 
 
-@kernel
+@kernel(inner=True)
 def _collect(vertices, neighbours, num_single, bucket_of, neighbour_bits, run, cursor, lines, keys):
     """Put keys into one worker's lines, and into `keys` where a line is full."""
     # All unsigned: of a signed index Numba asks each time whether it counts from the end.

@@ -25,7 +25,7 @@ _FOUND, _EDGES, _POSTED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
 _ONE = np.uint32(1)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def top_down_alone(
     queue,
     segments,
@@ -71,7 +71,7 @@ def top_down_alone(
     return finish_queue(found, indptr, next_queue, next_offsets, next_segments)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def finish_queue(found, indptr, queue, offsets, segments):
     """Make the first `found` vertices of a queue a frontier in one piece, but for those without
     edges; return the number of its vertices and edges.
@@ -81,7 +81,7 @@ def finish_queue(found, indptr, queue, offsets, segments):
     return vertices, edges
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def expand_owned(
     owner,
     owners,
@@ -163,7 +163,7 @@ def expand_owned(
     report[_LATE], report[_LATE_EDGES] = late, late_edges
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def collect_owned(
     owner, owners, report, indptr, indices, visited, parent, queue, territory, last_boxes
 ):
@@ -176,7 +176,7 @@ def collect_owned(
     report[_FOUND] += late
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _collect(owner, owners, end, indptr, indices, visited, parent, queue, boxes):
     """Claim what others posted to an owner, queued from `end` on; return vertices and edges."""
     begin, edges, bits = end, np.int64(0), patch_bits(owners)
@@ -202,7 +202,7 @@ def read_report(report):
     return report[_FOUND], report[_EDGES], report[_POSTED], report[_LATE], report[_LATE_EDGES]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _add_offsets(begin, found, indptr, queue, offsets):
     """Fill the offsets of `found` queue entries from `begin` on; drop those without edges."""
     kept, edges = begin, np.int64(0)
@@ -225,7 +225,7 @@ def set_one_segment(segments, vertices):
     segments[SEGMENT_VERTICES, 1] = vertices
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def add_owners_segment(owner, report, territory, segments):
     """Note that an owner's part is the frontier's next segment; owners come in their order."""
     before = segments[SEGMENT_VERTICES, owner] if owner else 0
@@ -235,7 +235,7 @@ def add_owners_segment(owner, report, territory, segments):
     segments[SEGMENT_COUNT, 0] = owner + 1
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def copy_segments(segments, queue, target):
     """Copy the vertices of all segments of a queue, one behind the other."""
     for s in range(segments[SEGMENT_COUNT, 0]):
@@ -244,7 +244,7 @@ def copy_segments(segments, queue, target):
             target[place + i] = queue[source + i]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def join_segments(segments, queue, indptr, offsets):
     """Move the segments of a queue together and fill its offsets, as others want it."""
     count = segments[SEGMENT_COUNT, 0]

@@ -112,7 +112,7 @@ def _follow_by_branches(
     return found, posted, edges
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _follow_packed(
     begin,
     end,

@@ -22,7 +22,7 @@ _DIGIT_BITS = np.uint64(11)
 _DIGITS = 1 << 11
 
 
-@kernel
+@kernel(inner=True)
 def _walk(indptr, indices, start, first, position, wanted, final, order, distance):
     """Append to `order`, from `first` on, `start` and the `wanted` vertices that it reaches.
 
@@ -98,7 +98,7 @@ def order_by_patches(indptr, indices, order, position, distance):
         begin = end
 
 
-@kernel
+@kernel(inner=True)
 def _measure_aside(indptr, indices, component, distance, aside, place, walked):
     """Fill `aside` with distances from a second landmark, for a component in its order.
 

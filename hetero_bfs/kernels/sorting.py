@@ -31,7 +31,7 @@ def _radix_pass(keys, result, shift, mask, slot):
         slot[digit] += 1
 
 
-@kernel
+@kernel(inner=True)
 def _sort(keys, scratch, slot):
     """Sort by radix, passing over digits that no two keys differ in; return where the keys are."""
     differing = np.uint32(0)
@@ -48,7 +48,7 @@ def _sort(keys, scratch, slot):
     return source
 
 
-@kernel
+@kernel(inner=True)
 def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
     """Write the unique neighbours to `lists` (may be the keys), their counts to `degree`."""
     shift = np.uint64(neighbour_bits)
@@ -72,7 +72,7 @@ def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
     return written
 
 
-@kernel
+@kernel(inner=True)
 def _write_long_list(keys, neighbour_bits, bitmap):
     """Sort one vertex's list in place by a bitmap (uint64) of all neighbours."""
     mask = np.uint64((_ONE << np.uint64(neighbour_bits)) - _ONE)

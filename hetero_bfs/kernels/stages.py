@@ -113,7 +113,7 @@ class HostArrays(NamedTuple):
     edge_bits: Any
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _run_chunk(control, arrays, chunk, me):
     """Do one chunk of a stage; return what it adds to the stage's sums."""
     task, chunks = control[_TASK], control[CHUNKS]
@@ -170,7 +170,7 @@ def _run_chunk(control, arrays, chunk, me):
     return 0, 0, 0
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _expand_chunk(control, arrays, begin, end, me):
     """Follow edges [begin, end) of the frontier: claim what they lead to, or propose parents."""
     visited, this = arrays.visited[control[_VISITED]], control[_QUEUE]
@@ -207,7 +207,7 @@ def _expand_chunk(control, arrays, begin, end, me):
         )
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _restore_chunk(control, arrays, begin, end):
     """Fill items of the array that is at an address, or bring parents home to it."""
     restored = array_at(control[ADDRESS], control[VERTICES])
@@ -218,7 +218,7 @@ def _restore_chunk(control, arrays, begin, end):
         restore_range(begin, end, arrays.parent, arrays.old_of_new, restored)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _run_owners_part(control, arrays, owner):
     """Do an owner's part of a stage in which each one has its own."""
     visited = arrays.visited[control[_VISITED]]
@@ -259,7 +259,7 @@ def _run_owners_part(control, arrays, owner):
         )
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _take_part(control, arrays, me):
     """Take chunks of the stage until none is left; return what they add to the stage's sums."""
     found, edges, looked = 0, 0, 0
@@ -291,7 +291,7 @@ def help_search(control, arrays, me):
             end_share(control, me, stage)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def share(control, arrays, state, task, size, chunks):
     """Do a piece of a search together with the team; return the sums of its chunks."""
     control[_VISITED] = np.int64(state[VISITED_INDEX])
@@ -301,7 +301,7 @@ def share(control, arrays, state, task, size, chunks):
     return share_out(control, arrays, task, size, chunks)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def share_words(control, arrays, state, task):
     """Do a piece of a search for all words of the bitmap."""
     threads = arrays.found.shape[0]
@@ -309,7 +309,7 @@ def share_words(control, arrays, state, task):
     return share(control, arrays, state, task, 0, max(chunks, 1))
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def share_out(control, arrays, task, size, chunks):
     """Do what the job's other words say together with the team, or alone if it is one chunk.
 
@@ -334,7 +334,7 @@ def share_out(control, arrays, task, size, chunks):
     return found + more_found, edges + more_edges, looked + more_looked
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def share_among_owners(control, arrays, state, task):
     """Do a stage in which each owner does its part.
 
