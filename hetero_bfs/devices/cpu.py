@@ -78,13 +78,14 @@ class CPUSearcher:
         self.parent[:] = NO_VERTEX
         self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
+        self._shared = self._share_arrays()
         self._control = self._make_control()
 
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
         from hetero_bfs.kernels.host_search import start
 
-        start(self._control, self._arrays, root, frontier.state)
+        start(self._control, self._shared, root, frontier.state)
 
     def run_levels(
         self,
@@ -104,7 +105,7 @@ class CPUSearcher:
 
         outcome = run_levels(
             self._control,
-            self._arrays,
+            self._shared,
             policy,
             interval,
             root,
@@ -138,7 +139,7 @@ class CPUSearcher:
         """Turn a frontier that is a bitmap into a queue; returns seconds."""
         from hetero_bfs.kernels.host_search import convert
 
-        return float(convert(self._control, self._arrays, frontier.state))
+        return float(convert(self._control, self._shared, frontier.state))
 
     def note_foreign_queue(self, frontier: Frontier) -> None:
         """Note that the queue was written by another device, in one piece."""
@@ -150,14 +151,14 @@ class CPUSearcher:
         """Leave `NO_VERTEX` as parent of all vertices that are not visited."""
         from hetero_bfs.kernels.host_search import forget
 
-        forget(self._control, self._arrays, frontier.state)
+        forget(self._control, self._shared, frontier.state)
 
     def restore_parents(self) -> npt.NDArray[np.int64]:
         """Return the parents in old ids, -1 where there is none."""
         from hetero_bfs.kernels.host_search import restore
 
         restored = self._results.empty(self.graph.num_vertices, np.int64)
-        restore(self._control, self._arrays, restored.ctypes.data, restored.size)
+        restore(self._control, self._shared, restored.ctypes.data, restored.size)
         return restored
 
     def note_foreign_parents(self) -> None:
@@ -168,6 +169,7 @@ class CPUSearcher:
 
     def _gather_arrays(self) -> Any:
         from hetero_bfs.kernels.bfs import CHUNK_EDGES
+        from hetero_bfs.kernels.chunks import NUM_TASKS
         from hetero_bfs.kernels.patches import territories
         from hetero_bfs.kernels.stages import HostArrays
 
@@ -200,9 +202,20 @@ class CPUSearcher:
             int(self.graph.degree.max(initial=0)),
             self.graph.relabelling.old_of_new,
             self.graph.is_deep,
-            self.graph.is_deep and not self.graph.is_regular,
             self.edge_bits,
+            np.zeros(NUM_TASKS, np.int64),
         )
+
+    def _share_arrays(self) -> Any:
+        """Return the arrays as kernels get them, with all that those will call."""
+        from hetero_bfs.kernels.by_address import Struct
+        from hetero_bfs.kernels.chunks import link_work
+        from hetero_bfs.kernels.vector import can_pack
+
+        shared = Struct(self._arrays)
+        is_packed = self.graph.is_deep and not self.graph.is_regular and can_pack()
+        link_work(shared, self.threads, self._count_owners(), is_packed)
+        return shared
 
     def _most_remaining(self) -> int:
         """Return how many unvisited vertices a list has room for; if more are left, words are read.
@@ -234,14 +247,14 @@ class CPUSearcher:
         if self.threads == 1:
             return
         shut_down(self._control)  # what helpers run is compiled once, not in every thread
-        help_search(self._control, self._arrays, 1)
+        help_search(self._control, self._shared, 1)
         self._control[SHUTDOWN] = 0
         helpers: list[threading.Thread] = []
         weakref.finalize(self, _stop_team, self._control, helpers)
         for number in range(1, self.threads):
             helper = threading.Thread(
                 target=help_search,
-                args=(self._control, self._arrays, number),
+                args=(self._control, self._shared, number),
                 name=f"hetero_bfs helper {number}",
                 daemon=True,
             )

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
-from hetero_bfs.kernels.follow import claim, follow
+from hetero_bfs.kernels.follow import claim
 from hetero_bfs.kernels.patches import owner_of, patch_bits
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
@@ -25,14 +25,14 @@ _FOUND, _EDGES, _POSTED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
 _ONE = np.uint32(1)
 
 
-@kernel(counted=False, inner=True)
-def top_down_alone(
+@njit(inline="always")
+def expand_alone(
+    follow,
     queue,
     segments,
     indptr,
     indices,
     is_local,
-    is_packed,
     visited,
     parent,
     next_queue,
@@ -43,13 +43,15 @@ def top_down_alone(
     ends,
     sources,
 ):
-    """Expand a small frontier by one thread; return vertices and edges found."""
+    """Expand a small frontier by one thread, by a function of follow.py.
+
+    Returns vertices and edges found.
+    """
     found = 0
     for s in range(segments[SEGMENT_COUNT, 0]):
         begin = segments[SEGMENT_START, s]
         end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
         found, _, _ = follow(
-            is_packed,
             begin,
             end,
             queue,
@@ -81,8 +83,9 @@ def finish_queue(found, indptr, queue, offsets, segments):
     return vertices, edges
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def expand_owned(
+    follow,
     owner,
     owners,
     report,
@@ -92,7 +95,6 @@ def expand_owned(
     segments,
     indptr,
     indices,
-    is_packed,
     visited,
     parent,
     next_queue,
@@ -106,6 +108,8 @@ def expand_owned(
 
     Parameters
     ----------
+    follow : function
+        Of follow.py.
     report : int64 (6,)
         What the owner found, `_FOUND` vertices and `_EDGES` edges of them, queued from
         territory[owner] on (`territories`); edges `_POSTED`; and `_LATE` vertices of the frontier
@@ -137,7 +141,6 @@ def expand_owned(
         mixed = _ONE
     first, box = territory[owner], boxes[owner, 1:]
     end_found, posted, edges = follow(
-        is_packed,
         begin,
         end,
         queue,
@@ -163,7 +166,7 @@ def expand_owned(
     report[_LATE], report[_LATE_EDGES] = late, late_edges
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def collect_owned(
     owner, owners, report, indptr, indices, visited, parent, queue, territory, last_boxes
 ):

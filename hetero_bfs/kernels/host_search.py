@@ -11,6 +11,25 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.kernels.bfs import CHUNK_EDGES, bottom_up_listed
+from hetero_bfs.kernels.chunks import (
+    ADDRESS,
+    ADOPT,
+    BLANK,
+    BOTTOM_UP,
+    CLEAR,
+    COLLECT,
+    CONVERT,
+    END,
+    EXPAND,
+    FORGET,
+    NEXT_OWN,
+    OWNED,
+    PROPOSE,
+    RESTORE,
+    TOP_DOWN,
+    VERTICES,
+    WHOLE,
+)
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.expand import (
     add_owners_segment,
@@ -18,7 +37,6 @@ from hetero_bfs.kernels.expand import (
     finish_queue,
     join_segments,
     set_one_segment,
-    top_down_alone,
 )
 from hetero_bfs.kernels.intrinsics import clock_seconds
 from hetero_bfs.kernels.level import (
@@ -53,24 +71,8 @@ from hetero_bfs.kernels.level import (
 )
 from hetero_bfs.kernels.policy import choose_level
 from hetero_bfs.kernels.stages import (
-    ADDRESS,
-    ADOPT,
-    BLANK,
-    BOTTOM_UP,
     CHUNKS_PER_THREAD,
-    CLEAR,
-    COLLECT,
-    CONVERT,
-    END,
-    EXPAND,
-    FORGET,
-    NEXT_OWN,
-    OWNED,
-    PROPOSE,
-    RESTORE,
-    TOP_DOWN,
-    VERTICES,
-    WHOLE,
+    run_alone,
     share,
     share_among_owners,
     share_out,
@@ -171,33 +173,16 @@ def _top_down(control, arrays, state, records):
     Returns vertices and edges found, but for what waits for owners.
     """
     edges = np.int64(state[FRONTIER_EDGES])
-    this = np.int64(state[QUEUE_INDEX])
     threads, owners = arrays.found.shape[0], arrays.territory.size - 1
     if edges < LEAST_SHARED_EDGES or threads == 1:
-        return top_down_alone(
-            arrays.queue[this],
-            arrays.segments[this],
-            arrays.indptr,
-            arrays.indices,
-            arrays.is_local,
-            arrays.is_packed,
-            arrays.visited[np.int64(state[VISITED_INDEX])],
-            arrays.parent,
-            arrays.queue[1 - this],
-            arrays.offsets[1 - this],
-            arrays.segments[1 - this],
-            arrays.boxes[0, 0],
-            control[WHOLE],
-            arrays.found[0],
-            arrays.source[0],
-        )
+        return run_alone(control, arrays, state)
     if owners > 1 and edges < arrays.boxes.shape[2]:
         return _expand_among_owners(control, arrays, state, records)
     join(arrays, state)
     size = min(_edges_of_a_chunk(edges, threads), CHUNK_EDGES)
     share(control, arrays, state, TOP_DOWN, size, (edges + size - 1) // size)
     vertices, edges = _counted(arrays)
-    set_one_segment(arrays.segments[1 - this], vertices)
+    set_one_segment(arrays.segments[1 - np.int64(state[QUEUE_INDEX])], vertices)
     return vertices, edges
 
 
