@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,7 +79,6 @@ class CPUSearcher:
         self.parent[:] = NO_VERTEX
         self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
-        self._shared = self._share_arrays()
         self._control = self._make_control()
 
     def begin(self, root: int, frontier: Frontier) -> None:
@@ -206,8 +206,9 @@ class CPUSearcher:
             np.zeros(NUM_TASKS, np.int64),
         )
 
-    def _share_arrays(self) -> Any:
-        """Return the arrays as kernels get them, with all that those will call."""
+    @cached_property
+    def _shared(self) -> Any:
+        """The arrays as kernels get them, with what those call compiled."""
         from hetero_bfs.kernels.by_address import Struct
         from hetero_bfs.kernels.chunks import link_work
         from hetero_bfs.kernels.vector import can_pack
@@ -244,10 +245,11 @@ class CPUSearcher:
         from hetero_bfs.kernels.stages import help_search
         from hetero_bfs.kernels.team import SHUTDOWN, shut_down
 
+        shared = self._shared
         if self.threads == 1:
             return
         shut_down(self._control)  # what helpers run is compiled once, not in every thread
-        help_search(self._control, self._shared, 1)
+        help_search(self._control, shared, 1)
         self._control[SHUTDOWN] = 0
         helpers: list[threading.Thread] = []
         weakref.finalize(self, _stop_team, self._control, helpers)

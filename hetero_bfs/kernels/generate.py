@@ -85,7 +85,7 @@ def _combine(values, weights):
     return _less_p(_less_p(np.uint32(_fold(total))))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _skip(values, tables, byte, digit):
     """Replace the first five values by those digit * 256**byte * 2**64 steps later."""
     _extend(values)
@@ -94,7 +94,7 @@ def _skip(values, tables, byte, digit):
         values[k] = _combine(_five(values, k), weights)
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _start_lanes(values, tables, ring):
     """Set each lane's five values, those lane * 2**64 steps after `values`."""
     _extend(values)
@@ -104,7 +104,7 @@ def _start_lanes(values, tables, ring):
             ring[k, lane] = _combine(five, _weights(tables, 0, lane))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _draw_lanes(ring, newest, oldest):
     """Draw one value per lane into the oldest row; return whether some are to be rejected."""
     least = _P_32
@@ -115,7 +115,7 @@ def _draw_lanes(ring, newest, oldest):
     return least < _REJECT_BELOW
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _redraw_rejected(ring, newest):
     """Draw on where the value was rejected, about one draw in 600 000."""
     for lane in range(_LANES):
@@ -126,7 +126,7 @@ def _redraw_rejected(ring, newest):
             ring[newest, lane] = drawn
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _append_bits(ring, row, ends):
     """Append to both ids of each lane the bits its draw stands for."""
     for lane in range(_LANES):
@@ -140,7 +140,7 @@ def _append_bits(ring, row, ends):
         ends[1, lane] = np.uint32(ends[1, lane] << 1) | np.uint32(both | (differ & is_01))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _kronecker_block(block, scale, seed_values, tables, values, ring, ends):
     """Make the unscrambled ids of edges 256 * block, 256 * block + 1, ..."""
     for k in range(5):
@@ -169,7 +169,7 @@ def _reverse_bits(x):
     return np.uint32(((x >> 1) & 0x55555555) | ((x & 0x55555555) << 1))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _scramble(vertices, scale, value0, value1, result):
     """Graph500's bijection on [0, 2**scale): multiply by an odd number, reverse, twice."""
     shift = np.uint32((32 - scale) & 31)  # so that LLVM need not ask about shifts above 31
@@ -215,7 +215,7 @@ def splitmix(z):
     return z ^ (z >> np.uint64(31))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _rmat_block(first, scale, seed, thresholds, states, ends):
     """Make the unscrambled ids of edges first, first + 1, ..., first + 255."""
     key = splitmix(seed)

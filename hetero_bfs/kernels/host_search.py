@@ -100,7 +100,7 @@ ENDED, LEAVES = 0, 1
 """What `run_levels` returns: the search ended (or the limit), or Python has the next move."""
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _expand_among_owners(control, arrays, state, records):
     """Run a top-down level; return vertices and edges found, but for those that are posted."""
     found, edges, posted, late, late_edges = share_among_owners(control, arrays, state, EXPAND)
@@ -109,7 +109,7 @@ def _expand_among_owners(control, arrays, state, records):
     return found, edges
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _may_wait(control, arrays, state, limit):
     """Tell whether what owners posted may wait until they expand the next level.
 
@@ -166,7 +166,7 @@ def _counted(arrays):
     return np.int64(packed >> bits), np.int64(packed & ((np.uint64(1) << bits) - np.uint64(1)))
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _top_down(control, arrays, state, records):
     """Run a top-down level whose frontier the next one finds in a queue.
 
@@ -204,7 +204,7 @@ def _is_wide(arrays, state):
     )
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _top_down_by_proposals(control, arrays, state):
     """Run a top-down level whose frontier the next one finds in the other bitmap.
 
@@ -219,7 +219,7 @@ def _top_down_by_proposals(control, arrays, state):
     return found, edges
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _bottom_up(control, arrays, state):
     """Run a bottom-up level; return the form it leaves, vertices and edges found, and neighbours
     examined.
@@ -275,7 +275,7 @@ def forget(control, arrays, state):
     share_words(control, arrays, state, FORGET)
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _end(control, arrays, state):
     """Forget what this search wrote no parent to; leave a blank bitmap to the next if it is over.
 
@@ -332,7 +332,7 @@ def join(arrays, state):
     join_segments(arrays.segments[this], arrays.queue[this], arrays.indptr, arrays.offsets[this])
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _list_found(arrays, state, found):
     """Add what a level found to the host's list, or give the list up."""
     if found == 0 or state[LISTED] < 0:
@@ -346,7 +346,7 @@ def _list_found(arrays, state, found):
         state[LISTED] = -1
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _run_level(control, arrays, state, top_down, records, limit):
     """Run the chosen level and move the state on to the next."""
     record = records[int(state[LEVEL])]

@@ -339,8 +339,14 @@ def _choose_direction(policy, num_vertices, state):
     return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
 
 
-@kernel(counted=False, inlined=True)
+@kernel(counted=False)
 def choose(policy, num_vertices, num_edges, state, predicted, total):
+    """Do what `_choose` does, for Python."""
+    return _choose(policy, num_vertices, num_edges, state, predicted, total)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _choose(policy, num_vertices, num_edges, state, predicted, total):
     """Return the number of the candidate for the level that `state` describes (level.py).
 
     A model fills `predicted` and `total`, float64 (candidates,), with the seconds it expects of
@@ -423,7 +429,7 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
         record[CHOSEN_AT] = level
         predicted = record[PREDICTED : PREDICTED + candidates]
         total = record[PREDICTED + candidates :]
-        chosen = choose(policy, num_vertices, num_edges, state, predicted, total)
+        chosen = _choose(policy, num_vertices, num_edges, state, predicted, total)
         if policy.rule == MODEL:
             record[WITHIN] = stays_within(policy, state, predicted, total, chosen)
     else:

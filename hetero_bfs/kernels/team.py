@@ -95,7 +95,7 @@ def begin_stage(control, participants, threads):
     return control[STAGE]
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def take_share(control, thread, stage):
     """Tell whether a thread's share of a stage is now the caller's."""
     word = SHARES + _LINES * thread
@@ -135,7 +135,7 @@ def await_share(control, thread, stage, patience=_PATIENCE):
     return False
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def end_chunks(control, stage):
     """End a stage whose chunks are all taken: wait for those who came, let in nobody else.
 
@@ -152,7 +152,7 @@ def end_chunks(control, stage):
     return first, second, third
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def take_chunk(control, me, threads):
     """Return the number of a chunk that is now the caller's, -1 if none is left to it.
 
@@ -175,7 +175,7 @@ def take_chunk(control, me, threads):
     return -1
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _take_next(control, word, tag, share):
     """Take the next of a thread's chunks; return which of them it is, -1 if all are taken."""
     while True:
@@ -221,7 +221,7 @@ def await_stage(control, me, last):
             yield_processor()
 
 
-@kernel(counted=False, inner=True)
+@njit(inline="always")
 def _sleep(control, me, last):
     mutex_lock(control, MUTEX)
     fetch_add(control, SLEEPERS, 1)
