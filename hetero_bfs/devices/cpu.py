@@ -213,9 +213,10 @@ class CPUSearcher:
         from hetero_bfs.kernels.chunks import link_work
         from hetero_bfs.kernels.vector import can_pack
 
-        shared = Struct(self._arrays)
+        arrays = self._arrays
+        shared = Struct("HostArrays", arrays._asdict())
         is_packed = self.graph.is_deep and not self.graph.is_regular and can_pack()
-        link_work(shared, self.threads, self._count_owners(), is_packed)
+        link_work(shared, self.threads, self._count_owners(), is_packed, arrays.work)
         return shared
 
     def _most_remaining(self) -> int:

@@ -12,7 +12,7 @@ called by address is compiled once, and only if it is wanted.
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -47,43 +47,42 @@ class StructType(types.Type):  # type: ignore[misc]
 
 
 class Struct:
-    """A named tuple of C-contiguous arrays, tuples of such, and integers, for kernels.
+    """Named arrays, tuples of such, and integers, for kernels to read by name.
 
     The kernels write to the arrays whatever NumPy says of them. Whoever passes it keeps it.
     """
 
-    def __init__(self, values: NamedTuple) -> None:
-        names = type(values)._fields
-        self.numba_type = self._numba_type_ = StructType(
-            type(values).__name__,
-            tuple((name, _kind(value)) for name, value in zip(names, values, strict=True)),
-        )
-        self.values = values
-        self._words = np.array([word for value in values for word in _words(value)], np.int64)
-        self.address = self._words.ctypes.data
+    def __init__(self, name: str, fields: dict[str, Any]) -> None:
+        kinds = tuple((field, _kind(value)) for field, value in fields.items())
+        self.numba_type = self._numba_type_ = StructType(name, kinds)
+        self._fields = fields
+        words = [word for value in fields.values() for word in _words(value)]
+        self._words = np.array(words, np.int64)
+        self.address: int = self._words.ctypes.data
 
 
 def _kind(value: Any) -> Any:
     """Return the type of a field, the same for all arrays of a dtype and shape."""
     if isinstance(value, np.ndarray):
-        assert value.flags.c_contiguous, "a struct has no room for strides"
-        return types.Array(typeof(value).dtype, value.ndim, "C")
+        layout = "C" if value.flags.c_contiguous else "A"
+        return types.Array(typeof(value).dtype, value.ndim, layout)
     if isinstance(value, tuple):
         return types.UniTuple(_kind(value[0]), len(value))
-    return types.int64
+    return types.uint64 if isinstance(value, np.uint64) else types.int64
 
 
 def _words(value: Any) -> list[int]:
     if isinstance(value, np.ndarray):
-        return [value.ctypes.data, *value.shape]
+        strides = () if value.flags.c_contiguous else value.strides
+        return [value.ctypes.data, *value.shape, *strides]
     if isinstance(value, tuple):
         return [word for item in value for word in _words(item)]
-    return [int(value)]
+    return [int(value) - (1 << 64) if value >= 1 << 63 else int(value)]
 
 
 def _count_words(kind: Any) -> int:
     if isinstance(kind, types.Array):
-        return 1 + int(kind.ndim)
+        return 1 + (1 if kind.layout == "C" else 2) * int(kind.ndim)
     if isinstance(kind, types.UniTuple):
         return int(kind.count) * _count_words(kind.dtype)
     return 1
@@ -129,17 +128,19 @@ def _read(context: Any, builder: Any, kind: Any, words: Any, offset: int) -> Any
     return _array(context, builder, kind, *read) if isinstance(kind, types.Array) else read[0]
 
 
-def _array(context: Any, builder: Any, kind: Any, address: Any, *shape: Any) -> Any:
+def _array(context: Any, builder: Any, kind: Any, address: Any, *places: Any) -> Any:
     size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     item_bytes = context.get_constant(types.intp, size)
-    strides = [item_bytes]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], length))
+    shape, strides = list(places[: kind.ndim]), list(places[kind.ndim :])
+    if kind.layout == "C":
+        strides = [item_bytes]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
     array = context.make_array(kind)(context, builder)
     populate_array(
         array,
         data=builder.inttoptr(address, array.data.type),
-        shape=list(shape),
+        shape=shape,
         strides=strides,
         itemsize=item_bytes,
         meminfo=None,
@@ -149,7 +150,8 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, *shape: Any) -> 
 
 def address_of(function: Any, *kinds: Any) -> int:
     """Return where a kernel is, compiled for arguments of these types."""
-    function.compile(kinds)
+    if kinds not in function.overloads:
+        function.compile(kinds)
     compiled = function.overloads[kinds]
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 
@@ -160,15 +162,38 @@ def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any
 
     It must have been compiled for arguments of these types, with int64 for both integers.
     """
-    result, kinds = types.UniTuple(types.int64, 3), (control, arrays, types.int64, types.int64)
+    kinds = (control, arrays, types.int64, types.int64)
+    result = types.UniTuple(types.int64, 3)
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        convention = context.call_conv
-        pointer = convention.get_function_type(result, kinds).as_pointer()
-        function = builder.inttoptr(values[0], pointer)
-        status, returned = convention.call_function(builder, function, result, kinds, values[1:])
-        with builder.if_then(status.is_error, likely=False):
-            convention.return_status_propagate(builder, status)
-        return returned
+        return _call(context, builder, values[0], result, kinds, values[1:])
 
     return result(types.int64, *kinds), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: Any) -> Any:
+    """call_part(address, struct, part, parts): call a kernel that returns nothing.
+
+    `struct` is the address of one. The kernel takes that struct and two int64.
+    """
+    kinds = (StructType("any", ()), types.int64, types.int64)
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = builder.inttoptr(values[1], context.get_value_type(kinds[0]))
+        return _call(context, builder, values[0], types.none, kinds, [pointer, *values[2:]])
+
+    return types.none(types.int64, types.int64, types.int64, types.int64), codegen
+
+
+def _call(
+    context: Any, builder: Any, address: Any, result: Any, kinds: tuple[Any, ...], values: Any
+) -> Any:
+    """Call what is compiled at an address for arguments of these types; return what it returns."""
+    convention = context.call_conv
+    pointer = convention.get_function_type(result, kinds).as_pointer()
+    function = builder.inttoptr(address, pointer)
+    status, returned = convention.call_function(builder, function, result, kinds, values)
+    with builder.if_then(status.is_error, likely=False):
+        convention.return_status_propagate(builder, status)
+    return returned

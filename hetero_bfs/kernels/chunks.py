@@ -9,6 +9,7 @@ searches can come to it.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from numba import int64, njit, types
 
 from hetero_bfs.kernels.bfs import adopt_words, bottom_up_words, propose_chunk, top_down_chunk
@@ -274,8 +275,10 @@ def _collect(control, arrays, owner, me):
     return _NONE, _NONE, _NONE
 
 
-def link_work(arrays: Struct, threads: int, owners: int, is_packed: bool) -> None:
-    """Compile what searches of these arrays can come to, and fill `HostArrays.work` with it.
+def link_work(
+    arrays: Struct, threads: int, owners: int, is_packed: bool, work: npt.NDArray[np.int64]
+) -> None:
+    """Compile what searches of these arrays can come to, and fill their `work` with it.
 
     One thread has no levels to share, and owners of patches leave no wide ones (host_search.py).
     """
@@ -297,5 +300,4 @@ def link_work(arrays: Struct, threads: int, owners: int, is_packed: bool) -> Non
         used |= {PROPOSE: _propose, ADOPT: _adopt}
     control = types.Array(int64, 1, "C")
     for task, function in used.items():
-        address = address_of(function, control, arrays.numba_type, int64, int64)
-        arrays.values.work[task] = address
+        work[task] = address_of(function, control, arrays.numba_type, int64, int64)
