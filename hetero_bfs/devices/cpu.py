@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -108,7 +109,7 @@ class CPUSearcher:
         """Make `root` (a new id) the only visited vertex and the frontier."""
         from hetero_bfs.kernels.host_search import start
 
-        start(self._control, self._arrays, root, frontier.state)
+        start(self._control, self._shared, root, frontier.state)
 
     def run_levels(
         self,
@@ -128,7 +129,7 @@ class CPUSearcher:
 
         outcome = run_levels(
             self._control,
-            self._arrays,
+            self._shared,
             policy,
             interval,
             root,
@@ -162,7 +163,7 @@ class CPUSearcher:
         """Turn a frontier that is a bitmap into a queue; returns seconds."""
         from hetero_bfs.kernels.host_search import convert
 
-        return float(convert(self._control, self._arrays, frontier.state))
+        return float(convert(self._control, self._shared, frontier.state))
 
     def note_foreign_queue(self, frontier: Frontier) -> None:
         """Note that the queue was written by another device, in one piece."""
@@ -174,14 +175,14 @@ class CPUSearcher:
         """Leave `NO_VERTEX` as parent of all vertices that are not visited."""
         from hetero_bfs.kernels.host_search import forget
 
-        forget(self._control, self._arrays, frontier.state)
+        forget(self._control, self._shared, frontier.state)
 
     def restore_parents(self) -> npt.NDArray[np.int64]:
         """Return the parents in old ids, -1 where there is none."""
         from hetero_bfs.kernels.host_search import restore
 
         restored = self._results.empty(self.graph.num_vertices, np.int64)
-        restore(self._control, self._arrays, restored.ctypes.data, restored.size)
+        restore(self._control, self._shared, restored.ctypes.data, restored.size)
         return restored
 
     def note_foreign_parents(self) -> None:
@@ -192,6 +193,7 @@ class CPUSearcher:
 
     def _gather_arrays(self) -> Any:
         from hetero_bfs.kernels.bfs import CHUNK_EDGES
+        from hetero_bfs.kernels.chunks import NUM_TASKS
         from hetero_bfs.kernels.patches import territories
         from hetero_bfs.kernels.stages import HostArrays
 
@@ -224,9 +226,22 @@ class CPUSearcher:
             int(self.graph.degree.max(initial=0)),
             self.graph.relabelling.old_of_new,
             self.graph.is_deep,
-            self.graph.is_deep and not self.graph.is_regular,
             self.edge_bits,
+            np.zeros(NUM_TASKS, np.int64),
         )
+
+    @cached_property
+    def _shared(self) -> Any:
+        """The arrays as kernels get them, with what those call compiled."""
+        from hetero_bfs.kernels.by_address import Struct
+        from hetero_bfs.kernels.chunks import link_work
+        from hetero_bfs.kernels.vector import can_pack
+
+        arrays = self._arrays
+        shared = Struct("HostArrays", arrays._asdict())
+        is_packed = self.graph.is_deep and not self.graph.is_regular and can_pack()
+        link_work(shared, self.threads, self._count_owners(), is_packed, arrays.work)
+        return shared
 
     def _most_remaining(self) -> int:
         """Return how many unvisited vertices a list has room for; if more are left, words are read.
@@ -255,10 +270,11 @@ class CPUSearcher:
         from hetero_bfs.kernels.stages import help_search
         from hetero_bfs.kernels.team import SHUTDOWN, shut_down
 
+        shared = self._shared
         if self.threads == 1:
             return
         shut_down(self._control)  # what helpers run is compiled once, not in every thread
-        help_search(self._control, self._arrays, 1)
+        help_search(self._control, shared, 1)
         self._control[SHUTDOWN] = 0
         helpers: list[threading.Thread] = []
         born = forks.generation()
@@ -266,7 +282,7 @@ class CPUSearcher:
         for number in range(1, self.threads):
             helper = threading.Thread(
                 target=help_search,
-                args=(self._control, self._arrays, number),
+                args=(self._control, self._shared, number),
                 name=f"hetero_bfs helper {number}",
                 daemon=True,
             )

@@ -94,7 +94,7 @@ def _prefetch_ahead(queue, entry, count, indptr, indices):
             prefetch(indices, k)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _claim(
     begin, end, queue, offsets, count, indptr, indices, degree, visited, parent, found, source
 ):
@@ -129,7 +129,7 @@ def _claim(
     return taken
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def top_down_chunk(
     begin,
     end,
@@ -174,7 +174,7 @@ def top_down_chunk(
         offset += degree[v]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def propose_chunk(begin, end, queue, offsets, count, indptr, indices, visited, parent):
     """Write the frontier's edges [begin, end) to `parent` of their unvisited ends.
 
@@ -195,7 +195,7 @@ def propose_chunk(begin, end, queue, offsets, count, indptr, indices, visited, p
         entry += 1
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def adopt_words(low, high, degree, visited, next_visited, parent):
     """Visit the unvisited vertices of the bitmap's words [low, high) whose parent is visited.
 
@@ -239,7 +239,7 @@ def _settle_sparse(word, pending, first, degree, visited, parent):
     return fresh, edges
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _settle_by_first(low, high, n, first, degree, visited, next_visited, parent, late):
     """Settle words [low, high) by first neighbours; list whom that does not settle in `late`."""
     count, edges, looked, left = 0, np.int64(0), 0, 0
@@ -282,7 +282,7 @@ def _find_in_list(begin, end, indices, visited):
     return k
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited, parent):
     """Look through the whole lists of the vertices in `late`, their first neighbours excepted.
 
@@ -318,7 +318,7 @@ def _list_remaining(late, count, counter, remaining):
         remaining[slot + i] = late[i]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def bottom_up_words(
     low,
     high,
@@ -357,7 +357,7 @@ def bottom_up_words(
     return count, edges, examined
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def bottom_up_listed(remaining, count, indptr, indices, visited, parent, found):
     """Look for a visited neighbour of each unvisited vertex in a list, alone; visit who has one.
 

@@ -13,9 +13,10 @@ turn into the final neighbour array where they lie.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
+from hetero_bfs.kernels.parallel import in_parallel, part_of
 
 BLOCK_VERTICES = 64
 _BLOCK_BITS = np.uint64(6)
@@ -24,29 +25,46 @@ _ONE = np.uint64(1)
 _NO_VERTEX = np.uint64(0xFFFFFFFF)
 
 
-@kernel(parallel=True)
 def count_edges(src, dst, out_degree, in_degree, count_dst):
     """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
 
     Both are uint32, shape (workers, vertices), and may be one array; the second stays as it is
     without `count_dst`. Private counters need no atomics, which would bare every cache miss.
     """
-    workers = out_degree.shape[0]
-    for w in prange(workers):
-        out = out_degree[w]
-        into = in_degree[w]
-        for i in range(src.size * w // workers, src.size * (w + 1) // workers):
-            if src[i] != dst[i]:
-                out[src[i]] += np.uint32(1)
-                if count_dst:
-                    into[dst[i]] += np.uint32(1)
+    in_parallel(
+        _count_edges,
+        out_degree.shape[0],
+        src=src,
+        dst=dst,
+        out_degree=out_degree,
+        in_degree=in_degree,
+        count_dst=count_dst,
+    )
 
 
-@kernel(parallel=True)
+@kernel(counted=False, inner=True)
+def _count_edges(given, worker, workers):
+    src, dst, count_dst = given.src, given.dst, given.count_dst != 0
+    out, into = given.out_degree[worker], given.in_degree[worker]
+    begin, end = part_of(src.size, worker, workers)
+    for i in range(begin, end):
+        if src[i] != dst[i]:
+            out[src[i]] += np.uint32(1)
+            if count_dst:
+                into[dst[i]] += np.uint32(1)
+
+
 def add_up(counts):
     """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 is the sum."""
-    for v in prange(counts.shape[1]):
-        for w in range(counts.shape[0] - 1, 0, -1):
+    in_parallel(_add_up, counts=counts)
+
+
+@kernel(counted=False, inner=True)
+def _add_up(given, part, parts):
+    counts = given.counts
+    begin, end = part_of(counts.shape[1], part, parts)
+    for w in range(counts.shape[0] - 1, 0, -1):
+        for v in range(begin, end):
             counts[w - 1, v] += counts[w, v]
 
 
@@ -127,28 +145,43 @@ def cut_buckets(
     return buckets
 
 
-@kernel(parallel=True)
 def find_runs(counts, old_of_new, num_single, bucket_of, first_key, run):
     """Set run[worker, bucket] to where the worker's own keys begin; `counts` as added up."""
-    workers, buckets = run.shape
-    for w in prange(workers):
-        for b in range(buckets):
-            run[w, b] = first_key[b]
-        if w + 1 < workers:
-            for v in range(old_of_new.size):
-                bucket = bucket_of[_entry(np.uint64(v), np.uint64(num_single))]
-                run[w, bucket] += counts[w + 1, old_of_new[v]]
+    in_parallel(
+        _find_runs,
+        run.shape[0],
+        counts=counts,
+        old_of_new=old_of_new,
+        num_single=num_single,
+        bucket_of=bucket_of,
+        first_key=first_key,
+        run=run,
+    )
 
 
-@kernel
-def _collect(vertices, neighbours, num_single, bucket_of, neighbour_bits, run, cursor, lines, keys):
+@kernel(counted=False, inner=True)
+def _find_runs(given, worker, workers):
+    run, bucket_of, num_single = given.run[worker], given.bucket_of, np.uint64(given.num_single)
+    for b in range(run.size):
+        run[b] = given.first_key[b]
+    if worker + 1 < workers:
+        counts, old_of_new = given.counts[worker + 1], given.old_of_new
+        for v in range(old_of_new.size):
+            bucket = bucket_of[_entry(np.uint64(v), num_single)]
+            run[bucket] += counts[old_of_new[v]]
+
+
+@kernel(counted=False, inner=True)
+def _collect(given, worker, vertices, neighbours):
     """Put keys into one worker's lines, and into `keys` where a line is full.
 
     Edges that were not there when edges were counted are not followed out of the arrays; `cursor`
     then ends elsewhere than the next run begins.
     """
+    run, cursor, lines = given.run[worker], given.cursor[worker], given.lines[worker]
+    bucket_of, keys, num_single = given.bucket_of, given.keys, np.uint64(given.num_single)
     # All unsigned: of a signed index Numba asks each time whether it counts from the end.
-    shift = np.uint64(neighbour_bits)
+    shift = np.uint64(given.neighbour_bits)
     last = np.uint64(lines.shape[1] - 1)
     for i in range(vertices.size):
         u = np.uint64(vertices[i])
@@ -156,7 +189,7 @@ def _collect(vertices, neighbours, num_single, bucket_of, neighbour_bits, run, c
         if u == v or max(u, v) == _NO_VERTEX:  # that vertex had no edge when edges were counted
             continue
         key = np.uint32((u << shift) | v)
-        bucket = bucket_of[_entry(u, np.uint64(num_single))]
+        bucket = bucket_of[_entry(u, num_single)]
         position = np.uint64(cursor[bucket])
         cursor[bucket] = position + _ONE
         if position & last != last:
@@ -172,7 +205,6 @@ def _collect(vertices, neighbours, num_single, bucket_of, neighbour_bits, run, c
         keys[position] = key
 
 
-@kernel(parallel=True)
 def partition_edges(
     src,
     dst,
@@ -194,42 +226,40 @@ def partition_edges(
     `lines` uint32 (workers, buckets, keys of a line, a power of two) keeps what is not yet written
     between calls.
     """
-    workers = run.shape[0]
-    for w in prange(workers):
-        # Looked up ahead, so that many cache misses run at once.
-        u = np.empty(_AHEAD, np.uint32)
-        v = np.empty(_AHEAD, np.uint32)
-        stop = src.size * (w + 1) // workers
-        for start in range(src.size * w // workers, stop, _AHEAD):
-            n = min(_AHEAD, stop - start)
-            for i in range(n):
-                u[i] = new_of_old[src[start + i]]
-                v[i] = new_of_old[dst[start + i]]
-            # No inlined function takes arrays here: each edge would count references to them.
-            if forward:
-                _collect(
-                    u[:n],
-                    v[:n],
-                    num_single,
-                    bucket_of,
-                    neighbour_bits,
-                    run[w],
-                    cursor[w],
-                    lines[w],
-                    keys,
-                )
-            if backward:
-                _collect(
-                    v[:n],
-                    u[:n],
-                    num_single,
-                    bucket_of,
-                    neighbour_bits,
-                    run[w],
-                    cursor[w],
-                    lines[w],
-                    keys,
-                )
+    in_parallel(
+        _partition_edges,
+        run.shape[0],
+        src=src,
+        dst=dst,
+        new_of_old=new_of_old,
+        num_single=num_single,
+        bucket_of=bucket_of,
+        neighbour_bits=neighbour_bits,
+        forward=forward,
+        backward=backward,
+        run=run,
+        cursor=cursor,
+        lines=lines,
+        keys=keys,
+    )
+
+
+@kernel(inner=True)
+def _partition_edges(given, worker, workers):
+    src, dst, new_of_old = given.src, given.dst, given.new_of_old
+    # Looked up ahead, so that many cache misses run at once.
+    u = np.empty(_AHEAD, np.uint32)
+    v = np.empty(_AHEAD, np.uint32)
+    begin, stop = part_of(src.size, worker, workers)
+    for start in range(begin, stop, _AHEAD):
+        n = min(_AHEAD, stop - start)
+        for i in range(n):
+            u[i] = new_of_old[src[start + i]]
+            v[i] = new_of_old[dst[start + i]]
+        if given.forward:
+            _collect(given, worker, u[:n], v[:n])
+        if given.backward:
+            _collect(given, worker, v[:n], u[:n])
 
 
 @kernel

@@ -35,7 +35,7 @@ from hetero_bfs.kernels.level import (
 )
 from hetero_bfs.kernels.policy import CONVERT, START, SWITCH, dot, fill_columns, move_seconds
 
-_has_queue = kernel(has_queue, counted=False)
+_has_queue = kernel(has_queue, counted=False, inner=True)
 
 WINDOW = 6
 """Searches whose ratios are remembered. An even number, of which the lower middle one counts, so
@@ -85,7 +85,7 @@ _ROUNDING = 1e-9
 _SAME = 0.01  # relative difference of levels below which what is expected of one serves for both
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _moves(policy, record, columns):
     """Return two moves that precede a level, and the seconds expected of each; -1 for none."""
     first = policy.kinds.size
@@ -104,7 +104,7 @@ def _moves(policy, record, columns):
     return converting, conversion, switching, switch
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _group_end(policy, records, begin):
     """Return the end of the levels that share one measured time.
 
@@ -123,7 +123,7 @@ def _group_end(policy, records, begin):
     return end
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _note(memory, thing, expected, scale):
     """Add expected seconds of a thing, and the measured ones that fall to it."""
     if thing >= 0 and expected > 0.0:
@@ -131,7 +131,7 @@ def _note(memory, thing, expected, scale):
         memory[thing, MEASURED] += expected * memory[thing, IN_USE] * scale
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _corrected(memory, thing, expected):
     return expected * memory[thing, IN_USE] if thing >= 0 else 0.0
 
@@ -145,7 +145,7 @@ def _is_like(record, other):
     return True
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def add_up(policy, num_vertices, records, memory):
     """Fill EXPECTED and MEASURED of all things from a search's levels; return their seconds.
 
@@ -206,7 +206,7 @@ def add_up(policy, num_vertices, records, memory):
     return total
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead):
     """Charge what a search takes beyond its levels: to its start, or to crossings if it has any.
 
@@ -233,7 +233,7 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
         memory[switches + 1, MEASURED] *= scale
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _middle(values):
     """Return the middle one of some numbers, the lower of two."""
     for i in range(values.size):
@@ -245,7 +245,7 @@ def _middle(values):
     return 1.0
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _remember(row, ratio):
     """Put a ratio in the place of the oldest one; the first, and that of a trial, fill all."""
     if row[KNOWN] == 0.0:
@@ -260,7 +260,7 @@ def _remember(row, ratio):
     row[KNOWN], row[TRIAL], row[IDLE] = 1.0, 0.0, 0.0
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _wait(row):
     """Note a search without evidence; after many of them a trial begins."""
     row[IDLE] += 1.0
@@ -269,7 +269,7 @@ def _wait(row):
         row[TRIAL] = 1.0
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _find_factors(memory, strategies):
     """Fill FACTOR from RATIO; tell whether the factors in use are too far from that."""
     common, common_in_use = (

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
-from hetero_bfs.kernels.follow import claim, follow
+from hetero_bfs.kernels.follow import claim
 from hetero_bfs.kernels.patches import owner_of, patch_bits
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
@@ -25,14 +25,14 @@ _FOUND, _EDGES, _POSTED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
 _ONE = np.uint32(1)
 
 
-@kernel(counted=False)
-def top_down_alone(
+@njit(inline="always")
+def expand_alone(
+    follow,
     queue,
     segments,
     indptr,
     indices,
     is_local,
-    is_packed,
     visited,
     parent,
     next_queue,
@@ -43,13 +43,15 @@ def top_down_alone(
     ends,
     sources,
 ):
-    """Expand a small frontier by one thread; return vertices and edges found."""
+    """Expand a small frontier by one thread, by a function of follow.py.
+
+    Returns vertices and edges found.
+    """
     found = 0
     for s in range(segments[SEGMENT_COUNT, 0]):
         begin = segments[SEGMENT_START, s]
         end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
         found, _, _ = follow(
-            is_packed,
             begin,
             end,
             queue,
@@ -71,7 +73,7 @@ def top_down_alone(
     return finish_queue(found, indptr, next_queue, next_offsets, next_segments)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def finish_queue(found, indptr, queue, offsets, segments):
     """Make the first `found` vertices of a queue a frontier in one piece, but for those without
     edges; return the number of its vertices and edges.
@@ -81,8 +83,9 @@ def finish_queue(found, indptr, queue, offsets, segments):
     return vertices, edges
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def expand_owned(
+    follow,
     owner,
     owners,
     report,
@@ -92,7 +95,6 @@ def expand_owned(
     segments,
     indptr,
     indices,
-    is_packed,
     visited,
     parent,
     next_queue,
@@ -106,6 +108,8 @@ def expand_owned(
 
     Parameters
     ----------
+    follow : function
+        Of follow.py.
     report : int64 (6,)
         What the owner found, `_FOUND` vertices and `_EDGES` edges of them, queued from
         territory[owner] on (`territories`); edges `_POSTED`; and `_LATE` vertices of the frontier
@@ -137,7 +141,6 @@ def expand_owned(
         mixed = _ONE
     first, box = territory[owner], boxes[owner, 1:]
     end_found, posted, edges = follow(
-        is_packed,
         begin,
         end,
         queue,
@@ -163,7 +166,7 @@ def expand_owned(
     report[_LATE], report[_LATE_EDGES] = late, late_edges
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def collect_owned(
     owner, owners, report, indptr, indices, visited, parent, queue, territory, last_boxes
 ):
@@ -176,7 +179,7 @@ def collect_owned(
     report[_FOUND] += late
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _collect(owner, owners, end, indptr, indices, visited, parent, queue, boxes):
     """Claim what others posted to an owner, queued from `end` on; return vertices and edges."""
     begin, edges, bits = end, np.int64(0), patch_bits(owners)
@@ -202,7 +205,7 @@ def read_report(report):
     return report[_FOUND], report[_EDGES], report[_POSTED], report[_LATE], report[_LATE_EDGES]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _add_offsets(begin, found, indptr, queue, offsets):
     """Fill the offsets of `found` queue entries from `begin` on; drop those without edges."""
     kept, edges = begin, np.int64(0)
@@ -225,7 +228,7 @@ def set_one_segment(segments, vertices):
     segments[SEGMENT_VERTICES, 1] = vertices
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def add_owners_segment(owner, report, territory, segments):
     """Note that an owner's part is the frontier's next segment; owners come in their order."""
     before = segments[SEGMENT_VERTICES, owner] if owner else 0
@@ -235,7 +238,7 @@ def add_owners_segment(owner, report, territory, segments):
     segments[SEGMENT_COUNT, 0] = owner + 1
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def copy_segments(segments, queue, target):
     """Copy the vertices of all segments of a queue, one behind the other."""
     for s in range(segments[SEGMENT_COUNT, 0]):
@@ -244,7 +247,7 @@ def copy_segments(segments, queue, target):
             target[place + i] = queue[source + i]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def join_segments(segments, queue, indptr, offsets):
     """Move the segments of a queue together and fill its offsets, as others want it."""
     count = segments[SEGMENT_COUNT, 0]

@@ -17,7 +17,7 @@ from hetero_bfs.kernels.bfs import CHUNK_EDGES
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import prefetch
 from hetero_bfs.kernels.patches import owner_of, patch_bits
-from hetero_bfs.kernels.vector import append_edges, can_pack, keep_unvisited
+from hetero_bfs.kernels.vector import append_edges, keep_unvisited
 
 _AHEAD = 16  # queue entries between fetching a list and reading it
 _BLOCK_WORDS = np.uint64(4)  # of the bitmap: vertices whose data is fetched together
@@ -71,7 +71,7 @@ def claim(v, u, indptr, indices, is_local, visited, parent):
 
 
 @njit(inline="always")
-def _follow_by_branches(
+def follow_by_branches(
     begin,
     end,
     queue,
@@ -90,7 +90,14 @@ def _follow_by_branches(
     ends,
     sources,
 ):
-    """See `follow`; the last three serve `_follow_packed` alone."""
+    """Expand the queue's entries [begin, end), for one of the owners.
+
+    What it finds goes to `next_queue` from `found` on, edges to others' vertices to `box`, uint32
+    (edges, 2). `mixed` is 1 if vertices of others are among the entries, else 0. `is_local` is as
+    in HostArrays (stages.py), `is_whole` as in `expand_owned`; that, `ends` and `sources`, which
+    are scratch, serve `follow_packed` alone. Returns the end of both, and the edges that leave what
+    was found.
+    """
     posted, edges, bits = 0, np.int64(0), patch_bits(owners)
     for i in range(begin, end):
         if i + _AHEAD < end:
@@ -112,8 +119,8 @@ def _follow_by_branches(
     return found, posted, edges
 
 
-@kernel(counted=False)
-def _follow_packed(
+@kernel(counted=False, inner=True)
+def follow_packed(
     begin,
     end,
     queue,
@@ -132,7 +139,7 @@ def _follow_packed(
     ends,
     sources,
 ):
-    """See `follow`."""
+    """Do what `follow_by_branches` does, on a processor that packs vectors (`can_pack`)."""
     posted, edges, bits = 0, np.int64(0), patch_bits(owners)
     i, k = np.int64(begin), _ZERO
     if i < end:
@@ -172,75 +179,3 @@ def _follow_packed(
                 found += 1
                 edges += more
     return found, posted, edges
-
-
-_follow_packed_if_possible = _follow_packed if can_pack() else _follow_by_branches
-
-
-@njit(inline="always")
-def follow(
-    is_packed,
-    begin,
-    end,
-    queue,
-    indptr,
-    indices,
-    is_local,
-    visited,
-    parent,
-    next_queue,
-    found,
-    owner,
-    owners,
-    mixed,
-    box,
-    is_whole,
-    ends,
-    sources,
-):
-    """Expand the queue's entries [begin, end), for one of the owners.
-
-    What it finds goes to `next_queue` from `found` on, edges to others' vertices to `box`, uint32
-    (edges, 2). `mixed` is 1 if vertices of others are among the entries, else 0. `is_local`,
-    `is_packed` are as in HostArrays (stages.py), `is_whole` as in `expand_owned`; `ends` and
-    `sources` are scratch. Returns the end of both, and the edges that leave what was found.
-    """
-    if is_packed:
-        return _follow_packed_if_possible(
-            begin,
-            end,
-            queue,
-            indptr,
-            indices,
-            is_local,
-            visited,
-            parent,
-            next_queue,
-            found,
-            owner,
-            owners,
-            mixed,
-            box,
-            is_whole,
-            ends,
-            sources,
-        )
-    return _follow_by_branches(
-        begin,
-        end,
-        queue,
-        indptr,
-        indices,
-        is_local,
-        visited,
-        parent,
-        next_queue,
-        found,
-        owner,
-        owners,
-        mixed,
-        box,
-        is_whole,
-        ends,
-        sources,
-    )

@@ -14,7 +14,7 @@ NO_VERTEX = np.uint32(0xFFFFFFFF)
 _ONE = np.uint32(1)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def queue_words(low, high, visited, old, degree, edge_bits, counter, queue, offsets):
     """Queue the vertices in words [low, high) of `visited` that are not in `old`."""
     count = np.uint64(0)
@@ -44,7 +44,7 @@ def queue_words(low, high, visited, old, degree, edge_bits, counter, queue, offs
                 offset += degree[v]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def forget_stale_parents(low, high, visited, written, parent):
     """Set the parents of unvisited vertices in words [low, high) to NO_VERTEX.
 

@@ -13,9 +13,10 @@ What these loops call is inlined by Numba: left to LLVM 14 (Numba 0.60), they do
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
+from hetero_bfs.kernels.parallel import in_parallel, part_of
 
 _LANES = 256
 _BLOCKS_PER_RUN = 16  # blocks a thread makes in a row with the same scratch arrays
@@ -85,7 +86,7 @@ def _combine(values, weights):
     return _less_p(_less_p(np.uint32(_fold(total))))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _skip(values, tables, byte, digit):
     """Replace the first five values by those digit * 256**byte * 2**64 steps later."""
     _extend(values)
@@ -94,7 +95,7 @@ def _skip(values, tables, byte, digit):
         values[k] = _combine(_five(values, k), weights)
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _start_lanes(values, tables, ring):
     """Set each lane's five values, those lane * 2**64 steps after `values`."""
     _extend(values)
@@ -104,7 +105,7 @@ def _start_lanes(values, tables, ring):
             ring[k, lane] = _combine(five, _weights(tables, 0, lane))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _draw_lanes(ring, newest, oldest):
     """Draw one value per lane into the oldest row; return whether some are to be rejected."""
     least = _P_32
@@ -115,7 +116,7 @@ def _draw_lanes(ring, newest, oldest):
     return least < _REJECT_BELOW
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _redraw_rejected(ring, newest):
     """Draw on where the value was rejected, about one draw in 600 000."""
     for lane in range(_LANES):
@@ -126,7 +127,7 @@ def _redraw_rejected(ring, newest):
             ring[newest, lane] = drawn
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _append_bits(ring, row, ends):
     """Append to both ids of each lane the bits its draw stands for."""
     for lane in range(_LANES):
@@ -140,7 +141,7 @@ def _append_bits(ring, row, ends):
         ends[1, lane] = np.uint32(ends[1, lane] << 1) | np.uint32(both | (differ & is_01))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _kronecker_block(block, scale, seed_values, tables, values, ring, ends):
     """Make the unscrambled ids of edges 256 * block, 256 * block + 1, ..."""
     for k in range(5):
@@ -169,7 +170,7 @@ def _reverse_bits(x):
     return np.uint32(((x >> 1) & 0x55555555) | ((x & 0x55555555) << 1))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _scramble(vertices, scale, value0, value1, result):
     """Graph500's bijection on [0, 2**scale): multiply by an odd number, reverse, twice."""
     shift = np.uint32((32 - scale) & 31)  # so that LLVM need not ask about shifts above 31
@@ -183,28 +184,40 @@ def _scramble(vertices, scale, value0, value1, result):
         result[i] = np.uint32(_reverse_bits(vertex) >> shift)
 
 
-@kernel(parallel=True)
 def kronecker_range(start, scale, seed_values, scramble, tables, src, dst):
     """Fill src and dst (uint32) with edges start, start + 1, ... of the Graph500 graph.
 
     `seed_values` is uint32 (5,), oldest first; `scramble` uint64 (2,); `tables` uint32
     (bytes, 5, 256), the weights of kronecker.py.
     """
-    stop = start + src.size
-    first_block = start // _LANES
-    stop_block = -(-stop // _LANES)
-    runs = -(-(stop_block - first_block) // _BLOCKS_PER_RUN)
-    for run in prange(runs):
-        values = np.empty(9, np.uint32)
-        ring = np.empty((5, _LANES), np.uint32)
-        ends = np.empty((2, _LANES), np.uint32)
-        first = first_block + run * _BLOCKS_PER_RUN
-        for block in range(first, min(first + _BLOCKS_PER_RUN, stop_block)):
-            _kronecker_block(block, scale, seed_values, tables, values, ring, ends)
-            skipped = max(start - block * _LANES, 0)
-            low, high = max(start, block * _LANES) - start, min(stop, (block + 1) * _LANES) - start
-            _scramble(ends[0, skipped:], scale, scramble[0], scramble[1], src[low:high])
-            _scramble(ends[1, skipped:], scale, scramble[0], scramble[1], dst[low:high])
+    blocks = -(-(start + src.size) // _LANES) - start // _LANES
+    in_parallel(
+        _kronecker_run,
+        -(-blocks // _BLOCKS_PER_RUN),
+        start=start,
+        scale=scale,
+        seed_values=seed_values,
+        scramble=scramble,
+        tables=tables,
+        src=src,
+        dst=dst,
+    )
+
+
+@kernel(inner=True)
+def _kronecker_run(given, run, runs):
+    start, scale, scramble = given.start, given.scale, given.scramble
+    stop = start + given.src.size
+    values = np.empty(9, np.uint32)
+    ring = np.empty((5, _LANES), np.uint32)
+    ends = np.empty((2, _LANES), np.uint32)
+    first = start // _LANES + run * _BLOCKS_PER_RUN
+    for block in range(first, min(first + _BLOCKS_PER_RUN, -(-stop // _LANES))):
+        _kronecker_block(block, scale, given.seed_values, given.tables, values, ring, ends)
+        skipped = max(start - block * _LANES, 0)
+        low, high = max(start, block * _LANES) - start, min(stop, (block + 1) * _LANES) - start
+        _scramble(ends[0, skipped:], scale, scramble[0], scramble[1], given.src[low:high])
+        _scramble(ends[1, skipped:], scale, scramble[0], scramble[1], given.dst[low:high])
 
 
 @njit(inline="always")
@@ -215,7 +228,7 @@ def splitmix(z):
     return z ^ (z >> np.uint64(31))
 
 
-@njit
+@kernel(counted=False, inner=True)
 def _rmat_block(first, scale, seed, thresholds, states, ends):
     """Make the unscrambled ids of edges first, first + 1, ..., first + 255."""
     key = splitmix(seed)
@@ -233,27 +246,39 @@ def _rmat_block(first, scale, seed, thresholds, states, ends):
             ends[1, lane] = np.uint32(ends[1, lane] << 1) | np.uint32(dst_bit)
 
 
-@kernel(parallel=True)
 def rmat_range(start, scale, seed, thresholds, src, dst):
     """Fill src and dst (uint32) with R-MAT edges start, start + 1, ...
 
-    `thresholds` is int64 (3,): a, a + b, a + b + c in units of 2**-53, rounded up.
+    `seed` is a np.uint64; `thresholds` is int64 (3,): a, a + b, a + b + c in units of 2**-53,
+    rounded up.
     """
-    value0 = splitmix(seed + _GOLDEN)
+    in_parallel(
+        _rmat_run,
+        -(-src.size // (_LANES * _BLOCKS_PER_RUN)),
+        start=start,
+        scale=scale,
+        seed=seed,
+        thresholds=thresholds,
+        src=src,
+        dst=dst,
+    )
+
+
+@kernel(inner=True)
+def _rmat_run(given, run, runs):
+    scale, src, dst = given.scale, given.src, given.dst
+    value0 = splitmix(given.seed + _GOLDEN)
     value1 = splitmix(value0 + _GOLDEN)
-    blocks = -(-src.size // _LANES)
-    for run in prange(-(-blocks // _BLOCKS_PER_RUN)):
-        states = np.empty(_LANES, np.uint64)
-        ends = np.empty((2, _LANES), np.uint32)
-        first = run * _BLOCKS_PER_RUN
-        for block in range(first, min(first + _BLOCKS_PER_RUN, blocks)):
-            low, high = block * _LANES, min((block + 1) * _LANES, src.size)
-            _rmat_block(start + low, scale, seed, thresholds, states, ends)
-            _scramble(ends[0], scale, value0, value1, src[low:high])
-            _scramble(ends[1], scale, value0, value1, dst[low:high])
+    states = np.empty(_LANES, np.uint64)
+    ends = np.empty((2, _LANES), np.uint32)
+    begin = run * _BLOCKS_PER_RUN * _LANES
+    for low in range(begin, min(begin + _BLOCKS_PER_RUN * _LANES, src.size), _LANES):
+        high = min(low + _LANES, src.size)
+        _rmat_block(given.start + low, scale, given.seed, given.thresholds, states, ends)
+        _scramble(ends[0], scale, value0, value1, src[low:high])
+        _scramble(ends[1], scale, value0, value1, dst[low:high])
 
 
-@kernel(parallel=True)
 def preferential_edges(degree, seed, src, dst):
     """Fill src and dst (uint32) with edges by preferential attachment, `degree` to a vertex.
 
@@ -261,8 +286,15 @@ def preferential_edges(degree, seed, src, dst):
     those before it: a vertex with probability in proportion to its degree so far. Instead of
     reading it there, which other targets must have been written for, its own draw is repeated.
     """
-    key = splitmix(seed)
-    for edge in prange(src.size):
+    in_parallel(_preferential_edges, degree=degree, seed=seed, src=src, dst=dst)
+
+
+@kernel(counted=False, inner=True)
+def _preferential_edges(given, part, parts):
+    degree, src, dst = given.degree, given.src, given.dst
+    key = splitmix(given.seed)
+    begin, stop = part_of(src.size, part, parts)
+    for edge in range(begin, stop):
         end = np.uint64(2 * edge + 1)
         while end & np.uint64(1):
             end = splitmix(key ^ (end * _GOLDEN)) % end

@@ -11,6 +11,25 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.kernels.bfs import CHUNK_EDGES, bottom_up_listed
+from hetero_bfs.kernels.chunks import (
+    ADDRESS,
+    ADOPT,
+    BLANK,
+    BOTTOM_UP,
+    CLEAR,
+    COLLECT,
+    CONVERT,
+    END,
+    EXPAND,
+    FORGET,
+    NEXT_OWN,
+    OWNED,
+    PROPOSE,
+    RESTORE,
+    TOP_DOWN,
+    VERTICES,
+    WHOLE,
+)
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.expand import (
     add_owners_segment,
@@ -18,7 +37,6 @@ from hetero_bfs.kernels.expand import (
     finish_queue,
     join_segments,
     set_one_segment,
-    top_down_alone,
 )
 from hetero_bfs.kernels.intrinsics import clock_seconds
 from hetero_bfs.kernels.level import (
@@ -53,24 +71,8 @@ from hetero_bfs.kernels.level import (
 )
 from hetero_bfs.kernels.policy import choose_level
 from hetero_bfs.kernels.stages import (
-    ADDRESS,
-    ADOPT,
-    BLANK,
-    BOTTOM_UP,
     CHUNKS_PER_THREAD,
-    CLEAR,
-    COLLECT,
-    CONVERT,
-    END,
-    EXPAND,
-    FORGET,
-    NEXT_OWN,
-    OWNED,
-    PROPOSE,
-    RESTORE,
-    TOP_DOWN,
-    VERTICES,
-    WHOLE,
+    run_alone,
     share,
     share_among_owners,
     share_out,
@@ -89,16 +91,16 @@ _RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are 
 # leaves one, so that nobody writes to it before the next `start`, which takes it.
 _POSTED, _BLANK_BITMAP = NEXT_OWN, NEXT_OWN + 1
 
-_advance = kernel(advance, counted=False)
-_has_queue = kernel(has_queue, counted=False)
-_is_over = kernel(is_over, counted=False)
-_is_wide_level = kernel(is_wide, counted=False)
+_advance = kernel(advance, counted=False, inner=True)
+_has_queue = kernel(has_queue, counted=False, inner=True)
+_is_over = kernel(is_over, counted=False, inner=True)
+_is_wide_level = kernel(is_wide, counted=False, inner=True)
 
 ENDED, LEAVES = 0, 1
 """What `run_levels` returns: the search ended (or the limit), or Python has the next move."""
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _expand_among_owners(control, arrays, state, records):
     """Run a top-down level; return vertices and edges found, but for those that are posted."""
     found, edges, posted, late, late_edges = share_among_owners(control, arrays, state, EXPAND)
@@ -107,7 +109,7 @@ def _expand_among_owners(control, arrays, state, records):
     return found, edges
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _may_wait(control, arrays, state, limit):
     """Tell whether what owners posted may wait until they expand the next level.
 
@@ -126,7 +128,7 @@ def _may_wait(control, arrays, state, limit):
     )
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _settle(control, arrays, state, records):
     """Have the owners collect what is posted; the frontier then lies in segments, one for each."""
     if control[_POSTED]:
@@ -138,7 +140,7 @@ def _settle(control, arrays, state, records):
         add_owners_segment(owner, report_of(control, owner), arrays.territory, segments)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _count_late(state, records, vertices, edges):
     """Count vertices of the frontier, and their edges, that the level before left posted."""
     level = int(state[LEVEL])
@@ -164,40 +166,23 @@ def _counted(arrays):
     return np.int64(packed >> bits), np.int64(packed & ((np.uint64(1) << bits) - np.uint64(1)))
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _top_down(control, arrays, state, records):
     """Run a top-down level whose frontier the next one finds in a queue.
 
     Returns vertices and edges found, but for what waits for owners.
     """
     edges = np.int64(state[FRONTIER_EDGES])
-    this = np.int64(state[QUEUE_INDEX])
     threads, owners = arrays.found.shape[0], arrays.territory.size - 1
     if edges < LEAST_SHARED_EDGES or threads == 1:
-        return top_down_alone(
-            arrays.queue[this],
-            arrays.segments[this],
-            arrays.indptr,
-            arrays.indices,
-            arrays.is_local,
-            arrays.is_packed,
-            arrays.visited[np.int64(state[VISITED_INDEX])],
-            arrays.parent,
-            arrays.queue[1 - this],
-            arrays.offsets[1 - this],
-            arrays.segments[1 - this],
-            arrays.boxes[0, 0],
-            control[WHOLE],
-            arrays.found[0],
-            arrays.source[0],
-        )
+        return run_alone(control, arrays, state)
     if owners > 1 and edges < arrays.boxes.shape[2]:
         return _expand_among_owners(control, arrays, state, records)
     join(arrays, state)
     size = min(_edges_of_a_chunk(edges, threads), CHUNK_EDGES)
     share(control, arrays, state, TOP_DOWN, size, (edges + size - 1) // size)
     vertices, edges = _counted(arrays)
-    set_one_segment(arrays.segments[1 - this], vertices)
+    set_one_segment(arrays.segments[1 - np.int64(state[QUEUE_INDEX])], vertices)
     return vertices, edges
 
 
@@ -219,7 +204,7 @@ def _is_wide(arrays, state):
     )
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _top_down_by_proposals(control, arrays, state):
     """Run a top-down level whose frontier the next one finds in the other bitmap.
 
@@ -234,7 +219,7 @@ def _top_down_by_proposals(control, arrays, state):
     return found, edges
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _bottom_up(control, arrays, state):
     """Run a bottom-up level; return the form it leaves, vertices and edges found, and neighbours
     examined.
@@ -290,7 +275,7 @@ def forget(control, arrays, state):
     share_words(control, arrays, state, FORGET)
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _end(control, arrays, state):
     """Forget what this search wrote no parent to; leave a blank bitmap to the next if it is over.
 
@@ -313,7 +298,7 @@ def restore(control, arrays, address, num_vertices):
     _restore_part(control, arrays, RESTORE, arrays.parent.size)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _restore_part(control, arrays, task, count):
     size = _RESTORED_VERTICES
     share_out(control, arrays, task, size, max((count + size - 1) // size, 1))
@@ -340,14 +325,14 @@ def start(control, arrays, root, state):
         state[LISTED] = 1
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def join(arrays, state):
     """Make the frontier's queue one piece, as others than this loop want it."""
     this = np.int64(state[QUEUE_INDEX])
     join_segments(arrays.segments[this], arrays.queue[this], arrays.indptr, arrays.offsets[this])
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _list_found(arrays, state, found):
     """Add what a level found to the host's list, or give the list up."""
     if found == 0 or state[LISTED] < 0:
@@ -361,7 +346,7 @@ def _list_found(arrays, state, found):
         state[LISTED] = -1
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _run_level(control, arrays, state, top_down, records, limit):
     """Run the chosen level and move the state on to the next."""
     record = records[int(state[LEVEL])]

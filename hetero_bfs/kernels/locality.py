@@ -10,9 +10,10 @@ thousand in a row are a patch, with few edges to the outside.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
+from hetero_bfs.kernels.parallel import in_parallel
 
 _UNSEEN = np.uint32(0xFFFFFFFF)
 _SEEN = np.uint32(0xFFFFFFFE)
@@ -22,7 +23,7 @@ _DIGIT_BITS = np.uint64(11)
 _DIGITS = 1 << 11
 
 
-@kernel
+@kernel(inner=True)
 def _walk(indptr, indices, start, first, position, wanted, final, order, distance):
     """Append to `order`, from `first` on, `start` and the `wanted` vertices that it reaches.
 
@@ -98,7 +99,7 @@ def order_by_patches(indptr, indices, order, position, distance):
         begin = end
 
 
-@kernel
+@kernel(inner=True)
 def _measure_aside(indptr, indices, component, distance, aside, place, walked):
     """Fill `aside` with distances from a second landmark, for a component in its order.
 
@@ -150,14 +151,27 @@ def sort_by_key(keys, items, scratch):
         shift += _DIGIT_BITS
 
 
-@kernel(parallel=True)
 def permute_lists(indptr, indices, order, position, new_indptr, new_indices):
     """Renumber sorted neighbour lists: vertex order[v] becomes v."""
-    n = order.size
-    for chunk in prange((n + _CHUNK - 1) // _CHUNK):
-        for v in range(chunk * _CHUNK, min(n, (chunk + 1) * _CHUNK)):
-            begin = new_indptr[v]
-            old = order[v]
-            for k in range(indptr[old], indptr[old + 1]):
-                new_indices[begin + k - indptr[old]] = position[indices[k]]
-            new_indices[begin : new_indptr[v + 1]].sort()
+    in_parallel(
+        _permute_chunk,
+        -(-order.size // _CHUNK),
+        indptr=indptr,
+        indices=indices,
+        order=order,
+        position=position,
+        new_indptr=new_indptr,
+        new_indices=new_indices,
+    )
+
+
+@kernel(inner=True)
+def _permute_chunk(given, chunk, chunks):
+    indptr, indices, order, position = given.indptr, given.indices, given.order, given.position
+    new_indptr, new_indices = given.new_indptr, given.new_indices
+    for v in range(chunk * _CHUNK, min(order.size, (chunk + 1) * _CHUNK)):
+        begin = new_indptr[v]
+        old = order[v]
+        for k in range(indptr[old], indptr[old + 1]):
+            new_indices[begin + k - indptr[old]] = position[indices[k]]
+        new_indices[begin : new_indptr[v + 1]].sort()

@@ -227,7 +227,7 @@ def move_seconds(policy, move, kind, columns):
     return total
 
 
-@kernel(counted=False, inlined=True)
+@kernel(counted=False, inlined=True, inner=True)
 def fill_columns(columns, num_vertices, state):
     """Fill what a model sees of a level, float64 (NUM_COLUMNS,)."""
     columns[0] = 1.0
@@ -253,7 +253,7 @@ def share_left(unvisited_edges, num_edges):
     return unvisited_edges / max(num_edges - unvisited_edges, 1.0)
 
 
-@kernel(counted=False, inlined=True)
+@kernel(counted=False, inlined=True, inner=True)
 def _find_knot(ahead, left):
     """Return the row of `ahead` whose first item is nearest to `left`, as a ratio; they fall."""
     low, high = 0, ahead.shape[0]
@@ -295,7 +295,7 @@ def _on_same_side(num_vertices, state, record):
     return wide == is_wide_level(num_vertices, then, record[UNVISITED_VERTICES])
 
 
-@kernel(counted=False, inlined=True)
+@kernel(counted=False, inlined=True, inner=True)
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work
     fill_columns(columns, num_vertices, state)
@@ -331,7 +331,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     return best
 
 
-@kernel(counted=False, inlined=True)
+@kernel(counted=False, inlined=True, inner=True)
 def _choose_direction(policy, num_vertices, state):
     """Return 0 for top-down, 1 for bottom-up."""
     if _was_bottom_up(state):
@@ -339,8 +339,14 @@ def _choose_direction(policy, num_vertices, state):
     return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
 
 
-@kernel(counted=False, inlined=True)
+@kernel(counted=False)
 def choose(policy, num_vertices, num_edges, state, predicted, total):
+    """Do what `_choose` does, for Python."""
+    return _choose(policy, num_vertices, num_edges, state, predicted, total)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _choose(policy, num_vertices, num_edges, state, predicted, total):
     """Return the number of the candidate for the level that `state` describes (level.py).
 
     A model fills `predicted` and `total`, float64 (candidates,), with the seconds it expects of
@@ -353,7 +359,7 @@ def choose(policy, num_vertices, num_edges, state, predicted, total):
     return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)
 
 
-@kernel(counted=False, inlined=True)
+@kernel(counted=False, inlined=True, inner=True)
 def stays_within(policy, state, predicted, total, best):
     """Return up to which ratio of two levels the choice for one is good for the other.
 
@@ -376,7 +382,7 @@ def _is_near(now, then, ratio):
     return now <= ratio * then and then <= ratio * now
 
 
-@kernel(counted=False, inlined=True)
+@kernel(counted=False, inlined=True, inner=True)
 def _is_alike(num_vertices, state, record):
     """Tell whether a model would hardly choose otherwise than for the level of a record.
 
@@ -423,7 +429,7 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
         record[CHOSEN_AT] = level
         predicted = record[PREDICTED : PREDICTED + candidates]
         total = record[PREDICTED + candidates :]
-        chosen = choose(policy, num_vertices, num_edges, state, predicted, total)
+        chosen = _choose(policy, num_vertices, num_edges, state, predicted, total)
         if policy.rule == MODEL:
             record[WITHIN] = stays_within(policy, state, predicted, total, chosen)
     else:

@@ -44,8 +44,8 @@ ROW_WORDS = 5
 
 _NANOSECOND = 1e-9
 _FOUND, _CANDIDATE, _DECIDED, _BEGAN, _ENDED = range(ROW_WORDS)
-_advance = kernel(advance, counted=False)
-_has_queue = kernel(has_queue, counted=False)
+_advance = kernel(advance, counted=False, inner=True)
+_has_queue = kernel(has_queue, counted=False, inner=True)
 
 
 @kernel(counted=False)

@@ -10,7 +10,7 @@ from hetero_bfs.kernels.compile import kernel
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def restore_range(low, high, parent, old_of_new, restored):
     """Write the parents of new ids [low, high) to restored, int64 (old ids,): old ids, or -1.
 

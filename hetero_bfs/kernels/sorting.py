@@ -6,10 +6,11 @@ A key is one uint32, vertex and neighbour in one; see build.py.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import atomic_add, trailing_zeros
+from hetero_bfs.kernels.parallel import in_parallel, part_of
 
 _KEY_BITS = 32
 _MANY_KEYS = 4096  # from here on a digit of 11 bits instead of 8
@@ -31,7 +32,7 @@ def _radix_pass(keys, result, shift, mask, slot):
         slot[digit] += 1
 
 
-@kernel
+@kernel(inner=True)
 def _sort(keys, scratch, slot):
     """Sort by radix, passing over digits that no two keys differ in; return where the keys are."""
     differing = np.uint32(0)
@@ -48,7 +49,7 @@ def _sort(keys, scratch, slot):
     return source
 
 
-@kernel
+@kernel(inner=True)
 def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
     """Write the unique neighbours to `lists` (may be the keys), their counts to `degree`."""
     shift = np.uint64(neighbour_bits)
@@ -72,7 +73,7 @@ def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
     return written
 
 
-@kernel
+@kernel(inner=True)
 def _write_long_list(keys, neighbour_bits, bitmap):
     """Sort one vertex's list in place by a bitmap (uint64) of all neighbours."""
     mask = np.uint64((_ONE << np.uint64(neighbour_bits)) - _ONE)
@@ -90,7 +91,6 @@ def _write_long_list(keys, neighbour_bits, bitmap):
     return written
 
 
-@kernel(parallel=True)
 def sort_buckets(
     next_bucket, stop, first_vertex, first_key, neighbour_bits, keys, scratch, degree, unique
 ):
@@ -101,25 +101,43 @@ def sort_buckets(
     the sum of these in unique[b]. `scratch` is uint32 (workers, size); a bucket larger than `size`
     holds one vertex, and its neighbours as a bitmap fit.
     """
-    for w in prange(scratch.shape[0]):
-        slot = np.empty((1 << 11) + 1, np.int64)
-        while True:
-            b = atomic_add(next_bucket, 0, 1)
-            if b >= stop:
-                break
-            bucket = keys[first_key[b] : first_key[b + 1]]
-            if bucket.size == 0:
-                continue
-            vertex = first_vertex[b] >> (_KEY_BITS - neighbour_bits) << (_KEY_BITS - neighbour_bits)
-            if bucket.size <= scratch.shape[1]:
-                ordered = _sort(bucket, scratch[w], slot)
-                unique[b] = _write_lists(ordered, bucket, vertex, neighbour_bits, degree)
-            else:
-                vertex += np.int64(np.uint64(bucket[0]) >> np.uint64(neighbour_bits))
-                bitmap = scratch[w].view(np.uint64)[: (degree.size + 63) >> 6]
-                unique[b] = _write_long_list(bucket, neighbour_bits, bitmap)
-                degree[vertex] = unique[b]
+    in_parallel(
+        _sort_buckets,
+        scratch.shape[0],
+        next_bucket=next_bucket,
+        stop=stop,
+        first_vertex=first_vertex,
+        first_key=first_key,
+        neighbour_bits=neighbour_bits,
+        keys=keys,
+        scratch=scratch,
+        degree=degree,
+        unique=unique,
+    )
     next_bucket[0] = stop
+
+
+@kernel(inner=True)
+def _sort_buckets(given, worker, workers):
+    first_key, degree, unique = given.first_key, given.degree, given.unique
+    bits, scratch = given.neighbour_bits, given.scratch[worker]
+    slot = np.empty((1 << 11) + 1, np.int64)
+    while True:
+        b = atomic_add(given.next_bucket, 0, 1)
+        if b >= given.stop:
+            break
+        bucket = given.keys[first_key[b] : first_key[b + 1]]
+        if bucket.size == 0:
+            continue
+        vertex = given.first_vertex[b] >> (_KEY_BITS - bits) << (_KEY_BITS - bits)
+        if bucket.size <= scratch.size:
+            ordered = _sort(bucket, scratch, slot)
+            unique[b] = _write_lists(ordered, bucket, vertex, bits, degree)
+        else:
+            vertex += np.int64(np.uint64(bucket[0]) >> np.uint64(bits))
+            bitmap = scratch.view(np.uint64)[: (degree.size + 63) >> 6]
+            unique[b] = _write_long_list(bucket, bits, bitmap)
+            degree[vertex] = unique[b]
 
 
 @kernel
@@ -137,10 +155,16 @@ def close_up(first_key, unique, indices):
     return written
 
 
-@kernel(parallel=True)
 def first_neighbours(indptr, indices, first):
     """Set first[v] to the first of each list, to v itself where a list is empty."""
-    for v in prange(first.size):
+    in_parallel(_first_neighbours, indptr=indptr, indices=indices, first=first)
+
+
+@kernel(counted=False, inner=True)
+def _first_neighbours(given, part, parts):
+    indptr, indices, first = given.indptr, given.indices, given.first
+    begin, end = part_of(first.size, part, parts)
+    for v in range(begin, end):
         if indptr[v] < indptr[v + 1]:
             first[v] = indices[indptr[v]]
         else:

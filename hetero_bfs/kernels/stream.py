@@ -12,7 +12,7 @@ _BY_ONE_THREAD = 128
 """Pages up to which a parallel region costs more than it saves."""
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def _gather_page(i, page, shift, edges, gathered):
     begin = np.int64(page) << shift
     target = np.int64(i) << shift

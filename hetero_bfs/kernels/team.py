@@ -79,7 +79,7 @@ def initialise(control):
     condition_init(control, CONDITION)
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def begin_stage(control, participants, threads):
     """Begin a stage, whose words are already written, for threads below `participants`.
 
@@ -95,7 +95,7 @@ def begin_stage(control, participants, threads):
     return control[STAGE]
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def take_share(control, thread, stage):
     """Tell whether a thread's share of a stage is now the caller's."""
     word = SHARES + _LINES * thread
@@ -119,7 +119,7 @@ def report_of(control, thread):
     return control[line + _REPORT : line + LINE]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def await_share(control, thread, stage, patience=_PATIENCE):
     """Wait until a thread's share of a stage is done; True if it has not come and now is too late.
 
@@ -135,7 +135,7 @@ def await_share(control, thread, stage, patience=_PATIENCE):
     return False
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def end_chunks(control, stage):
     """End a stage whose chunks are all taken: wait for those who came, let in nobody else.
 
@@ -152,7 +152,7 @@ def end_chunks(control, stage):
     return first, second, third
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def take_chunk(control, me, threads):
     """Return the number of a chunk that is now the caller's, -1 if none is left to it.
 
@@ -175,7 +175,7 @@ def take_chunk(control, me, threads):
     return -1
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _take_next(control, word, tag, share):
     """Take the next of a thread's chunks; return which of them it is, -1 if all are taken."""
     while True:
@@ -198,7 +198,7 @@ def _pause(looks):
         yield_processor()
 
 
-@kernel(counted=False)
+@kernel(counted=False, inner=True)
 def await_stage(control, me, last):
     """Wait, spinning, yielding, then asleep, for another stage than `last` that thread `me` is in.
 
@@ -221,7 +221,7 @@ def await_stage(control, me, last):
             yield_processor()
 
 
-@kernel(counted=False)
+@njit(inline="always")
 def _sleep(control, me, last):
     mutex_lock(control, MUTEX)
     fetch_add(control, SLEEPERS, 1)

@@ -1,0 +1,198 @@
+"""Structs of arrays that kernels get by address, and kernels that others call by address.
+
+Numba hands a tuple on item by item, an array as several words: a tuple of two dozen arrays makes
+each call some 200 words, and the compiler spends more on those than on what the kernels do. So the
+arrays' addresses and shapes lie in memory, where a kernel reads what it uses; to it, the struct
+has the attributes of the tuple.
+
+Numba also links whatever a kernel calls into it, and optimises it there again. A kernel that is
+called by address is compiled once, and only if it is wanted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import typeof, types
+from numba.core import typing
+from numba.core.datamodel import models
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    register_model,
+    unbox,
+)
+from numba.np.arrayobj import populate_array
+
+_WORD = ir.IntType(64)
+
+
+class StructType(types.Type):  # type: ignore[misc]
+    """The Numba type of a struct; it says what the fields are, and where."""
+
+    def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
+        self.fields = dict(fields)
+        kinds = hashlib.sha256(repr(fields).encode()).hexdigest()[:16]
+        super().__init__(name=f"{name}_{kinds}")  # short, as it is part of many other names
+
+    def offset(self, name: str) -> int:
+        """Return the number of words before a field."""
+        before = list(self.fields).index(name)
+        return sum(_count_words(kind) for kind in list(self.fields.values())[:before])
+
+
+class Struct:
+    """Named arrays, tuples of such, and integers, for kernels to read by name.
+
+    The kernels write to the arrays whatever NumPy says of them. Whoever passes it keeps it.
+    """
+
+    def __init__(self, name: str, fields: dict[str, Any]) -> None:
+        kinds = tuple((field, _kind(value)) for field, value in fields.items())
+        self.numba_type = self._numba_type_ = StructType(name, kinds)
+        self._fields = fields
+        words = [word for value in fields.values() for word in _words(value)]
+        self._words = np.array(words, np.int64)
+        self.address: int = self._words.ctypes.data
+
+
+def _kind(value: Any) -> Any:
+    """Return the type of a field, the same for all arrays of a dtype and shape."""
+    if isinstance(value, np.ndarray):
+        layout = "C" if value.flags.c_contiguous else "A"
+        return types.Array(typeof(value).dtype, value.ndim, layout)
+    if isinstance(value, tuple):
+        return types.UniTuple(_kind(value[0]), len(value))
+    return types.uint64 if isinstance(value, np.uint64) else types.int64
+
+
+def _words(value: Any) -> list[int]:
+    if isinstance(value, np.ndarray):
+        strides = () if value.flags.c_contiguous else value.strides
+        return [value.ctypes.data, *value.shape, *strides]
+    if isinstance(value, tuple):
+        return [word for item in value for word in _words(item)]
+    return [int(value) - (1 << 64) if value >= 1 << 63 else int(value)]
+
+
+def _count_words(kind: Any) -> int:
+    if isinstance(kind, types.Array):
+        return 1 + (1 if kind.layout == "C" else 2) * int(kind.ndim)
+    if isinstance(kind, types.UniTuple):
+        return int(kind.count) * _count_words(kind.dtype)
+    return 1
+
+
+register_model(StructType)(models.OpaqueModel)
+
+
+@unbox(StructType)  # type: ignore[untyped-decorator]
+def _unbox(kind: Any, value: Any, context: Any) -> Any:
+    address = context.pyapi.object_getattr_string(value, "address")
+    pointer = context.pyapi.long_as_voidptr(address)
+    context.pyapi.decref(address)
+    return NativeValue(pointer)
+
+
+@infer_getattr
+class _StructAttributes(typing.templates.AttributeTemplate):  # type: ignore[misc]
+    key = StructType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:
+        return kind.fields.get(name)
+
+
+@lower_getattr_generic(StructType)  # type: ignore[untyped-decorator]
+def _read_field(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    words = builder.bitcast(value, _WORD.as_pointer())
+    return _read(context, builder, kind.fields[name], words, kind.offset(name))
+
+
+def _read(context: Any, builder: Any, kind: Any, words: Any, offset: int) -> Any:
+    """Return the value of a field, or of an item of one, whose words begin at an offset."""
+    if isinstance(kind, types.UniTuple):
+        size = _count_words(kind.dtype)
+        items = [
+            _read(context, builder, kind.dtype, words, offset + i * size) for i in range(kind.count)
+        ]
+        return context.make_tuple(builder, kind, items)
+    read = [
+        builder.load(builder.gep(words, [_WORD(offset + i)])) for i in range(_count_words(kind))
+    ]
+    return _array(context, builder, kind, *read) if isinstance(kind, types.Array) else read[0]
+
+
+def _array(context: Any, builder: Any, kind: Any, address: Any, *places: Any) -> Any:
+    size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    item_bytes = context.get_constant(types.intp, size)
+    shape, strides = list(places[: kind.ndim]), list(places[kind.ndim :])
+    if kind.layout == "C":
+        strides = [item_bytes]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+    array = context.make_array(kind)(context, builder)
+    populate_array(
+        array,
+        data=builder.inttoptr(address, array.data.type),
+        shape=shape,
+        strides=strides,
+        itemsize=item_bytes,
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+def address_of(function: Any, *kinds: Any) -> int:
+    """Return where a kernel is, compiled for arguments of these types."""
+    if kinds not in function.overloads:
+        function.compile(kinds)
+    compiled = function.overloads[kinds]
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any, j: Any) -> Any:
+    """call_at(address, control, arrays, i, j): call a kernel that returns three integers.
+
+    It must have been compiled for arguments of these types, with int64 for both integers.
+    """
+    kinds = (control, arrays, types.int64, types.int64)
+    result = types.UniTuple(types.int64, 3)
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _call(context, builder, values[0], result, kinds, values[1:])
+
+    return result(types.int64, *kinds), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: Any) -> Any:
+    """call_part(address, struct, part, parts): call a kernel that returns nothing.
+
+    `struct` is the address of one. The kernel takes that struct and two int64.
+    """
+    kinds = (StructType("any", ()), types.int64, types.int64)
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = builder.inttoptr(values[1], context.get_value_type(kinds[0]))
+        return _call(context, builder, values[0], types.none, kinds, [pointer, *values[2:]])
+
+    return types.none(types.int64, types.int64, types.int64, types.int64), codegen
+
+
+def _call(
+    context: Any, builder: Any, address: Any, result: Any, kinds: tuple[Any, ...], values: Any
+) -> Any:
+    """Call what is compiled at an address for arguments of these types; return what it returns."""
+    convention = context.call_conv
+    pointer = convention.get_function_type(result, kinds).as_pointer()
+    function = builder.inttoptr(address, pointer)
+    status, returned = convention.call_function(builder, function, result, kinds, values)
+    with builder.if_then(status.is_error, likely=False):
+        convention.return_status_propagate(builder, status)
+    return returned
