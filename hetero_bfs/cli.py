@@ -427,20 +427,9 @@ def _load_numba() -> None:
     finally:
         if absent:
             del sys.modules[unused]
-    from numba.core import event
+    from hetero_bfs.compiling import announce
 
-    class Announcer(event.Listener):  # type: ignore[misc]
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.said:
-                print("compiling for this machine; later runs find it on disk", file=sys.stderr)
-            self.said = True
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    event.register("numba:compile", Announcer())
+    announce()
 
 
 def _write_json(path: Path | None, data: Any) -> None:
