@@ -411,25 +411,11 @@ def _print_notes(notes: Sequence[str]) -> None:
 def _load_numba() -> None:
     """Load Numba as commands need it; have it tell on stderr, once, when it compiles."""
     environment.import_numba()
-    from numba.core import event
-
     from hetero_bfs import code_cache
+    from hetero_bfs.compiling import announce
 
     code_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
-
-    class Announcer(event.Listener):  # type: ignore[misc]
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.said:
-                kept = "" if code_cache.folder() is None else "; later runs find it on disk"
-                print(f"compiling for this machine{kept}", file=sys.stderr)
-            self.said = True
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    event.register("numba:compile", Announcer())
+    announce()
 
 
 def _write_json(path: Path | None, data: Any) -> None:

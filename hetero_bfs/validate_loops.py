@@ -19,7 +19,7 @@ Behind the last parent there are TILE more entries, all NO_VERTEX.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
+from numba import njit, prange
 
 from hetero_bfs.code_cache import compiled
 
@@ -33,15 +33,18 @@ _BATCH = 64  # edges whose cache lines are asked for together
 _NO = np.uint8(0)
 _LOOPS_ONLY = {"numpy": False, "reduction": False}
 """Runs `prange` in parallel and nothing else: every zeros() and sum() would cost a barrier too."""
+_PARALLEL = {"parallel": _LOOPS_ONLY, "nogil": True, "no_cfunc_wrapper": True}
+_INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""For what only compiled loops call: what Python and C need to call it is not compiled."""
 
 
-@compiled(nogil=True)
+@njit(inline="always")
 def depth_of(entry):
     """Return the depth in an entry of `packed`, 2**32 - 1 if unreached or not known."""
     return (entry >> 32) & _LOW
 
 
-@compiled(nogil=True)
+@njit(inline="always")
 def _bounds(block, size):
     index = np.int64(block)  # prange may count in uint64, and uint64 with int64 makes float64
     return size * index // BLOCKS, size * (index + 1) // BLOCKS
@@ -50,7 +53,7 @@ def _bounds(block, size):
 # One search: its parents and levels
 
 
-@compiled(parallel=_LOOPS_ONLY, nogil=True)
+@compiled(**_PARALLEL)
 def pack(parent, root, packed):
     """Fill `packed`; return how many vertices are reached, and the first suspect.
 
@@ -73,7 +76,7 @@ def pack(parent, root, packed):
     return reached.sum(), suspect.min()
 
 
-@compiled(parallel=_LOOPS_ONLY, nogil=True)
+@compiled(**_PARALLEL)
 def compute_depths(packed, reached):
     """Replace every unknown depth; return the greatest, or -1 if there is a cycle.
 
@@ -97,7 +100,7 @@ def compute_depths(packed, reached):
     return -1 if cycle[0] else deepest.max()
 
 
-@compiled(nogil=True)
+@compiled(**_INNER)
 def _settle(vertex, packed, reached):
     """Give depths to `vertex` and its ancestors; return its depth, or -1 if they are a cycle."""
     top, steps = vertex, 0
@@ -132,7 +135,7 @@ def find_cycle(packed, root):
     return root
 
 
-@compiled(parallel=_LOOPS_ONLY, nogil=True)
+@compiled(**_PARALLEL)
 def first_wrong_level(level, packed):
     """Return the first vertex whose level is not its depth, num_vertices if none."""
     first = np.full(BLOCKS, level.size, np.int64)
@@ -148,7 +151,7 @@ def first_wrong_level(level, packed):
 # One search joins its group
 
 
-@compiled(parallel=_LOOPS_ONLY, nogil=True)
+@compiled(**_PARALLEL)
 def store_depths(packed, depth, column):
     """Copy the depths of a search into its column, which is all unreached before."""
     for block in prange(BLOCKS):
@@ -158,13 +161,13 @@ def store_depths(packed, depth, column):
                 depth[v, column] = depth_of(packed[v])
 
 
-@compiled(nogil=True)
+@njit(inline="always")
 def _tree_edge(packed, v, root):
     """Return the parent of `v`, MET if no tree edge leads to it."""
     return MET if packed[v] == UNREACHED or v == root else np.uint32(packed[v] & _LOW)
 
 
-@compiled(parallel=_LOOPS_ONLY, nogil=True)
+@compiled(**_PARALLEL)
 def count_new_edges(packed, root, starts, parents):
     """Return how many tree edges of a search are not yet kept, int64, shape (BLOCKS,)."""
     new = np.zeros(BLOCKS, np.int64)
@@ -181,7 +184,7 @@ def count_new_edges(packed, root, starts, parents):
     return new
 
 
-@compiled(parallel=_LOOPS_ONLY, nogil=True)
+@compiled(**_PARALLEL)
 def merge_edges(packed, root, bit, old, shift, new):
     """Copy the tree edges of a group and those of one more search.
 
@@ -211,7 +214,7 @@ def merge_edges(packed, root, bit, old, shift, new):
 # A group of searches against the input edges
 
 
-@compiled(parallel=_LOOPS_ONLY, nogil=True)
+@compiled(**_PARALLEL)
 def scan(src, dst, depth, starts, parents, directed):
     """Compare a chunk of input edges with all searches, and mark the tree edges among them.
 
@@ -241,7 +244,7 @@ def scan(src, dst, depth, starts, parents, directed):
     return first, nedge, read
 
 
-@compiled(parallel=_LOOPS_ONLY, nogil=True)
+@compiled(**_PARALLEL)
 def count_ends(input_degree, depth, unreached):
     """Return the input edges at the vertices that each search reached, int64 (BLOCKS, searches)."""
     counts = np.zeros((BLOCKS, depth.shape[1]), np.int64)
@@ -254,7 +257,7 @@ def count_ends(input_degree, depth, unreached):
     return counts
 
 
-@compiled(nogil=True)
+@compiled(**_INNER)
 def _scan_block(src, dst, offset, depth, starts, parents, directed, first, nedge):
     """Go through edges in batches, each in steps: all reads of a step are under way at once."""
     below = np.empty(2 * _BATCH, np.uint32)  # (above, below): one of the searches may have
@@ -315,7 +318,7 @@ def _compare(depth, u, v, directed, counts):
     return wrong, down, up & both_ways
 
 
-@compiled(nogil=True)
+@compiled(**_INNER)
 def _note_wrong(depth, u, v, directed, position, first):
     """Note an edge in the searches where it fails check 3 (row 0) or 4 (row 1)."""
     unreached = np.int64(np.iinfo(depth.dtype).max) - 1
@@ -342,7 +345,7 @@ def _meet(parents, start, stop, parent):
                 parents[place] = MET
 
 
-@compiled(parallel=_LOOPS_ONLY, nogil=True)
+@compiled(**_PARALLEL)
 def first_unmet(starts, parents, searches, num_searches):
     """Return the first vertex whose tree edge was not met, for each block and search.
 
