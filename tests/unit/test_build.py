@@ -163,7 +163,9 @@ def test_any_buckets_and_chunks(
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("num_vertices", [1, 65, 70_000, 3_000_000])
+@pytest.mark.parametrize(
+    "num_vertices", [1, 65, 70_000, pytest.param(3_000_000, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("kind", ["none", "loops", "one edge again and again", "sparse"])
 def test_few_edges_among_many_vertices(num_vertices, kind, directed):
     """More vertices than a key has room for: buckets end without many edges in them."""
