@@ -567,6 +567,7 @@ sys.exit(status)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [how for how in BREAKS if how not in HARMLESS])
 def test_parents_that_are_no_tree_are_reported_not_followed(how):
     """In a process of its own: following parents blindly would never end, or leave the array."""

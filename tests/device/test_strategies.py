@@ -59,7 +59,13 @@ def selectors_of(place) -> list[str]:
 
 
 @pytest.mark.parametrize("order", ["degree", pytest.param("given", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize(
+    "directed",
+    [
+        pytest.param(False, id="undirected"),
+        pytest.param(True, id="directed", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_strategy_on_every_graph(place, name, directed, order):
     edges = nasty(name, directed)
