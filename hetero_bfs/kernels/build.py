@@ -25,18 +25,21 @@ _NO_VERTEX = np.uint64(0xFFFFFFFF)
 
 
 @kernel(parallel=True)
-def count_edges(src, dst, out_degree, in_degree, count_dst):
+def count_edges(src, dst, out_degree, in_degree, count_dst, strays):
     """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
 
     Both are uint32, shape (workers, vertices), and may be one array; the second stays as it is
     without `count_dst`. Private counters need no atomics, which would bare every cache miss.
+    An edge with an end that is no vertex is not counted, but added to strays[worker], int64.
     """
-    workers = out_degree.shape[0]
+    workers, vertices = out_degree.shape
     for w in prange(workers):
         out = out_degree[w]
         into = in_degree[w]
         for i in range(src.size * w // workers, src.size * (w + 1) // workers):
-            if src[i] != dst[i]:
+            if max(src[i], dst[i]) >= vertices:
+                strays[w] += 1
+            elif src[i] != dst[i]:
                 out[src[i]] += np.uint32(1)
                 if count_dst:
                     into[dst[i]] += np.uint32(1)
@@ -192,7 +195,7 @@ def partition_edges(
     Every worker takes the part of the edges that it took in `count_edges`, and has a run of its own
     in each bucket: `run` int64 (workers, buckets) is where it begins, `cursor` the next position.
     `lines` uint32 (workers, buckets, keys of a line, a power of two) keeps what is not yet written
-    between calls.
+    between calls. Edges with an end that is no vertex are left out.
     """
     workers = run.shape[0]
     for w in prange(workers):
@@ -203,6 +206,9 @@ def partition_edges(
         for start in range(src.size * w // workers, stop, _AHEAD):
             n = min(_AHEAD, stop - start)
             for i in range(n):
+                if max(src[start + i], dst[start + i]) >= new_of_old.size:
+                    u[i] = v[i] = np.uint32(0)  # a loop, which is left out
+                    continue
                 u[i] = new_of_old[src[start + i]]
                 v[i] = new_of_old[dst[start + i]]
             # No inlined function takes arrays here: each edge would count references to them.
