@@ -9,7 +9,7 @@ import numpy as np
 
 from hetero_bfs import forks
 from hetero_bfs.checks import check_choice
-from hetero_bfs.edge_source import check_edge_source, checked_chunks
+from hetero_bfs.edge_source import check_edge_source, check_ends, typed_chunks
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import (
     CHUNK_EDGES,
@@ -208,8 +208,11 @@ def _count(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
     shape = (workers, n)
     counts = [aligned_empty(workers * n, np.uint32).reshape(shape) for _ in range(num_arrays)]
     both_ends = transpose or _stored_twice(edges)
+    strays = np.zeros(workers, np.int64)
     for src, dst in _chunks(edges, "counting edges"):
-        count_edges(src, dst, counts[0], counts[-1], both_ends)
+        count_edges(src, dst, counts[0], counts[-1], both_ends, strays)
+        if strays.any():
+            check_ends(src, dst, n)
     for rows in counts:
         add_up(rows)
     return counts
@@ -385,7 +388,7 @@ def _sort(buckets: _Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArra
 
 def _chunks(edges: EdgeSource, description: str) -> Iterator[tuple[VertexArray, VertexArray]]:
     stored = edges.num_input_edges * (2 if edges.both_directions else 1)
-    return progress(checked_chunks(edges), description, total=-(-stored // CHUNK_EDGES))
+    return progress(typed_chunks(edges), description, total=-(-stored // CHUNK_EDGES))
 
 
 def _first_neighbours(graph: CSRGraph) -> VertexArray:

@@ -27,15 +27,16 @@ def check_edge_source(graph: Any) -> None:
     check_flag("the graph's both_directions", graph.both_directions)
 
 
-def checked_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]:
-    """Yield a source's chunks as read-only views, each checked before a compiled loop gets it.
+def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]:
+    """Yield a source's chunks as read-only views: one type for compiled loops, whoever made them.
+
+    Whether the ends are vertices the loops must ask, or `check_ends`.
 
     Raises
     ------
     GraphError
-        A chunk that is not two uint32 arrays of equal length, or an end that is no vertex.
+        A chunk that is not two uint32 arrays of equal length.
     """
-    num_vertices = edges.num_vertices
     for src, dst in edges.chunks():
         for name, ends in (("src", src), ("dst", dst)):
             if not (isinstance(ends, np.ndarray) and ends.dtype == np.uint32 and ends.ndim == 1):
@@ -45,10 +46,17 @@ def checked_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray
                     "arrays of uint32"
                 )
         check_equal(src, dst)
-        if src.size and max(src.max(), dst.max()) >= num_vertices:
-            i = int(np.maximum(src, dst).argmax())
-            raise GraphError(
-                f"edge ({src[i]}, {dst[i]}) in a graph of only {num_vertices} vertices; its arrays "
-                "changed after it was made, or chunks() gives wrong ids: make it anew"
-            )
         yield convert(src, np.uint32), convert(dst, np.uint32)
+
+
+def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
+    """Raise `GraphError` if an edge of a chunk has an end that is no vertex.
+
+    Arrays may change after a graph was made of them, and a source of the user's may give anything.
+    """
+    if src.size and max(src.max(), dst.max()) >= num_vertices:
+        i = int(np.maximum(src, dst).argmax())
+        raise GraphError(
+            f"edge ({src[i]}, {dst[i]}) in a graph of only {num_vertices} vertices; its arrays "
+            "changed after it was made, or chunks() gives wrong ids: make it anew"
+        )

@@ -2,7 +2,7 @@
 
 Arrays that pass are held as read-only views, which a slip of the caller's cannot change, and which
 compiled loops know as one type wherever they come from. An array of the caller's own can still
-change behind its view: so whoever reads edges checks each chunk once more (`graph.checked_chunks`).
+change behind its view: so the loops that read edges look at each end themselves (kernels/build.py).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     if array.size == 0:
         return array.astype(np.uint32)
     if array.dtype.kind not in "iu":
-        raise GraphError(f"{name} holds {array.dtype}; give integers")
+        raise GraphError(f"{name} holds {array.dtype}; entries must be integers")
     return array
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hetero_bfs import forks, memory
 from hetero_bfs import validate_loops as loops
 from hetero_bfs.checks import as_integer, check_integer, refuse_masked
-from hetero_bfs.edge_source import check_edge_source, checked_chunks
+from hetero_bfs.edge_source import check_edge_source, check_ends, typed_chunks
 from hetero_bfs.errors import GraphError, ValidationError
 from hetero_bfs.graph import CHUNK_EDGES, CSRGraph, EdgeSource
 from hetero_bfs.progress import progress
@@ -211,7 +211,8 @@ class Validator:
         first: dict[tuple[int, int], tuple[int, int]] = {}  # (check, column) -> edge that fails
         nedge = np.zeros(self.capacity, np.int64)
         stored = edges.num_input_edges * (2 if edges.both_directions else 1)
-        for src, dst in progress(checked_chunks(edges), "validating", -(-stored // CHUNK_EDGES)):
+        for src, dst in progress(typed_chunks(edges), "validating", -(-stored // CHUNK_EDGES)):
+            check_ends(src, dst, edges.num_vertices)
             fails, counts, _ = loops.scan(
                 src, dst, depth, tree_edges.starts, tree_edges.parents, edges.directed
             )

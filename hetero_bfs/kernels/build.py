@@ -25,11 +25,12 @@ _ONE = np.uint64(1)
 _NO_VERTEX = np.uint64(0xFFFFFFFF)
 
 
-def count_edges(src, dst, out_degree, in_degree, count_dst):
+def count_edges(src, dst, out_degree, in_degree, count_dst, strays):
     """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
 
     Both are uint32, shape (workers, vertices), and may be one array; the second stays as it is
     without `count_dst`. Private counters need no atomics, which would bare every cache miss.
+    An edge with an end that is no vertex is not counted, but added to strays[worker], int64.
     """
     in_parallel(
         _count_edges,
@@ -39,6 +40,7 @@ def count_edges(src, dst, out_degree, in_degree, count_dst):
         out_degree=out_degree,
         in_degree=in_degree,
         count_dst=count_dst,
+        strays=strays,
     )
 
 
@@ -47,8 +49,11 @@ def _count_edges(given, worker, workers):
     src, dst, count_dst = given.src, given.dst, given.count_dst != 0
     out, into = given.out_degree[worker], given.in_degree[worker]
     begin, end = part_of(src.size, worker, workers)
+    vertices = out.size
     for i in range(begin, end):
-        if src[i] != dst[i]:
+        if max(src[i], dst[i]) >= vertices:
+            given.strays[worker] += 1
+        elif src[i] != dst[i]:
             out[src[i]] += np.uint32(1)
             if count_dst:
                 into[dst[i]] += np.uint32(1)
@@ -224,7 +229,7 @@ def partition_edges(
     Every worker takes the part of the edges that it took in `count_edges`, and has a run of its own
     in each bucket: `run` int64 (workers, buckets) is where it begins, `cursor` the next position.
     `lines` uint32 (workers, buckets, keys of a line, a power of two) keeps what is not yet written
-    between calls.
+    between calls. Edges with an end that is no vertex are left out.
     """
     in_parallel(
         _partition_edges,
@@ -254,6 +259,9 @@ def _partition_edges(given, worker, workers):
     for start in range(begin, stop, _AHEAD):
         n = min(_AHEAD, stop - start)
         for i in range(n):
+            if max(src[start + i], dst[start + i]) >= new_of_old.size:
+                u[i] = v[i] = np.uint32(0)  # a loop, which is left out
+                continue
             u[i] = new_of_old[src[start + i]]
             v[i] = new_of_old[dst[start + i]]
         if given.forward:

@@ -397,7 +397,7 @@ def test_the_budget_is_kept(apart, directed, share):
 def test_too_small_a_budget_names_one_that_works(apart, directed):
     edges = nasty("Kronecker 10", directed)
     graph = build_search_graph(edges)
-    with pytest.raises(BudgetError, match=r"^10000 bytes .* \(--device-memory\)") as caught:
+    with pytest.raises(BudgetError, match=r"^10000 bytes .* \(device_memory_bytes\)") as caught:
         engine_on(apart, graph, selector="fixed:TG", device_memory_bytes=10_000)
     least = int(re.search(r"need (\d+) bytes", str(caught.value))[1])
     with pytest.raises(BudgetError, match=f"need {least} bytes"):
@@ -434,7 +434,7 @@ def test_max_alloc_bounds_the_buffers_of_edges(apart, directed):
         check_search(engine, edges, 458)
         engine.set_selector("fixed:BG,TG,BG")
         check_search(engine, edges, 458)
-    with pytest.raises(SplitError, match=r"allow at least \d+ bytes \(--max-alloc\)"):
+    with pytest.raises(SplitError, match=r"allow at least \d+ bytes \(max_alloc_bytes\)"):
         streaming(apart, graph, 0.6, max_alloc_bytes=64)
 
 

@@ -35,7 +35,7 @@ def triangle(**changes) -> hb.CSRGraph:
         ([0, -1], [1, 1], 3, "vertex id -1 is negative"),
         ([0, 2**40], [1, 1], 3, "vertex id 1099511627776 is not below"),
         ([0, 1], [1], 3, "src has 2 entries and dst 1"),
-        ([0.5], [1], 3, "src holds float64; give integers"),
+        ([0.5], [1], 3, "src holds float64; entries must be integers"),
         ([[0]], [[1]], 3, "src has 2 dimensions"),
         ([0], [1], 2**32, "a graph may have 0 to 4294967294"),
         ([0], [1], -1, "a graph may have 0 to"),

@@ -38,7 +38,7 @@ def test_too_many_parts_name_the_smallest_limit(num_edges, limit):
     assume(num_edges > MAX_PARTS * largest_part)
     with pytest.raises(DeviceError) as caught:
         partition_edges(num_edges, limit)
-    named = int(re.search(r"allow at least (\d+) bytes \(--max-alloc\)", str(caught.value))[1])
+    named = int(re.search(r"allow at least (\d+) bytes \(max_alloc_bytes\)", str(caught.value))[1])
     assert named > limit
     assert len(partition_edges(num_edges, named).parts) <= MAX_PARTS
     assert str(num_edges * EDGE_BYTES) in str(caught.value)

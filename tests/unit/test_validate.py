@@ -550,7 +550,7 @@ def test_a_graph_without_vertices_has_no_root():
 
 def test_an_edge_source_with_ends_out_of_range():
     with pytest.raises(GraphError, match=r"edge \(1, 5\) in a graph of only 2 vertices"):
-        validate(graph([(0, 1), (1, 5)], 2), 0, np.array([0, 0]))
+        validate(EdgeList.trusted(*np.array([[0, 1], [1, 5]], np.uint32), 2), 0, np.array([0, 0]))
 
 
 def test_raise_if_invalid():
