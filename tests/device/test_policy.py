@@ -84,7 +84,7 @@ def test_every_column_weighs_alike(opencl_device, trained):
         states = random_states(4096, n, m).astype(np.float32).astype(np.float64)
         columns = np.zeros((states.shape[0], NUM_COLUMNS))
         for row, state in zip(columns, states, strict=True):
-            fill_columns(row, n, state)
+            fill_columns.py_func(row, n, state)
         typical = np.exp(np.log(np.maximum(columns, 1e-3)).mean(axis=0))
         rng = np.random.default_rng(7)
         predicted, total = np.zeros(count), np.zeros(count)
