@@ -75,7 +75,6 @@ def _count_kernels() -> int:
             for name, module in list(sys.modules.items())
             if name.startswith(_PACKAGE)
             for function in vars(module).values()
-            if isinstance(function, Dispatcher)
-            and function.targetoptions.get("inline") != "always"
+            if isinstance(function, Dispatcher) and function.targetoptions.get("inline") != "always"
         }
     )
