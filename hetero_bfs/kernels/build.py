@@ -12,11 +12,16 @@ turn into the final neighbour array where they lie.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.parallel import in_parallel, part_of
+
+Array = npt.NDArray[Any]
 
 BLOCK_VERTICES = 64
 _BLOCK_BITS = np.uint64(6)
@@ -25,7 +30,14 @@ _ONE = np.uint64(1)
 _NO_VERTEX = np.uint64(0xFFFFFFFF)
 
 
-def count_edges(src, dst, out_degree, in_degree, count_dst, strays):
+def count_edges(
+    src: Array,
+    dst: Array,
+    out_degree: Array,
+    in_degree: Array,
+    count_dst: bool,
+    strays: Array,
+) -> None:
     """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
 
     Both are uint32, shape (workers, vertices), and may be one array; the second stays as it is
@@ -59,7 +71,7 @@ def _count_edges(given, worker, workers):
                 into[dst[i]] += np.uint32(1)
 
 
-def add_up(counts):
+def add_up(counts: Array) -> None:
     """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 is the sum."""
     in_parallel(_add_up, counts=counts)
 
@@ -150,7 +162,14 @@ def cut_buckets(
     return buckets
 
 
-def find_runs(counts, old_of_new, num_single, bucket_of, first_key, run):
+def find_runs(
+    counts: Array,
+    old_of_new: Array,
+    num_single: int,
+    bucket_of: Array,
+    first_key: Array,
+    run: Array,
+) -> None:
     """Set run[worker, bucket] to where the worker's own keys begin; `counts` as added up."""
     in_parallel(
         _find_runs,
@@ -211,19 +230,19 @@ def _collect(given, worker, vertices, neighbours):
 
 
 def partition_edges(
-    src,
-    dst,
-    new_of_old,
-    num_single,
-    bucket_of,
-    neighbour_bits,
-    forward,
-    backward,
-    run,
-    cursor,
-    lines,
-    keys,
-):
+    src: Array,
+    dst: Array,
+    new_of_old: Array,
+    num_single: int,
+    bucket_of: Array,
+    neighbour_bits: int,
+    forward: bool,
+    backward: bool,
+    run: Array,
+    cursor: Array,
+    lines: Array,
+    keys: Array,
+) -> None:
     """Move edges into their buckets: (src, dst) if `forward`, (dst, src) if `backward`.
 
     Every worker takes the part of the edges that it took in `count_edges`, and has a run of its own

@@ -91,7 +91,7 @@ def _count_words(kind: Any) -> int:
 register_model(StructType)(models.OpaqueModel)
 
 
-@unbox(StructType)  # type: ignore[untyped-decorator]
+@unbox(StructType)
 def _unbox(kind: Any, value: Any, context: Any) -> Any:
     address = context.pyapi.object_getattr_string(value, "address")
     pointer = context.pyapi.long_as_voidptr(address)
@@ -107,7 +107,7 @@ class _StructAttributes(typing.templates.AttributeTemplate):  # type: ignore[mis
         return kind.fields.get(name)
 
 
-@lower_getattr_generic(StructType)  # type: ignore[untyped-decorator]
+@lower_getattr_generic(StructType)
 def _read_field(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
     words = builder.bitcast(value, _WORD.as_pointer())
     return _read(context, builder, kind.fields[name], words, kind.offset(name))
@@ -155,7 +155,7 @@ def address_of(function: Any, *kinds: Any) -> int:
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any, j: Any) -> Any:
     """call_at(address, control, arrays, i, j): call a kernel that returns three integers.
 
@@ -170,7 +170,7 @@ def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any
     return result(types.int64, *kinds), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: Any) -> Any:
     """call_part(address, struct, part, parts): call a kernel that returns nothing.
 

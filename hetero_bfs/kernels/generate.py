@@ -12,11 +12,16 @@ What these loops call is inlined by Numba: left to LLVM 14 (Numba 0.60), they do
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.parallel import in_parallel, part_of
+
+Array = npt.NDArray[Any]
 
 _LANES = 256
 _BLOCKS_PER_RUN = 16  # blocks a thread makes in a row with the same scratch arrays
@@ -184,7 +189,15 @@ def _scramble(vertices, scale, value0, value1, result):
         result[i] = np.uint32(_reverse_bits(vertex) >> shift)
 
 
-def kronecker_range(start, scale, seed_values, scramble, tables, src, dst):
+def kronecker_range(
+    start: int,
+    scale: int,
+    seed_values: Array,
+    scramble: Array,
+    tables: Array,
+    src: Array,
+    dst: Array,
+) -> None:
     """Fill src and dst (uint32) with edges start, start + 1, ... of the Graph500 graph.
 
     `seed_values` is uint32 (5,), oldest first; `scramble` uint64 (2,); `tables` uint32
@@ -246,7 +259,9 @@ def _rmat_block(first, scale, seed, thresholds, states, ends):
             ends[1, lane] = np.uint32(ends[1, lane] << 1) | np.uint32(dst_bit)
 
 
-def rmat_range(start, scale, seed, thresholds, src, dst):
+def rmat_range(
+    start: int, scale: int, seed: np.uint64, thresholds: Array, src: Array, dst: Array
+) -> None:
     """Fill src and dst (uint32) with R-MAT edges start, start + 1, ...
 
     `seed` is a np.uint64; `thresholds` is int64 (3,): a, a + b, a + b + c in units of 2**-53,
@@ -279,7 +294,7 @@ def _rmat_run(given, run, runs):
         _scramble(ends[1], scale, value0, value1, dst[low:high])
 
 
-def preferential_edges(degree, seed, src, dst):
+def preferential_edges(degree: int, seed: np.uint64, src: Array, dst: Array) -> None:
     """Fill src and dst (uint32) with edges by preferential attachment, `degree` to a vertex.
 
     Ends stand in one row, source and target of edge after edge. A target copies an end drawn from

@@ -9,11 +9,16 @@ thousand in a row are a patch, with few edges to the outside.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.parallel import in_parallel
+
+Array = npt.NDArray[Any]
 
 _UNSEEN = np.uint32(0xFFFFFFFF)
 _SEEN = np.uint32(0xFFFFFFFE)
@@ -151,7 +156,14 @@ def sort_by_key(keys, items, scratch):
         shift += _DIGIT_BITS
 
 
-def permute_lists(indptr, indices, order, position, new_indptr, new_indices):
+def permute_lists(
+    indptr: Array,
+    indices: Array,
+    order: Array,
+    position: Array,
+    new_indptr: Array,
+    new_indices: Array,
+) -> None:
     """Renumber sorted neighbour lists: vertex order[v] becomes v."""
     in_parallel(
         _permute_chunk,

@@ -5,12 +5,17 @@ A key is one uint32, vertex and neighbour in one; see build.py.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.kernels.compile import kernel
 from hetero_bfs.kernels.intrinsics import atomic_add, trailing_zeros
 from hetero_bfs.kernels.parallel import in_parallel, part_of
+
+Array = npt.NDArray[Any]
 
 _KEY_BITS = 32
 _MANY_KEYS = 4096  # from here on a digit of 11 bits instead of 8
@@ -92,8 +97,16 @@ def _write_long_list(keys, neighbour_bits, bitmap):
 
 
 def sort_buckets(
-    next_bucket, stop, first_vertex, first_key, neighbour_bits, keys, scratch, degree, unique
-):
+    next_bucket: Array,
+    stop: int,
+    first_vertex: Array,
+    first_key: Array,
+    neighbour_bits: int,
+    keys: Array,
+    scratch: Array,
+    degree: Array,
+    unique: Array,
+) -> None:
     """Sort buckets next_bucket[0], ... up to `stop` and drop duplicates.
 
     Bucket b holds vertices first_vertex[b] to [b + 1] and keys first_key[b] to [b + 1]. Its lists
@@ -155,7 +168,7 @@ def close_up(first_key, unique, indices):
     return written
 
 
-def first_neighbours(indptr, indices, first):
+def first_neighbours(indptr: Array, indices: Array, first: Array) -> None:
     """Set first[v] to the first of each list, to v itself where a list is empty."""
     in_parallel(_first_neighbours, indptr=indptr, indices=indices, first=first)
 
