@@ -8,10 +8,12 @@ import gzip
 import random
 import re
 import struct
+import tempfile
 import time
 import traceback
 import zlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,7 @@ FORMATS = {
     "hbg2": plain.hbg,
 }
 SUFFIXES = {"edges": (".el", ".txt", ".tsv", ".wel"), "hbg1": (".hbg",), "hbg2": (".hbg",)}
+_SOUND_FILES = 60  # of each format
 MAY_LACK_MEMORY = 1_000_000  # vertices from here on may be more than a machine holds
 WORDS_TEXT = """0 1 -1 -0 +1 00 1.0 1e3 nan inf 0x1 1_0 1,2 '' "1" true ٣ é # % %% #1 1#
 Nodes: 3 2147483647 2147483648 4294967293 4294967294 4294967295 4294967296 9223372036854775807
@@ -43,10 +46,10 @@ ENDS = [b"\n", b"\r\n", b"\r", b"\n\r", b"\n\n", b"\v", b"\x1c", b"\x85", "\u202
 PLACE = re.compile(r":\d+: |bytes? \d|\d bytes|after \d+ lines|holds \d+ edges")
 
 
-def make(form: str, chance: Random, folder: Path) -> tuple[str, bytes]:
+def make(form: str, chance: Random) -> tuple[str, bytes]:
     """Return the suffix and the content of a damaged file."""
     suffix = chance.choice(SUFFIXES.get(form.removesuffix(".gz"), (f".{form.split('.')[0]}",)))
-    raw = _sound(form, suffix, chance, folder)
+    raw = _sound(form, chance.randrange(_SOUND_FILES))
     text = suffix not in (".sg", ".hbg")
     damages = (TEXT_DAMAGES if text else BINARY_DAMAGES) + DAMAGES
     zipped = form.endswith(".gz")
@@ -62,8 +65,10 @@ def make(form: str, chance: Random, folder: Path) -> tuple[str, bytes]:
     return suffix + (".gz" if zipped else ""), raw
 
 
-def _sound(form: str, suffix: str, chance: Random, folder: Path) -> bytes:
-    """Return a sound file."""
+@cache
+def _sound(form: str, number: int) -> bytes:
+    """Return one of the sound files that are damaged: to make one takes longer than to read it."""
+    chance = Random(f"{form} {number}")
     n = chance.choice((0, 1, 2, 5, 9, 20))
     m = chance.choice((0, 1, 3, 10, 40)) if n else 0
     ends = np.array([chance.randrange(n) for _ in range(2 * m)], np.int64).reshape(2, m)
@@ -75,9 +80,11 @@ def _sound(form: str, suffix: str, chance: Random, folder: Path) -> bytes:
         for array in (graph.indptr, graph.indices, graph.input_degree):
             raw += bytes(-len(raw) % 64) + array.tobytes()
         return raw
-    path = folder / f"sound{'.el' if form.startswith('edges') else suffix}"
-    io.write(edges, path)
-    return path.read_bytes()
+    suffix = {"edges": "el", "hbg2": "hbg"}.get(form.removesuffix(".gz"), form.removesuffix(".gz"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"sound.{suffix}"
+        io.write(edges, path)
+        return path.read_bytes()
 
 
 def _cut(raw: bytes, chance: Random) -> bytes:
@@ -241,7 +248,7 @@ def _head(raw: bytes) -> bytes:
 def attempt(form: str, number: int, seed: int, folder: Path) -> tuple[Path, str | None]:
     """Try one input, which stays as a file; return that and what was wrong."""
     chance = Random(f"{seed} {form} {number}")
-    suffix, raw = make(form, chance, folder)
+    suffix, raw = make(form, chance)
     path = folder / f"{form}-{seed}-{number}{suffix}"
     path.write_bytes(raw)
     return path, trouble(path, FORMATS[form], chance.random() < 0.5)
@@ -265,8 +272,6 @@ def run(arguments: argparse.Namespace) -> int:
             failed[form] += 1
             print(f"{path}: {wrong}\n  python -m benchmarks.hostile files --replay {path}")
         number += 1
-    for sound in arguments.out.glob("sound.*"):
-        sound.unlink()
     print(f"seed {arguments.seed}, inputs {arguments.start} to {number - 1} of each format")
     for form in FORMATS:
         print(f"{form:10}{tried[form]:>8} tried{failed[form]:>6} failed")
