@@ -7,7 +7,10 @@ from typing import Any
 
 from numba import types
 
+from hetero_bfs.kernels.collecting import collect_rarely
 from hetero_bfs.support.code_cache import compiled
+
+collect_rarely()
 
 
 def kernel(
