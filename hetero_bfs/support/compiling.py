@@ -9,12 +9,15 @@ from typing import Any
 from numba import types
 
 from hetero_bfs.support.code_cache import compiled
+from hetero_bfs.support.collecting import collect_rarely
 
 # GNU OpenMP's waiting threads spin for milliseconds by default. On a busy machine, and beside an
 # OpenCL device that is this CPU, that steals the core the work waits for: a 0.1 ms level then takes
 # 16 ms. About 0.1 ms of spinning keeps idle machines as fast (benchmarks/NOTES.md).
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+
+collect_rarely()
 
 
 def kernel(
