@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import types
+from numba.core.registry import CPUDispatcher
 
 from hetero_bfs.support.code_cache import compiled
 from hetero_bfs.support.collecting import collect_rarely
@@ -47,7 +48,18 @@ def kernel(
         "no_cpython_wrapper": inner,
         "no_cfunc_wrapper": True,
     }
-    return _one_for_all_values(compiled(**options)(function))
+    dispatcher = _one_for_all_values(compiled(**options)(function))
+    if inner:
+        dispatcher.__class__ = _InnerKernel
+    return dispatcher
+
+
+class _InnerKernel(CPUDispatcher):  # type: ignore[misc]
+    """A kernel that lacks what Python needs to call it, where Numba's would crash."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse."""
+        raise TypeError(f"{self.py_func.__name__} is for kernels; in Python call its py_func")
 
 
 def _one_for_all_values(dispatcher: Any) -> Any:

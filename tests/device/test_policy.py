@@ -120,7 +120,7 @@ def test_host_and_device_choose_alike(opencl_device, trained, selector):
             tie = asked and np.isclose(total[here], total[device_choice], rtol=1e-4)
             assert here == device_choice or tie, (state.tolist(), total.tolist())
             if asked:
-                expected = stays_within(policy, state, predicted, total, here)
+                expected = stays_within.py_func(policy, state, predicted, total, here)
                 assert ratio == pytest.approx(expected, abs=2e-3), (state.tolist(), total.tolist())
             seen.add(int(here))
         assert len(seen) > 1, "the states tell no candidates apart"

@@ -474,7 +474,7 @@ def test_an_interrupted_search_leaves_nothing_behind(opencl_device, schedule):
         engine.search(458)
         accelerator = engine.accelerator
         with (
-            mock.patch.object(accelerator, "_read_state", side_effect=KeyboardInterrupt),
+            mock.patch.object(accelerator.program, "_read_state", side_effect=KeyboardInterrupt),
             pytest.raises(KeyboardInterrupt),
         ):
             engine.search(458)

@@ -27,6 +27,7 @@ from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import format_report
+from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.strategies import STRATEGIES
 
 SELECTORS = [
@@ -208,7 +209,7 @@ def test_only_needed_pages_are_sent(apart):
         page_bytes = plan.page_bytes + 4
         for source, pages in ((3000, 1), (10, 0)):  # the first ones are resident
             before = engine.bytes_streamed
-            hb.search.Search(engine.platform, source, engine.selector).run(max_levels=1)
+            Search(engine.platform, source, engine.selector).run(max_levels=1)
             assert engine.bytes_streamed - before <= 2 * pages * page_bytes
 
 
@@ -251,7 +252,7 @@ def test_hubs_are_resident(apart):
         plan = engine.accelerator.plan
         assert graph.degree[0] <= plan.resident_pages << plan.page_shift
         before = engine.bytes_streamed
-        hb.search.Search(engine.platform, 0, engine.selector).run(max_levels=1)
+        Search(engine.platform, 0, engine.selector).run(max_levels=1)
         assert engine.bytes_streamed == before
 
 

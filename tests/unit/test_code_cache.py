@@ -87,7 +87,7 @@ def test_code_is_compiled_once(copied, cache):
 def test_a_change_in_another_kernel_file_counts(copied, cache):
     """And puts the new code where the old was."""
     before = files_of(cache)
-    other = copied / "hetero_bfs" / "kernels" / "team.py"
+    other = copied / "hetero_bfs" / "devices" / "cpu" / "thread_pool.py"
     text = other.read_text()
     try:
         other.write_text(text + "\n# changed\n")

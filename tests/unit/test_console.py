@@ -148,7 +148,8 @@ FOREIGN = {
     "an import": "import importlib.abc, time, types; finder = types.SimpleNamespace("
     "find_spec=lambda *_: (ready(), time.sleep(60))); sys.meta_path.insert(0, finder);"
     " import no_such_module_anywhere",
-    "compiled code": "import ctypes; ready(); ctypes.CDLL(None).usleep(60_000_000)",
+    "compiled code": "import ctypes; ready()\n"  # again, as a signal ends a sleep
+    "        while True: ctypes.CDLL(None).usleep(60_000_000)",
     "a destructor": "import time; X = type('X', (), {'__del__': lambda s: (ready(),"
     " time.sleep(60))}); X(); time.sleep(60)",
 }
@@ -172,7 +173,7 @@ def test_it_ends_also_if_cleaning_up_hangs(tmp_path):
 def test_steps_that_belong_together_are_not_cut(tmp_path):
     steps = (
         "import time\n        with files.unbroken(): ready(); time.sleep(0.3);"
-        " Path('first').touch(); Path('second').touch()"
+        " Path('first').touch(); Path('second').touch()\n        time.sleep(60)"
     )
     status, _, _ = end(tmp_path, steps, signal.SIGTERM)
     assert status == 143

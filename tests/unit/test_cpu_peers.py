@@ -11,6 +11,7 @@ import pytest
 from graphs import edge_list
 
 import hetero_bfs as hb
+from hetero_bfs.graph.io import registry as io
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
@@ -45,7 +46,7 @@ def case(tmp_path_factory):
     pairs = [*rng.integers(1, 40, (60, 2)), (50, 51), (51, 52)]
     edges = edge_list(pairs, 60)
     path = tmp_path_factory.mktemp("case") / "small.sg"
-    hb.io.write(edges, path)
+    io.write(edges, path)
     graph = hb.load(path)
     hub = int(graph.degree().argmax())
     return contestants.Case("small", path, graph, [hub, 51])
@@ -157,7 +158,7 @@ def test_gaps_converter_makes_what_it_can(name, monkeypatch, tmp_path):
 
     def convert(program, *arguments):
         commands.append([str(word) for word in arguments])
-        hb.io.write(graph.make(), arguments[-1])
+        io.write(graph.make(), arguments[-1])
         return "Build Time:   0.5"
 
     monkeypatch.setattr(peers, "run_gap", convert)

@@ -21,7 +21,7 @@ PREPARE = {
 }
 PROGRAM = """
 import os, sys
-import hetero_bfs, hetero_bfs.devices.opencl
+import hetero_bfs, hetero_bfs.devices.opencl.driver
 import hetero_bfs as hb
 edges = hb.EdgeList([0, 1], [1, 2], 3)
 {prepare}

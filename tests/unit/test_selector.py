@@ -607,7 +607,7 @@ def test_a_clear_choice_is_right_for_all_levels_within_its_ratio(seed, count, mo
     predicted = weights @ columns
     total = careful * predicted + ahead
     best = int(total.argmin())
-    ratio = stays_within(policy, state, predicted, total, best)
+    ratio = stays_within.py_func(policy, state, predicted, total, best)
     assert LEAST_ALIKE <= ratio <= MOST_ALIKE
     if count == 1:
         assert ratio == MOST_ALIKE
