@@ -68,7 +68,8 @@ def test_a_threading_layer_that_is_absent(search):
 
 def test_variables_that_numba_takes(search):
     done = search(NUMBA_THREADING_LAYER="workqueue", NUMBA_NUM_THREADS="1")
-    assert (done.returncode, done.stderr) == (0, "")
+    lines = [x for x in done.stderr.splitlines() if not x.startswith("compiling for this machine")]
+    assert (done.returncode, lines) == (0, [])
 
 
 @pytest.mark.parametrize("mib", [64, 200, 512, 1000])
