@@ -15,6 +15,10 @@ from typing import Any
 
 from numba import njit, types
 
+from hetero_bfs.kernels.collecting import collect_rarely
+
+collect_rarely()
+
 
 def kernel(
     function: Callable[..., Any] | None = None,
