@@ -12,11 +12,12 @@ called by address is compiled once, and only if it is wanted.
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import typeof, types
+from numba import types
 from numba.core import typing
 from numba.core.datamodel import models
 from numba.extending import (
@@ -28,6 +29,7 @@ from numba.extending import (
     unbox,
 )
 from numba.np.arrayobj import populate_array
+from numba.np.numpy_support import from_dtype
 
 _WORD = ir.IntType(64)
 
@@ -54,18 +56,27 @@ class Struct:
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
         kinds = tuple((field, _kind(value)) for field, value in fields.items())
-        self.numba_type = self._numba_type_ = StructType(name, kinds)
+        self.numba_type = self._numba_type_ = _struct_type(name, kinds)
         self._fields = fields
         words = [word for value in fields.values() for word in _words(value)]
         self._words = np.array(words, np.int64)
         self.address: int = self._words.ctypes.data
 
 
+@cache
+def _struct_type(name: str, kinds: tuple[tuple[str, Any], ...]) -> StructType:
+    return StructType(name, kinds)
+
+
+@cache
+def _array_type(dtype: np.dtype[Any], ndim: int, layout: str) -> Any:
+    return types.Array(from_dtype(dtype), ndim, layout)
+
+
 def _kind(value: Any) -> Any:
     """Return the type of a field, the same for all arrays of a dtype and shape."""
     if isinstance(value, np.ndarray):
-        layout = "C" if value.flags.c_contiguous else "A"
-        return types.Array(typeof(value).dtype, value.ndim, layout)
+        return _array_type(value.dtype, value.ndim, "C" if value.flags.c_contiguous else "A")
     if isinstance(value, tuple):
         return types.UniTuple(_kind(value[0]), len(value))
     return types.uint64 if isinstance(value, np.uint64) else types.int64
@@ -147,10 +158,10 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, *places: Any) ->
     return array._getvalue()
 
 
+@cache
 def address_of(function: Any, *kinds: Any) -> int:
     """Return where a kernel is, compiled for arguments of these types."""
-    if kinds not in function.overloads:
-        function.compile(kinds)
+    function.compile(kinds)
     compiled = function.overloads[kinds]
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 

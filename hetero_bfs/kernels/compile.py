@@ -9,6 +9,10 @@ from numba import types
 
 from hetero_bfs.code_cache import compiled
 
+from hetero_bfs.kernels.collecting import collect_rarely
+
+collect_rarely()
+
 
 def kernel(
     function: Callable[..., Any] | None = None,
