@@ -438,7 +438,7 @@ def test_isolated_root(place, order):
             assert (result.reached, result.nedge, result.teps) == (1, 0, 0.0)
             assert result.parent[isolated] == isolated
             assert result.traces == []
-    assert engine.graph.is_isolated(isolated)
+        assert engine.graph.is_isolated(isolated)
 
 
 @pytest.mark.parametrize("root", [-1, 7, 2**32, -(2**40)])

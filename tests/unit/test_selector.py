@@ -167,7 +167,9 @@ def test_the_direction_stays_between_the_thresholds():
 
 
 def test_daga_needs_a_device():
-    with pytest.raises(ModelError, match="daga runs bottom-up on an OpenCL device; there is none"):
+    with pytest.raises(
+        ModelError, match="selector='daga' runs bottom-up on an OpenCL device; there is none"
+    ):
         make_selector("daga", None, HOST_ONLY)
 
 
