@@ -36,10 +36,10 @@ import pandas as pd
 from compare_sides import Side
 from tables import markdown, provenance, run_script
 
-from hetero_bfs.arguments import positive
-from hetero_bfs.devices.opencl import choose_device, list_devices
+from hetero_bfs.cli.arguments import positive
+from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.files import check_writable, replacing
+from hetero_bfs.support.files import check_writable, replacing
 
 _GENERATED = ("kronecker18", "kronecker20", "kronecker22", "grid2048")
 _BUILT = ("kronecker18", "kronecker20")

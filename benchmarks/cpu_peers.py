@@ -9,7 +9,7 @@ Every contestant reads the same undirected graph and searches from the same keys
 what they find is compared before anything is timed. Then they take turns, in an order that rotates
 from round to round. A turn is a pause in which the last one's threads fall asleep, untimed searches
 until the cores' clocks are up again, and the timed one. Graphs by their names in
-training/families.py: kronecker18 and uniform18, from GAP's converter if there is one, grid2048 and
+families.py: kronecker18 and uniform18, from GAP's converter if there is one, grid2048 and
 others; and files.
 """
 
@@ -40,13 +40,13 @@ from cpu_peer_codes import PEERS, gap_seconds, run_gap
 from tables import markdown, run_script
 
 import hetero_bfs as hb
-from hetero_bfs import io
-from hetero_bfs.arguments import positive
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.files import replacing
-from hetero_bfs.kronecker import search_keys
-from hetero_bfs.machine import describe_machine, usable_cores
-from hetero_bfs.training.families import StudyGraph, named_graph
+from hetero_bfs.cli.arguments import positive
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.generators.families import StudyGraph, named_graph
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.selection.machine import describe_machine, usable_cores
+from hetero_bfs.support.files import replacing
 
 _PAUSE_SECONDS = 0.02
 _LONG_SECONDS = 1.0  # of a search that needs no other before it

@@ -29,18 +29,18 @@ from tables import run_script
 
 import hetero_bfs as hb
 from hetero_bfs import energy
-from hetero_bfs.arguments import positive
-from hetero_bfs.build import SearchGraph, build_search_graph
-from hetero_bfs.devices.opencl import DeviceInfo, choose_device
+from hetero_bfs.cli.arguments import positive
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.graph500 import meters_of
-from hetero_bfs.kronecker import search_keys
-from hetero_bfs.machine import machine_slug
-from hetero_bfs.named_selector import model_of
-from hetero_bfs.power import Power, unmetered_share
-from hetero_bfs.speed_model import MODELS_VARIABLE, TRAIN_COMMAND
-from hetero_bfs.strategy import AIMS
-from hetero_bfs.trace import LevelTrace
+from hetero_bfs.graph.build import SearchGraph, build_search_graph
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.graph500.protocol import meters_of
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.objective import Power, unmetered_share
+from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.speed_model import MODELS_VARIABLE, TRAIN_COMMAND
+from hetero_bfs.selection.strategies import AIMS
+from hetero_bfs.selection.trace import LevelTrace
 from hetero_bfs.training.energy import add_watts
 from hetero_bfs.training.metering import Metering, Window, batch_of
 

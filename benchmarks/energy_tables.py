@@ -8,10 +8,10 @@ from statistics import stdev
 import pandas as pd
 from tables import markdown, provenance
 
-from hetero_bfs.devices.opencl import DeviceInfo
-from hetero_bfs.files import replacing
-from hetero_bfs.power import Power
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.selection.objective import Power
+from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.support.files import replacing
 from hetero_bfs.training.metering import Metering
 
 

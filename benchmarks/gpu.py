@@ -12,7 +12,7 @@ graph by the device's own clock) and gpu.md (both as tables, with machine and ve
     cpu         the host alone, its default selector
 
 All ways search from the same keys in turn, after the results of the first --few-keys of them were
-validated. Graphs: kronecker20 and others by their names in training/families.py, and files.
+validated. Graphs: kronecker20 and others by their names in families.py, and files.
 `floor` is what the search must at least take: the bytes of `floor_bytes` over the bandwidth of a
 copy on the device, and one launch with one read-back.
 """
@@ -31,19 +31,19 @@ import pandas as pd
 from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
-from hetero_bfs.arguments import byte_count, positive
-from hetero_bfs.bfs import Frontier
-from hetero_bfs.build import SearchGraph, build_search_graph
-from hetero_bfs.devices.opencl import DeviceInfo, choose_device
-from hetero_bfs.files import replacing
-from hetero_bfs.kronecker import search_keys
-from hetero_bfs.named_selector import model_of
-from hetero_bfs.progress import progress
-from hetero_bfs.statistics import teps_statistics
-from hetero_bfs.trace import LevelTrace
-from hetero_bfs.training.families import named_graph
-from hetero_bfs.tuning import Tuning, default_tuning
-from hetero_bfs.validate import Validator, group_size
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.algorithms.bfs.validate import Validator, group_size
+from hetero_bfs.cli.arguments import byte_count, positive
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.graph.build import SearchGraph, build_search_graph
+from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.graph500.statistics import teps_statistics
+from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.trace import LevelTrace
+from hetero_bfs.support.files import replacing
+from hetero_bfs.support.progress import progress
 
 Row = dict[str, Any]
 _COPY_BYTES = 1 << 28

@@ -4,7 +4,7 @@
 
 writes regret.csv (a row for each graph, root and way) and regret.md (selector x family, and the
 schedules chosen), after every graph. hetero_bfs/training/regret.py explains what is measured and
-the columns, hetero_bfs/training/families.py the names of graphs.
+the columns, families.py the names of graphs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 import pandas as pd
 from tables import markdown, provenance, run_script
 
-from hetero_bfs.arguments import positive
-from hetero_bfs.devices.opencl import DeviceInfo, choose_device
-from hetero_bfs.files import replacing
-from hetero_bfs.training.families import StudyGraph, named_graph, study_graphs
+from hetero_bfs.cli.arguments import positive
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
+from hetero_bfs.support.files import replacing
 from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise
 
 _SHOWN = ("oracle", "learned", "thresholds", "auto", "average", "none")

@@ -22,18 +22,18 @@ import pandas as pd
 from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
-from hetero_bfs.arguments import positive
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.cli.arguments import positive
+from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.files import replacing
-from hetero_bfs.kronecker import search_keys
-from hetero_bfs.model_selector import model_selector
-from hetero_bfs.named_selector import model_of
-from hetero_bfs.progress import progress
-from hetero_bfs.selector import Selector, alpha_beta
-from hetero_bfs.speed_model import SpeedModel
-from hetero_bfs.training.families import named_graph
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.selection.model_selectors import model_selector
+from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.selectors import Selector, alpha_beta
+from hetero_bfs.selection.speed_model import SpeedModel
+from hetero_bfs.support.files import replacing
+from hetero_bfs.support.progress import progress
 
 Factors = dict[str, float]
 Row = dict[str, Any]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.machine import describe_machine
-from hetero_bfs.named_selector import model_of
+from hetero_bfs.selection.machine import describe_machine
+from hetero_bfs.selection.registry import model_of
 
 
 def run_script(main: Callable[[], None]) -> None:

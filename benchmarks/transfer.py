@@ -25,16 +25,17 @@ import pandas as pd
 from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
-from hetero_bfs.arguments import positive
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.devices.opencl import DeviceInfo, choose_device
-from hetero_bfs.files import replacing
-from hetero_bfs.machine import machine_slug
-from hetero_bfs.model_selector import model_selector
-from hetero_bfs.named_selector import model_of
-from hetero_bfs.progress import progress
-from hetero_bfs.speed_model import SpeedModel, shipped_models
-from hetero_bfs.strategy import STRATEGIES, available
+from hetero_bfs.cli.arguments import positive
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.model_selectors import model_selector
+from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.speed_model import SpeedModel, shipped_models
+from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.support.files import replacing
+from hetero_bfs.support.progress import progress
 from hetero_bfs.training.calibrate import (
     FITTED_GRAPHS,
     JUDGED_GRAPHS,
@@ -43,7 +44,6 @@ from hetero_bfs.training.calibrate import (
     predict_levels,
     relative_errors,
 )
-from hetero_bfs.training.families import named_graph
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.regret import measure_graph, summarise
 

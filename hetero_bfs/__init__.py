@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hetero_bfs.bfs import BFSResult
-    from hetero_bfs.engine import Engine, bfs
+    from hetero_bfs.algorithms.bfs.result import BFSResult
+    from hetero_bfs.algorithms.bfs.validate import validate
     from hetero_bfs.errors import (
         ArgumentError,
         DeviceError,
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
         ModelError,
         ValidationError,
     )
-    from hetero_bfs.graph import CSRGraph, EdgeList
-    from hetero_bfs.io import load
-    from hetero_bfs.kronecker import KroneckerEdges, RMATEdges, kronecker
-    from hetero_bfs.trace import LevelFeatures, LevelTrace
-    from hetero_bfs.validate import validate
+    from hetero_bfs.graph.csr import CSRGraph, EdgeList
+    from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
+    from hetero_bfs.graph.io.registry import load
+    from hetero_bfs.runtime.engine import Engine, bfs
+    from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 
 __version__ = "0.1.0"
 

@@ -12,7 +12,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 # No search uses BLAS, whose threads take address space, and a SIGINT where they find none.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from hetero_bfs.cli import main
+from hetero_bfs.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

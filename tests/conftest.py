@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from made_models import model_json
 
-from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
-from hetero_bfs.machine import machine_slug
-from hetero_bfs.speed_model import MODELS_VARIABLE
+from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.speed_model import MODELS_VARIABLE
 
 settings.register_profile(
     "hetero_bfs",
@@ -105,7 +105,7 @@ def one_thread():
 @pytest.fixture
 def many_threads(monkeypatch):
     """Let engines have more threads than this machine has cores."""
-    monkeypatch.setattr("hetero_bfs.devices.cpu.most_threads", lambda: 64)
+    monkeypatch.setattr("hetero_bfs.algorithms.bfs.cpu_executor.most_threads", lambda: 64)
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hetero_bfs import io
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph import CSRGraph
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.io import registry as io
 
 
 def put(path: Path, content: str | bytes) -> Path:

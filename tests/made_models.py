@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hetero_bfs import speed_model
-from hetero_bfs.speed_model import COLUMNS, FORMAT
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.selection import speed_model
+from hetero_bfs.selection.speed_model import COLUMNS, FORMAT
+from hetero_bfs.selection.strategies import STRATEGIES
 
 
 def model_json(name: str) -> dict:

@@ -9,9 +9,9 @@ import scipy.sparse
 from scipy.sparse.csgraph import dijkstra
 
 from hetero_bfs import Engine, validate
-from hetero_bfs.bfs import BFSResult
-from hetero_bfs.build import SearchGraph
-from hetero_bfs.graph import EdgeList
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.graph.csr import EdgeList
 
 
 def matrix_of(edges: EdgeList) -> scipy.sparse.csr_array:
@@ -52,7 +52,7 @@ def engine_on(device, graph, **options) -> Engine:
     """Open an engine on a DeviceInfo (which may be a made-up one), or on the CPU alone (None)."""
     if device is None:
         return Engine(graph, devices="cpu", **options)
-    with mock.patch("hetero_bfs.engine.choose_device", return_value=device):
+    with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=device):
         engine = Engine(graph, **options)
     assert engine.device_info == device or engine.graph.num_searched == 0, engine.notes
     return engine

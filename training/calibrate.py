@@ -23,13 +23,14 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import least_squares
 
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.devices.opencl import DeviceInfo
-from hetero_bfs.engine import Engine
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.machine import machine_slug
-from hetero_bfs.progress import progress
-from hetero_bfs.speed_model import (
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.speed_model import (
     COLUMNS,
     MOVE_COLUMNS,
     Linear,
@@ -37,9 +38,9 @@ from hetero_bfs.speed_model import (
     default_model,
     named_model,
 )
-from hetero_bfs.strategy import available
+from hetero_bfs.selection.strategies import available
+from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import measure_graph
-from hetero_bfs.training.families import named_graph
 from hetero_bfs.training.fit import fit, fit_linear
 from hetero_bfs.training.train import (
     about_model,
@@ -48,7 +49,6 @@ from hetero_bfs.training.train import (
     make_folder,
     training_device,
 )
-from hetero_bfs.tuning import Tuning, default_tuning
 
 FITTED_GRAPHS = (
     *("kronecker14", "kronecker16", "kronecker17", "uniform15"),

@@ -17,13 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.build import SearchGraph, build_search_graph
-from hetero_bfs.engine import Engine
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.files import replacing
-from hetero_bfs.kronecker import RMATEdges
-from hetero_bfs.trace import LevelFeatures
-from hetero_bfs.training.families import (
+from hetero_bfs.graph.build import SearchGraph, build_search_graph
+from hetero_bfs.graph.generators.families import (
     StudyGraph,
     grid,
     preferential,
@@ -31,6 +27,10 @@ from hetero_bfs.training.families import (
     small_world,
     uniform,
 )
+from hetero_bfs.graph.generators.kronecker import RMATEdges
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.support.files import replacing
 from hetero_bfs.training.measure import levels_to_measure, measure_search
 
 ROOTS_PER_GRAPH = 4

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hetero_bfs.build import SearchGraph, build_search_graph
-from hetero_bfs.devices.opencl import DeviceInfo
-from hetero_bfs.engine import Engine
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.graph.build import SearchGraph, build_search_graph
+from hetero_bfs.graph.generators.families import StudyGraph, named_graph
+from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.training.collect import Plan, measure_graph
-from hetero_bfs.training.compare import compared_graphs
-from hetero_bfs.training.families import StudyGraph, named_graph
+from hetero_bfs.training.contest import compared_graphs
 from hetero_bfs.training.regret import REPLAY_SECONDS
 from hetero_bfs.training.tune import TuningPlan
 

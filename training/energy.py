@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.energy import MeterError, PowerLog, Unmeasured
-from hetero_bfs.graph500 import meters_of
-from hetero_bfs.power import METERS_REMEDY, Power
-from hetero_bfs.progress import progress
-from hetero_bfs.speed_model import SpeedModel, write_model
-from hetero_bfs.training import aims, power
+from hetero_bfs.graph500.protocol import meters_of
+from hetero_bfs.selection.objective import METERS_REMEDY, Power
+from hetero_bfs.selection.speed_model import SpeedModel, write_model
+from hetero_bfs.support.progress import progress
+from hetero_bfs.training import objectives as aims
+from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering
-from hetero_bfs.tuning import Tuning
 
 
 def add_watts(

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LinearRegression
 
-from hetero_bfs.speed_model import COLUMNS, MOVE_COLUMNS, Linear, SpeedModel
-from hetero_bfs.strategy import STRATEGIES, DeviceKind
-from hetero_bfs.tuning import Tuning
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.selection.speed_model import COLUMNS, MOVE_COLUMNS, Linear, SpeedModel
+from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind
 
 _ROUNDS = 12  # of the fit; the predictions change by less than a percent long before
 _FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay

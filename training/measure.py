@@ -27,14 +27,14 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.bfs import Frontier
-from hetero_bfs.devices.cpu import CPUSearcher
-from hetero_bfs.engine import Engine
-from hetero_bfs.kernels.look_ahead import sampled_levels
-from hetero_bfs.search import Search
-from hetero_bfs.selector import FixedSelector
-from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy
-from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.search import Search
+from hetero_bfs.selection.cost_to_go import sampled_levels
+from hetero_bfs.selection.selectors import FixedSelector
+from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy
+from hetero_bfs.selection.trace import LevelFeatures
 
 REPEATS = 3
 """Times a level is repeated for training."""

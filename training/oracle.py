@@ -22,9 +22,9 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.engine import Engine
-from hetero_bfs.kernels.look_ahead import sampled_levels
-from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES, Strategy
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.cost_to_go import sampled_levels
+from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, Strategy
 from hetero_bfs.training.measure import MOST_MEASURED, measure_search, search_top_down
 
 REPEATS = 5

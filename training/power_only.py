@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.machine import machine_slug
-from hetero_bfs.named_selector import model_of
-from hetero_bfs.speed_model import TRAIN_COMMAND, user_models_folder
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.speed_model import TRAIN_COMMAND, user_models_folder
 from hetero_bfs.training.energy import add_watts
 from hetero_bfs.training.train import training_device
 

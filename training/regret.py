@@ -30,17 +30,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hetero_bfs.build import SearchGraph, build_search_graph
-from hetero_bfs.devices.opencl import DeviceInfo
-from hetero_bfs.engine import Engine
+from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
-from hetero_bfs.kernels import level as layout
-from hetero_bfs.kronecker import search_keys
-from hetero_bfs.machine import machine_slug
-from hetero_bfs.progress import progress
-from hetero_bfs.selector import FixedSelector, Selector
-from hetero_bfs.strategy import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES
-from hetero_bfs.training.families import StudyGraph
+from hetero_bfs.graph.build import SearchGraph, build_search_graph
+from hetero_bfs.graph.generators.families import StudyGraph
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.selectors import FixedSelector, Selector
+from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES
+from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
 

@@ -16,14 +16,14 @@ from typing import Any
 import pandas as pd
 
 from hetero_bfs import __version__
-from hetero_bfs.build import SearchGraph
-from hetero_bfs.devices.opencl import DeviceInfo, choose_device
-from hetero_bfs.engine import Engine
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.errors import DeviceError, HeteroBFSError
-from hetero_bfs.files import check_new_entry, replacing
-from hetero_bfs.machine import describe_machine, machine_slug
-from hetero_bfs.progress import progress
-from hetero_bfs.speed_model import (
+from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.graph.generators.families import StudyGraph, study_graphs
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.machine import describe_machine, machine_slug
+from hetero_bfs.selection.speed_model import (
     COLUMNS,
     MODELS_VARIABLE,
     UNREADABLE,
@@ -31,6 +31,8 @@ from hetero_bfs.speed_model import (
     user_models_folder,
     write_model,
 )
+from hetero_bfs.support.files import check_new_entry, replacing
+from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
@@ -39,7 +41,7 @@ from hetero_bfs.training.collect import (
     collect,
     finished_graphs,
 )
-from hetero_bfs.training.compare import CLEARLY_FASTER, compare_selectors
+from hetero_bfs.training.contest import CLEARLY_FASTER, compare_selectors
 from hetero_bfs.training.duration import collecting_seconds, comparing_seconds, in_words, probe
 from hetero_bfs.training.energy import (
     compare_under_aims,
@@ -48,12 +50,10 @@ from hetero_bfs.training.energy import (
     open_meters,
 )
 from hetero_bfs.training.evaluate import evaluate
-from hetero_bfs.training.families import StudyGraph, study_graphs
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
 from hetero_bfs.training.regret import in_percent, measure_regret, summarise
 from hetero_bfs.training.tune import plan_for, tune
-from hetero_bfs.tuning import Tuning, read_tuning
 
 _REGRET_ROOTS = 2
 

@@ -10,16 +10,7 @@ machine's meters, `report` the measurement itself.
 """
 
 from hetero_bfs.energy.discover import find_meters
-from hetero_bfs.energy.meters import (
-    DOMAINS,
-    Domain,
-    Meter,
-    MeterError,
-    SensorMeter,
-    Unmeasured,
-)
-from hetero_bfs.energy.power_log import PowerLog
-from hetero_bfs.energy.report import (
+from hetero_bfs.energy.measurement import (
     EnergyReport,
     MeterReading,
     format_report,
@@ -28,6 +19,8 @@ from hetero_bfs.energy.report import (
     sampling_error_seconds,
     trusted_seconds,
 )
+from hetero_bfs.energy.meters import DOMAINS, Domain, Meter, MeterError, SensorMeter, Unmeasured
+from hetero_bfs.energy.power_log import PowerLog
 
 __all__ = [
     "DOMAINS",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hetero_bfs.study.levels import MeasuredLevel
-from hetero_bfs.study.measure import Row, Subject
 from hetero_bfs.study.plan import StudyOptions
+from hetero_bfs.study.searches import Row, Subject
 from hetero_bfs.training.regret import ORACLE, measure_graph
 
 

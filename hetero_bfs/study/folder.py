@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.files import check_new_entry, temporary_beside, unbroken
-from hetero_bfs.progress import announce
+from hetero_bfs.support.files import check_new_entry, temporary_beside, unbroken
+from hetero_bfs.support.progress import announce
 
 MARKER = "study.json"
 _PROGRAM = "hetero-bfs study"

@@ -13,11 +13,11 @@ from math import inf
 from statistics import median
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.named_selector import model_of
-from hetero_bfs.progress import progress
-from hetero_bfs.strategy import STRATEGIES, Strategy
-from hetero_bfs.study.measure import Row, Subject, add_note
-from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.strategies import STRATEGIES, Strategy
+from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.study.searches import Row, Subject, add_note
+from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_search
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.training.families import StudyGraph, families, graph_of_file, named_graph
-from hetero_bfs.wording import setting
+from hetero_bfs.graph.generators.families import StudyGraph, families, graph_of_file, named_graph
+from hetero_bfs.support.wording import setting
 
 EDGEFACTOR = 16
 _SCALES = (14, 15, 16, 17, 18)
@@ -31,7 +31,7 @@ class StudyOptions:
     directed : bool
         Whether to keep the direction of the files' edges.
     families : bool
-        Whether to measure regret on a graph of each other family too (training/families.py).
+        Whether to measure regret on a graph of each other family too (families.py).
     keys, rounds : int
         Search keys of each graph, and times that each is searched by every strategy and selector.
     energy_seconds : float

@@ -12,22 +12,22 @@ from typing import Any
 import pandas as pd
 
 from hetero_bfs import energy
-from hetero_bfs.devices.opencl import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.machine import describe_machine, source_commit
-from hetero_bfs.named_selector import model_of
-from hetero_bfs.progress import announce
-from hetero_bfs.report import command_line
-from hetero_bfs.speed_model import SpeedModel
+from hetero_bfs.graph500.report import command_line
+from hetero_bfs.selection.machine import describe_machine, source_commit
+from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.study import findings, style
 from hetero_bfs.study.choices import regret_rows, schedule_rows
+from hetero_bfs.study.efficiency import efficiency, metering_seconds
 from hetero_bfs.study.folder import check_folder, write_folder
 from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows
-from hetero_bfs.study.measure import Row, open_subject, relabelling, throughput
 from hetero_bfs.study.page import Part, page
 from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of, kronecker_graph
-from hetero_bfs.study.power import efficiency, metering_seconds
+from hetero_bfs.study.searches import Row, open_subject, relabelling, throughput
 from hetero_bfs.study.sections import SECTIONS, Section
+from hetero_bfs.support.progress import announce
 
 _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
 _PILOT_SCALES = (8, 10, 12)

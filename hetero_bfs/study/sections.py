@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hetero_bfs.study import choice_figures, figures, findings
-from hetero_bfs.study.power import METERED
+from hetero_bfs.study.efficiency import METERED
 from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
 
 if TYPE_CHECKING:

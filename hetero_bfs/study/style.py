@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.selection.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

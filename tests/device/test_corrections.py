@@ -7,9 +7,9 @@ import pytest
 from graphs import nasty
 from oracle import check_search, engine_on
 
-from hetero_bfs.kernels.correction import BOUND, KNOWN
-from hetero_bfs.model_selector import MOVES
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.selection.correction_kernels import BOUND, KNOWN
+from hetero_bfs.selection.model_selectors import MOVES
+from hetero_bfs.selection.strategies import STRATEGIES
 
 
 def seconds_for_all(data) -> None:

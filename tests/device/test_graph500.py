@@ -15,14 +15,17 @@ import numpy as np
 import pytest
 from oracle import true_levels, true_nedge
 
-from hetero_bfs import cli, graph500, io, memory
-from hetero_bfs.bfs import BFSResult
-from hetero_bfs.engine import Engine
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.validate import Validator, group_bytes, group_size
+from hetero_bfs.cli import main as cli
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph500 import Graph500Options, run_graph500
-from hetero_bfs.kronecker import KroneckerEdges
-from hetero_bfs.report import Graph500Report, format_report
-from hetero_bfs.validate import Validator, group_bytes, group_size
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.graph500 import protocol as graph500
+from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
+from hetero_bfs.graph500.report import Graph500Report, format_report
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.support import memory
 
 QUICK = Graph500Options(scale=10, energy_seconds=0.01, selector="fixed:TC", devices="cpu")
 FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")
@@ -45,7 +48,7 @@ def run(device, **changes) -> Graph500Report:
     """Run on a DeviceInfo, or on the CPU alone (None)."""
     if device is None:
         return run_graph500(replace(QUICK, **changes))
-    with mock.patch("hetero_bfs.engine.choose_device", return_value=device):
+    with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=device):
         return run_graph500(replace(QUICK, devices="all", **changes))
 
 
@@ -137,7 +140,7 @@ def test_the_report_says_by_which_rules_the_timed_searches_went():
 
 
 def test_a_search_carries_the_rule_that_it_went_by(place):
-    with mock.patch("hetero_bfs.engine.choose_device", return_value=place):
+    with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=place):
         devices = "cpu" if place is None else "all"
         with Engine(edges(), "thresholds", devices=devices) as engine:
             first = engine.selector
@@ -268,7 +271,7 @@ def test_a_scale_that_does_not_fit_in_memory():
     words = r"a graph of scale 31 needs about .* GiB of memory, .* GiB are free; choose a smaller"
     with (
         mock.patch.object(KroneckerEdges, "range", side_effect=AssertionError("generated")),
-        mock.patch("hetero_bfs.graph500._compile"),
+        mock.patch("hetero_bfs.graph500.protocol._compile"),
         pytest.raises(GraphError, match=words),
     ):
         run(None, scale=31, edgefactor=64)
@@ -558,7 +561,9 @@ SCRIPT = """
 import sys
 sys.path[:0] = {path!r}
 from test_graph500 import Breaking
-from hetero_bfs import cli, graph500, memory
+from hetero_bfs.cli import main as cli
+from hetero_bfs.graph500 import protocol as graph500
+from hetero_bfs.support import memory
 breaking = Breaking({how!r})
 with breaking.patch():
     status = cli.main("graph500 --scale 10 --roots 6 --selector fixed:TC --devices cpu".split())

@@ -35,8 +35,8 @@ from graphs import grid, late_hub, path, random_graph, two_hubs
 from dataclasses import replace
 from unittest import mock
 import hetero_bfs as hb
-from hetero_bfs.devices.opencl import choose_device
-from hetero_bfs.tuning import Tuning
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.tuning import Tuning
 
 edges = replace({graph}, directed={directed})
 tuning = Tuning(
@@ -52,7 +52,7 @@ info = replace(choose_device(), type={type!r})
 if {budget} is not None:
     options["device_memory_bytes"] = {budget}
     info = replace(info, unified_memory=False)
-chosen = mock.patch("hetero_bfs.engine.choose_device", return_value=info)
+chosen = mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=info)
 with chosen, hb.Engine(edges, **options) as engine:
     assert engine.device_info.name.startswith("Oclgrind"), engine.notes
     assert engine.accelerator.one_launch == {one_launch}

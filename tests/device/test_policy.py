@@ -10,8 +10,8 @@ import pytest
 from graphs import grid, nasty, path
 from oracle import engine_on
 
-from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.policy import (
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.policy import (
     NUM_COLUMNS,
     choose,
     choose_level,

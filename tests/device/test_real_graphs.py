@@ -9,9 +9,9 @@ import pytest
 from oracle import engine_on
 from real_graphs import FACTS, real_graph_file
 
-from hetero_bfs import io
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.validate import validate
+from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.io import registry as io
 
 
 @cache

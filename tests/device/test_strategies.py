@@ -28,13 +28,13 @@ from hypothesis import strategies as st
 from oracle import check_leaving, check_result, check_search, engine_on, matrix_of, true_levels
 
 import hetero_bfs as hb
-from hetero_bfs.bfs import Frontier
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.devices.opencl import OpenCLDevice
-from hetero_bfs.engine import Engine
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.errors import DeviceError, GraphError, GridStalledError, ModelError
-from hetero_bfs.kronecker import KroneckerEdges
-from hetero_bfs.strategy import MODEL_SELECTORS, STRATEGIES, available
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES, available
 
 SMALL = ["one edge", "duplicates", "cycle", "complete", "two components"]
 MIXTURES = [
@@ -647,7 +647,7 @@ def test_graph_too_large_for_the_device_is_searched_on_the_cpu(opencl_device):
     edges = nasty("Kronecker 10")
     small = replace(opencl_device, memory_bytes=15_000)
     with (
-        mock.patch("hetero_bfs.engine.choose_device", return_value=small),
+        mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=small),
         hb.Engine(edges, selector="fixed:TC,BC") as engine,
     ):
         assert engine.device_info is None
@@ -666,7 +666,7 @@ def test_graph_too_large_for_the_device_is_left_out_with_max_alloc_too(opencl_de
     edges = nasty("Kronecker 10")
     small = replace(opencl_device, memory_bytes=15_000)
     with (
-        mock.patch("hetero_bfs.engine.choose_device", return_value=small),
+        mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=small),
         hb.Engine(edges, selector="fixed:TC", max_alloc_bytes=2**20) as engine,
     ):
         assert engine.device_info is None
@@ -674,7 +674,7 @@ def test_graph_too_large_for_the_device_is_left_out_with_max_alloc_too(opencl_de
 
 
 def test_no_opencl_runtime(monkeypatch):
-    monkeypatch.setattr("hetero_bfs.devices.opencl._devices", list)
+    monkeypatch.setattr("hetero_bfs.devices.opencl.driver._devices", list)
     edges = nasty("two components")
     with hb.Engine(edges, selector="alpha-beta") as engine:
         assert engine.device_info is None
@@ -713,7 +713,7 @@ def test_memory_that_was_never_written_is_never_read(opencl_device, name, direct
 
 def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
     broken = mock.patch(
-        "hetero_bfs.devices.opencl._kernel_source", return_value="__kernel nonsense"
+        "hetero_bfs.devices.opencl.driver._kernel_source", return_value="__kernel nonsense"
     )
     with broken, pytest.raises(DeviceError, match="compiling kernels"):
         engine_on(opencl_device, nasty("star"), selector="fixed:TG")
@@ -721,9 +721,9 @@ def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
 
 def test_a_device_whose_compiler_fails_is_left_out(opencl_device):
     broken = mock.patch(
-        "hetero_bfs.devices.opencl._kernel_source", return_value="__kernel nonsense"
+        "hetero_bfs.devices.opencl.driver._kernel_source", return_value="__kernel nonsense"
     )
-    chosen = mock.patch("hetero_bfs.engine.choose_device", return_value=opencl_device)
+    chosen = mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=opencl_device)
     edges = nasty("star")
     with broken, chosen, hb.Engine(edges, selector="alpha-beta") as engine:
         assert engine.device_info is None

@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 from oracle import check_leaving, check_result, check_search, engine_on, true_levels
 
 import hetero_bfs as hb
-from hetero_bfs.bfs import Frontier
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.cli import main
-from hetero_bfs.devices.opencl import BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl_graph import bytes_in_memory
-from hetero_bfs.devices.opencl_stream_graph import NUM_SLOTS, plan_stream
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.cli.main import main
+from hetero_bfs.devices.opencl.driver import BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
+from hetero_bfs.devices.opencl.streaming.page_kernels import gather_pages
+from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS, plan_stream
 from hetero_bfs.errors import BudgetError, SplitError
-from hetero_bfs.graph500 import Graph500Options, run_graph500
-from hetero_bfs.kernels.stream import gather_pages
-from hetero_bfs.report import format_report
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
+from hetero_bfs.graph500.report import format_report
+from hetero_bfs.selection.strategies import STRATEGIES
 
 SELECTORS = [
     "fixed:TG",
@@ -56,7 +56,7 @@ def streaming(device, graph, share: float, columns: int = 48, **options):
     edge_bytes = graph.graph.indices.nbytes * (2 if graph.graph.directed else 1)
     budget = least_budget(device, graph) + int(share * edge_bytes)
     options = {"selector": "fixed:TG", "device_memory_bytes": budget} | options
-    with mock.patch("hetero_bfs.devices.opencl_stream_graph._MOST_COLUMNS", columns):
+    with mock.patch("hetero_bfs.devices.opencl.streaming.paged_graph._MOST_COLUMNS", columns):
         engine = engine_on(device, graph, **options)
     assert engine.streaming is not None
     assert engine.streaming.budget_bytes == budget
@@ -165,7 +165,7 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
     for selector in SELECTORS:
         with (
             mock.patch.object(OpenCLDevice, "buffer", buffer),
-            mock.patch("hetero_bfs.engine._WARM_UP", ()),
+            mock.patch("hetero_bfs.runtime.engine._WARM_UP", ()),
             streaming(apart, graph, 0.3, columns=1, selector=selector) as engine,
         ):
             for root in roots_of(edges, 2):
@@ -218,7 +218,7 @@ def test_lists_that_are_no_longer_than_their_heads_are_never_sent(apart, directe
     """A vertex of a grid has four neighbours."""
     edges = nasty("grid", directed)
     graph = build_search_graph(edges, "given")
-    share = mock.patch("hetero_bfs.devices.opencl_stream_graph._HEADS_SHARE", 1)
+    share = mock.patch("hetero_bfs.devices.opencl.streaming.paged_graph._HEADS_SHARE", 1)
     with share, streaming(apart, graph, 1.1, columns=4, selector=selector) as engine:
         assert engine.streaming.resident_neighbours >= 2
         assert engine.streaming.resident_pages < engine.streaming.pages
@@ -260,7 +260,9 @@ def test_with_room_for_all_nothing_is_sent(apart, directed):
     edges = nasty("Kronecker 10", directed)
     graph = build_search_graph(edges)
     with (
-        mock.patch("hetero_bfs.devices.opencl_stream.bytes_in_memory", return_value=2**40),
+        mock.patch(
+            "hetero_bfs.algorithms.bfs.streamed_executor.bytes_in_memory", return_value=2**40
+        ),
         engine_on(apart, graph, selector="fixed:TG", device_memory_bytes=2**20) as engine,
     ):
         assert engine.streaming.resident_pages == engine.streaming.pages
@@ -288,7 +290,7 @@ def test_a_level_that_misses_more_than_all_slots_hold(apart):
     """And more than is read back at first."""
     edges = nasty("Kronecker 10")
     with (
-        mock.patch("hetero_bfs.devices.opencl_stream._FIRST_MISSING", 3),
+        mock.patch("hetero_bfs.algorithms.bfs.streamed_executor._FIRST_MISSING", 3),
         streaming(apart, build_search_graph(edges), 0.0, columns=1) as engine,
     ):
         plan = engine.accelerator.plan
@@ -454,7 +456,7 @@ def test_shared_memory_has_nothing_to_stream(shared):
         engine_on(shared, edges, selector="fixed:TC", device_memory_bytes=30_000)
     small = replace(shared, memory_bytes=30_000)
     with (
-        mock.patch("hetero_bfs.engine.choose_device", return_value=small),
+        mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=small),
         hb.Engine(edges, selector="fixed:TC") as engine,
     ):
         assert engine.device_info is None
@@ -469,7 +471,7 @@ def test_the_report_says_what_was_moved(apart):
     options = Graph500Options(
         scale=10, roots=8, selector="fixed:TG,BG", device_memory_bytes=60_000, energy_seconds=0.01
     )
-    with mock.patch("hetero_bfs.engine.choose_device", return_value=apart):
+    with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=apart):
         report = run_graph500(options)
     assert report.valid
     text = format_report(report)
@@ -494,7 +496,7 @@ def test_the_command_line_takes_a_budget(apart, tmp_path, capsys):
     pairs = np.random.default_rng(2).integers(0, 500, (8000, 2))
     np.savetxt(graph, pairs, "%d")
     command = ["bfs", str(graph), "--source", "1", "--selector", "fixed:TG,BG", "--device-memory"]
-    with mock.patch("hetero_bfs.engine.choose_device", return_value=apart):
+    with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=apart):
         assert main([*command, "50k"]) == 0
         shown = capsys.readouterr()
         assert "edges are streamed" in shown.err

@@ -9,15 +9,15 @@ import pytest
 from made_models import model_json, power_json, ship
 from test_selector import ALL, GPU, HOST_ONLY, START
 
-from hetero_bfs.aim import make_aiming
-from hetero_bfs.correction import Correction, Probe
 from hetero_bfs.errors import ModelError
-from hetero_bfs.kernels import level as layout
-from hetero_bfs.model_selector import ModelSelector
-from hetero_bfs.named_selector import make_selector
-from hetero_bfs.search import Recording
-from hetero_bfs.selector import DirectionSelector
-from hetero_bfs.strategy import AIMS
+from hetero_bfs.runtime.correction import Correction, Probe
+from hetero_bfs.runtime.search import Recording
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.by_objective import make_aiming
+from hetero_bfs.selection.model_selectors import ModelSelector
+from hetero_bfs.selection.registry import make_selector
+from hetero_bfs.selection.selectors import DirectionSelector
+from hetero_bfs.selection.strategies import AIMS
 
 # By the made model: TC 1 us + 1 ns an edge, BC 1 us + 10 ns an unvisited vertex; the device twice.
 LEVEL = replace(START, level=1, device_kind="cpu", frontier_edges=6000, unvisited_vertices=1000)

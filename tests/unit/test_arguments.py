@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import hetero_bfs as hb
-from hetero_bfs import arguments, engine
+from hetero_bfs.cli import arguments
 from hetero_bfs.errors import ArgumentError, GraphError, HeteroBFSError
-from hetero_bfs.strategy import NAMED_SELECTORS, STRATEGIES
+from hetero_bfs.runtime import engine
+from hetero_bfs.selection.strategies import NAMED_SELECTORS, STRATEGIES
 
 COMMANDS = ("graph500", "bfs", "train", "study", "devices", "convert")
 

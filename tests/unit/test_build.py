@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from oracle import matrix_of
 
 from hetero_bfs import CSRGraph, EdgeList
-from hetero_bfs import build as build_module
-from hetero_bfs.build import build_bytes, build_csr, build_search_graph
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph_checks import MAX_VERTICES, check_num_vertices
-from hetero_bfs.kronecker import KroneckerEdges
+from hetero_bfs.graph import build as build_module
+from hetero_bfs.graph.build import build_bytes, build_csr, build_search_graph
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.list_checks import MAX_VERTICES, check_num_vertices
 
 
 class Twice(EdgeList):

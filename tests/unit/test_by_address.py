@@ -7,9 +7,9 @@ import pytest
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
-from hetero_bfs.kernels.by_address import Struct, address_of, call_at
-from hetero_bfs.kernels.compile import kernel
-from hetero_bfs.kernels.parallel import in_parallel, part_of
+from hetero_bfs.support.by_address import Struct, address_of, call_at
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import in_parallel, part_of
 
 
 @kernel

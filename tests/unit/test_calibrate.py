@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_models import model_json, ship
 
-from hetero_bfs import speed_model
 from hetero_bfs.errors import ModelError
-from hetero_bfs.machine import machine_slug
-from hetero_bfs.speed_model import ALL_COLUMNS, MODELS_VARIABLE, Linear, read_model
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.selection import speed_model
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.speed_model import ALL_COLUMNS, MODELS_VARIABLE, Linear, read_model
+from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.training import calibrate as calibration
 from hetero_bfs.training.calibrate import (
     CLEARLY,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import hetero_bfs as hb
-from hetero_bfs.checks import as_integer, check_integer, check_real, refuse_masked
+from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import ArgumentError, GraphError
-from hetero_bfs.tuning import Tuning
-from hetero_bfs.wording import naming_options, setting
+from hetero_bfs.support.checks import as_integer, check_integer, check_real, refuse_masked
+from hetero_bfs.support.wording import naming_options, setting
 
 
 class Index:

@@ -14,10 +14,11 @@ import pytest
 from made_models import model_json, ship
 
 import hetero_bfs
-from hetero_bfs import arguments, cli
-from hetero_bfs.devices.cpu import CPUSearcher
-from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
-from hetero_bfs.speed_model import MODELS_VARIABLE
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.cli import arguments
+from hetero_bfs.cli import main as cli
+from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.selection.speed_model import MODELS_VARIABLE
 
 COMMANDS = ["graph500", "bfs", "train", "study", "devices", "convert"]
 CPU = ["--devices", "cpu", "--selector", "fixed:TC"]
@@ -39,7 +40,7 @@ def run(*arguments) -> int:
 
 def command(*arguments, **options):
     return subprocess.run(
-        [sys.executable, "-m", "hetero_bfs.cli", *map(str, arguments)],
+        [sys.executable, "-m", "hetero_bfs", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -220,7 +221,7 @@ def test_threads_are_those_of_the_search_too(monkeypatch, threads):
 def test_a_search_loads_only_what_it_needs(graph):
     code = f"""
 import sys
-from hetero_bfs.cli import main
+from hetero_bfs.cli.main import main
 assert main(["bfs", {str(graph)!r}, "--source", "0", "--devices", "cpu"]) == 0
 print([name for name in ("pandas", "scipy.linalg", "sklearn") if name in sys.modules])
 import scipy.linalg.cython_blas
@@ -283,7 +284,7 @@ def test_errors_have_no_traceback(tmp_path):
 @pytest.mark.parametrize(("keys", "reader"), [(64, "head -1"), (1, "head -1"), (1, "true")])
 def test_a_closed_pipe_is_no_traceback(keys, reader):
     """Closed while much is written, or when the little that there is comes out at the end."""
-    line = f"{sys.executable} -m hetero_bfs.cli graph500 --scale 8 --roots {keys} -v"
+    line = f"{sys.executable} -m hetero_bfs graph500 --scale 8 --roots {keys} -v"
     line += f" {' '.join(CPU)} | {reader}"
     done = subprocess.run(
         line, shell=True, capture_output=True, text=True, timeout=120, check=False
@@ -485,7 +486,7 @@ def test_devices(capsys):
 
 
 def test_devices_without_a_runtime(monkeypatch, capsys):
-    monkeypatch.setattr("hetero_bfs.devices.opencl._devices", list)
+    monkeypatch.setattr("hetero_bfs.devices.opencl.driver._devices", list)
     assert run("devices") == 0
     assert NO_RUNTIME in capsys.readouterr().out
 
@@ -555,13 +556,15 @@ def test_a_wrong_source_by_the_header_alone(graph, tmp_path, capsys, monkeypatch
     path = tmp_path / f"g.{suffix}"
     assert run("convert", graph, path) == 0
     capsys.readouterr()
-    monkeypatch.setattr("hetero_bfs.io.read", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr("hetero_bfs.graph.io.registry.read", lambda *_: pytest.fail("read"))
     assert run("bfs", path, "--source", 9, *CPU) == 1
     assert "vertex 9 is not in the graph; its ids are 0 to 8" in one_line(capsys)
 
 
 def test_a_wrong_source_of_an_edge_list_before_the_graph_is_built(graph, capsys, monkeypatch):
-    monkeypatch.setattr("hetero_bfs.engine.build_search_graph", lambda *_: pytest.fail("built"))
+    monkeypatch.setattr(
+        "hetero_bfs.runtime.engine.build_search_graph", lambda *_: pytest.fail("built")
+    )
     assert run("bfs", graph, "--source", 9, *CPU) == 1
     assert "vertex 9 is not in the graph; its ids are 0 to 8" in one_line(capsys)
 

@@ -49,7 +49,7 @@ class ClockMeter:
 def test_the_report_has_the_aim_its_figures_and_the_metered_ones(
     monkeypatch, tmp_path, capsys, aim
 ):
-    monkeypatch.setattr("hetero_bfs.graph500.meters_of", lambda *_: ([ClockMeter()], []))
+    monkeypatch.setattr("hetero_bfs.graph500.protocol.meters_of", lambda *_: ([ClockMeter()], []))
     out, trace = tmp_path / "r.json", tmp_path / "t.csv"
     assert run(*G500, "--optimize", aim, "--json", out, "--trace", trace) == 0
     text = capsys.readouterr().out

@@ -16,11 +16,11 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import hetero_bfs
-from hetero_bfs import code_cache
+from hetero_bfs.support import code_cache
 
 PACKAGE = Path(hetero_bfs.__file__).parent
 PROGRAM = """
-from hetero_bfs.kernels.compile import kernel
+from hetero_bfs.support.compiling import kernel
 @kernel
 def twice(x):
     return 2 * x

@@ -8,15 +8,16 @@ import sys
 import pytest
 from graphs import nasty
 
-from hetero_bfs import io
+from hetero_bfs.graph.io import registry as io
 
 GRAPH500 = """
 import gc, sys
 import numpy as np
 from numba.core.dispatcher import Dispatcher
-from hetero_bfs import graph500, io
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.validate import validate
+from hetero_bfs.graph500 import protocol as graph500
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.algorithms.bfs.validate import validate
 
 def compiled():
     functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_bfs import console
+from hetero_bfs.cli import terminal as console
 
 SMALL = "graph500 --scale 8 --roots 4 --devices cpu --selector fixed:TC"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -23,7 +23,7 @@ needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is
 
 def shell(line: str, folder: Path, **options) -> subprocess.CompletedProcess[str]:
     """Run `line`, in which H is the program, buffering as programs do."""
-    program = f"{sys.executable} -m hetero_bfs.cli"
+    program = f"{sys.executable} -m hetero_bfs"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
     return subprocess.run(
         ["bash", "-c", line.replace("H ", f"{program} ")],
@@ -96,7 +96,7 @@ def test_json_needs_a_standard_output(tmp_path):
 
 def test_characters_that_the_encoding_lacks_are_escaped(tmp_path):
     """Measured is measured: the last line must not fail."""
-    code = "from hetero_bfs import console\nwith console.outputs(): print('5 \\u00b5s')"
+    code = "from hetero_bfs.cli import terminal as console\nwith console.outputs(): print('5 \\u00b5s')"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
     assert done.stdout == b"5 \\xb5s\n", done.stderr
@@ -106,7 +106,8 @@ ENDING = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 COMMAND = """
 import sys
 from pathlib import Path
-from hetero_bfs import cli, files
+from hetero_bfs.cli import main as cli
+from hetero_bfs.support import files
 def work(options):
     print("waiting in a buffer", flush=False)
     with files.replacing(Path("out")) as stream:

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from made_models import model_json
 
 import hetero_bfs as hb
-from hetero_bfs import correction
-from hetero_bfs.correction import Correction, Probe, factors_of
-from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.correction import BOUND, DEAD_BAND, PATIENCE, WINDOW
-from hetero_bfs.model_selector import MOVES, ModelSelector, model_selector
-from hetero_bfs.search import Recording
-from hetero_bfs.selector import FixedSelector
-from hetero_bfs.speed_model import SpeedModel, read_model
-from hetero_bfs.strategy import STRATEGIES, available
-from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.runtime import correction
+from hetero_bfs.runtime.correction import Correction, Probe, factors_of
+from hetero_bfs.runtime.search import Recording
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
+from hetero_bfs.selection.model_selectors import MOVES, ModelSelector, model_selector
+from hetero_bfs.selection.selectors import FixedSelector
+from hetero_bfs.selection.speed_model import SpeedModel, read_model
+from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.selection.trace import LevelFeatures
 
 ALL = available(True)
 N, M = 100_000, 3_200_000
@@ -398,7 +398,9 @@ def test_the_papers_model_is_taken_as_it_is_where_it_is_asked_for():
 def test_what_was_learned_outlives_another_selector(monkeypatch):
     """Selectors are compared in turn; each goes on where it was, without being probed again."""
     with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
-        monkeypatch.setattr("hetero_bfs.correction.probe", lambda *arguments: pytest.fail("again"))
+        monkeypatch.setattr(
+            "hetero_bfs.runtime.correction.probe", lambda *arguments: pytest.fail("again")
+        )
         corrected = engine.selector
         for _ in range(3):
             engine.set_selector("fixed:TC")

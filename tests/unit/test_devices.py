@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hetero_bfs.devices import opencl
-from hetero_bfs.devices.opencl import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl import driver as opencl
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.machine import machine_slug, slug
+from hetero_bfs.selection.machine import machine_slug, slug
 
 CPU = DeviceInfo(
     index=0,

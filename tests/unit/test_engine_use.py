@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import hetero_bfs as hb
-from hetero_bfs.devices import cpu
-from hetero_bfs.devices.opencl import list_devices
+from hetero_bfs.algorithms.bfs import cpu_executor as cpu
+from hetero_bfs.algorithms.bfs.kernels import restore
+from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.errors import ArgumentError, EngineClosedError, GraphError, HeteroBFSError
-from hetero_bfs.kernels import restore
 
 EDGES = hb.EdgeList([0, 1, 2], [1, 2, 3], 5)
 
@@ -77,7 +77,9 @@ def test_validate_takes_any_integer_and_no_masks():
 
 
 def test_a_wrong_source_is_found_before_the_graph_is_built(monkeypatch):
-    monkeypatch.setattr("hetero_bfs.engine.build_search_graph", lambda *_: pytest.fail("built"))
+    monkeypatch.setattr(
+        "hetero_bfs.runtime.engine.build_search_graph", lambda *_: pytest.fail("built")
+    )
     with pytest.raises(GraphError, match="vertex 5 is not in the graph; its ids are 0 to 4"):
         hb.bfs(EDGES, 5)
 
@@ -102,7 +104,9 @@ def test_a_device_without_a_name(device, devices):
 
 
 def test_a_device_that_is_not_there_is_found_before_the_graph_is_built(monkeypatch):
-    monkeypatch.setattr("hetero_bfs.engine.build_search_graph", lambda *_: pytest.fail("built"))
+    monkeypatch.setattr(
+        "hetero_bfs.runtime.engine.build_search_graph", lambda *_: pytest.fail("built")
+    )
     with pytest.raises(HeteroBFSError, match=r"no OpenCL device matches device='voodoo'|no OpenCL"):
         hb.Engine(EDGES, device="voodoo")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.training.families import (
+from hetero_bfs.graph.generators.families import (
     NEIGHBOURS,
     REWIRED_SHARE,
     grid,

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.files import check_writable, replacing, temporary_beside
+from hetero_bfs.support.files import check_writable, replacing, temporary_beside
 
 
 def test_a_new_file(tmp_path):
@@ -102,7 +102,7 @@ def test_a_locked_folder_is_told_as_the_system_has_it(tmp_path, monkeypatch):
     def locked(*_, **__):
         raise OSError(13, "Permission denied")
 
-    monkeypatch.setattr("hetero_bfs.files.os.open", locked)
+    monkeypatch.setattr("hetero_bfs.support.files.os.open", locked)
     with pytest.raises(HeteroBFSError, match=rf"a\.txt.*folder {tmp_path}: Permission denied"):
         check_writable(tmp_path / "a.txt")
 
@@ -110,7 +110,7 @@ def test_a_locked_folder_is_told_as_the_system_has_it(tmp_path, monkeypatch):
 KILLED = """
 import os, signal
 from pathlib import Path
-from hetero_bfs import files
+from hetero_bfs.support import files
 with files.temporary_beside(Path("out"), folder=True) as (folder, _):
     (folder / "part").write_text("half")
     with files.replacing(Path("out")) as stream:
@@ -171,7 +171,7 @@ def test_many_processes_write_one_file(tmp_path):
     """Each sweeps while the others make, lock and rename theirs."""
     code = """
 from pathlib import Path
-from hetero_bfs.files import replacing
+from hetero_bfs.support.files import replacing
 for _ in range(200):
     with replacing(Path("a")) as stream:
         stream.write("whole")

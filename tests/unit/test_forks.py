@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from hetero_bfs.devices.opencl import list_devices
+from hetero_bfs.devices.opencl.driver import list_devices
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 
@@ -17,7 +17,7 @@ PREPARE = {
     "engine on the CPU": 'engine = hb.Engine(edges, "fixed:TC", devices="cpu"); engine.bfs(1)',
     "engine": 'engine = hb.Engine(edges, "alpha-beta"); engine.bfs(1)',
     "graph": "hb.kronecker(6)",
-    "devices": "hetero_bfs.devices.opencl.list_devices()",
+    "devices": "hetero_bfs.devices.opencl.driver.list_devices()",
 }
 PROGRAM = """
 import os, sys

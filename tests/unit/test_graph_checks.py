@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hetero_bfs as hb
-from hetero_bfs.build import build_csr, build_search_graph
 from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.build import build_csr, build_search_graph
 
 TRIANGLE = {
     "indptr": [0, 2, 4, 6],

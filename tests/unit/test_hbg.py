@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from graph_file_checks import assert_same, error_of, put, small_graph
 
-from hetero_bfs import hbg, io
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph import CSRGraph
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.io import hbg
+from hetero_bfs.graph.io import registry as io
 
 MAGIC = b"\x89HBG\r\n\x1a\n"
 TABLE = 256  # the first byte behind header and table of three sections

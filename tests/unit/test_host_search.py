@@ -17,21 +17,21 @@ from graphs import core_with_tails, grid, path, roads
 from oracle import check_search
 
 import hetero_bfs as hb
-from hetero_bfs.bfs import Frontier
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.devices.cpu import CPUSearcher, counter_edge_bits
-from hetero_bfs.engine import Engine
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher, counter_edge_bits
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.devices.cpu import thread_pool as team
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph import NO_VERTEX
-from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels import team
-from hetero_bfs.kernels.compile import kernel
-from hetero_bfs.kernels.intrinsics import atomic_add
-from hetero_bfs.kronecker import KroneckerEdges, RMATEdges
-from hetero_bfs.memory import aligned_empty
-from hetero_bfs.search import Search
-from hetero_bfs.selector import alpha_beta
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.csr import NO_VERTEX
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.search import Search
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.selectors import alpha_beta
+from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import atomic_add
+from hetero_bfs.support.memory import aligned_empty
 
 pytestmark = pytest.mark.usefixtures("many_threads")
 
@@ -206,7 +206,7 @@ def test_owners_of_patches(interval, make):
 
 @pytest.mark.parametrize("most", [600, 1200, 2000])
 def test_frontiers_larger_than_the_boxes_of_owners(most, monkeypatch):
-    monkeypatch.setattr("hetero_bfs.devices.cpu._MOST_POSTED", most)
+    monkeypatch.setattr("hetero_bfs.algorithms.bfs.cpu_executor._MOST_POSTED", most)
     edges = grid(600, 600)
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
         for root in (0, 600 * 300 + 300):

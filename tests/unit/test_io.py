@@ -17,9 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from real_graphs import FACTS, real_graph_file
 
-from hetero_bfs import io, text_formats
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.graph.io import text as text_formats
 
 FORMATS = ["g.txt", "g.el", "g.tsv", "g.mtx", "g.sg", "g.hbg", "g.el.gz", "g.TXT.GZ", "g.mtx.gz"]
 MTX = "%%MatrixMarket matrix coordinate"

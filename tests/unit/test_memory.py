@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.memory import (
+from hetero_bfs.support.memory import (
     PAGE_BYTES,
     Recycler,
     aligned_copy,

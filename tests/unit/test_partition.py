@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from hetero_bfs.devices.opencl.parts import EDGE_BYTES, MAX_PARTS, EdgePart, partition_edges
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.partition import EDGE_BYTES, MAX_PARTS, EdgePart, partition_edges
 
 SIZES = st.one_of(st.integers(0, 300), st.integers(0, 2**40))
 

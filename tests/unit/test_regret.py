@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetero_bfs.engine import Engine
-from hetero_bfs.graph import EdgeList
-from hetero_bfs.kronecker import search_keys
-from hetero_bfs.strategy import STRATEGIES
+from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.generators.families import StudyGraph, named_graph
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.training import regret
-from hetero_bfs.training.families import StudyGraph, named_graph
 from hetero_bfs.training.oracle import best_schedule
 from hetero_bfs.training.regret import COLUMNS, measure_regret, summarise
 
@@ -27,7 +27,7 @@ def levels(schedule: str) -> int:
 def table(place):
     """Measured there: engines that are opened by the device's index get this one."""
     graphs = [named_graph("kronecker9"), named_graph("grid20")]
-    with mock.patch("hetero_bfs.engine.choose_device", return_value=place):
+    with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=place):
         return measure_regret(graphs, place, roots=2, rounds=2)
 
 

@@ -10,12 +10,12 @@ from graphs import grid, path, random_graph
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_bfs.build import build_search_graph
-from hetero_bfs.graph import NO_VERTEX, CSRGraph, EdgeList
-from hetero_bfs.kernels.locality import sort_by_key
-from hetero_bfs.kernels.patches import owner_of, patch_bits, territories
-from hetero_bfs.kronecker import KroneckerEdges
-from hetero_bfs.relabel import relabel
+from hetero_bfs.algorithms.bfs.kernels.patches import owner_of, patch_bits, territories
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.csr import NO_VERTEX, CSRGraph, EdgeList
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.kernels.locality import sort_by_key
+from hetero_bfs.graph.relabel import relabel
 
 DEGREES = st.lists(st.one_of(st.integers(0, 4), st.integers(0, 5000)), max_size=60)
 

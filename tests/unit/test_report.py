@@ -7,8 +7,11 @@ from importlib import resources
 
 import pytest
 
-from hetero_bfs.devices import opencl_graph, opencl_search
-from hetero_bfs.kernels import level, policy, report
+from hetero_bfs.algorithms.bfs import opencl_executor as opencl_search
+from hetero_bfs.algorithms.bfs.kernels import steps as report
+from hetero_bfs.devices.opencl import graph_buffers as opencl_graph
+from hetero_bfs.selection import policy
+from hetero_bfs.selection import schema as level
 
 
 def defines(stem: str) -> dict[str, int]:

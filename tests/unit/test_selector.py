@@ -10,11 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from made_models import model_json, ship
 
-from hetero_bfs import speed_model
-from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
-from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.policy import (
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import speed_model
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.model_selectors import ModelSelector, model_selector
+from hetero_bfs.selection.policy import (
     CAUTION,
     LEAST_ALIKE,
     MODEL,
@@ -25,17 +27,11 @@ from hetero_bfs.kernels.policy import (
     make_policy,
     stays_within,
 )
-from hetero_bfs.machine import machine_slug
-from hetero_bfs.model_selector import ModelSelector, model_selector
-from hetero_bfs.named_selector import SELECTORS, make_selector
-from hetero_bfs.selector import (
-    DirectionSelector,
-    FixedSelector,
-    Selector,
-)
-from hetero_bfs.speed_model import Linear, SpeedModel
-from hetero_bfs.strategy import STRATEGIES, available
-from hetero_bfs.trace import LevelFeatures
+from hetero_bfs.selection.registry import SELECTORS, make_selector
+from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector, Selector
+from hetero_bfs.selection.speed_model import Linear, SpeedModel
+from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.training.oracle import SearchCosts, best_schedule
 
 GPU = DeviceInfo(

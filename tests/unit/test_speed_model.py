@@ -7,9 +7,10 @@ import json
 import pytest
 from made_models import model_json, ship
 
-from hetero_bfs import speed_model
+from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.speed_model import (
+from hetero_bfs.selection import speed_model
+from hetero_bfs.selection.speed_model import (
     ALL_COLUMNS,
     COLUMNS,
     FORMAT,
@@ -23,9 +24,8 @@ from hetero_bfs.speed_model import (
     read_model,
     user_models_folder,
 )
-from hetero_bfs.strategy import STRATEGIES, available
-from hetero_bfs.trace import LevelFeatures
-from hetero_bfs.tuning import SMALL_VERTICES, Tuning
+from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.selection.trace import LevelFeatures
 
 LEVEL = LevelFeatures(
     level=2,

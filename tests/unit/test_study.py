@@ -15,26 +15,29 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from hetero_bfs import cli, energy
-from hetero_bfs.devices.opencl import NO_RUNTIME, list_devices
-from hetero_bfs.files import replacing
-from hetero_bfs.speed_model import MODELS_VARIABLE
-from hetero_bfs.strategy import STRATEGIES, available
+from hetero_bfs import energy
+from hetero_bfs.cli import main as cli
+from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.selection.speed_model import MODELS_VARIABLE
+from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 from hetero_bfs.study import (
     StudyOptions,
     choice_figures,
     figures,
     findings,
-    power,
     run,
     run_study,
     style,
 )
+from hetero_bfs.study import (
+    efficiency as power,
+)
 from hetero_bfs.study.choices import strategies_of
+from hetero_bfs.study.efficiency import metering_seconds
 from hetero_bfs.study.page import Part, page
-from hetero_bfs.study.power import metering_seconds
 from hetero_bfs.study.sections import SECTIONS
-from hetero_bfs.trace import LevelFeatures, LevelTrace
+from hetero_bfs.support.files import replacing
 from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import SELECTORS
 
@@ -409,7 +412,7 @@ def test_two_meters_see_what_one_of_them_does_not():
 
 @pytest.mark.slow
 def test_domains_stay_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr("hetero_bfs.study.power._IDLE_SECONDS", 0.01)
+    monkeypatch.setattr("hetero_bfs.study.efficiency._IDLE_SECONDS", 0.01)
     meters = [ConstantMeter("package", "cpu", 2.0), ConstantMeter("wall", "system", 8.0)]
     absent = [energy.Unmeasured("GPU", "device", "no such meter")]
     monkeypatch.setattr(energy, "find_meters", lambda *_: (meters, absent))
@@ -584,7 +587,7 @@ def test_where_nothing_can_be_written_is_told(tmp_path, monkeypatch, capsys):
     def locked(*_, **__):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("hetero_bfs.files.os.open", locked)
+    monkeypatch.setattr("hetero_bfs.support.files.os.open", locked)
     refused(tmp_path / "out", capsys, "Read-only file system", str(tmp_path))
 
 
@@ -688,7 +691,7 @@ def test_a_wrong_result_is_never_timed(tmp_path, monkeypatch, capsys):
     def timed(*_):
         raise AssertionError("timed")
 
-    from hetero_bfs.engine import Engine
+    from hetero_bfs.runtime.engine import Engine
 
     right = Engine.bfs
 

@@ -13,8 +13,10 @@ from graph_file_checks import error_of, put
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_bfs import io, text_formats, text_lines
-from hetero_bfs.text_lines import LONGEST_LINE_BYTES, lines
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.graph.io import text as text_formats
+from hetero_bfs.graph.io import text_lines
+from hetero_bfs.graph.io.text_lines import LONGEST_LINE_BYTES, lines
 
 MIB = 2**20
 LONG = LONGEST_LINE_BYTES

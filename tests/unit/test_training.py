@@ -11,16 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetero_bfs.build import build_search_graph
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.selector import DirectionSelector
-from hetero_bfs.speed_model import ALL_COLUMNS, COLUMNS, MODELS_VARIABLE, read_model
-from hetero_bfs.strategy import STRATEGIES
-from hetero_bfs.training import collect, compare, duration, train
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.selection.selectors import DirectionSelector
+from hetero_bfs.selection.speed_model import ALL_COLUMNS, COLUMNS, MODELS_VARIABLE, read_model
+from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.training import collect, duration, train
+from hetero_bfs.training import contest as compare
 from hetero_bfs.training.collect import Plan, finished_graphs
-from hetero_bfs.training.compare import fastest
+from hetero_bfs.training.contest import fastest
 from hetero_bfs.training.duration import GraphSeconds, collecting_seconds, in_words
-from hetero_bfs.training.families import named_graph
 from hetero_bfs.training.fit import fit, fit_linear
 from hetero_bfs.training.tune import TuningPlan
 

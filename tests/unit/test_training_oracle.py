@@ -13,22 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hetero_bfs.engine import Engine
-from hetero_bfs.graph import EdgeList
-from hetero_bfs.kernels import level as layout
-from hetero_bfs.kernels.look_ahead import sampled_levels
-from hetero_bfs.search import Search
-from hetero_bfs.strategy import DEVICE_KINDS, STRATEGIES
-from hetero_bfs.trace import LevelFeatures, LevelTrace
+from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.search import Search
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.cost_to_go import sampled_levels
+from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES
+from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 from hetero_bfs.training import measure
-from hetero_bfs.training.families import named_graph
 from hetero_bfs.training.measure import count_levels, measure_search, search_top_down
-from hetero_bfs.training.oracle import (
-    SearchCosts,
-    best_schedule,
-    measure_costs,
-    schedule_text,
-)
+from hetero_bfs.training.oracle import SearchCosts, best_schedule, measure_costs, schedule_text
 
 seconds = st.floats(0, 10, allow_nan=False)
 

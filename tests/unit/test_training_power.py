@@ -9,17 +9,26 @@ import math
 import pytest
 from made_models import ship
 
-from hetero_bfs import engine as engines
 from hetero_bfs.energy import MeterError, Unmeasured
-from hetero_bfs.energy import report as energy_report
+from hetero_bfs.energy import measurement as energy_report
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.machine import machine_slug
-from hetero_bfs.power import POWER_AIMS
-from hetero_bfs.search import Search
-from hetero_bfs.speed_model import find_model, read_model
-from hetero_bfs.training import aims, metering, power, run_power_training
+from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.runtime import engine as engines
+from hetero_bfs.runtime.search import Search
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.objective import POWER_AIMS
+from hetero_bfs.selection.speed_model import find_model, read_model
 from hetero_bfs.training import energy as training_energy
-from hetero_bfs.training.families import named_graph
+from hetero_bfs.training import (
+    metering,
+    run_power_training,
+)
+from hetero_bfs.training import (
+    objectives as aims,
+)
+from hetero_bfs.training import (
+    strategy_watts as power,
+)
 from hetero_bfs.training.metering import Metering, Window
 
 SCALE = 10

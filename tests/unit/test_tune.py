@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hetero_bfs.devices.opencl import DeviceInfo
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.tuning import default_tuning
 from hetero_bfs.training import tune as tuning_of
 from hetero_bfs.training.tune import TuningPlan, plan_for, tune
-from hetero_bfs.tuning import default_tuning
 
 GPU = DeviceInfo(
     0, "GPU", "Vendor", "GPU", 8, 2**30, 2**28, 2**15, False, True, "1", "OpenCL 1.2", None, None

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from hetero_bfs.kernels.vector import append_edges, can_pack, keep_unvisited
+from hetero_bfs.devices.cpu.vectors import append_edges, can_pack, keep_unvisited
 
 if not can_pack():
     pytest.skip("this processor does not pack vectors", allow_module_level=True)

@@ -5,7 +5,8 @@ import sys
 import pytest
 from energy_fakes import FakeTime
 
-from hetero_bfs.energy import meters, power_log, report
+from hetero_bfs.energy import measurement as report
+from hetero_bfs.energy import meters, power_log
 
 
 @pytest.fixture

@@ -1,0 +1,337 @@
+"""The host's cores: arrays of one search and the team of threads that works on them."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.graph.csr import NO_VERTEX
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.policy import Policy, fixed_policy
+from hetero_bfs.selection.strategies import DeviceKind, Strategy
+from hetero_bfs.support import forks
+from hetero_bfs.support.checks import check_integer
+from hetero_bfs.support.memory import Recycler, aligned_empty
+
+_TEAM_EDGES = 1 << 15
+"""Graphs with fewer stored edges have no level that is worth waking another thread for."""
+
+_LISTED_SHARE = 16
+"""What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
+
+_MOST_REMAINING = 4096
+"""Unvisited vertices in a list for bottom-up, at most: one thread alone looks after them."""
+
+_MOST_OWNERS = 16
+"""Owners of patches: more were not measured."""
+
+_MOST_POSTED = 1 << 16
+"""Edges of a frontier up to which owners of patches expand it."""
+
+_MOST_RECYCLED_BYTES = 1 << 28
+"""Memory of parents that nobody has any more is kept for those of later searches, up to this."""
+
+
+class Allocator(Protocol):
+    """Makes the arrays that a search writes: plain, or where an OpenCL device reaches them."""
+
+    def __call__(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an uninitialised array of `size` items."""
+        ...
+
+
+def most_threads() -> int:
+    """Return how many threads may search: one per core, or what NUMBA_NUM_THREADS says."""
+    import numba
+
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
+def check_threads(threads: Any) -> int:
+    """Return a number of threads as Python's int.
+
+    Raises
+    ------
+    ArgumentError
+        No integer from 1 to `most_threads`.
+    """
+    remedy = (
+        ", or leave it out for one per core; the environment variable NUMBA_NUM_THREADS, if set, "
+        "allows another number"
+    )
+    return check_integer("threads", threads, 1, most_threads(), remedy)
+
+
+class CPUSearcher:
+    """Runs levels on the host's cores: a leader, which is the caller, and its helpers.
+
+    The arrays are described in schema.py and phases.py. `allocate` lets an
+    OpenCL device provide them, so that it can use them in place or copy them fast.
+    """
+
+    kind: DeviceKind = "cpu"
+
+    def __init__(
+        self, graph: SearchGraph, threads: int | None = None, allocate: Allocator = aligned_empty
+    ) -> None:
+        import numba
+
+        n = graph.num_searched
+        words = -(-n // 32)
+        forks.use_loops()
+        self.graph = graph
+        self.threads = threads or numba.get_num_threads()
+        if graph.graph.num_stored_edges < _TEAM_EDGES:
+            self.threads = 1
+        self.edge_bits = counter_edge_bits(graph)
+        self.parent = allocate(n, np.uint32)
+        self.visited = [allocate(words, np.uint32) for _ in range(2)]
+        self.queue = [allocate(n, np.uint32) for _ in range(2)]
+        self.offsets = [allocate(n, np.int64) for _ in range(2)]
+        self.listed = np.empty(n // _LISTED_SHARE + 1, np.uint32)
+        self._written = np.zeros(words, np.uint32)
+        self.parent[:] = NO_VERTEX
+        self._results = Recycler(_MOST_RECYCLED_BYTES)
+        self._arrays = self._gather_arrays()
+        self._control = self._make_control()
+        self.stop_team: Callable[[], object] = _no_team
+
+    def begin(self, root: int, frontier: Frontier) -> None:
+        """Make `root` (a new id) the only visited vertex and the frontier."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import start
+
+        start(self._control, self._shared, root, frontier.state)
+
+    def run_levels(
+        self,
+        policy: Policy,
+        interval: int,
+        root: int,
+        alone: bool,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+        limit: int,
+    ) -> bool:
+        """Run levels as long as the policy keeps the search here; see level_loop.py.
+
+        Returns true if the search has ended, false if another device must take part.
+        """
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import ENDED, run_levels
+
+        outcome = run_levels(
+            self._control,
+            self._shared,
+            policy,
+            interval,
+            root,
+            alone,
+            frontier.state,
+            records,
+            limit,
+        )
+        return bool(outcome == ENDED)
+
+    def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
+        """Run one level and move `frontier` on to the next; returns its seconds too.
+
+        For measurements: the frontier must be here, and have a level left to run.
+        """
+        assert frontier.kind == "cpu", "the frontier is elsewhere"
+        assert not frontier.is_over, "the search is over"
+        self.note_foreign_parents()  # nobody will forget them at the end of a search
+        record = np.zeros((1, layout.record_width(1)))
+        state = frontier.state
+        level = float(state[layout.LEVEL])
+        state[layout.LEVEL], state[layout.CHOSEN] = 0, 0
+        policy = fixed_policy([0], [strategy])
+        self.run_levels(policy, 1, 0, False, frontier, record, 1)
+        state[layout.LEVEL] += level
+        examined = int(record[0, layout.EXAMINED])
+        found = Found(frontier.vertices, frontier.edges, None if examined < 0 else examined)
+        return found, float(record[0, layout.SECONDS])
+
+    def to_queue(self, frontier: Frontier) -> float:
+        """Turn a frontier that is a bitmap into a queue; returns seconds."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
+
+        return float(convert(self._control, self._shared, frontier.state))
+
+    def note_foreign_queue(self, frontier: Frontier) -> None:
+        """Note that the queue was written by another device, in one piece."""
+        from hetero_bfs.algorithms.bfs.kernels.expand import set_one_segment
+
+        set_one_segment(self._arrays.segments[frontier.queue_index], frontier.vertices)
+
+    def forget_stale_parents(self, frontier: Frontier) -> None:
+        """Leave `NO_VERTEX` as parent of all vertices that are not visited."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import forget
+
+        forget(self._control, self._shared, frontier.state)
+
+    def restore_parents(self) -> npt.NDArray[np.int64]:
+        """Return the parents in old ids, -1 where there is none."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import restore
+
+        restored = self._results.empty(self.graph.num_vertices, np.int64)
+        restore(self._control, self._shared, restored.ctypes.data, restored.size)
+        return restored
+
+    def note_foreign_parents(self) -> None:
+        """Note that others than this search's own levels wrote to `parent`."""
+        n = self.graph.num_searched
+        self._written[:] = 0xFFFFFFFF
+        self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
+
+    def _gather_arrays(self) -> Any:
+        from hetero_bfs.algorithms.bfs.kernels.chunks import NUM_TASKS
+        from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
+        from hetero_bfs.algorithms.bfs.kernels.patches import territories
+        from hetero_bfs.algorithms.bfs.kernels.phases import HostArrays
+
+        forward, backward = self.graph.graph, self.graph.graph.transpose
+        indptr = _narrow(forward.indptr)
+        # A cache line more than a chunk, so that threads do not share one.
+        scratch = (self.threads, CHUNK_EDGES + 64)
+        owners = self._count_owners()
+        room = 1 + min(_MOST_POSTED, forward.num_stored_edges) if owners > 1 else 0
+        return HostArrays(
+            indptr,
+            forward.indices,
+            self.graph.degree,
+            indptr if backward is forward else _narrow(backward.indptr),
+            backward.indices,
+            self.graph.first,
+            self.parent,
+            tuple(self.visited),
+            self._written,
+            self.listed,
+            np.empty(self._most_remaining(), np.uint32),
+            tuple(self.queue),
+            tuple(self.offsets),
+            tuple(np.zeros((3, self.threads + 1), np.int64) for _ in range(2)),
+            np.zeros(1, np.uint64),
+            np.zeros(scratch, np.uint32),
+            np.zeros(scratch, np.uint32),
+            aligned_empty(4 * owners * room, np.uint32).reshape(2, owners, room, 2),
+            territories(self.graph.num_searched, owners),
+            int(self.graph.degree.max(initial=0)),
+            self.graph.relabelling.old_of_new,
+            self.graph.is_deep,
+            self.edge_bits,
+            np.zeros(NUM_TASKS, np.int64),
+        )
+
+    @cached_property
+    def _shared(self) -> Any:
+        """The arrays as kernels get them, with what those call compiled."""
+        from hetero_bfs.algorithms.bfs.kernels.chunks import link_work
+        from hetero_bfs.devices.cpu.vectors import can_pack
+        from hetero_bfs.support.by_address import Struct
+
+        arrays = self._arrays
+        shared = Struct("HostArrays", arrays._asdict())
+        is_packed = self.graph.is_deep and not self.graph.is_regular and can_pack()
+        link_work(shared, self.threads, self._count_owners(), is_packed, arrays.work)
+        return shared
+
+    def _most_remaining(self) -> int:
+        """Return how many unvisited vertices a list has room for; if more are left, words are read.
+
+        So many that one thread looks after them about as fast as all scan the bitmap, a vertex for
+        8 words: 512 is for what it takes to meet. In a small graph they must be few of all.
+        """
+        n = self.graph.num_searched
+        return min(n // 16, _MOST_REMAINING, 512 + n // 32 // (8 * self.threads))
+
+    def _count_owners(self) -> int:
+        """Return among how many owners the patches of vertices are divided; 1 without patches."""
+        if not self.graph.is_deep or self.graph.graph.directed:
+            return 1
+        return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
+
+    def _make_control(self) -> npt.NDArray[np.int64]:
+        from hetero_bfs.devices.cpu.thread_pool import control_words, initialise
+
+        control = aligned_empty(control_words(self.threads), np.int64)
+        initialise(control)
+        return control
+
+    def start_team(self) -> None:
+        """Start the helpers; they end with this object, or with the program."""
+        from hetero_bfs.algorithms.bfs.kernels.phases import help_search
+        from hetero_bfs.devices.cpu.thread_pool import SHUTDOWN, shut_down
+
+        shared = self._shared
+        if self.threads == 1:
+            return
+        shut_down(self._control)  # what helpers run is compiled once, not in every thread
+        help_search(self._control, shared, 1)
+        self._control[SHUTDOWN] = 0
+        helpers: list[threading.Thread] = []
+        born = forks.generation()
+        self.stop_team = weakref.finalize(self, _stop_team, self._control, helpers, born)
+        for number in range(1, self.threads):
+            helper = threading.Thread(
+                target=help_search,
+                args=(self._control, self._shared, number),
+                name=f"hetero_bfs helper {number}",
+                daemon=True,
+            )
+            helper.start()
+            helpers.append(helper)
+
+
+def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:
+    """Return the offsets in 32 bits if they fit."""
+    return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
+
+
+def _no_team() -> None:
+    """Stop no threads, where none were started."""
+
+
+def _stop_team(
+    control: npt.NDArray[np.int64], helpers: list[threading.Thread], generation: int
+) -> None:
+    from hetero_bfs.devices.cpu.thread_pool import shut_down
+
+    if generation != forks.generation():
+        return  # they are a parent process's, and its mutex may be locked for ever
+    shut_down(control)
+    for helper in helpers:
+        helper.join(timeout=1.0)
+
+
+def counter_edge_bits(graph: SearchGraph) -> int:
+    """Bits of the packed counter that hold edges; the rest but the highest hold vertices.
+
+    40 unless the graph is too large for that, so that most graphs share one compiled kernel. The
+    highest bit is a barrier's (grid.cl).
+
+    Raises
+    ------
+    GraphError
+        More vertices and edges than one counter holds.
+    """
+    edge_bits = min(40, 63 - graph.num_searched.bit_length())
+    if graph.graph.num_stored_edges >> edge_bits:
+        raise GraphError(
+            f"the graph has {graph.graph.num_stored_edges} stored edges; with "
+            f"{graph.num_searched} vertices that have edges a search can count "
+            f"{(1 << edge_bits) - 1} at most; take out vertices or edges"
+        )
+    return edge_bits
+
+
+def unpack_counter(packed: int, edge_bits: int) -> Found:
+    """Split a counter into vertices and edges."""
+    return Found(packed >> edge_bits, packed & ((1 << edge_bits) - 1))

@@ -1,0 +1,308 @@
+"""What one thread does in each kind of stage: with a chunk of it, or with an owner's part.
+
+All these kernels take (control, arrays, chunk, me), where `chunk` is the chunk's or the owner's
+number and `me` the thread's, and return three numbers that the stage adds up. Others reach them by
+address (by_address.py), from `HostArrays.work`: so each is compiled once, and only for graphs whose
+searches can come to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, njit, types
+
+from hetero_bfs.algorithms.bfs.kernels.expand import collect_owned, expand_alone, expand_owned
+from hetero_bfs.algorithms.bfs.kernels.follow import follow_by_branches, follow_packed
+from hetero_bfs.algorithms.bfs.kernels.frontier import forget_stale_parents, queue_words
+from hetero_bfs.algorithms.bfs.kernels.level import (
+    adopt_words,
+    bottom_up_words,
+    propose_chunk,
+    top_down_chunk,
+)
+from hetero_bfs.algorithms.bfs.kernels.restore import restore_range
+from hetero_bfs.devices.cpu.thread_pool import CHUNKS, JOB, OWN, report_of
+from hetero_bfs.support.by_address import Struct, address_of
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import array_at
+
+# Words of a job, after its number of chunks (thread_pool.py).
+TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
+(
+    TOP_DOWN,
+    PROPOSE,
+    ADOPT,
+    EXPAND,
+    COLLECT,
+    BOTTOM_UP,
+    CONVERT,
+    BLANK,
+    FORGET,
+    END,  # FORGET, then BLANK
+    CLEAR,
+    RESTORE,
+    ALONE,  # no stage: TOP_DOWN by the leader alone
+) = range(13)
+NUM_TASKS = 13
+
+OWNED = OWN
+"""Whether the frontier is as the owners of patches left it; level_loop.py has other such words."""
+
+WHOLE = OWN + 1
+"""Whether this host has found all that is visited, so that the parents are here."""
+
+ADDRESS = OWN + 2
+"""Of what a stage fills that was not there when the helpers began."""
+
+NEXT_OWN = OWN + 3
+"""First word that stays from stage to stage and means nothing here."""
+
+_NONE = np.int64(0)
+
+
+@njit(inline="always")
+def _edges_of(control, chunk):
+    begin = chunk * control[SIZE]
+    return begin, min(begin + control[SIZE], control[EDGES])
+
+
+@njit(inline="always")
+def _words_of(control, arrays, chunk):
+    """Return which words of the bitmap a chunk is.
+
+    The same cut in all stages of as many chunks, so that each thread meets the same words again.
+    Chunks grow: after relabelling the first words are the hubs', whose lists are the longest.
+    """
+    words, chunks = arrays.visited[0].size, control[CHUNKS]
+    return np.int64(words * (chunk / chunks) ** 2), np.int64(words * ((chunk + 1) / chunks) ** 2)
+
+
+@kernel(counted=False, inner=True)
+def _top_down(control, arrays, chunk, me):
+    begin, end = _edges_of(control, chunk)
+    this = control[QUEUE]
+    top_down_chunk(
+        begin,
+        end,
+        arrays.queue[this],
+        arrays.offsets[this],
+        control[VERTICES],
+        arrays.indptr,
+        arrays.indices,
+        arrays.degree,
+        arrays.visited[control[VISITED]],
+        arrays.parent,
+        arrays.queue[1 - this],
+        arrays.offsets[1 - this],
+        arrays.edge_bits,
+        arrays.counter,
+        arrays.found[me],
+        arrays.source[me],
+    )
+    return _NONE, _NONE, _NONE
+
+
+@kernel(counted=False, inner=True)
+def _propose(control, arrays, chunk, me):
+    begin, end = _edges_of(control, chunk)
+    this = control[QUEUE]
+    propose_chunk(
+        begin,
+        end,
+        arrays.queue[this],
+        arrays.offsets[this],
+        control[VERTICES],
+        arrays.indptr,
+        arrays.indices,
+        arrays.visited[control[VISITED]],
+        arrays.parent,
+    )
+    return _NONE, _NONE, _NONE
+
+
+@kernel(counted=False, inner=True)
+def _adopt(control, arrays, chunk, me):
+    begin, end = _words_of(control, arrays, chunk)
+    visited, other = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
+    found, edges = adopt_words(begin, end, arrays.degree, visited, other, arrays.parent)
+    return np.int64(found), np.int64(edges), _NONE
+
+
+@kernel(counted=False, inner=True)
+def _bottom_up(control, arrays, chunk, me):
+    begin, end = _words_of(control, arrays, chunk)
+    found, edges, looked = bottom_up_words(
+        begin,
+        end,
+        arrays.parent.size,
+        arrays.first,
+        arrays.backward_indptr,
+        arrays.backward_indices,
+        arrays.degree,
+        arrays.visited[control[VISITED]],
+        arrays.visited[1 - control[VISITED]],
+        arrays.parent,
+        arrays.found[me],
+        arrays.counter,
+        arrays.remaining,
+    )
+    return np.int64(found), np.int64(edges), np.int64(looked)
+
+
+@kernel(counted=False, inner=True)
+def _convert(control, arrays, chunk, me):
+    visited, this = arrays.visited[control[VISITED]], control[QUEUE]
+    begin = chunk * control[SIZE]
+    queue_words(
+        begin,
+        min(begin + control[SIZE], visited.size),
+        visited,
+        arrays.visited[1 - control[VISITED]],
+        arrays.degree,
+        arrays.edge_bits,
+        arrays.counter,
+        arrays.queue[this],
+        arrays.offsets[this],
+    )
+    return _NONE, _NONE, _NONE
+
+
+@kernel(counted=False, inner=True)
+def _blank_or_forget(control, arrays, chunk, me):
+    begin, end = _words_of(control, arrays, chunk)
+    visited = arrays.visited[control[VISITED]]
+    if control[TASK] != BLANK:
+        forget_stale_parents(begin, end, visited, arrays.written, arrays.parent)
+    if control[TASK] != FORGET:
+        visited[begin:end] = 0
+    return _NONE, _NONE, _NONE
+
+
+@kernel(counted=False, inner=True)
+def _clear_or_restore(control, arrays, chunk, me):
+    """Fill items of the array that is at an address, or bring parents home to it."""
+    begin = chunk * control[SIZE]
+    end = begin + control[SIZE]
+    restored = array_at(control[ADDRESS], control[VERTICES])
+    if control[TASK] == CLEAR:
+        restored[begin : min(end, restored.size)] = -1
+    else:
+        end = min(end, arrays.parent.size)
+        restore_range(begin, end, arrays.parent, arrays.old_of_new, restored)
+    return _NONE, _NONE, _NONE
+
+
+@njit(inline="always")
+def _run_alone(follow, control, arrays):
+    """Expand a small frontier by one thread; return vertices and edges found."""
+    this = control[QUEUE]
+    found, edges = expand_alone(
+        follow,
+        arrays.queue[this],
+        arrays.segments[this],
+        arrays.indptr,
+        arrays.indices,
+        arrays.is_local != 0,
+        arrays.visited[control[VISITED]],
+        arrays.parent,
+        arrays.queue[1 - this],
+        arrays.offsets[1 - this],
+        arrays.segments[1 - this],
+        arrays.boxes[0, 0],
+        control[WHOLE],
+        arrays.found[0],
+        arrays.source[0],
+    )
+    return np.int64(found), np.int64(edges), _NONE
+
+
+@kernel(counted=False, inner=True)
+def _alone(control, arrays, chunk, me):
+    return _run_alone(follow_by_branches, control, arrays)
+
+
+@kernel(counted=False, inner=True)
+def _alone_packed(control, arrays, chunk, me):
+    return _run_alone(follow_packed, control, arrays)
+
+
+@njit(inline="always")
+def _run_owned(follow, control, arrays, owner):
+    this = control[QUEUE]
+    expand_owned(
+        follow,
+        owner,
+        control[CHUNKS],
+        report_of(control, owner),
+        control[OWNED],
+        control[WHOLE],
+        arrays.queue[this],
+        arrays.segments[this],
+        arrays.indptr,
+        arrays.indices,
+        arrays.visited[control[VISITED]],
+        arrays.parent,
+        arrays.queue[1 - this],
+        arrays.territory,
+        arrays.boxes[this],
+        arrays.boxes[1 - this],
+        arrays.found[owner],
+        arrays.source[owner],
+    )
+    return _NONE, _NONE, _NONE
+
+
+@kernel(counted=False, inner=True)
+def _expand(control, arrays, owner, me):
+    return _run_owned(follow_by_branches, control, arrays, owner)
+
+
+@kernel(counted=False, inner=True)
+def _expand_packed(control, arrays, owner, me):
+    return _run_owned(follow_packed, control, arrays, owner)
+
+
+@kernel(counted=False, inner=True)
+def _collect(control, arrays, owner, me):
+    collect_owned(
+        owner,
+        control[CHUNKS],
+        report_of(control, owner),
+        arrays.indptr,
+        arrays.indices,
+        arrays.visited[control[VISITED]],
+        arrays.parent,
+        arrays.queue[control[QUEUE]],
+        arrays.territory,
+        arrays.boxes[1 - control[QUEUE]],
+    )
+    return _NONE, _NONE, _NONE
+
+
+def link_work(
+    arrays: Struct, threads: int, owners: int, is_packed: bool, work: npt.NDArray[np.int64]
+) -> None:
+    """Compile what searches of these arrays can come to, and fill their `work` with it.
+
+    One thread has no levels to share, and owners of patches leave no wide ones (level_loop.py).
+    """
+    used = {
+        BOTTOM_UP: _bottom_up,
+        CONVERT: _convert,
+        BLANK: _blank_or_forget,
+        FORGET: _blank_or_forget,
+        END: _blank_or_forget,
+        CLEAR: _clear_or_restore,
+        RESTORE: _clear_or_restore,
+        ALONE: _alone_packed if is_packed else _alone,
+    }
+    if threads > 1:
+        used[TOP_DOWN] = _top_down
+    if owners > 1:
+        used |= {EXPAND: _expand_packed if is_packed else _expand, COLLECT: _collect}
+    elif threads > 1:
+        used |= {PROPOSE: _propose, ADOPT: _adopt}
+    control = types.Array(int64, 1, "C")
+    for task, function in used.items():
+        work[task] = address_of(function, control, arrays.numba_type, int64, int64)

@@ -1,0 +1,529 @@
+/* One level of breadth-first search on an OpenCL device, top-down or bottom-up.
+ * Twin of level.py, which describes the encoding of the state.
+ *
+ * Top-down balances by edges: a work-group takes up to TILE of the frontier's wherever they lie,
+ * finds their queue entries by binary search, and its work-items take the edges in turn, so that
+ * a hub is spread over many work-groups. Bottom-up gives a work-group whole bitmap words, so that
+ * nobody else writes them. Unless few vertices are unvisited a tile is TILE_VERTICES: their first
+ * neighbours, read side by side, settle most; the survivors are packed and their lists read. If few
+ * are (sparse: 1 in SPARSE_SHARE) each work-item takes a word and reads the lists of its vertices.
+ * Lists longer than LONG_LIST are finished, or taken, by the whole work-group.
+ *
+ * Both are shared by `groups` work-groups, of which this one is number `group` (steps.cl).
+ */
+
+#define TILE (GROUP * ITEMS) /* edges, below PAST_TILE */
+#define PAST_TILE 0xFFFF
+#define TILE_VERTICES (GROUP * VERTICES_PER_ITEM)
+#define TILE_WORDS (TILE_VERTICES / 32)
+#define LONG_LIST 512
+#define FRESH 1u /* outcomes of pull_first */
+#define LEFT 2u
+#define SPARSE_SHARE 256 /* sparse: at most one unvisited vertex in so many */
+
+/* Look before claiming: a plain read, which may be stale; the atomic that follows decides. Race
+ * checkers object to it, and OpenCL C 1.2 has no atomic read: for them -DATOMIC_PEEK. */
+#ifdef ATOMIC_PEEK
+#define PEEK(address) atomic_or(address, 0)
+#else
+#define PEEK(address) (*(address))
+#endif
+
+/* A graph on the device; see SearchGraph and schema.py. `word_degree` has, for each bitmap
+ * word, the degree that all of its 32 vertices have, or MIXED_DEGREES. */
+typedef struct {
+    uint n, words;
+    __global const OFFSET *indptr, *backward_indptr;
+    __global const uint *degree, *word_degree, *first;
+    Edges forward, backward;
+} Graph;
+
+typedef struct {
+    uint bounds[2];
+    ushort begin[TILE]; /* first edge of each queue entry, within the tile */
+    OFFSET shift[TILE]; /* edge in the tile + shift = edge in the graph */
+} TopDown;
+
+typedef struct {
+    uint seen[TILE_WORDS];
+    uint fresh[GROUP];        /* what a word gained; sparse tiles have GROUP words */
+    uint degrees[TILE_WORDS]; /* what all vertices of a word have, or MIXED_DEGREES */
+    OFFSET lists[TILE_WORDS]; /* where a word's first list begins */
+    uint left[TILE_WORDS];    /* vertices to be made survivors */
+    uint place[TILE_WORDS];   /* where a word's survivors begin */
+    union {
+        uchar bytes[TILE_VERTICES];
+        uint fours[TILE_VERTICES / 4];
+    } outcome;
+    ushort survivors[TILE_VERTICES];
+    uint num_survivors, num_long;
+    volatile uint long_parent;
+    uint cache[CACHED_WORDS];
+} BottomUp;
+
+/* Find the queue entries of a tile's first and last edge, by the whole work-group: in each round
+ * its work-items look at ranges side by side, in the end at all entries that are left. */
+#define FEW_ENTRIES (8 * GROUP)
+
+static void find_bounds(OFFSET first, OFFSET last, uint count, __global const OFFSET *offsets,
+                        __local uint *bounds, __local ulong *scratch)
+{
+    const uint lid = get_local_id(0);
+    uint range = count;
+    if (lid < 2)
+        bounds[lid] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    while (range > FEW_ENTRIES) { /* narrow both down to a range */
+        range = (range + GROUP - 1) / GROUP;
+        uint begin[2];
+#pragma unroll
+        for (uint b = 0; b < 2; b++)
+            begin[b] = bounds[b] + lid * range;
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (uint b = 0; b < 2; b++) {
+            const OFFSET wanted = b ? last : first;
+            if (begin[b] < count && offsets[begin[b]] <= wanted &&
+                (begin[b] + range >= count || offsets[begin[b] + range] > wanted))
+                bounds[b] = begin[b];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const uint from = bounds[0], past = min(bounds[1] + range, count);
+    uint before[2] = {0, 0}; /* entries that begin no later than `first`, than `last` */
+    for (uint next = from + lid; next < past; next += FEW_ENTRIES) {
+        OFFSET offset[FEW_ENTRIES / GROUP];
+#pragma unroll
+        for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) /* all reads at once */
+            offset[k] = next + k * GROUP < past ? offsets[next + k * GROUP] : last + 1;
+#pragma unroll
+        for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) {
+            before[0] += offset[k] <= first;
+            before[1] += offset[k] <= last;
+        }
+    }
+    ulong total;
+    group_scan((ulong)before[1] << 32 | before[0], scratch, &total);
+    if (lid < 2)
+        bounds[lid] = from + (uint)(total >> 32 * lid) - 1;
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* Claim a vertex unless `before` says that it is visited; returns what its word was before. */
+static uint claim(uint v, uint before, __global uint *visited)
+{
+    const uint bit = 1u << (v & 31);
+    return before & bit ? before : atomic_or(&visited[v >> 5], bit);
+}
+
+#ifdef NVIDIA
+/* Words of the bitmap that a warp's vertices lie in, at most, if it claims run by run. */
+#define RUN_WORDS 8
+
+/* Claim as `claim` does, a whole warp at once. At the beginning of long lists, which is where the
+ * hubs are, a warp's vertices lie side by side: then there is one atomic for each run of vertices in
+ * one word, not one for each, and those of all work-groups on the hubs' few words queue less. */
+static uint claim_together(uint v, uint before, __global uint *visited)
+{
+    const uint word = v >> 5, bit = 1u << (v & 31), lane = get_local_id(0) & 31;
+    if (shuffle_from(word, 31) - shuffle_from(word, 0) >= RUN_WORDS)
+        return claim(v, before, visited);
+    const uint previous = shuffle_up(word, 1); /* by all lanes, so not in a condition */
+    const uint heads = ballot(lane == 0 || word != previous);
+    const uint so_far = NO_VERTEX >> (31 - lane), later = heads & ~so_far;
+    const uint begin = 31 - clz(heads & so_far), end = later ? 30 - clz(later & -later) : 31;
+    uint bits = before & bit ? 0 : bit; /* of the run, up to this lane */
+#pragma unroll
+    for (uint distance = 1; distance < 32; distance <<= 1) {
+        const uint other = shuffle_up(bits, distance);
+        bits |= lane >= begin + distance ? other : 0;
+    }
+    const uint earlier = shuffle_up(bits, 1); /* which claim the same vertex, if lists meet here */
+    uint was = 0;
+    if (lane == end && bits)
+        was = atomic_or(&visited[word], bits);
+    return before | shuffle_from(was, end) | (lane > begin ? earlier : 0);
+}
+#else
+#define claim_together claim
+#endif
+
+/* Push the `edges` edges of the `count` vertices in the queue. What is found adds to `counter`. With
+ * one tile for a work-group it is `eager`: time is what reads take that wait for each other, so all
+ * work-groups take a share, claim without looking, and read degrees before they know whose are
+ * needed. */
+static void top_down(uint group, uint groups, const Graph *graph, uint count, OFFSET edges,
+                     __global const uint *queue, __global const OFFSET *offsets,
+                     __global uint *visited, __global uint *parent,
+                     volatile __global ulong *counter, __global uint *next_queue,
+                     __global OFFSET *next_offsets, __local TopDown *mine, __local ulong *scratch,
+                     __local ulong *base)
+{
+    const uint lid = get_local_id(0);
+    const bool eager = edges <= (OFFSET)groups * TILE;
+    const OFFSET share = (edges + groups * GROUP - 1) / (groups * GROUP);
+    const uint items = eager ? (uint)share : ITEMS, tile_size = GROUP * items;
+    for (OFFSET tile = (OFFSET)group * tile_size; tile < edges;
+         tile += (OFFSET)groups * tile_size) {
+        const uint size = (uint)min((OFFSET)tile_size, edges - tile);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (count > TILE) {
+            find_bounds(tile, tile + size - 1, count, offsets, mine->bounds, scratch);
+        } else {
+            for (uint i = lid; i < count; i += GROUP) {
+                const OFFSET begin = offsets[i], end = i + 1 < count ? offsets[i + 1] : edges;
+#pragma unroll
+                for (uint b = 0; b < 2; b++) {
+                    const OFFSET wanted = tile + b * (size - 1);
+                    if (begin <= wanted && wanted < end)
+                        mine->bounds[b] = i;
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        const uint first = mine->bounds[0];
+        const uint entries = mine->bounds[1] - first + 1;
+        for (uint i = lid; i < entries; i += GROUP) {
+            const OFFSET offset = offsets[first + i];
+            mine->begin[i] = offset <= tile ? 0 : (ushort)min(offset - tile, (OFFSET)PAST_TILE);
+            mine->shift[i] = graph->indptr[queue[first + i]] - offset + tile;
+        }
+        uint top_step = 1;
+        while (top_step < entries)
+            top_step <<= 1;
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+        uint target[ITEMS], source[ITEMS], entry[ITEMS], before[ITEMS], length[ITEMS];
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++)
+            entry[k] = 0;
+        for (uint step = top_step >> 1; step; step >>= 1) { /* all searches at once */
+#pragma unroll
+            for (uint k = 0; k < ITEMS; k++) {
+                const uint next = entry[k] + step;
+                if (k < items && next < entries && mine->begin[next] <= k * GROUP + lid)
+                    entry[k] = next;
+            }
+        }
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            const uint edge = k * GROUP + lid;
+            target[k] = NO_VERTEX;
+            if (edge < size) {
+                target[k] = load_edge(&graph->forward, mine->shift[entry[k]] + edge);
+                source[k] = queue[first + entry[k]];
+            }
+        }
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            before[k] = target[k] == NO_VERTEX ? NO_VERTEX : 0;
+            if (eager && k < items)
+                length[k] = graph->degree[before[k] ? 0 : target[k]];
+            else if (!before[k])
+                before[k] = PEEK(&visited[target[k] >> 5]);
+        }
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) /* all claims at once: nothing waits for the first */
+            if (k < items)
+                before[k] = claim_together(target[k], before[k], visited);
+        ulong packed = 0, total;
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++) {
+            if (before[k] >> (target[k] & 31) & 1)
+                target[k] = NO_VERTEX;
+            if (target[k] != NO_VERTEX) {
+                parent[target[k]] = source[k];
+                if (!eager)
+                    length[k] = graph->degree[target[k]];
+                packed += QUEUEABLE(length[k]) ? PACK(1, length[k]) : 0;
+            }
+        }
+        const ulong others = group_scan(packed, scratch, &total);
+        if (lid == 0)
+            *base = total ? atom_add(counter, total) : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        size_t place = COUNT_OF(*base + others);
+        OFFSET offset = (OFFSET)EDGES_OF(*base + others);
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++)
+            if (target[k] != NO_VERTEX && QUEUEABLE(length[k])) {
+                next_queue[place] = target[k];
+                next_offsets[place] = offset;
+                place++;
+                offset += length[k];
+            }
+    }
+}
+
+/* A bit of the bitmap. The first `cached` words (strategy BGC; after relabelling the hubs') come
+ * from local memory. */
+static bool is_visited(uint v, __global const uint *visited, __local const uint *cache, uint cached)
+{
+    const uint word = v >> 5 < cached ? cache[v >> 5] : visited[v >> 5];
+    return word >> (v & 31) & 1;
+}
+
+/* The first visited neighbour among edges [edge, stop), or NO_VERTEX. */
+static uint pull_list(const Graph *graph, OFFSET edge, OFFSET stop, __global const uint *visited,
+                      uint cached, __local const uint *cache)
+{
+    uint match = NO_VERTEX;
+    for (; edge < stop && match == NO_VERTEX; edge += 4) {
+        uint u[4];
+        bool hit[4];
+#pragma unroll
+        for (uint k = 0; k < 4; k++)
+            u[k] = load_edge(&graph->backward, edge + k < stop ? edge + k : stop - 1);
+#pragma unroll
+        for (uint k = 0; k < 4; k++)
+            hit[k] = is_visited(u[k], visited, cache, cached);
+#pragma unroll
+        for (uint k = 4; k--;)
+            match = hit[k] ? u[k] : match;
+    }
+    return match;
+}
+
+/* Note that vertex number `i` of a tile was found. */
+static void found(uint i, uint tile, uint u, __global uint *parent, __local BottomUp *mine)
+{
+    parent[tile * 32 + i] = u;
+    atomic_or(&mine->fresh[i >> 5], 1u << (i & 31));
+}
+
+/* Find the list of vertex number `i` of a tile. */
+static void find_list(uint i, uint tile, bool sparse, const Graph *graph,
+                      __local const BottomUp *mine, OFFSET *begin, OFFSET *end)
+{
+    const uint degree = sparse ? MIXED_DEGREES : mine->degrees[i >> 5];
+    if (degree != MIXED_DEGREES) {
+        *begin = mine->lists[i >> 5] + (OFFSET)degree * (i & 31);
+        *end = *begin + degree;
+    } else {
+        *begin = graph->backward_indptr[tile * 32 + i];
+        *end = graph->backward_indptr[tile * 32 + i + 1];
+    }
+}
+
+/* A visited neighbour among edges [edge, end), looked for by the whole work-group, or NO_VERTEX. */
+static uint pull_long(const Graph *graph, OFFSET edge, OFFSET end, __global const uint *visited,
+                      uint cached, __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid == 0)
+        mine->long_parent = NO_VERTEX;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (edge += lid; edge < end && PEEK(&mine->long_parent) == NO_VERTEX; edge += GROUP) {
+        const uint u = load_edge(&graph->backward, edge);
+        if (is_visited(u, visited, mine->cache, cached))
+            atomic_min(&mine->long_parent, u);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return mine->long_parent;
+}
+
+/* Look for a visited neighbour of each survivor, from the second edge of its list on; then of the
+ * vertices with long lists in what is left of these. */
+static void pull_survivors(const Graph *graph, uint tile, bool sparse,
+                           __global const uint *visited, __global uint *parent, uint cached,
+                           __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0), todo = mine->num_survivors;
+    OFFSET begin, end;
+    for (uint round = 0; round < todo; round += GROUP) {
+        const uint i = round + lid < todo ? mine->survivors[round + lid] : NO_VERTEX;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (i != NO_VERTEX) {
+            find_list(i, tile, sparse, graph, mine, &begin, &end);
+            begin++;
+            const OFFSET stop = end - begin > LONG_LIST ? begin + LONG_LIST : end;
+            const uint match = pull_list(graph, begin, stop, visited, cached, mine->cache);
+            if (match != NO_VERTEX)
+                found(i, tile, match, parent, mine);
+            else if (stop < end)
+                mine->survivors[atomic_inc(&mine->num_long)] = i; /* slots below `round` are free */
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint todo_long = min(mine->num_long, (uint)TILE_VERTICES);
+    for (uint j = 0; j < todo_long; j++) {
+        const uint i = mine->survivors[j];
+        find_list(i, tile, sparse, graph, mine, &begin, &end);
+        begin += sparse ? 0 : 1 + LONG_LIST;
+        const uint match = pull_long(graph, begin, end, visited, cached, mine);
+        if (lid == 0 && match != NO_VERTEX)
+            found(i, tile, match, parent, mine);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* Vertices and edges that a word gained; unlike a queue, it may gain vertices without edges. */
+static ulong count_fresh(const Graph *graph, uint word, uint fresh)
+{
+    const uint common = fresh ? graph->word_degree[word] : 0;
+    if (common == 0)
+        return PACK(popcount(fresh), 0);
+    return PACK(popcount(fresh), EDGES_OF(count_word(word, fresh, common, graph->degree)));
+}
+
+/* The bits of a bitmap's word that stand for no vertex. */
+static uint past_bits(const Graph *graph, uint word)
+{
+    if (word >= graph->words)
+        return NO_VERTEX;
+    return word == graph->words - 1 && graph->n & 31 ? NO_VERTEX << (graph->n & 31) : 0;
+}
+
+/* Look at the first neighbours of a tile's unvisited vertices; leaves what comes of it, one byte a
+ * vertex: FRESH, LEFT if it has more neighbours, or 0. */
+static void pull_first(const Graph *graph, uint tile, __global const uint *visited,
+                       __global uint *parent, uint cached, __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0);
+    uint u[VERTICES_PER_ITEM];
+    bool hit[VERTICES_PER_ITEM];
+#pragma unroll
+    for (uint k = 0; k < VERTICES_PER_ITEM; k++) {
+        const uint i = k * GROUP + lid;
+        const uint v = tile * 32 + i;
+        u[k] = mine->seen[i >> 5] >> (i & 31) & 1 ? v : graph->first[v];
+        u[k] = u[k] == v ? NO_VERTEX : u[k]; /* visited, or without neighbours */
+    }
+#pragma unroll
+    for (uint k = 0; k < VERTICES_PER_ITEM; k++)
+        hit[k] = u[k] != NO_VERTEX && is_visited(u[k], visited, mine->cache, cached);
+#pragma unroll
+    for (uint k = 0; k < VERTICES_PER_ITEM; k++) {
+        const uint i = k * GROUP + lid;
+        const bool left = u[k] != NO_VERTEX && mine->degrees[i >> 5] != 1;
+        if (hit[k])
+            parent[tile * 32 + i] = u[k];
+        mine->outcome.bytes[i] = hit[k] ? FRESH : left ? LEFT : 0;
+    }
+}
+
+/* Gather the outcomes of a word, one work-item each; four bytes make four bits at a time. */
+#define FOUR_BITS(bytes) (((bytes) & 0x01010101u) * 0x01020408u >> 24 & 15)
+
+static void gather_word(__local BottomUp *mine)
+{
+    const uint word = get_local_id(0);
+    uint fresh = 0, left = 0;
+    for (uint i = 0; i < 8; i++) {
+        const uint four = (i + word) & 7; /* by turns, for the banks of local memory */
+        const uint bytes = mine->outcome.fours[word * 8 + four];
+        fresh |= FOUR_BITS(bytes / FRESH) << 4 * four;
+        left |= FOUR_BITS(bytes / LEFT) << 4 * four;
+    }
+    mine->fresh[word] = fresh;
+    mine->left[word] = left;
+    mine->place[word] = atomic_add(&mine->num_survivors, popcount(left));
+}
+
+/* Make the vertices that are left survivors; each work-item has VERTICES_PER_ITEM of them. */
+static void pull_left(__local BottomUp *mine)
+{
+    const uint begin = get_local_id(0) * VERTICES_PER_ITEM;
+    const uint left = mine->left[begin >> 5], shift = begin & 31;
+    uint slot = mine->place[begin >> 5] + popcount(left & ((1u << shift) - 1));
+    for (uint rest = left >> shift & ((1u << VERTICES_PER_ITEM) - 1); rest; rest &= rest - 1)
+        mine->survivors[slot++] = begin + LOWEST(rest);
+}
+
+/* Look for a visited neighbour of each vertex of a sparse tile's word, by one work-item; vertices with
+ * long lists are left to the work-group, as long as there is room to note them. Few reads would hit
+ * the cache in local memory here, and PoCL 3.1's compiler fails on it in nested loops. */
+static void pull_word(const Graph *graph, uint tile, uint unvisited, __global const uint *visited,
+                      __global uint *parent, __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0);
+    for (uint rest = unvisited; rest; rest &= rest - 1) {
+        const uint i = lid * 32 + LOWEST(rest);
+        uint match = NO_VERTEX;
+        OFFSET begin, end;
+        find_list(i, tile, true, graph, mine, &begin, &end);
+        const uint slot = end - begin > LONG_LIST ? atomic_inc(&mine->num_long) : TILE_VERTICES;
+        if (slot < TILE_VERTICES) {
+            mine->survivors[slot] = i;
+            end = begin;
+        }
+        for (; begin < end && match == NO_VERTEX; begin += 4) {
+            uint u[4], seen[4];
+#pragma unroll
+            for (uint k = 0; k < 4; k++)
+                u[k] = load_edge(&graph->backward, min(begin + k, end - 1));
+#pragma unroll
+            for (uint k = 0; k < 4; k++)
+                seen[k] = visited[u[k] >> 5];
+#pragma unroll
+            for (uint k = 4; k--;)
+                match = seen[k] >> (u[k] & 31) & 1 ? u[k] : match;
+        }
+        if (match != NO_VERTEX)
+            found(i, tile, match, parent, mine);
+    }
+}
+
+/* Look for a visited neighbour of each unvisited vertex of a tile. Returns what work-item `lid`'s
+ * word gained. Barriers are the same for all tiles: PoCL's compiler copies code for each branch. */
+static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global const uint *visited,
+                       __global uint *next_visited, __global uint *parent, uint cached,
+                       __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0), word = tile + lid;
+    const bool has_word = lid < (sparse ? GROUP : TILE_WORDS);
+    const uint past = has_word ? past_bits(graph, word) : NO_VERTEX;
+    const uint seen = ~past ? visited[word] | past : past;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    mine->fresh[lid] = 0;
+    if (!sparse && has_word) {
+        mine->seen[lid] = seen;
+#ifdef DIRECTED /* `word_degree` has out-degrees */
+        mine->degrees[lid] = MIXED_DEGREES;
+#else
+        mine->degrees[lid] = ~past ? graph->word_degree[word] : 0;
+        mine->lists[lid] = ~past ? graph->backward_indptr[word * 32] : 0;
+#endif
+    }
+    if (lid == 0)
+        mine->num_survivors = mine->num_long = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (sparse)
+        pull_word(graph, tile, ~seen, visited, parent, mine);
+    else
+        pull_first(graph, tile, visited, parent, cached, mine);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (!sparse && has_word)
+        gather_word(mine);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (!sparse)
+        pull_left(mine);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    pull_survivors(graph, tile, sparse, visited, parent, cached, mine);
+    if (!~past)
+        return 0;
+    next_visited[word] = (seen | mine->fresh[lid]) & ~past;
+    return count_fresh(graph, word, mine->fresh[lid]);
+}
+
+/* Look for a visited neighbour of every unvisited vertex, in `visited` as the level found it; the
+ * next level's bitmap is written whole. `unvisited` decides how. */
+static void bottom_up(uint group, uint groups, const Graph *graph, ulong unvisited,
+                      __global const uint *visited, __global uint *next_visited,
+                      __global uint *parent, uint cached, volatile __global ulong *counter,
+                      __local BottomUp *mine, __local ulong *scratch)
+{
+    const uint lid = get_local_id(0);
+    const bool sparse = unvisited * SPARSE_SHARE < graph->n;
+    const uint tile_words = sparse ? GROUP : TILE_WORDS;
+    ulong packed = 0, total;
+    cached = min(cached, graph->words);
+    for (uint word = lid; word < cached; word += GROUP)
+        mine->cache[word] = visited[word];
+    for (uint tile = group * tile_words; tile < graph->words; tile += groups * tile_words)
+        packed += pull_tile(graph, tile, sparse, visited, next_visited, parent, cached, mine);
+    group_scan(packed, scratch, &total);
+    if (lid == 0 && total)
+        atom_add(counter, total);
+}

@@ -1,0 +1,329 @@
+/* The steps of a search: its state, what comes next, and a step's work by the whole grid.
+ *
+ * The state is STATE_SIZE ulongs, named below; the first ones are schema.py's. It comes as an
+ * argument for the first launch and lies in `report` after it, in one of two places by turns. Then
+ * `report` has one row of ROW_SIZE ulongs for each level since the host last looked: the packed
+ * counter of what it found, the candidate that ran, and the clock when that was decided, when the
+ * level began, and at its end.
+ */
+
+#define FRONTIER_VERTICES 0
+#define FRONTIER_EDGES 1
+#define UNVISITED_VERTICES 2
+#define UNVISITED_EDGES 3
+#define PREVIOUS_EDGES 4
+#define ROOT 5
+#define FORM 6
+#define LEVEL 7
+#define VISITED_INDEX 8
+#define QUEUE_INDEX 9
+#define CHOSEN 10
+#define STEP 11
+#define STATUS 12
+#define LIMIT 13
+#define FLAGS 14
+#define BEGAN 15   /* the clock when the level began */
+#define DONE 16    /* number of the last step, which names its counter */
+#define PENDING 17 /* STEP is decided and not run yet */
+#define DECIDED 18 /* the clock when the level was decided on; turning a bitmap follows */
+#define MODELLED_VERTICES 19 /* the state of the last level that a model was asked about */
+#define MODELLED_EDGES 20
+#define MODELLED_UNVISITED 21 /* edges */
+#define MODELLED_FORM 22      /* and what predictions jump at, `steps_of` times 2 */
+#define MODELLED_WITHIN 23 /* a REAL's bits: the ratio within which its choice stays */
+#define STATE_SIZE 24
+
+typedef struct {
+    ulong words[STATE_SIZE];
+} State;
+
+#define NO_CHOICE ((ulong)-1)
+#define BITMAP 1
+
+/* STEP: what the coming, or the last, step does. */
+#define DECIDE 0
+#define BEGIN 1
+#define TO_QUEUE 2
+#define PUSH 3
+#define ALONE 4
+#define PULL 5
+#define FORGET 6
+#define SQUAD 7
+
+/* STATUS */
+#define RUNNING 0
+#define ENDED 1  /* nothing left to find, or LIMIT levels are done */
+#define LEAVES 2 /* the host's turn: CHOSEN runs there */
+#define FAILED 3 /* the grid did not make progress together */
+
+/* FLAGS */
+#define FORGETS 1  /* leave no stale parents at the end */
+#define CONVERTS 2 /* only turn the bitmap into a queue */
+#define PROBES 4   /* find out whether the grid makes progress together, and do nothing else */
+
+#define ROWS (2 * STATE_SIZE) /* in `report` */
+#define ROW_SIZE 5
+#define NUM_COUNTERS 3
+
+/* A work-group's share of a squad's frontier, and of the next one, by turns. It has at most ROOM edges,
+ * and so finds at most ROOM vertices. */
+typedef struct {
+    uint vertex[2][ROOM];
+    OFFSET begin[2][ROOM]; /* its first edge among the share's */
+    OFFSET shift[2][ROOM]; /* edge in the share + shift = edge in the graph */
+#if SQUAD_GROUPS > 1
+    ushort entry[2][ROOM];     /* whose each edge is: lists are short here */
+    ulong words[SQUAD_GROUPS]; /* what each work-group found */
+#endif
+} Share;
+
+/* What a search writes; see schema.py. */
+typedef struct {
+    __global uint *parent, *visited0, *visited1, *queue0, *queue1;
+    __global OFFSET *offsets0, *offsets1;
+} Arrays;
+
+typedef struct {
+    ulong state[STATE_SIZE], saved[STATE_SIZE];
+    ulong scratch[SCAN_SIZE];
+    ulong base;
+    uint alright, runs, bounds[2];
+    REAL policy[COPY_SIZE];
+    Question question;
+    union {
+        TopDown top_down;
+        BottomUp bottom_up;
+        Share share;
+    } level;
+} Shared;
+
+/* What the host is told of a level. */
+typedef struct {
+    ulong found, chosen, decided, began, ended;
+} Row;
+
+static void write_row(__global ulong *rows, ulong level, Row row)
+{
+    *(__global Row *)(rows + (uint)level % LOG_ROWS * ROW_SIZE) = row;
+}
+
+/* Move the state on by what the last step counted. See level.advance. */
+static void consume(__local ulong *state, ulong last, ulong found, ulong now, __global ulong *rows)
+{
+    const ulong vertices = COUNT_OF(found), edges = EDGES_OF(found);
+    if (last == TO_QUEUE) {
+        state[FRONTIER_VERTICES] = vertices;
+        state[FRONTIER_EDGES] = edges;
+        state[FORM] = 0;
+        return;
+    }
+    if (last != PUSH && last != ALONE && last != SQUAD && last != PULL)
+        return;
+    if (rows) {
+        const Row row = {found, state[CHOSEN], state[DECIDED], state[BEGAN], now};
+        write_row(rows, state[LEVEL], row);
+    }
+    state[VISITED_INDEX] ^= last == PULL;
+    state[QUEUE_INDEX] ^= last != PULL;
+    state[FORM] = last == PULL ? BITMAP : 0;
+    state[PREVIOUS_EDGES] = state[FRONTIER_EDGES];
+    state[FRONTIER_VERTICES] = vertices;
+    state[FRONTIER_EDGES] = edges;
+    state[UNVISITED_VERTICES] -= vertices;
+    state[UNVISITED_EDGES] -= edges;
+    state[LEVEL]++;
+    state[CHOSEN] = NO_CHOICE;
+}
+
+/* A frontier's form, and where its level lies of what predictions jump at. */
+#define KIND_OF_LEVEL(policy, edges, unvisited_vertices, form)                                   \
+    ((form) + 2 * (ulong)steps_of(policy, edges, unvisited_vertices))
+
+/* Whether a model would hardly choose otherwise than for the last level it was asked about, for a
+ * frontier of so many vertices and edges, of that kind, and so many unvisited edges. */
+#define IS_ALIKE(state, vertices, edges, unvisited, kind)                                        \
+    ((kind) == (state)[MODELLED_FORM] &&                                                         \
+     is_near(vertices, (state)[MODELLED_VERTICES], as_float((uint)(state)[MODELLED_WITHIN])) &&  \
+     is_near(edges, (state)[MODELLED_EDGES], as_float((uint)(state)[MODELLED_WITHIN])) &&        \
+     is_near(unvisited, (state)[MODELLED_UNVISITED], as_float((uint)(state)[MODELLED_WITHIN])))
+
+/* The candidate for the coming level, unless a model is asked; `before` is that of the level before,
+ * if it ran here. */
+static uint choose_level(__local ulong *state, ulong before, __local const REAL *policy,
+                         __global const REAL *schedule, __local Question *question)
+{
+    const uint level = (uint)state[LEVEL], interval = (uint)policy[INTERVAL];
+    if (before != NO_CHOICE && interval > 1 && level % interval)
+        return (uint)before;
+    if (policy[RULE] == MODEL) {
+        const ulong kind = KIND_OF_LEVEL(policy, state[FRONTIER_EDGES], state[UNVISITED_VERTICES],
+                                         state[FORM]);
+        if (before != NO_CHOICE &&
+            IS_ALIKE(state, state[FRONTIER_VERTICES], state[FRONTIER_EDGES],
+                     state[UNVISITED_EDGES], kind))
+            return (uint)before;
+        state[MODELLED_VERTICES] = state[FRONTIER_VERTICES];
+        state[MODELLED_EDGES] = state[FRONTIER_EDGES];
+        state[MODELLED_UNVISITED] = state[UNVISITED_EDGES];
+        state[MODELLED_FORM] = kind;
+    }
+    const Level features = {(REAL)state[FRONTIER_VERTICES],
+                            (REAL)state[FRONTIER_EDGES],
+                            (REAL)state[UNVISITED_VERTICES],
+                            (REAL)state[UNVISITED_EDGES],
+                            level ? (REAL)state[PREVIOUS_EDGES]
+                                  : max((REAL)state[FRONTIER_EDGES], (REAL)1) / policy[MEAN_DEGREE],
+                            (uint)state[FORM],
+                            level};
+    return choose(policy, schedule, &features, question);
+}
+
+/* The step for the coming level, whose candidate is chosen. */
+static ulong next_step(__local ulong *state, __local const REAL *policy, bool may_be_squad)
+{
+    const uint chosen = (uint)state[CHOSEN];
+    if (policy[ON_DEVICE(chosen)] == 0) {
+        state[STATUS] = LEAVES;
+        return state[FLAGS] & FORGETS ? FORGET : DECIDE;
+    }
+    if (policy[IS_TOP_DOWN(chosen)] == 0)
+        return PULL;
+    if (state[FORM] == BITMAP)
+        return TO_QUEUE;
+    /* After the first level there often are too many edges, and joining the others takes time. */
+    if (!may_be_squad || state[LEVEL] == 0)
+        return PUSH;
+    if (state[FRONTIER_EDGES] <= ALONE_EDGES)
+        return ALONE;
+    return state[FRONTIER_EDGES] <= SQUAD_EDGES ? SQUAD : PUSH;
+}
+
+/* Move the state on by the last step, which counted `found`, and find out what is to do now; one
+ * work-item. Returns whether it is a level, whose candidate is chosen or asked for. */
+static bool look(__local Shared *mine, ulong found, ulong now, __global const REAL *schedule,
+                 __global ulong *rows)
+{
+    __local ulong *state = mine->state;
+    const ulong last = state[STEP], before = state[CHOSEN];
+    state[STEP] = DECIDE;
+    if (last == BEGIN)
+        state[ROOT] = NO_VERTEX;
+    if (state[STATUS] != RUNNING)
+        return false;
+    consume(state, last, found, now, rows);
+    const bool over = state[FRONTIER_EDGES] == 0 || state[UNVISITED_VERTICES] == 0;
+    if (state[ROOT] != NO_VERTEX) {
+        state[STEP] = BEGIN;
+    } else if (state[FLAGS] & CONVERTS) {
+        state[STEP] = last == TO_QUEUE ? DECIDE : TO_QUEUE;
+        state[STATUS] = last == TO_QUEUE ? ENDED : RUNNING;
+        state[BEGAN] = last == TO_QUEUE ? now : state[BEGAN];
+        state[DECIDED] = last == TO_QUEUE ? state[DECIDED] : now;
+    } else if (over || state[LEVEL] >= state[LIMIT]) {
+        state[STATUS] = ENDED;
+        if (state[FLAGS] & FORGETS)
+            state[STEP] = FORGET;
+    } else {
+        state[BEGAN] = now;
+        if (last != TO_QUEUE)
+            state[DECIDED] = now;
+        if (state[CHOSEN] == NO_CHOICE)
+            state[CHOSEN] =
+                choose_level(state, before, mine->policy, schedule, &mine->question);
+        return true;
+    }
+    return false;
+}
+
+/* Say what comes next, if `due`; the whole work-group. `found` is what the last step counted, in
+ * work-item 0. Barriers are outside of conditions, for PoCL's compiler. */
+static void decide(bool due, __local Shared *mine, ulong found, __global const REAL *schedule,
+                   __global ulong *rows, bool may_be_squad)
+{
+    const uint lid = get_local_id(0);
+    __local ulong *state = mine->state;
+    bool is_level = false;
+    if (lid == 0) {
+        mine->question.asked = 0;
+        if (due)
+            is_level = look(mine, found, rows ? read_clock() : 0, schedule, rows);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (mine->question.asked && lid < (uint)mine->policy[CANDIDATES])
+        mine->question.seconds[lid] = predict(mine->policy, &mine->question, lid);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid == 0 && due) {
+        if (mine->question.asked) {
+            REAL within;
+            state[CHOSEN] = least(mine->policy, &mine->question, &within);
+            state[MODELLED_WITHIN] = as_uint(within);
+        }
+        if (is_level)
+            state[STEP] = next_step(state, mine->policy, may_be_squad);
+        state[DONE] += state[STEP] != DECIDE;
+    }
+}
+
+/* Begin a search, turn its bitmap into a queue, or end it: the share of work-group `group`. */
+static void run_other(uint group, uint groups, const Graph *graph, const Arrays *arrays,
+                      volatile __global ulong *counter, __local Shared *mine)
+{
+    __local const ulong *state = mine->state;
+    const uint v = (uint)state[VISITED_INDEX], q = (uint)state[QUEUE_INDEX];
+    __global uint *visited = v ? arrays->visited1 : arrays->visited0;
+    __global uint *queue = q ? arrays->queue1 : arrays->queue0;
+    __global OFFSET *offsets = q ? arrays->offsets1 : arrays->offsets0;
+    if (state[STEP] == BEGIN)
+        start(group, groups, graph->words, (uint)state[ROOT], visited, arrays->parent, queue,
+              offsets);
+    else if (state[STEP] == FORGET)
+        forget_stale_parents(group, groups, graph->n, graph->words, visited, arrays->parent);
+    bitmap_to_queue(group, groups, state[STEP] == TO_QUEUE ? graph->words : 0, visited,
+                    v ? arrays->visited0 : arrays->visited1, graph->degree, graph->word_degree,
+                    counter, queue, offsets, mine->scratch, &mine->base);
+}
+
+/* Run a top-down level: the share of work-group `group`. */
+static void run_push(uint group, uint groups, const Graph *graph, const Arrays *arrays,
+                     volatile __global ulong *counter, __local Shared *mine)
+{
+    __local const ulong *state = mine->state;
+    const uint v = (uint)state[VISITED_INDEX], q = (uint)state[QUEUE_INDEX];
+    top_down(group, groups, graph, (uint)state[FRONTIER_VERTICES], (OFFSET)state[FRONTIER_EDGES],
+             q ? arrays->queue1 : arrays->queue0, q ? arrays->offsets1 : arrays->offsets0,
+             v ? arrays->visited1 : arrays->visited0, arrays->parent, counter,
+             q ? arrays->queue0 : arrays->queue1, q ? arrays->offsets0 : arrays->offsets1,
+             &mine->level.top_down, mine->scratch, &mine->base);
+}
+
+/* Run a bottom-up level: the share of work-group `group`. */
+static void run_pull(uint group, uint groups, const Graph *graph, const Arrays *arrays,
+                     volatile __global ulong *counter, __local Shared *mine)
+{
+    __local const ulong *state = mine->state;
+    const uint v = (uint)state[VISITED_INDEX];
+    bottom_up(group, groups, graph, state[UNVISITED_VERTICES],
+              v ? arrays->visited1 : arrays->visited0, v ? arrays->visited0 : arrays->visited1,
+              arrays->parent, mine->policy[IS_CACHED(state[CHOSEN])] != 0 ? CACHED_WORDS : 0,
+              counter,
+              &mine->level.bottom_up, mine->scratch);
+}
+
+#ifdef ONE_LAUNCH
+#define ONE_STEP
+#endif
+
+#ifdef ONE_STEP
+/* Run a step that is no squad's: the share of work-group `group`. */
+static void run_step(uint group, uint groups, const Graph *graph, const Arrays *arrays,
+                     volatile __global ulong *counter, __local Shared *mine)
+{
+    const uint doing = (uint)mine->state[STEP];
+    if (doing == PULL)
+        run_pull(group, groups, graph, arrays, counter, mine);
+    else if (doing == PUSH)
+        run_push(group, groups, graph, arrays, counter, mine);
+    else
+        run_other(group, groups, graph, arrays, counter, mine);
+}
+#endif

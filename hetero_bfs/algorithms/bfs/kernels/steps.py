@@ -1,0 +1,116 @@
+"""What the host and the loop on an OpenCL device tell each other (steps.cl), compiled.
+
+A search's state goes to the device as uint64, of which the first are those of schema.py; it
+comes back at the head of the report, with a row for each level that ran.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.selection.schema import (
+    BITMAP,
+    CHOSEN,
+    CHOSEN_AT,
+    DEVICE,
+    EXAMINED,
+    FORM,
+    FOUND_VERTICES,
+    KIND,
+    LEVEL,
+    PREDICTED,
+    QUEUE,
+    RECORD_STATE,
+    SECONDS,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
+    WITHIN,
+    advance,
+    has_queue,
+)
+from hetero_bfs.support.compiling import kernel
+
+# Names of steps.cl; the state's items up to CHOSEN are schema.py's, but for KIND's place.
+ROOT, STEP = 5, 11
+STATUS, LIMIT, FLAGS = range(12, 15)
+BEGAN, DONE, PENDING, DECIDED = range(15, 19)
+STATE_WORDS = 24
+TO_QUEUE, PUSH, PULL = 2, 3, 5  # of STEP
+RUNNING, ENDED, LEAVES, FAILED = range(4)
+FORGETS, CONVERTS, PROBES = 1, 2, 4
+ROWS = 2 * STATE_WORDS
+ROW_WORDS = 5
+
+_NANOSECOND = 1e-9
+_FOUND, _CANDIDATE, _DECIDED, _BEGAN, _ENDED = range(ROW_WORDS)
+_advance = kernel(advance, counted=False, inner=True)
+_has_queue = kernel(has_queue, counted=False, inner=True)
+
+
+@kernel(counted=False)
+def write_state(state, root, limit, flags, words):
+    """Fill `words`, uint64 (STATE_WORDS,), with a search's state (schema.py) for the device.
+
+    The number of steps done so far stays.
+    """
+    done = words[DONE]
+    words[:] = 0
+    words[DONE] = done
+    for i in range(CHOSEN + 1):
+        words[i] = np.uint64(max(state[i], 0.0))
+    words[FORM] = 0 if _has_queue(state) else BITMAP
+    words[ROOT] = root
+    words[LIMIT] = limit
+    words[FLAGS] = flags
+
+
+@kernel(counted=False)
+def read_rows(rows, edge_bits, top_down, seconds, state, records):
+    """Replay levels that the device ran: one record each, and the state moved on.
+
+    Parameters
+    ----------
+    rows : uint64 (levels, ROW_WORDS)
+    edge_bits : int
+        Of the packed counter.
+    top_down : bool (candidates,)
+    seconds : float
+        The whole launch, as the host saw it. What no level accounts for is the first one's
+        moving; without a clock on the device all levels took equally long.
+    state : float64 (STATE_SIZE,)
+    records : float64 (rows, record_width)
+        Rows from state[LEVEL] on are written; the first one has its choice already. Of a directed
+        graph's bitmap that was turned into a queue, they count the vertices without edges too.
+    """
+    bits = np.uint64(edge_bits)
+    first = np.int64(state[LEVEL])
+    clocked = rows[0, _BEGAN] > 0
+    rest = seconds
+    for i in range(rows.shape[0]):
+        record = records[first + i]
+        if i:
+            for column in range(RECORD_STATE):
+                record[column] = state[column]
+            for column in range(PREDICTED, record.size):
+                record[column] = np.nan
+            record[SELECT_SECONDS] = record[TRANSFER_SECONDS] = 0.0
+            record[CHOSEN_AT] = first + i
+            record[WITHIN] = 1.0  # the host has a choice of its own
+        if clocked:
+            turning = np.int64(rows[i, _BEGAN] - rows[i, _DECIDED]) * _NANOSECOND
+            record[TRANSFER_SECONDS] += turning
+            rest -= turning
+        chosen = np.int64(rows[i, _CANDIDATE])
+        record[STRATEGY] = chosen
+        record[SECONDS] = seconds / rows.shape[0]
+        if clocked:
+            record[SECONDS] = np.int64(rows[i, _ENDED] - rows[i, _BEGAN]) * _NANOSECOND
+        rest -= record[SECONDS]
+        record[EXAMINED] = -1
+        found = np.int64(rows[i, _FOUND] >> bits)
+        edges = np.int64(rows[i, _FOUND] & ((np.uint64(1) << bits) - np.uint64(1)))
+        record[FOUND_VERTICES] = found
+        state[KIND] = DEVICE
+        _advance(state, QUEUE if top_down[chosen] else BITMAP, found, edges)
+    records[first, TRANSFER_SECONDS] += max(rest, 0.0)

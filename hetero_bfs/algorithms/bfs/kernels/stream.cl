@@ -1,0 +1,380 @@
+/* Levels of a search whose edges stay on the host and come to the device in pages
+ * (streamed_executor.py); all that is kept per vertex is resident, and so are the heads of all
+ * lists and the first RESIDENT pages of the edges: in the order by degree, the hubs' lists.
+ *
+ * A level is four kernels, queued at once. The first (stream_heads_*) does what the heads suffice
+ * for, and marks in `needed`, one bit each, the pages of 2^PAGE_SHIFT edges that the rest takes:
+ * top-down the longer lists of the frontier, bottom-up what is left of the lists of vertices that
+ * found nothing. stream_list turns the marks into two lists, of pages that are here and of pages
+ * that are not. stream_push or stream_pull reads the former, and stream_finish ends the level, if
+ * none is missing. Else the host sends the missing pages, for stream_push_sent or stream_pull_sent,
+ * and only then has the level ended.
+ *
+ * Three bitmaps (level.py has their encoding): `visited` as the level found it, `next` as it leaves
+ * it, equal between levels, and `frontier`.
+ *
+ * A page is shared by edges: a work-item takes SEGMENT of them, finds in `owner` (the vertex that
+ * has the first edge of each 2^OWNER_SHIFT) and by binary search whose they are, and walks on from
+ * there. Where all are one vertex's, work-items take them by turns. Nothing is kept in local
+ * memory: the bus is what bounds these levels.
+ *
+ * Needs common.cl, parts.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph
+ * arguments are the forward or the backward lists.
+ */
+
+#define SEGMENT_SHIFT 4
+#define SEGMENT (1u << SEGMENT_SHIFT) /* edges; a page has at least as many */
+#define LANES_SHIFT (PAGE_SHIFT - SEGMENT_SHIFT)
+#define LANES (1u << LANES_SHIFT)
+#define IS_SET(bitmap, v) ((bitmap)[(v) >> 5] >> ((v) & 31) & 1)
+
+/* Words of `status`, what the host reads back after a level: vertices and edges found, a packed
+ * counter of two words; of the vertices, those without out-edges; pages. Numbers of missing pages
+ * follow. */
+#define FOUND 0
+#define DEAD_ENDS 2
+#define MISSING 3
+#define HERE 4
+#define STATUS_WORDS 8
+
+/* See level.cl. */
+#ifndef PEEK
+#ifdef ATOMIC_PEEK
+#define PEEK(address) atomic_or(address, 0)
+#else
+#define PEEK(address) (*(address))
+#endif
+#endif
+
+/* Begin a search: `root` is visited and the frontier, nothing else has a parent. */
+__kernel void stream_start(const uint n, const uint words, const uint root, __global uint *visited,
+                           __global uint *next, __global uint *frontier, __global uint *parent)
+{
+    for (size_t v = get_global_id(0); v < n; v += get_global_size(0))
+        parent[v] = v == root ? root : NO_VERTEX;
+    for (size_t word = get_global_id(0); word < words; word += get_global_size(0)) {
+        const uint bits = word == root >> 5 ? 1u << (root & 31) : 0;
+        visited[word] = bits;
+        next[word] = bits;
+        frontier[word] = bits;
+    }
+}
+
+/* What the heads suffice for. */
+
+/* The first neighbours of all lists: column k has number k of vertices 0 to size[k] - 1, or the
+ * vertex itself if it has fewer, and begins at at[k]. No vertex from size[k] on has so many. */
+#define HEADS_PARAMS                                                                           \
+    __global const uint *heads, __global const ulong *at, __global const uint *size,           \
+        const uint columns
+
+/* Mark the pages of edges [begin, end). Of a word whose pages are all in that range others hardly
+ * mark any, so that it is not worth a look before. */
+static void mark_pages(OFFSET begin, OFFSET end, volatile __global uint *needed)
+{
+    if (begin >= end)
+        return;
+    const OFFSET first = begin >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
+    for (OFFSET page = first; page <= last; page = (page | 31) + 1) {
+        const OFFSET stop = min(page | 31, last);
+        const uint mask = NO_VERTEX >> (31 - (uint)(stop - page)) << (uint)(page & 31);
+        volatile __global uint *word = needed + (page >> 5);
+        if (mask == NO_VERTEX || ~PEEK(word) & mask)
+            atomic_or(word, mask);
+    }
+}
+
+/* Make v the parent of u, unless it has one. */
+static void claim(uint u, uint v, volatile __global uint *next, __global uint *parent)
+{
+    const uint bit = 1u << (u & 31);
+    if (!(PEEK(next + (u >> 5)) & bit) && !(atomic_or(next + (u >> 5), bit) & bit))
+        parent[u] = v;
+}
+
+/* Nothing is found yet, and no page listed. */
+static void clear_status(__global uint *status)
+{
+    if (get_global_id(0) == 0)
+        for (uint word = 0; word < STATUS_WORDS; word++)
+            status[word] = 0;
+}
+
+/* Push the frontier's lists that are resident whole; mark the others. One vertex per work-item. */
+__kernel void stream_heads_push(const uint n, __global const OFFSET *indptr, HEADS_PARAMS,
+                                __global const uint *frontier, volatile __global uint *next,
+                                __global uint *parent, volatile __global uint *needed,
+                                __global uint *status)
+{
+    const size_t v = get_global_id(0);
+    clear_status(status);
+    if (v >= n || !IS_SET(frontier, v))
+        return;
+    const OFFSET begin = indptr[v], end = indptr[v + 1];
+    if (end - begin > columns)
+        mark_pages(begin, end, needed);
+    else
+        for (uint k = 0; k < (uint)(end - begin); k++)
+            claim(heads[at[k] + v], (uint)v, next, parent);
+}
+
+/* Look at the heads of unvisited vertices' lists; writes `next`, and marks what is left of the
+ * lists of those that found nothing. One vertex per work-item. */
+__kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
+                                           __global const OFFSET *indptr, HEADS_PARAMS,
+                                           __global const uint *visited, __global uint *next,
+                                           __global uint *parent, volatile __global uint *needed,
+                                           __global uint *status)
+{
+    __local uint fresh[GROUP / 32];
+    const uint lid = get_local_id(0);
+    const size_t v = get_global_id(0);
+    clear_status(status);
+    if (lid < GROUP / 32)
+        fresh[lid] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (v < n && !IS_SET(visited, v)) {
+        uint k = 0, u = NO_VERTEX;
+        for (; k < columns && u == NO_VERTEX && v < size[k]; k++) {
+            const uint neighbour = heads[at[k] + v];
+            if (neighbour == v)
+                break;
+            u = IS_SET(visited, neighbour) ? neighbour : NO_VERTEX;
+        }
+        if (u != NO_VERTEX) {
+            parent[v] = u;
+            atomic_or(&fresh[lid >> 5], 1u << (lid & 31));
+        } else if (k == columns) {
+            mark_pages(indptr[v] + columns, indptr[v + 1], needed);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const size_t word = get_group_id(0) * (GROUP / 32) + lid;
+    if (lid < GROUP / 32 && word < words)
+        next[word] = visited[word] | fresh[lid];
+}
+
+/* Append the pages of a word of marks to one of the two lists, for the whole work-group at once. */
+static void list_pages(uint word, uint marked, bool is_here, volatile __global uint *status,
+                       __global uint *here, __local ulong *scratch, __local uint *base)
+{
+    const ulong count = popcount(marked);
+    ulong total; /* of missing pages in the high half, of resident ones in the low half */
+    const ulong before = group_scan(is_here ? count : count << 32, scratch, &total);
+    if (get_local_id(0) == 0) {
+        base[0] = (uint)total ? atomic_add(status + HERE, (uint)total) : 0;
+        base[1] = total >> 32 ? atomic_add(status + MISSING, (uint)(total >> 32)) : 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    __global uint *list = is_here ? here : (__global uint *)status + STATUS_WORDS;
+    list += is_here ? base[0] + (uint)before : base[1] + (uint)(before >> 32);
+    for (; marked; marked &= marked - 1)
+        *list++ = word * 32 + LOWEST(marked);
+}
+
+/* List the marked pages, and forget the marks. `resident` is a multiple of 32, or all pages. */
+__kernel GROUP_SIZE void stream_list(const uint words, const uint resident, __global uint *needed,
+                                     volatile __global uint *status, __global uint *here)
+{
+    __local ulong scratch[SCAN_SIZE];
+    __local uint base[2];
+    for (uint chunk = get_group_id(0) * GROUP; chunk < words;
+         chunk += get_num_groups(0) * GROUP) {
+        const uint word = chunk + get_local_id(0);
+        const uint marked = word < words ? needed[word] : 0;
+        if (marked)
+            needed[word] = 0;
+        list_pages(word, marked, word * 32 < resident, status, here, scratch, base);
+    }
+}
+
+/* Reading pages. */
+
+/* A work-item's share of a page: edges edge, edge + step, ... below `end`; the first is v's. */
+typedef struct {
+    OFFSET edge, end;
+    uint step;
+    uint v, high; /* the vertices of the page are below `high` */
+} Segment;
+
+/* The lists whose pages are read. */
+typedef struct {
+    OFFSET num_edges;
+    __global const OFFSET *indptr;
+    __global const uint *owner;
+} Lists;
+
+/* Where a page's edges are: resident, or sent, the first one of which is `begin`. */
+typedef struct {
+    const Edges *resident;
+    __global const uint *sent;
+    OFFSET begin;
+} Page;
+
+/* The vertex in [low, high) whose list has this edge: the last one that begins at or before it. */
+static uint owner_of(OFFSET edge, uint low, uint high, __global const OFFSET *indptr)
+{
+    while (high - low > 1) {
+        const uint middle = low + (high - low) / 2;
+        if (indptr[middle] <= edge)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static Segment take_segment(uint page, uint lane, const Lists *lists)
+{
+    const OFFSET begin = (OFFSET)page << PAGE_SHIFT;
+    const OFFSET size = min((OFFSET)1 << PAGE_SHIFT, lists->num_edges - begin);
+    const OFFSET low = min((OFFSET)lane << SEGMENT_SHIFT, size);
+    Segment segment = {begin + low, begin + min(low + SEGMENT, size), 1, 0, 0};
+    if (low < size) {
+        const OFFSET stretch = segment.edge >> OWNER_SHIFT;
+        segment.high = lists->owner[stretch + 1] + 1;
+        segment.v = owner_of(segment.edge, lists->owner[stretch], segment.high, lists->indptr);
+        if (size == 1 << PAGE_SHIFT && lists->indptr[segment.v] <= begin &&
+            lists->indptr[segment.v + 1] >= begin + size) {
+            segment.edge = begin + lane;
+            segment.end = begin + size;
+            segment.step = LANES;
+        }
+    }
+    return segment;
+}
+
+/* Go on to the list that begins at `edge`; vertices without edges are stepped over. */
+static void go_on(Segment *segment, OFFSET edge, __global const OFFSET *indptr)
+{
+    segment->edge = edge;
+    if (edge < segment->end) {
+        segment->v++;
+        if (indptr[segment->v + 1] <= edge)
+            segment->v = owner_of(edge, segment->v, segment->high, indptr);
+    }
+}
+
+static uint end_of(OFFSET edge, const Page *page)
+{
+    return page->sent ? page->sent[edge - page->begin] : load_edge(page->resident, edge);
+}
+
+/* Push the frontier's edges. */
+static void push_segment(Segment mine, const Page *page, const Lists *lists,
+                         __global const uint *frontier, volatile __global uint *next,
+                         __global uint *parent)
+{
+    while (mine.edge < mine.end) {
+        const OFFSET stop = min(lists->indptr[mine.v + 1], mine.end);
+        const bool active = IS_SET(frontier, mine.v);
+        for (OFFSET edge = active ? mine.edge : stop; edge < stop; edge += mine.step)
+            claim(end_of(edge, page), mine.v, next, parent);
+        go_on(&mine, stop, lists->indptr);
+    }
+}
+
+/* Look for a visited neighbour of vertices that have none yet. A list may lie in several segments:
+ * whoever sets the vertex's bit writes its parent. */
+static void pull_segment(Segment mine, const Page *page, const Lists *lists,
+                         __global const uint *visited, volatile __global uint *next,
+                         __global uint *parent)
+{
+    while (mine.edge < mine.end) {
+        const OFFSET stop = min(lists->indptr[mine.v + 1], mine.end);
+        const uint bit = 1u << (mine.v & 31);
+        bool open = !(PEEK(next + (mine.v >> 5)) & bit);
+        for (OFFSET edge = mine.edge; open && edge < stop; edge += mine.step) {
+            const uint u = end_of(edge, page);
+            if (IS_SET(visited, u)) {
+                open = false;
+                if (!(atomic_or(next + (mine.v >> 5), bit) & bit))
+                    parent[mine.v] = u;
+            }
+        }
+        go_on(&mine, stop, lists->indptr);
+    }
+}
+
+#define LISTS_PARAMS                                                                           \
+    const ulong num_edges, __global const OFFSET *indptr, __global const uint *owner
+
+/* Read the resident pages that are needed; `known` is the frontier or the visited vertices. */
+#define READ_RESIDENT(read_segment)                                                            \
+    DECLARE_EDGES(part)                                                                        \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                              \
+    const Lists lists = {(OFFSET)num_edges, indptr, owner};                                    \
+    const Page page = {&part, 0, 0};                                                           \
+    const size_t items = (size_t)status[HERE] << LANES_SHIFT;                                  \
+    for (size_t i = get_global_id(0); i < items; i += get_global_size(0))                      \
+        read_segment(take_segment(here[i >> LANES_SHIFT], i & (LANES - 1), &lists), &page,     \
+                     &lists, known, next, parent);
+
+__kernel void stream_push(PARAMS(part), LISTS_PARAMS, __global const uint *status,
+                          __global const uint *here, __global const uint *known,
+                          volatile __global uint *next, __global uint *parent)
+{
+    READ_RESIDENT(push_segment)
+}
+
+__kernel void stream_pull(PARAMS(part), LISTS_PARAMS, __global const uint *status,
+                          __global const uint *here, __global const uint *known,
+                          volatile __global uint *next, __global uint *parent)
+{
+    READ_RESIDENT(pull_segment)
+}
+
+/* Read `count` pages that were sent, with their numbers behind them. */
+#define READ_SENT(read_segment)                                                                \
+    const size_t i = get_global_id(0) >> LANES_SHIFT;                                          \
+    const Lists lists = {(OFFSET)num_edges, indptr, owner};                                    \
+    if (i < count) {                                                                           \
+        const uint number = sent[((size_t)count << PAGE_SHIFT) + i];                           \
+        const Page page = {0, sent + (i << PAGE_SHIFT), (OFFSET)number << PAGE_SHIFT};         \
+        read_segment(take_segment(number, get_global_id(0) & (LANES - 1), &lists), &page,      \
+                     &lists, known, next, parent);                                             \
+    }
+
+__kernel void stream_push_sent(const uint count, __global const uint *sent, LISTS_PARAMS,
+                               __global const uint *known, volatile __global uint *next,
+                               __global uint *parent)
+{
+    READ_SENT(push_segment)
+}
+
+__kernel void stream_pull_sent(const uint count, __global const uint *sent, LISTS_PARAMS,
+                               __global const uint *known, volatile __global uint *next,
+                               __global uint *parent)
+{
+    READ_SENT(pull_segment)
+}
+
+/* End a level, unless pages are missing that have not been sent yet: what was found is the
+ * frontier, and is counted. One sum over the work-group only: with two in a kernel, PoCL 3.1 gets
+ * one wrong now and then, as if work-groups shared the scratch. */
+__kernel GROUP_SIZE void stream_finish(const uint words, const uint all_sent,
+                                       __global uint *visited, __global const uint *next,
+                                       __global uint *frontier, __global const uint *degree,
+                                       __global const uint *word_degree,
+                                       volatile __global ulong *found,
+                                       volatile __global uint *status)
+{
+    __local ulong scratch[SCAN_SIZE];
+    const uint end = all_sent || !status[MISSING] ? words : 0;
+    ulong packed = 0, total;
+    for (size_t word = get_global_id(0); word < end; word += get_global_size(0)) {
+        const uint after = next[word], fresh = after & ~visited[word];
+        frontier[word] = fresh;
+        if (fresh) {
+            const ulong counted = count_word((uint)word, fresh, word_degree[word], degree);
+            const uint dead_ends = popcount(fresh) - (uint)COUNT_OF(counted);
+            visited[word] = after;
+            packed += PACK(popcount(fresh), EDGES_OF(counted));
+            if (dead_ends)
+                atomic_add(status + DEAD_ENDS, dead_ends);
+        }
+    }
+    group_scan(packed, scratch, &total);
+    if (get_local_id(0) == 0 && total)
+        atom_add(found + FOUND, total);
+}

@@ -1,0 +1,215 @@
+"""State and result of one search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.strategies import DEVICE_KINDS, FORMS, DeviceKind, Direction, Form
+from hetero_bfs.selection.trace import LevelTrace
+
+_START = np.zeros(layout.STATE_SIZE)
+_START[layout.FRONTIER_VERTICES] = 1
+_START[layout.KIND] = layout.NOWHERE
+_START[layout.FORM] = layout.QUEUE
+_START[layout.CHOSEN] = -1
+_START[layout.REMAINING] = -1
+
+
+class Frontier:
+    """Where a search stands between two levels: names for the items of `state` (schema.py).
+
+    A device has two bitmaps and two queues. `visited_index` names the bitmap that holds all
+    visited vertices (the other may hold them as they were one level earlier), `queue_index` the
+    queue that holds the frontier if that is one (`has_queue`).
+    """
+
+    def __init__(self, degree: int = 0, num_vertices: int = 0, num_edges: int = 0) -> None:
+        """Start at a root of this degree in a graph of these searched vertices, stored edges."""
+        mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
+        previous_edges = max(degree, 1) / mean_degree
+        self.state = _START.copy()
+        self.state[layout.FRONTIER_EDGES] = degree
+        self.state[layout.UNVISITED_VERTICES] = num_vertices - 1
+        self.state[layout.UNVISITED_EDGES] = num_edges - degree
+        self.state[layout.PREVIOUS_EDGES] = previous_edges
+
+    def copy(self) -> Frontier:
+        """Return another one that stands where this one does."""
+        other = Frontier()
+        other.state[:] = self.state
+        return other
+
+    @property
+    def form(self) -> Form:
+        """How the frontier is stored."""
+        return FORMS[int(self.state[layout.FORM])]
+
+    @property
+    def has_queue(self) -> bool:
+        """True if the frontier is a queue, so that top-down can read it."""
+        return layout.has_queue(self.state)
+
+    @property
+    def kind(self) -> DeviceKind | None:
+        """Where the frontier is; None before the first level."""
+        number = int(self.state[layout.KIND])
+        return None if number == layout.NOWHERE else DEVICE_KINDS[number]
+
+    @kind.setter
+    def kind(self, kind: DeviceKind) -> None:
+        self.state[layout.KIND] = DEVICE_KINDS.index(kind)
+
+    @property
+    def vertices(self) -> int:
+        """Vertices in the frontier."""
+        return int(self.state[layout.FRONTIER_VERTICES])
+
+    @property
+    def edges(self) -> int:
+        """Edges that leave the frontier."""
+        return int(self.state[layout.FRONTIER_EDGES])
+
+    @property
+    def visited_index(self) -> int:
+        """Which bitmap has all visited vertices."""
+        return int(self.state[layout.VISITED_INDEX])
+
+    @property
+    def queue_index(self) -> int:
+        """Which queue has, or will have, the frontier."""
+        return int(self.state[layout.QUEUE_INDEX])
+
+    @queue_index.setter
+    def queue_index(self, index: int) -> None:
+        self.state[layout.QUEUE_INDEX] = index
+
+    @property
+    def level(self) -> int:
+        """Number of the coming level, from 0."""
+        return int(self.state[layout.LEVEL])
+
+    @property
+    def chosen(self) -> int:
+        """Candidate chosen for the coming level."""
+        return int(self.state[layout.CHOSEN])
+
+    @property
+    def listed(self) -> int:
+        """Vertices in the list of all that the host found; -1 if it keeps none."""
+        return int(self.state[layout.LISTED])
+
+    def keep_no_list(self) -> None:
+        """Let the host keep no list of what it finds."""
+        self.state[layout.LISTED] = -1
+
+    @property
+    def remaining(self) -> int:
+        """Vertices in the host's list of all that may be unvisited; -1 if it has none."""
+        return int(self.state[layout.REMAINING])
+
+    @remaining.setter
+    def remaining(self, count: int) -> None:
+        self.state[layout.REMAINING] = count
+
+    @property
+    def is_over(self) -> bool:
+        """True if no level is left that could find anything."""
+        return bool(layout.is_over(self.state))
+
+    def advance(self, direction: Direction, found: Found) -> None:
+        """Move on a level after what it found."""
+        form = layout.BITMAP if direction == "bottom-up" else layout.QUEUE
+        layout.advance(self.state, form, found.vertices, found.edges)
+
+    def became_queue(self, found: Found) -> None:
+        """Note that the bitmap was turned into a queue of these vertices and edges."""
+        self.state[layout.FORM] = layout.QUEUE
+        self.state[layout.FRONTIER_VERTICES] = found.vertices
+        self.state[layout.FRONTIER_EDGES] = found.edges
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a level found: vertices, and the edges that leave them."""
+
+    vertices: int
+    edges: int
+    examined: int | None = None
+    """Neighbours that bottom-up looked at, where it counts them (BC)."""
+
+
+@dataclass(eq=False)
+class BFSResult:
+    """The outcome of one search, in the caller's vertex ids.
+
+    Parameters
+    ----------
+    root : int
+    parent : int64 array, shape (num_vertices,)
+        The root is its own parent; -1 for vertices not reached.
+    seconds : float
+        From the key to the complete parent array in the memory that finished, initialisation
+        included.
+    gather_seconds : float
+        Bringing the parents to the host and restoring the caller's ids.
+    input_degree, directed
+        Of the graph; see `CSRGraph`.
+    make_traces : callable
+        Makes `traces` when they are asked for.
+    streamed_bytes : int
+        Edges that were sent to the device for this search because they are not kept there.
+    rule : str
+        Strategies and thresholds, if its selector did the same at every level.
+    """
+
+    root: int
+    parent: npt.NDArray[np.int64]
+    seconds: float
+    gather_seconds: float
+    input_degree: npt.NDArray[np.uint32] = field(repr=False)
+    directed: bool
+    make_traces: Callable[[], list[LevelTrace]] = field(repr=False)
+    streamed_bytes: int = 0
+    rule: str = ""
+
+    @cached_property
+    def traces(self) -> list[LevelTrace]:
+        """One record per level."""
+        return self.make_traces()
+
+    @cached_property
+    def level(self) -> npt.NDArray[np.int32]:
+        """Distance from the root, int32, shape (num_vertices,); -1 for vertices not reached."""
+        from hetero_bfs.algorithms.bfs.kernels.restore import levels_from_parents
+
+        level = np.full(self.parent.size, -1, np.int32)
+        levels_from_parents(self.parent, self.root, level)
+        return level
+
+    @cached_property
+    def nedge(self) -> int:
+        """Input edges of the traversed component, duplicates counted, self-loops not."""
+        ends = int(self.input_degree.sum(where=self.parent >= 0, dtype=np.int64))
+        return ends if self.directed else ends // 2
+
+    @cached_property
+    def reached(self) -> int:
+        """Number of vertices reached, the root included."""
+        return int(np.count_nonzero(self.parent >= 0))
+
+    def forget_parents(self) -> None:
+        """Drop the arrays, 12 bytes per vertex, and keep times, counts and traces."""
+        _ = self.nedge, self.reached  # computed while the parents are there
+        self.parent = np.empty(0, np.int64)
+        self.__dict__.pop("level", None)
+
+    @property
+    def teps(self) -> float:
+        """Traversed edges per second."""
+        return self.nedge / self.seconds if self.seconds > 0 else 0.0

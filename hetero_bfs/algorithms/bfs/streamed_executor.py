@@ -1,0 +1,364 @@
+"""Searches on an OpenCL device that has no room for the edges: pages of them come as needed.
+
+The host runs the loop over levels. A level's kernels are queued at once (stream.cl), and
+one read-back says what they found, or which pages of edges were missing; these are sent then. BGC
+runs like BG: the bus is what bounds both.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher, unpack_counter
+from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
+from hetero_bfs.devices.opencl.driver import STREAM_STEMS, VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
+from hetero_bfs.devices.opencl.streaming.paged_graph import (
+    SEGMENT_EDGES,
+    STATUS_WORDS,
+    StreamedGraph,
+    StreamPlan,
+    plan_stream,
+)
+from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.errors import BudgetError
+from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.policy import Policy
+from hetero_bfs.support.memory import format_bytes
+
+_USABLE_SHARE = 0.9
+"""Of the device's memory, where no budget is given: drivers and others need some too."""
+
+_FIRST_MISSING = 8192
+"""Numbers of missing pages that are read back with the status; more only if there are more."""
+
+_DEAD_ENDS, _MISSING = 2, 3  # in `status` of stream.cl, behind a packed counter
+_NO, _YES = np.uint32(0), np.uint32(1)
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """How the edges of a graph stream; sizes in bytes, pages and columns of all directions."""
+
+    edge_bytes: int
+    pages: int
+    page_bytes: int
+    resident_pages: int
+    resident_neighbours: int
+    budget_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"streamed, {format_bytes(self.edge_bytes)} in {self.pages:,} pages of "
+            f"{format_bytes(self.page_bytes)}; resident are {self.resident_pages:,} pages and of "
+            f"every list the first {self.resident_neighbours}, budget "
+            f"{format_bytes(self.budget_bytes)}"
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the fields for JSON."""
+        return asdict(self)
+
+
+def open_searcher(
+    device: OpenCLDevice,
+    graph: SearchGraph,
+    host: CPUSearcher,
+    max_alloc_bytes: int | None,
+    tuning: Tuning | None,
+    device_memory_bytes: int | None,
+) -> OpenCLSearcher:
+    """Return what searches on the device: with the edges there if they fit, else streaming them.
+
+    Raises
+    ------
+    BudgetError
+        Not even what is kept per vertex fits, or nothing can stream as memory is shared.
+    SplitError
+        `max_alloc_bytes` would cut the edges into too many parts, or holds no page of them.
+    """
+    info = device.info
+    limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)
+    needed = bytes_in_memory(info, graph)
+    if needed <= limit or graph.num_searched == 0:
+        return OpenCLSearcher(device, graph, host, max_alloc_bytes, tuning)
+    if info.unified_memory:
+        edges = int(graph.graph.num_stored_edges // 2 * limit / needed)
+        raise BudgetError(
+            f"the graph needs {format_bytes(needed)} on {info.name}, of whose memory "
+            f"{format_bytes(limit)} may be used; there is nothing to stream to, since it shares "
+            f"the host's memory; a graph of about {edges:,} edges of this kind would fit"
+        )
+    budget = device_memory_bytes or int(_USABLE_SHARE * info.memory_bytes)
+    plan = plan_stream(
+        info, graph, min(budget, limit), min(max_alloc_bytes or limit, info.max_alloc_bytes)
+    )
+    return StreamingSearcher(device, graph, host, plan, tuning)
+
+
+class StreamingSearcher(OpenCLSearcher):
+    """Runs levels on an OpenCL device, with the edges streaming through it.
+
+    Parameters
+    ----------
+    device, graph, host, tuning
+        As for OpenCLSearcher; the device has memory of its own.
+    plan : StreamPlan
+        Of this device and graph.
+    """
+
+    one_launch = False
+
+    def __init__(
+        self,
+        device: OpenCLDevice,
+        graph: SearchGraph,
+        host: CPUSearcher,
+        plan: StreamPlan,
+        tuning: Tuning | None = None,
+    ) -> None:
+        self.plan = plan
+        super().__init__(device, graph, host, None, tuning)
+
+    def _upload(self, max_alloc_bytes: int | None) -> StreamedGraph:
+        self._lists = StreamedGraph(self.device, self.graph, self.plan)
+        self._slots = PageSlots(self.device, self._lists.edges, self.plan)
+        return self._lists
+
+    def _make_state(self) -> None:
+        """Make parents and bitmaps; there are no queues."""
+        make, n = self.device.buffer, self.graph.num_searched
+        words = -(-n // 32)
+        self._parent = make(n, np.uint32)
+        self._visited = [make(words, np.uint32) for _ in range(2)]  # equal between levels
+        self._frontier = make(words, np.uint32)
+
+    @property
+    def num_parts(self) -> int:
+        """Pages of the edges."""
+        return self.plan.num_pages * len(self._lists.edges)
+
+    @property
+    def streaming(self) -> Streaming:
+        """How the edges stream."""
+        plan = self.plan
+        return Streaming(
+            edge_bytes=plan.edge_bytes,
+            pages=self.num_parts,
+            page_bytes=plan.page_bytes,
+            resident_pages=plan.resident_pages * len(self._lists.edges),
+            resident_neighbours=len(plan.columns[0]),
+            budget_bytes=plan.budget_bytes,
+        )
+
+    @property
+    def bytes_streamed(self) -> int:
+        """Bytes of pages that were sent to the device so far."""
+        return self._slots.bytes_sent
+
+    def build_kernels(self) -> None:
+        """Compile the kernels for this graph's offsets."""
+        make, plan = self.device.buffer, self.plan
+        self.groups = self.tuning.groups_per_unit * self.device.info.compute_units
+        visited, following = self._visited
+        arrays = LevelArrays(
+            self._parent,
+            visited,
+            following,
+            self._frontier,
+            needed=make(-(-plan.num_pages // 32), np.uint32),
+            status=make(STATUS_WORDS + plan.num_pages - plan.resident_pages, np.uint32),
+            here=make(plan.resident_pages, np.uint32),
+        )
+        self.device.fill(arrays.needed, 0)
+        self._status_buffer = arrays.status
+        first = min(_FIRST_MISSING, plan.num_pages - plan.resident_pages)
+        self._status = self.device.host_array(STATUS_WORDS + first, np.uint32)
+        options = [
+            f"-DGROUP={self.tuning.group_size}",
+            f"-DEDGE_BITS={self.edge_bits}",
+            *self._lists.options(),
+        ]
+        program = self.device.build(options, STREAM_STEMS)
+        self._bound = StreamKernels(self.device, program, self._lists, arrays, self._slots)
+        slots = self._slots.slots
+        self._scatter = self.device.bind(
+            program, "scatter_parents", VARIES, slots[0].buffer, slots[1].buffer, self._parent
+        )
+
+    # One search.
+
+    def begin(self, root: int, frontier: Frontier) -> None:
+        """Make `root` (a new id) the only visited vertex and the frontier."""
+        self._run_all(self._bound.start, np.uint32(root))
+
+    def load_policy(self, policy: Policy, interval: int) -> None:
+        """Do nothing: the host chooses every level's strategy."""
+
+    def launch_nothing(self, frontier: Frontier) -> None:
+        """Read back without a level."""
+        self._read_status()
+
+    def to_queue(self, frontier: Frontier) -> float:
+        """Call the frontier that bottom-up left a queue: there is a bitmap only, and it is counted.
+
+        Returns seconds.
+        """
+        started = time.perf_counter()
+        frontier.became_queue(self._found(queueable=True))
+        return time.perf_counter() - started
+
+    def run_levels(
+        self,
+        policy: Policy,
+        interval: int,
+        root: int | None,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+        limit: int,
+        forget: bool = True,
+    ) -> bool:
+        """Run levels as long as the policy keeps the search here; see OpenCLSearcher.
+
+        There are no stale parents: a search begins without any.
+        """
+        started = time.perf_counter()
+        limit = min(limit, records.shape[0])
+        if root is not None:
+            self.begin(root, frontier)
+            spent = time.perf_counter() - started
+            records[frontier.level, layout.TRANSFER_SECONDS] += spent
+        while True:
+            self._run_level(bool(policy.top_down[frontier.chosen]), frontier, records)
+            if frontier.is_over or frontier.level >= limit:
+                return frontier.is_over
+            if not self._choose(policy, interval, frontier, records):
+                return False
+
+    def _choose(
+        self,
+        policy: Policy,
+        interval: int,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+    ) -> bool:
+        """Choose the coming level's strategy; false, and nothing chosen, if it is the host's."""
+        from hetero_bfs.selection.policy import choose_level
+
+        started = time.perf_counter()
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+        choose_level(policy, interval, n, m, frontier.state, records)
+        records[frontier.level, layout.SELECT_SECONDS] = time.perf_counter() - started
+        if policy.kinds[frontier.chosen] == layout.DEVICE:
+            return True
+        frontier.state[layout.CHOSEN] = -1
+        return False
+
+    def _run_level(
+        self, top_down: bool, frontier: Frontier, records: npt.NDArray[np.float64]
+    ) -> None:
+        """Run one level, fill its record, and move the frontier on."""
+        started = time.perf_counter()
+        record = records[frontier.level]
+        kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size
+        kernels.heads[kind].launch(-(-self.graph.num_searched // size) * size, size)
+        self._run_all(kernels.list)
+        self._run_all(kernels.resident[kind])
+        self._run_all(kernels.finish, _NO)
+        missing = self._read_status()
+        if missing:
+            self._send_missing(kind, missing)
+        found = self._found(queueable=top_down)
+        record[layout.STRATEGY] = frontier.chosen
+        record[layout.FOUND_VERTICES] = found.vertices
+        record[layout.EXAMINED] = -1
+        frontier.kind = "device"
+        frontier.advance("top-down" if top_down else "bottom-up", found)
+        record[layout.SECONDS] = time.perf_counter() - started
+
+    def _send_missing(self, kind: str, missing: int) -> None:
+        """Send the pages that a level misses, have them read, and end the level."""
+        size, sent = self.tuning.group_size, self._bound.sent[kind]
+        lanes = (1 << self.plan.page_shift) // SEGMENT_EDGES
+
+        def launch(slot: Slot, count: int, copied: Any) -> Any:
+            items = -(-count * lanes // size) * size
+            return sent[slot.number].launch(items, size, np.uint32(count), after=[copied])
+
+        direction = 0 if kind == "push" else len(self._lists.edges) - 1
+        self._slots.send(direction, self._missing_pages(missing), launch)
+        self._run_all(self._bound.finish, _YES)
+        self._read_status()
+
+    def _missing_pages(self, missing: int) -> npt.NDArray[np.uint32]:
+        """Return the numbers of the missing pages; most often all are read already."""
+        known = self._status[STATUS_WORDS:]
+        if missing <= known.size:
+            return known[:missing]
+        pages = np.empty(missing, np.uint32)
+        self.device.read(pages, self._status_buffer, 4 * STATUS_WORDS)
+        return pages
+
+    def _run_all(self, kernel: BoundKernel, *arguments: Any) -> None:
+        """Launch a kernel on as many work-groups as the device runs at once."""
+        size = self.tuning.group_size
+        kernel.launch(self.groups * size, size, *arguments)
+
+    def _read_status(self) -> int:
+        """Wait for what is queued; return how many pages the level misses."""
+        self.device.read(self._status, self._status_buffer)
+        return int(self._status[_MISSING])
+
+    def _found(self, queueable: bool) -> Found:
+        """Return what the last level found: all of it, or the vertices that a queue would take."""
+        found = unpack_counter(int(self._status[:_DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
+        if not queueable:
+            return found
+        return Found(found.vertices - int(self._status[_DEAD_ENDS]), found.edges)
+
+    # Crossing to and from the host.
+
+    def receive(self, frontier: Frontier, with_queue: bool) -> None:
+        """Take the frontier over from the host; bottom-up does without one."""
+        from hetero_bfs.devices.opencl.streaming.page_kernels import mark_vertices
+
+        visited, following = self._visited
+        self.device.write(visited, self.host.visited[frontier.visited_index])
+        self.device.copy(following, visited)
+        if with_queue:
+            bitmap = self.host.visited[1 - frontier.visited_index]
+            mark_vertices(self.host.queue[frontier.queue_index][: frontier.vertices], bitmap)
+            self.device.write(self._frontier, bitmap)
+
+    def send(self, frontier: Frontier, with_queue: bool) -> None:
+        """Hand the frontier over to the host, which makes the queue."""
+        index = frontier.visited_index
+        visited, before = self.host.visited[index], self.host.visited[1 - index]
+        self.device.read(visited, self._visited[0])
+        if with_queue:
+            self.device.read(before, self._frontier)
+            np.bitwise_and(visited, ~before, out=before)
+            self.host.to_queue(frontier)
+
+    def add_parents(
+        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
+    ) -> None:
+        """Take over parents that the host found, by way of the slots."""
+        size, room = self.tuning.group_size, self.plan.slot_edges
+        for begin in range(0, vertices.size, room):
+            some = slice(begin, begin + room)
+            self.device.write(self._slots.slots[0].buffer, vertices[some])
+            self.device.write(self._slots.slots[1].buffer, parents[some])
+            count = vertices[some].size
+            groups = min(-(-count // size), self.groups)
+            self._scatter.launch(groups * size, size, np.uint32(count))
+        self.device.finish()

@@ -1,0 +1,90 @@
+"""The kernels of stream.cl, bound to the arrays that they read and write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.streaming.paged_graph import StreamedGraph
+from hetero_bfs.devices.opencl.streaming.pages import PageSlots
+
+KINDS = ("push", "pull")
+"""Ways to read lists: top-down those of the first direction, bottom-up those of the last."""
+
+
+@dataclass(frozen=True)
+class LevelArrays:
+    """Buffers that the levels of a search write (stream.cl)."""
+
+    parent: Any
+    visited: Any
+    next: Any
+    frontier: Any
+    needed: Any
+    status: Any
+    here: Any
+
+
+class StreamKernels:
+    """Kernels with all arguments set but those that vary.
+
+    `start` takes the root, `finish` whether all missing pages were sent, a kernel of `sent` (by
+    kind, then by slot) how many the slot holds. `heads` and `resident` have one for each kind,
+    which with `list` are what a level begins with.
+
+    Parameters
+    ----------
+    device : OpenCLDevice
+    program : pyopencl.Program
+    graph : StreamedGraph
+    arrays : LevelArrays
+    slots : PageSlots
+    """
+
+    def __init__(
+        self,
+        device: OpenCLDevice,
+        program: Any,
+        graph: StreamedGraph,
+        arrays: LevelArrays,
+        slots: PageSlots,
+    ) -> None:
+        def bind(name: str, *arguments: Any) -> BoundKernel:
+            return device.bind(program, f"stream_{name}", *arguments)
+
+        n, words = graph.arguments
+        a, plan = arrays, graph.plan
+        self._kept = arrays  # kernels do not keep their arguments
+        self.start = bind("start", n, words, VARIES, a.visited, a.next, a.frontier, a.parent)
+        self.list = bind(
+            "list", np.uint32(-(-plan.num_pages // 32)), np.uint32(plan.resident_pages),
+            a.needed, a.status, a.here,
+        )  # fmt: skip
+        self.finish = bind(
+            "finish", words, VARIES, a.visited, a.next, a.frontier, graph.degree,
+            graph.word_degree, a.status, a.status,
+        )  # fmt: skip
+        self.heads: dict[str, BoundKernel] = {}
+        self.resident: dict[str, BoundKernel] = {}
+        self.sent: dict[str, list[BoundKernel]] = {}
+        for kind in KINDS:
+            direction = 0 if kind == "push" else -1
+            known = a.frontier if kind == "push" else a.visited
+            written = (known, a.next, a.parent)
+            sizes = (n,) if kind == "push" else (n, words)
+            indptr, owner = graph.indptr[direction], graph.owner[direction]
+            columns = np.uint32(len(plan.columns[direction]))
+            self.heads[kind] = bind(
+                f"heads_{kind}", *sizes, indptr, *graph.heads[direction], columns, *written,
+                a.needed, a.status,
+            )  # fmt: skip
+            lists = (np.uint64(graph.edges[direction].size), indptr, owner)
+            self.resident[kind] = bind(
+                kind, *graph.pages[direction], *lists, a.status, a.here, *written
+            )
+            self.sent[kind] = [
+                bind(f"{kind}_sent", VARIES, slot.buffer, *lists, *written) for slot in slots.slots
+            ]

@@ -1,0 +1,365 @@
+"""Compiled loops of validation: depths along the parents, tree edges, one pass over the edges.
+
+Encoding. `packed` (one search, int64, one entry a vertex) holds depth and parent together, so that
+following a parent costs one cache miss: bits 63..32 are the depth, bits 31..0 the parent, both
+unsigned; all bits set means unreached, only the upper 32 set means depth not known yet.
+
+`depth` (a group of searches, unsigned, shape (num_vertices, searches)) has the depths of all
+searches at one vertex side by side, so that an edge costs one or two cache lines at either end,
+whatever the number of searches. The last value but one of its dtype means unreached; a depth
+is at most the last but three, so that a difference modulo the dtype's range tells both apart.
+
+Tree edges are kept once for all searches of the group: those that lead to vertex `v` come from
+`parents[starts[v]:starts[v + 1]]` (uint32, no duplicates), and bit k of the number at the same
+place in `searches` (uint64) tells whether search k has that edge. A parent is replaced by
+NO_VERTEX when its edge is met among the input edges; what is left at the end is no input edge.
+Behind the last parent there are TILE more entries, all NO_VERTEX.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from hetero_bfs.support.code_cache import compiled
+
+BLOCKS = 256  # steps of a parallel loop; many more than threads, so that they balance
+TILE = 8  # parents compared at a time
+MET = np.uint32(0xFFFFFFFF)
+UNREACHED = -1
+_LOW = 0xFFFFFFFF
+_UNKNOWN_DEPTH = -(1 << 32)
+_BATCH = 64  # edges whose cache lines are asked for together
+_NO = np.uint8(0)
+_LOOPS_ONLY = {"numpy": False, "reduction": False}
+"""Runs `prange` in parallel and nothing else: every zeros() and sum() would cost a barrier too."""
+_PARALLEL = {"parallel": _LOOPS_ONLY, "nogil": True, "no_cfunc_wrapper": True}
+_INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""For what only compiled loops call: what Python and C need to call it is not compiled."""
+
+
+@njit(inline="always")
+def depth_of(entry):
+    """Return the depth in an entry of `packed`, 2**32 - 1 if unreached or not known."""
+    return (entry >> 32) & _LOW
+
+
+@njit(inline="always")
+def _bounds(block, size):
+    index = np.int64(block)  # prange may count in uint64, and uint64 with int64 makes float64
+    return size * index // BLOCKS, size * (index + 1) // BLOCKS
+
+
+# One search: its parents and levels
+
+
+@compiled(**_PARALLEL)
+def pack(parent, root, packed):
+    """Fill `packed`; return how many vertices are reached, and the first suspect.
+
+    Suspect is a vertex whose parent is no vertex or unreached; num_vertices if there is none.
+    """
+    size = parent.size
+    reached = np.zeros(BLOCKS, np.int64)
+    suspect = np.full(BLOCKS, size, np.int64)
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, size)
+        count = 0
+        for v in range(start, stop):
+            p = np.int64(parent[v])
+            packed[v] = UNREACHED if p == -1 else _UNKNOWN_DEPTH | (p & _LOW)
+            count += p != -1
+            if p != -1 and (p < 0 or p >= size or parent[p] == -1):
+                suspect[block] = min(suspect[block], v)
+        reached[block] = count
+    packed[root] = root  # depth 0
+    return reached.sum(), suspect.min()
+
+
+@compiled(**_PARALLEL)
+def compute_depths(packed, reached):
+    """Replace every unknown depth; return the greatest, or -1 if there is a cycle.
+
+    Threads meet on common ancestors without a lock: whoever writes a depth writes the same one,
+    in one aligned store, so a thread walks at most twice over a vertex.
+    """
+    deepest = np.zeros(BLOCKS, np.int64)
+    cycle = np.zeros(1, np.bool_)
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, packed.size)
+        greatest = 0
+        for v in range(start, stop):
+            if cycle[0]:
+                break
+            if packed[v] != UNREACHED:
+                depth = _settle(v, packed, reached)
+                greatest = max(greatest, depth)
+                if depth < 0:
+                    cycle[0] = True
+        deepest[block] = greatest
+    return -1 if cycle[0] else deepest.max()
+
+
+@compiled(**_INNER)
+def _settle(vertex, packed, reached):
+    """Give depths to `vertex` and its ancestors; return its depth, or -1 if they are a cycle."""
+    top, steps = vertex, 0
+    while packed[top] >> 32 == -1:
+        top = packed[top] & _LOW
+        steps += 1
+        if steps > reached:
+            return -1
+    depth = depth_of(packed[top]) + steps
+    deepest = depth
+    v = vertex
+    while v != top:
+        parent = packed[v] & _LOW
+        packed[v] = depth << 32 | parent
+        depth -= 1
+        v = parent
+    return deepest
+
+
+@compiled(nogil=True)
+def find_cycle(packed, root):
+    """Return a vertex of a cycle, always the same; only called if there is a cycle."""
+    visit = np.full(packed.size, -1, np.int64)  # the vertex from which a walk came by first
+    visit[root] = packed.size
+    for start in range(packed.size):
+        v = start
+        while packed[v] != UNREACHED and visit[v] == -1:
+            visit[v] = start
+            v = packed[v] & _LOW
+        if visit[v] == start:
+            return v
+    return root
+
+
+@compiled(**_PARALLEL)
+def first_wrong_level(level, packed):
+    """Return the first vertex whose level is not its depth, num_vertices if none."""
+    first = np.full(BLOCKS, level.size, np.int64)
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, level.size)
+        for v in range(start, stop):
+            if level[v] != (-1 if packed[v] == UNREACHED else depth_of(packed[v])):
+                first[block] = v
+                break
+    return first.min()
+
+
+# One search joins its group
+
+
+@compiled(**_PARALLEL)
+def store_depths(packed, depth, column):
+    """Copy the depths of a search into its column, which is all unreached before."""
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, packed.size)
+        for v in range(start, stop):
+            if packed[v] != UNREACHED:
+                depth[v, column] = depth_of(packed[v])
+
+
+@njit(inline="always")
+def _tree_edge(packed, v, root):
+    """Return the parent of `v`, MET if no tree edge leads to it."""
+    return MET if packed[v] == UNREACHED or v == root else np.uint32(packed[v] & _LOW)
+
+
+@compiled(**_PARALLEL)
+def count_new_edges(packed, root, starts, parents):
+    """Return how many tree edges of a search are not yet kept, int64, shape (BLOCKS,)."""
+    new = np.zeros(BLOCKS, np.int64)
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, packed.size)
+        count = 0
+        for v in range(start, stop):
+            parent = _tree_edge(packed, v, root)
+            known = parent == MET
+            for place in range(starts[v], starts[v + 1]):
+                known |= parents[place] == parent
+            count += not known
+        new[block] = count
+    return new
+
+
+@compiled(**_PARALLEL)
+def merge_edges(packed, root, bit, old, shift, new):
+    """Copy the tree edges of a group and those of one more search.
+
+    `old` and `new` are (starts, parents, searches); `shift` (BLOCKS,) is how many edges are new
+    before each block.
+    """
+    starts, parents, searches = old
+    new_starts, new_parents, new_searches = new
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, packed.size)
+        end = starts[start] + shift[block]
+        for v in range(start, stop):
+            new_starts[v] = end
+            parent = _tree_edge(packed, v, root)
+            known = parent == MET
+            for place in range(starts[v], starts[v + 1]):
+                same = parents[place] == parent
+                known |= same
+                new_parents[end] = parents[place]
+                new_searches[end] = searches[place] | bit if same else searches[place]
+                end += 1
+            if not known:
+                new_parents[end], new_searches[end] = parent, bit
+                end += 1
+
+
+# A group of searches against the input edges
+
+
+@compiled(**_PARALLEL)
+def scan(src, dst, depth, starts, parents, directed):
+    """Compare a chunk of input edges with all searches, and mark the tree edges among them.
+
+    Returns for each block the positions of the first edges that fail checks 3 and 4 (int64, shape
+    (BLOCKS, 2, searches), chunk size if none), how many edges belong to each search (int64, shape
+    (BLOCKS, searches)), and numbers without meaning that keep the compiler from leaving out the
+    early reads.
+    """
+    searches = depth.shape[1]
+    first = np.full((BLOCKS, 2, searches), src.size, np.int64)
+    nedge = np.zeros((BLOCKS, searches), np.int64)
+    read = np.zeros(BLOCKS, np.int64)
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, src.size)
+        if start < stop:
+            read[block] = _scan_block(
+                src[start:stop],
+                dst[start:stop],
+                start,
+                depth,
+                starts,
+                parents,
+                directed,
+                first[block],
+                nedge[block],
+            )
+    return first, nedge, read
+
+
+@compiled(**_PARALLEL)
+def count_ends(input_degree, depth, unreached):
+    """Return the input edges at the vertices that each search reached, int64 (BLOCKS, searches)."""
+    counts = np.zeros((BLOCKS, depth.shape[1]), np.int64)
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, input_degree.size)
+        for v in range(start, stop):
+            ends = np.int64(input_degree[v])
+            for k in range(depth.shape[1]):
+                counts[block, k] += ends * np.int64(depth[v, k] != unreached)
+    return counts
+
+
+@compiled(**_INNER)
+def _scan_block(src, dst, offset, depth, starts, parents, directed, first, nedge):
+    """Go through edges in batches, each in steps: all reads of a step are under way at once."""
+    below = np.empty(2 * _BATCH, np.uint32)  # (above, below): one of the searches may have
+    above = np.empty(2 * _BATCH, np.uint32)  # this edge in its tree
+    bounds = np.empty((2 * _BATCH, 2), np.int64)
+    counts = np.zeros(depth.shape[1], np.uint8)  # of one batch, so that they do not overflow
+    read = np.int64(0)
+    for batch in range(0, src.size, _BATCH):
+        stop = min(batch + _BATCH, src.size)
+        for i in range(batch, stop):
+            read += np.int64(depth[src[i], 0]) + np.int64(depth[dst[i], 0])
+        found = np.int64(0)
+        for i in range(batch, stop):
+            u, v = src[i], dst[i]
+            if u == v:
+                continue
+            wrong, down, up = _compare(depth, u, v, directed, counts)
+            if wrong:
+                _note_wrong(depth, u, v, directed, offset + i, first)
+            above[found], below[found] = u, v
+            found += np.int64(down)
+            above[found], below[found] = v, u
+            found += np.int64(up)
+        for j in range(found):
+            bounds[j, 0], bounds[j, 1] = starts[below[j]], starts[np.int64(below[j]) + 1]
+        for j in range(found):
+            read += np.int64(parents[bounds[j, 0]])
+        for j in range(found):
+            _meet(parents, bounds[j, 0], bounds[j, 1], above[j])
+        for k in range(counts.size):
+            nedge[k] += np.int64(counts[k])
+            counts[k] = 0
+    return read
+
+
+@compiled(nogil=True, inline="always")
+def _compare(depth, u, v, directed, counts):
+    """Compare the depths of all searches at the ends of an edge, and count it where it belongs.
+
+    Returns whether it fails a check in any of them, and whether it leads down a level in any, or
+    up in an undirected graph (1 or 0). Every operation stays in the dtype of `depth`, as the
+    vector instructions need it.
+    """
+    number = depth.dtype.type
+    one, two = number(1), number(2)
+    minus_one = number(number(0) - one)
+    unreached = number(minus_one - one)
+    one_way, both_ways = np.uint8(directed), np.uint8(not directed)
+    wrong, down, up = _NO, _NO, _NO
+    for k in range(counts.size):
+        at_u, at_v = depth[u, k], depth[v, k]
+        rise = number(at_v - at_u)
+        wrong |= np.uint8(number(rise + one) > two) & (np.uint8(at_v > at_u) | both_ways)
+        down |= np.uint8(rise == one)
+        up |= np.uint8(rise == minus_one)
+        belongs = np.uint8(at_u != unreached) & (np.uint8(at_v != unreached) | one_way)
+        counts[k] = np.uint8(counts[k] + belongs)
+    return wrong, down, up & both_ways
+
+
+@compiled(**_INNER)
+def _note_wrong(depth, u, v, directed, position, first):
+    """Note an edge in the searches where it fails check 3 (row 0) or 4 (row 1)."""
+    unreached = np.int64(np.iinfo(depth.dtype).max) - 1
+    for k in range(depth.shape[1]):
+        at_u, at_v = np.int64(depth[u, k]), np.int64(depth[v, k])
+        if at_v - at_u > 1 or (at_u - at_v > 1 and not directed):
+            row = 1 if unreached in (at_u, at_v) else 0
+            first[row, k] = min(first[row, k], position)
+
+
+@compiled(nogil=True, inline="always")
+def _meet(parents, start, stop, parent):
+    """Mark the tree edge from `parent` among those at one vertex, if it is there.
+
+    Most often it is not. The tiles may reach into what follows: then the exact loop finds nothing.
+    """
+    found = _NO
+    for tile in range(start, stop, TILE):
+        for k in range(TILE):
+            found |= np.uint8(parents[tile + k] == parent)
+    if found:
+        for place in range(start, stop):
+            if parents[place] == parent:
+                parents[place] = MET
+
+
+@compiled(**_PARALLEL)
+def first_unmet(starts, parents, searches, num_searches):
+    """Return the first vertex whose tree edge was not met, for each block and search.
+
+    int64, shape (BLOCKS, num_searches); num_vertices if there is none.
+    """
+    num_vertices = starts.size - 1
+    first = np.full((BLOCKS, num_searches), num_vertices, np.int64)
+    for block in prange(BLOCKS):
+        start, stop = _bounds(block, num_vertices)
+        for v in range(start, stop):
+            for place in range(starts[v], starts[v + 1]):
+                if parents[place] == MET:
+                    continue
+                for k in range(num_searches):
+                    if searches[place] >> np.uint64(k) & np.uint64(1):
+                        first[block, k] = min(first[block, k], v)
+    return first

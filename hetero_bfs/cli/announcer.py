@@ -1,0 +1,70 @@
+"""What the command line says on stderr while Numba compiles."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from typing import Any
+
+from numba.core import event
+from tqdm import tqdm
+
+from hetero_bfs.support import code_cache
+
+_KERNEL = re.compile(rb"^@(?:kernel|compiled)\b", re.MULTILINE)
+
+
+class Announcer(event.Listener):  # type: ignore[misc]
+    """Says once that Numba compiles; on a terminal also what, and how many functions may follow.
+
+    Functions that Numba has on disk are loaded, not compiled, and not counted.
+    """
+
+    def __init__(self) -> None:
+        self._said = False
+        self._within: list[str] = []  # functions that are being compiled, each one for the next
+        self._done = 0
+        self._bar: Any = None
+
+    def on_start(self, event: Any) -> None:
+        """Note that a function is being compiled."""
+        if not self._said:
+            kept = "" if code_cache.folder() is None else "; later runs find it on disk"
+            print(f"compiling for this machine{kept}", file=sys.stderr)
+        self._said = True
+        self._within.append(event.data["dispatcher"].py_func.__name__)
+        if self._bar is None:
+            self._bar = tqdm(
+                desc="compiling",
+                total=_count_kernels(),
+                initial=self._done,
+                file=sys.stderr,
+                leave=False,
+                disable=None,  # where stderr is no terminal
+                bar_format="{desc}: {n_fmt} of at most {total_fmt} functions{postfix}",
+            )
+        self._bar.set_postfix_str(self._within[-1])
+
+    def on_end(self, event: Any) -> None:
+        """Note that it is done; the bar goes when no other function waits for this one."""
+        self._within.pop()
+        if event.data["dispatcher"].py_func.__module__.startswith("hetero_bfs."):
+            self._done += 1
+            self._bar.update()
+        if not self._within:
+            self._bar.close()
+            self._bar = None
+
+
+def announce() -> Announcer:
+    """Say from now on when Numba compiles."""
+    announcer = Announcer()
+    event.register("numba:compile", announcer)
+    return announcer
+
+
+@cache
+def _count_kernels() -> int:
+    """Return how many functions of this package are compiled at most."""
+    return sum(len(_KERNEL.findall(content)) for content in code_cache.kernel_sources().values())

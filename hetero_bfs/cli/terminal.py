@@ -1,0 +1,146 @@
+"""Standard streams that may fail, and requests to stop, as the command line takes them."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
+
+from hetero_bfs.support.files import discard_temporaries
+
+_CLEANING_SECONDS = 1.0
+_ENDING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+_USUAL = signal.SIG_DFL, signal.default_int_handler
+
+
+class Output:
+    """A standard stream that is silent after it failed once, so that no work is lost with it.
+
+    A stream that is closed from the start is silent, and `closed_before`. What its encoding lacks,
+    such as a micro sign in ASCII, is written as an escape.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self.closed_before = stream is None or stream.closed
+        self.failure: Exception | None = None
+        if stream is None or self.closed_before:
+            stream = open(os.devnull, "w")  # noqa: SIM115
+        self._stream = stream
+        self._errors = stream.errors
+        self._set_errors("backslashreplace")
+
+    def write(self, text: str) -> int:
+        """Write, or not; returns the text's length."""
+        self._attempt(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what is written."""
+        self._attempt(self._stream.flush)
+
+    def end(self) -> None:
+        """Leave the stream as it was."""
+        self.flush()
+        if self.closed_before:
+            self._stream.close()
+        elif not self._stream.closed:
+            self._set_errors(self._errors)
+
+    def _set_errors(self, errors: str | None) -> None:
+        if isinstance(self._stream, io.TextIOWrapper):
+            self._stream.reconfigure(errors=errors)
+
+    def _attempt(self, action: Callable[[], object]) -> None:
+        if self.failure is not None:
+            return
+        try:
+            action()
+        except (OSError, ValueError) as error:
+            if isinstance(error, ValueError) and not self._stream.closed:
+                raise
+            self.failure = error
+            with suppress(OSError, ValueError, AttributeError):
+                self._drop_what_waits(self._stream.fileno())
+
+    def _drop_what_waits(self, descriptor: int) -> None:
+        """Write to nowhere what the stream holds back: Python would try again at its end."""
+        before, nowhere = os.dup(descriptor), os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, descriptor)
+            self._stream.flush()
+        finally:
+            os.dup2(before, descriptor)
+            os.close(before)
+            os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def outputs() -> Iterator[tuple[Output, Output]]:
+    """Let standard output and error be such streams for a while."""
+    before = sys.stdout, sys.stderr
+    out, err = Output(sys.stdout), Output(sys.stderr)
+    sys.stdout, sys.stderr = cast(TextIO, out), cast(TextIO, err)
+    try:
+        yield out, err
+    finally:
+        sys.stdout, sys.stderr = before
+        out.end()
+        err.end()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM and SIGHUP end the process: temporary files go, and one line says so.
+
+    An exception would not do: it might be raised within LLVM, a driver or an import, which lose
+    it, or crash by it, and not before a long compiled loop ends. So the handlers do nothing. The
+    system writes the signal's number to a pipe, and a thread that reads it ends the process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [number for number in _ENDING if signal.getsignal(number) in _USUAL]
+    before = [(number, signal.getsignal(number)) for number in numbers]
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    watcher = threading.Thread(target=_watch, args=(reading, numbers), daemon=True)
+    watcher.start()
+    wakeup_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        for number in numbers:
+            signal.signal(number, lambda *_: None)
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(wakeup_before)
+        os.close(writing)
+        watcher.join()  # which ends the process if a signal came
+        os.close(reading)
+
+
+def _watch(reading: int, numbers: list[signal.Signals]) -> None:
+    while came := os.read(reading, 1):
+        if came[0] in numbers:
+            _end(128 + came[0])
+
+
+def _end(status: int) -> None:
+    """Clean up, and end the process, also if cleaning up should hang."""
+    with suppress(RuntimeError):  # no thread to be had
+        last = threading.Timer(_CLEANING_SECONDS, os._exit, [status])
+        last.daemon = True
+        last.start()
+    discard_temporaries()
+    sys.stdout.flush()
+    with suppress(OSError):
+        os.write(2, b"\nhetero-bfs: interrupted\n")
+    os._exit(status)

@@ -1,0 +1,373 @@
+"""OpenCL devices: finding them, opening one, buffers and programs. Driver errors end here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ArgumentError, DeviceError
+from hetero_bfs.support import forks
+from hetero_bfs.support.checks import check_type
+from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.wording import setting
+
+NO_RUNTIME = (
+    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL (Debian, Ubuntu: "
+    "`apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; "
+    "PoCL shows itself only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
+)
+REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
+
+
+_STEMS = ("common", "parts", "frontier", "bfs", "policy", "grid", "steps", "squad", "search")
+"""Kernel files, in the order in which they use each other."""
+
+STREAM_STEMS = ("common", "parts", "frontier", "stream")
+"""Those of searches whose edges stay on the host: a program of its own, since others take long."""
+
+VARIES = object()
+"""Stands for a kernel argument that is given at each launch."""
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What one OpenCL device says of itself; sizes in bytes.
+
+    `unified_memory` alone decides whether arrays are shared or copied. A device that shares the
+    host's memory works as one that does not if this is replaced by False, which is how tests run
+    copies and streaming where there is no GPU; the reverse does not hold.
+    """
+
+    index: int
+    name: str
+    platform: str
+    type: str
+    compute_units: int
+    memory_bytes: int
+    max_alloc_bytes: int
+    local_memory_bytes: int
+    unified_memory: bool
+    has_double: bool
+    driver: str
+    version: str
+    pci: str | None
+    problem: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON."""
+        return asdict(self)
+
+
+def list_devices() -> list[DeviceInfo]:
+    """List every OpenCL device; empty if there is no runtime."""
+    return [_describe(index, device) for index, device in enumerate(_devices())]
+
+
+def check_device_name(wanted: str | None) -> None:
+    """Raise `ArgumentError` for what can name no device; an empty text is part of every name."""
+    if wanted is None:
+        return
+    check_type("device", wanted, str, 'the index or part of the name as text, such as "0"')
+    if not wanted.strip():
+        raise ArgumentError(
+            f"{setting('device')} is {wanted!r}; give the index or part of the name of an OpenCL "
+            "device, or leave it out for the usual one"
+        )
+
+
+def choose_device(wanted: str | None = None) -> DeviceInfo:
+    """Pick a device by index or part of its name; by default a GPU before any other.
+
+    Raises
+    ------
+    ArgumentError
+        What is wanted is no text, or an empty one.
+    DeviceError
+        There is no OpenCL runtime, or no device fits; the message lists those there are.
+    """
+    check_device_name(wanted)
+    devices = list_devices()
+    if not devices:
+        raise DeviceError(NO_RUNTIME)
+    listing = "; ".join(f"{d.index}: {d.name} ({d.platform})" for d in devices)
+    if wanted is None:
+        usable = [d for d in devices if d.problem is None]
+        if not usable:
+            raise DeviceError(f"no usable OpenCL device: {devices[0].problem}; found {listing}")
+        rank = {"GPU": 0, "ACCELERATOR": 1}
+        return min(usable, key=lambda d: (rank.get(d.type, 2), -d.compute_units, d.index))
+    if wanted.isdecimal():
+        matches = [d for d in devices if d.index == int(wanted)]
+    else:
+        matches = [d for d in devices if wanted.lower() in f"{d.name} {d.platform}".lower()]
+    if not matches:
+        raise DeviceError(f"no OpenCL device matches {setting('device', wanted)}; found {listing}")
+    chosen = next((d for d in matches if d.problem is None), matches[0])
+    if chosen.problem is not None:
+        raise DeviceError(f"device {chosen.name} cannot be used: {chosen.problem}")
+    return chosen
+
+
+class OpenCLDevice:
+    """An open device: context, in-order queue, memory and programs.
+
+    `bytes_copied` counts what was moved between host and device; on unified memory large arrays
+    never are.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        import pyopencl as cl
+
+        self.info = info
+        self._cl = cl
+        with driver_errors(f"opening {info.name}"):
+            self._device = _devices()[info.index]
+            self.context = cl.Context([self._device])
+            self.queue = cl.CommandQueue(self.context)
+        self.bytes_copied = 0
+
+    @property
+    def is_nvidia(self) -> bool:
+        """Whether NVIDIA's compiler builds the kernels."""
+        return "nvidia" in self.info.platform.lower()
+
+    def build(self, options: list[str], stems: Sequence[str] = _STEMS) -> Any:
+        """Compile kernel files with these -D options; the driver's build log goes in the error."""
+        source = "\n".join(_kernel_source(stem) for stem in stems)
+        if self.is_nvidia:
+            options = [*options, "-DNVIDIA"]
+        with driver_errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._cl.Program(self.context, source).build(options=options)
+
+    def buffer(self, size: int, dtype: npt.DTypeLike) -> Any:
+        """Allocate device memory for `size` items and touch its end.
+
+        A driver may promise memory that it does not have; the first touch shows it. By a copy:
+        NVIDIA's driver 580 loses the queue if it is to fill what lies beyond 4 GiB of a buffer.
+        """
+        num_bytes = max(size, 1) * np.dtype(dtype).itemsize
+        end = np.zeros(min(num_bytes, 64), np.uint8)
+        with driver_errors(f"allocating {num_bytes} bytes on {self.info.name}"):
+            buffer = self._cl.Buffer(self.context, self._cl.mem_flags.READ_WRITE, num_bytes)
+            self._cl.enqueue_copy(self.queue, buffer, end, dst_offset=num_bytes - end.size)
+        return buffer
+
+    def upload(self, array: npt.NDArray[Any]) -> Any:
+        """Make an array readable by kernels: in place if memory is unified, else by a copy."""
+        if self.info.unified_memory:
+            return self.share(array)
+        buffer = self.buffer(array.size, array.dtype)
+        if array.size:
+            self.write(buffer, np.ascontiguousarray(array))
+        return buffer
+
+    def share(self, array: npt.NDArray[Any]) -> Any:
+        """Wrap a host array as a buffer without a copy; the array must outlive it."""
+        if array.size == 0:  # OpenCL has no empty buffers
+            return self.buffer(1, array.dtype)
+        flags = self._cl.mem_flags
+        with driver_errors(f"sharing {array.nbytes} bytes with {self.info.name}"):
+            return self._cl.Buffer(
+                self.context, flags.READ_WRITE | flags.USE_HOST_PTR, hostbuf=array
+            )
+
+    def write(self, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> None:
+        """Copy an array into a buffer, by default to its start; returns when it is there."""
+        with driver_errors(f"copying to {self.info.name}"):
+            self._cl.enqueue_copy(
+                self.queue, buffer, array, dst_offset=offset_bytes, is_blocking=True
+            )
+        self.bytes_copied += array.nbytes
+
+    def copy(self, target: Any, source: Any) -> None:
+        """Copy a buffer to another of its size on the device; later work waits for it."""
+        with driver_errors(f"copying on {self.info.name}"):
+            self._cl.enqueue_copy(self.queue, target, source)
+
+    def fill(self, buffer: Any, byte: int) -> None:
+        """Fill a buffer with one byte's value; later work on it waits."""
+        with driver_errors(f"filling memory of {self.info.name}"):
+            self._cl.enqueue_fill_buffer(self.queue, buffer, np.uint8(byte), 0, buffer.size)
+
+    def second_queue(self) -> Any:
+        """Return a queue for copies that run beside the first queue's kernels."""
+        with driver_errors(f"setting up {self.info.name}"):
+            return self._cl.CommandQueue(self.context)
+
+    def send(self, queue: Any, buffer: Any, array: npt.NDArray[Any]) -> Any:
+        """Queue a copy of an array to the start of a buffer; returns its event.
+
+        The array must stay as it is until then.
+        """
+        with driver_errors(f"copying to {self.info.name}"):
+            event = self._cl.enqueue_copy(queue, buffer, array, is_blocking=False)
+        self.bytes_copied += array.nbytes
+        return event
+
+    def wait(self, event: Any) -> None:
+        """Wait until what an event stands for is done."""
+        with driver_errors(f"waiting for {self.info.name}"):
+            event.wait()
+
+    def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
+        """Copy from a buffer to an array; returns when all queued work is done."""
+        try:
+            self._cl.enqueue_copy(
+                self.queue, array, buffer, src_offset=offset_bytes, is_blocking=True
+            )
+        except self._cl.Error as error:
+            raise _device_error(f"reading from {self.info.name}", error) from error
+        self.bytes_copied += array.nbytes
+
+    def host_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Allocate host memory that this device reaches fast: shared, or pinned for copies."""
+        if self.info.unified_memory or size == 0:
+            return aligned_empty(size, dtype)
+        flags = self._cl.mem_flags
+        num_bytes = size * np.dtype(dtype).itemsize
+        with driver_errors(f"pinning {num_bytes} bytes for {self.info.name}"):
+            pinned = self._cl.Buffer(
+                self.context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, num_bytes
+            )
+            access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
+            array, _ = self._cl.enqueue_map_buffer(
+                self.queue, pinned, access, 0, size, np.dtype(dtype)
+            )
+        result: npt.NDArray[Any] = array
+        return result
+
+    def map(self, buffer: Any, array: npt.NDArray[Any]) -> Any:
+        """Let the host see a shared buffer once `finish` returns; gives the mapping to release."""
+        access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
+        with driver_errors(f"mapping memory of {self.info.name}"):
+            mapped, _ = self._cl.enqueue_map_buffer(
+                self.queue, buffer, access, 0, array.size, array.dtype, is_blocking=False
+            )
+        return mapped
+
+    def bind(self, program: Any, name: str, *arguments: Any) -> BoundKernel:
+        """Make a kernel object of its own with these arguments; `VARIES` marks those to come."""
+        with driver_errors(f"setting up {name} on {self.info.name}"):
+            kernel = self._cl.Kernel(program, name)
+            for position, argument in enumerate(arguments):
+                if argument is not VARIES:
+                    kernel.set_arg(position, argument)
+        varying = [i for i, argument in enumerate(arguments) if argument is VARIES]
+        return BoundKernel(self, kernel, varying)
+
+    def finish(self) -> None:
+        """Wait until all queued work is done."""
+        with driver_errors(f"waiting for {self.info.name}"):
+            self.queue.finish()
+
+
+class BoundKernel:
+    """A kernel whose arguments are set but for a few: a launch costs only those."""
+
+    def __init__(self, device: OpenCLDevice, kernel: Any, varying: list[int]) -> None:
+        self._device = device
+        self._kernel = kernel
+        self._varying = varying
+        # What PyOpenCL's generated code uses: set_arg takes 8 to 16 us for a scalar.
+        self._set = getattr(kernel, "_set_arg_buf", kernel.set_arg)
+
+    def launch(
+        self, global_size: int, group_size: int, *arguments: Any, after: Sequence[Any] = ()
+    ) -> Any:
+        """Queue the kernel with the varying arguments, NumPy scalars or arrays, in their order.
+
+        It waits for the events in `after`; returns its own event.
+        """
+        device, kernel, set_argument = self._device, self._kernel, self._set
+        try:
+            for position, argument in zip(self._varying, arguments, strict=True):
+                set_argument(position, argument)
+            return device._cl.enqueue_nd_range_kernel(
+                device.queue, kernel, (global_size,), (group_size,), wait_for=after or None
+            )
+        except device._cl.Error as error:
+            raise _device_error(f"running a kernel on {device.info.name}", error) from error
+
+
+def _device_error(action: str, error: Exception) -> DeviceError:
+    reason = str(error).strip() or type(error).__name__
+    return DeviceError(f"{action} failed: {reason}")
+
+
+@contextmanager
+def driver_errors(action: str) -> Iterator[None]:
+    """Turn the driver's exceptions into `DeviceError`, in one place."""
+    import pyopencl as cl
+
+    try:
+        yield
+    except (cl.Error, MemoryError) as error:
+        raise _device_error(action, error) from error
+
+
+@cache
+def _kernel_source(stem: str) -> str:
+    return resources.files("hetero_bfs.kernels").joinpath(f"{stem}.cl").read_text()
+
+
+def _devices() -> list[Any]:
+    forks.use_opencl()
+    try:
+        import pyopencl as cl
+
+        platforms = cl.get_platforms()
+    except Exception:  # no ICD loader, no platform: each binding reports it differently
+        return []
+    found: list[Any] = []
+    for platform in platforms:
+        try:
+            found.extend(platform.get_devices())
+        except cl.Error:
+            continue
+    return found
+
+
+def _describe(index: int, device: Any) -> DeviceInfo:
+    import pyopencl as cl
+
+    kinds = cl.device_type
+    named = {"GPU": kinds.GPU, "ACCELERATOR": kinds.ACCELERATOR, "CPU": kinds.CPU}
+    kind = next((name for name, bit in named.items() if device.type & bit), "CUSTOM")
+    problem = None
+    if REQUIRED_EXTENSION not in device.extensions:
+        problem = f"it lacks {REQUIRED_EXTENSION} (64-bit atomics)"
+    elif not device.available or not device.compiler_available:
+        problem = "it is not available or has no compiler"
+    return DeviceInfo(
+        index=index,
+        name=device.name.strip(),
+        platform=device.platform.name.strip(),
+        type=kind,
+        compute_units=int(device.max_compute_units),
+        memory_bytes=int(device.global_mem_size),
+        max_alloc_bytes=int(device.max_mem_alloc_size),
+        local_memory_bytes=int(device.local_mem_size),
+        unified_memory=bool(device.host_unified_memory),
+        has_double="cl_khr_fp64" in device.extensions,
+        driver=device.driver_version.strip(),
+        version=device.version.strip(),
+        pci=_pci_address(device),
+        problem=problem,
+    )
+
+
+def _pci_address(device: Any) -> str | None:
+    try:
+        domain = getattr(device, "pci_domain_id_nv", 0)
+        return f"{domain:04x}:{device.pci_bus_id_nv:02x}:{device.pci_slot_id_nv:02x}.0"
+    except Exception:  # the attribute is NVIDIA's own; others answer in their own ways
+        return None

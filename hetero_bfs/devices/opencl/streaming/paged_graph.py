@@ -1,0 +1,264 @@
+"""A graph whose edges stay on the host, and how a device's memory is shared among what is resident.
+
+All that is kept per vertex is resident, and the heads of all lists, column by column: column k has
+neighbour number k of the vertices up to the last that has so many, which in the order by falling
+degree are few. They settle most of a bottom-up level, and all lists that are no longer. The rest of
+the budget holds the first pages of the edges, in that order the hubs' lists, which nearly every
+search reads, and a little room for pages on their way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.graph_buffers import (
+    DeviceGraph,
+    bytes_in_memory,
+    common_degrees,
+    offset_type_of,
+)
+from hetero_bfs.devices.opencl.parts import EDGE_BYTES, MAX_PARTS
+from hetero_bfs.errors import BudgetError, SplitError
+from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.support.memory import aligned_copy
+from hetero_bfs.support.wording import setting
+
+SEGMENT_EDGES = 16  # SEGMENT in stream.cl
+STATUS_WORDS = 8  # in stream.cl
+NUM_SLOTS = 4
+
+_OWNER_SHIFT = 12
+_MOST_PAGE_SHIFT = 8
+_PAGES_SHIFT = 8  # a small graph has so many pages, about 2**8
+_MOST_COLUMNS = 48
+_HEADS_SHARE = 2  # heads take at most half of what the rest leaves
+_COLUMN_BYTES = 8 + 4  # where it begins, its size
+_MOST_SLOT_BYTES = 2**22
+_SLOTS_SHARE = 8  # slots take at most 1 / 8 of what the rest leaves, unless that is too little
+_MARK_PAGES = 32  # in a word of the marks; such words are resident or not as a whole
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """How a budget is spent.
+
+    Parameters
+    ----------
+    budget_bytes : int
+        What may be used of the device's memory.
+    used_bytes : int
+        What is used of it.
+    edge_bytes : int
+        All edges, both directions of a directed graph.
+    page_shift : int
+        A page, the least that is sent, has 2**page_shift edges.
+    num_pages, resident_pages : int
+        Of one direction; how many are resident.
+    columns : tuple of tuples of int
+        For each direction the sizes of the columns of heads.
+    slot_pages : int
+        Pages that are sent at once.
+    max_part_bytes : int
+        Resident pages are in buffers of at most this size.
+    """
+
+    budget_bytes: int
+    used_bytes: int
+    edge_bytes: int
+    page_shift: int
+    num_pages: int
+    resident_pages: int
+    columns: tuple[tuple[int, ...], ...]
+    slot_pages: int
+    max_part_bytes: int
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of a page."""
+        return EDGE_BYTES << self.page_shift
+
+    @property
+    def slot_edges(self) -> int:
+        """Room for the pages that are sent at once and their numbers, in edges."""
+        return self.slot_pages * (1 + (1 << self.page_shift))
+
+
+def plan_stream(
+    info: DeviceInfo, graph: SearchGraph, budget_bytes: int, max_part_bytes: int
+) -> StreamPlan:
+    """Share the budget among heads, resident pages and slots.
+
+    Raises
+    ------
+    BudgetError
+        What is kept per vertex, first neighbours and the least slots do not fit in it.
+    SplitError
+        A page needs more than `max_part_bytes`.
+    """
+    lists = directions(graph)
+    shift, pages = page_shift(graph), num_pages(graph)
+    page_bytes = EDGE_BYTES << shift
+    sent_bytes = page_bytes + EDGE_BYTES  # with its number
+    if max_part_bytes < sent_bytes:
+        raise SplitError(
+            f"edges would stream in pages of {page_bytes} bytes, more than a buffer of "
+            f"{max_part_bytes} bytes holds; allow at least {sent_bytes} bytes "
+            f"({setting('max_alloc_bytes')})"
+        )
+    sizes = [_column_sizes(one, _MOST_COLUMNS) for one in lists]
+    used = _fixed_bytes(info, graph) + _heads_bytes(sizes, 1)
+    least = used + NUM_SLOTS * sent_bytes
+    if least > budget_bytes:
+        needed = min(least, bytes_in_memory(info, graph))
+        raise BudgetError(
+            f"{budget_bytes} bytes of {info.name}'s memory are too few to search the graph there: "
+            f"what is kept per vertex and room for a few pages of edges need {needed} bytes; allow "
+            f"at least that ({setting('device_memory_bytes')}), or search on the CPU "
+            f"({setting('devices', 'cpu')})"
+        )
+    slot_bytes = min((budget_bytes - used) // (_SLOTS_SHARE * NUM_SLOTS), _MOST_SLOT_BYTES)
+    slot_pages = min(max(min(slot_bytes, max_part_bytes) // sent_bytes, 1), pages)
+    used += NUM_SLOTS * slot_pages * sent_bytes - _heads_bytes(sizes, 1)
+    columns = _num_columns(sizes, (budget_bytes - used) // _HEADS_SHARE, info.max_alloc_bytes)
+    used += _heads_bytes(sizes, columns)
+    resident = _resident_pages(
+        (budget_bytes - used) // (len(lists) * page_bytes), pages, max_part_bytes // page_bytes
+    )
+    used += resident * len(lists) * page_bytes
+    return StreamPlan(
+        budget_bytes, used, len(lists) * EDGE_BYTES * graph.graph.num_stored_edges, shift, pages,
+        resident, tuple(tuple(one[:columns]) for one in sizes), slot_pages, max_part_bytes,
+    )  # fmt: skip
+
+
+def _fixed_bytes(info: DeviceInfo, graph: SearchGraph) -> int:
+    """Return the bytes of all arrays but heads, resident pages and slots."""
+    n, words, pages = graph.num_searched, -(-graph.num_searched // 32), num_pages(graph)
+    offset_bytes = np.dtype(offset_type_of(info, graph)).itemsize
+    stretches = (graph.graph.num_stored_edges >> _OWNER_SHIFT) + 2
+    per_direction = offset_bytes * (n + 1) + 4 * stretches + EDGE_BYTES  # pages, if there are none
+    per_vertex = 4 * 2 * n + 4 * 4 * words  # degree, parent; common degrees and three bitmaps
+    per_page = 4 * (pages + 1) + 4 * -(-pages // 32)  # two lists, neither without room; marks
+    return len(directions(graph)) * per_direction + per_vertex + per_page + 4 * STATUS_WORDS
+
+
+def _column_sizes(graph: CSRGraph, most: int) -> list[int]:
+    """Return for k = 0, 1, ... how many vertices there are up to the last of degree above k."""
+    degrees = np.diff(graph.indptr)
+    behind = np.maximum.accumulate(degrees[::-1])
+    return [int(degrees.size - np.searchsorted(behind, k, side="right")) for k in range(most)]
+
+
+def _heads_bytes(sizes: Sequence[Sequence[int]], columns: int) -> int:
+    items = sum(sum(one[:columns]) for one in sizes)
+    return EDGE_BYTES * items + len(sizes) * columns * _COLUMN_BYTES
+
+
+def _num_columns(sizes: Sequence[Sequence[int]], share_bytes: int, max_alloc_bytes: int) -> int:
+    """Return how many columns fit in a share of the budget; one at least, none that is empty."""
+    columns = 1
+    while (
+        columns < len(sizes[0])
+        and max(one[columns] for one in sizes)
+        and _heads_bytes(sizes, columns + 1) <= share_bytes
+        and EDGE_BYTES * max(sum(one[: columns + 1]) for one in sizes) <= max_alloc_bytes
+    ):
+        columns += 1
+    return columns
+
+
+def _resident_pages(fitting: int, pages: int, part_pages: int) -> int:
+    """Return how many pages are resident of those that fit: all, or whole words of marks."""
+    most = MAX_PARTS * (1 << max(part_pages, 1).bit_length() - 1)
+    if min(fitting, most) >= pages:
+        return pages
+    return min(fitting, most) // _MARK_PAGES * _MARK_PAGES
+
+
+def page_shift(graph: SearchGraph) -> int:
+    """Return how many edges a page has, as a power of two: smaller pages of a small graph."""
+    edges = graph.graph.num_stored_edges
+    least = SEGMENT_EDGES.bit_length() - 1
+    return min(max(edges.bit_length() - _PAGES_SHIFT, least), _MOST_PAGE_SHIFT)
+
+
+def num_pages(graph: SearchGraph) -> int:
+    """Return how many pages the edges of one direction make."""
+    return max(-(-graph.graph.num_stored_edges >> page_shift(graph)), 1)
+
+
+class StreamedGraph(DeviceGraph):
+    """What is resident of a graph.
+
+    `indptr`, `owner`, `heads`, `pages` and `edges` have an item for each direction: forward and
+    backward, or one. Of `heads` that is (heads, where columns begin, their sizes), of `pages` the
+    parts that hold the resident ones; `edges` are the host's.
+
+    Parameters
+    ----------
+    plan : StreamPlan
+        Of this device and graph.
+    """
+
+    def __init__(self, device: OpenCLDevice, graph: SearchGraph, plan: StreamPlan) -> None:
+        self.plan = plan
+        super().__init__(device, graph, plan.max_part_bytes)
+
+    def _upload(self, limit_bytes: int) -> list[Any]:
+        graph, upload = self._graph, self._device.upload
+        lists = directions(graph)
+        offsets = self._upload_offsets(graph.graph, graph.graph.transpose)
+        self.indptr = offsets[: len(lists)]
+        self.owner = [upload(_owners(one)) for one in lists]
+        self.degree = upload(aligned_copy(graph.degree))
+        self.word_degree = upload(aligned_copy(common_degrees(graph.degree)))
+        self.heads = [
+            self._upload_heads(one, sizes)
+            for one, sizes in zip(lists, self.plan.columns, strict=True)
+        ]
+        self.edges = [one.indices for one in lists]
+        resident = self.plan.resident_pages << self.plan.page_shift
+        parts = self._upload_edges([array[:resident] for array in self.edges], limit_bytes)
+        count = self.num_buffers
+        self.pages = [parts[i * count : (i + 1) * count] for i in range(len(lists))]
+        return self._sizes()
+
+    def _upload_heads(self, graph: CSRGraph, sizes: Sequence[int]) -> tuple[Any, Any, Any]:
+        """Upload the first neighbours of all lists; the vertex itself stands for none."""
+        at = np.cumsum([0, *sizes])[:-1].astype(np.uint64)
+        heads = self._device.buffer(sum(sizes), np.uint32)
+        for k, size in enumerate(sizes):
+            begin, end = graph.indptr[:size], graph.indptr[1 : size + 1]
+            neighbours = np.arange(size, dtype=np.uint32)
+            has = end - begin > k
+            neighbours[has] = graph.indices[begin[has] + k]
+            if size:
+                self._device.write(heads, neighbours, EDGE_BYTES * int(at[k]))
+        return heads, self._device.upload(at), self._device.upload(np.array(sizes, np.uint32))
+
+    def options(self) -> list[str]:
+        """Return the build options that this graph asks for."""
+        shifts = [f"-DPAGE_SHIFT={self.plan.page_shift}", f"-DOWNER_SHIFT={_OWNER_SHIFT}"]
+        return [*super().options(), *shifts]
+
+
+def directions(graph: SearchGraph) -> Sequence[CSRGraph]:
+    """Return the lists that top-down reads and those that bottom-up reads, if they are others."""
+    forward, backward = graph.graph, graph.graph.transpose
+    return [forward] if backward is forward else [forward, backward]
+
+
+def _owners(graph: CSRGraph) -> npt.NDArray[np.uint32]:
+    """Return for each stretch of edges the vertex that has the first, and the last one; uint32."""
+    stretches = (graph.num_stored_edges >> _OWNER_SHIFT) + 1
+    begins = np.arange(stretches, dtype=np.int64) << _OWNER_SHIFT
+    owners = np.searchsorted(graph.indptr, begins, side="right") - 1
+    last = graph.indptr.size - 2
+    return np.append(np.minimum(owners, last), last).astype(np.uint32)

@@ -1,0 +1,160 @@
+"""How the kernels of an OpenCL device are compiled and launched: measured, and kept with the model.
+
+`hetero-bfs train` measures it (training/tune.py); a device without a model gets what its type
+suggests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from hetero_bfs.errors import ModelError
+from hetero_bfs.support.checks import check_flag, check_integer, check_type
+
+_MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in level.cl
+_MOST_ALONE_EDGES = 2047  # so that SQUAD_EDGE_BITS hold a quarter of its square (squad.cl)
+_MOST_SQUAD_GROUPS = 256
+_STATE_BYTES = 4096  # state, policy and the like
+_INTEGERS = (
+    "group_size",
+    "edges_per_item",
+    "vertices_per_item",
+    "groups_per_unit",
+    "cached_words",
+    "alone_edges",
+    "squad_groups",
+    "registers",
+)
+
+SMALL_VERTICES = 1 << 20
+"""Searched vertices below which a graph is a small one, whose levels have little work to share."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes of work-groups and tiles, and whether one launch may run a whole search.
+
+    Parameters
+    ----------
+    group_size : int
+        Work-items in a work-group, a power of two.
+    edges_per_item : int
+        Top-down: edges of a work-group's tile over its work-items.
+    vertices_per_item : int
+        Bottom-up: vertices of a work-group's tile over its work-items; 4, 8 or 16.
+    groups_per_unit : int
+        Work-groups for each compute unit; fewer where one launch runs a whole search and the
+        device does not hold so many.
+    cached_words : int
+        Words of the bitmap that BGC keeps in local memory.
+    alone_edges : int
+        Edges of a frontier that a work-group keeps to itself where one launch runs a whole search:
+        up to so many it runs a top-down level alone.
+    squad_groups : int
+        Work-groups that share larger frontiers so, on graphs of short lists.
+    registers : int
+        Most registers for a work-item, 0 for the compiler's choice; NVIDIA only.
+    one_launch : bool
+        Whether one launch may run a whole search, where the device turns out to be able to.
+    small : Tuning, optional
+        What suits graphs of less than `SMALL_VERTICES` searched vertices better.
+    """
+
+    group_size: int = 256
+    edges_per_item: int = 4
+    vertices_per_item: int = 8
+    groups_per_unit: int = 8
+    cached_words: int = 1024
+    alone_edges: int = 512
+    squad_groups: int = 32
+    registers: int = 0
+    one_launch: bool = True
+    small: Tuning | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what the kernels are not made for, with a `ValueError`."""
+        check_flag("one_launch", self.one_launch)
+        if self.small is not None:
+            check_type("small", self.small, Tuning, "a Tuning or None")
+        for name in _INTEGERS:
+            object.__setattr__(self, name, check_integer(name, getattr(self, name)))
+        size = self.group_size
+        if not 32 <= size <= 1024 or size & (size - 1):
+            raise ValueError(f"group_size is {size}; it must be a power of two from 32 to 1024")
+        if self.vertices_per_item not in (4, 8, 16):
+            raise ValueError(
+                f"vertices_per_item is {self.vertices_per_item}; it must be 4, 8 or 16"
+            )
+        for name in ("edges_per_item", "groups_per_unit", "cached_words", "alone_edges"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.registers < 0:
+            raise ValueError(f"registers is {self.registers}; it must not be negative")
+        if self.alone_edges > _MOST_ALONE_EDGES:
+            raise ValueError(
+                f"alone_edges is {self.alone_edges}; it must be at most {_MOST_ALONE_EDGES}"
+            )
+        if not 1 <= self.squad_groups <= _MOST_SQUAD_GROUPS:
+            raise ValueError(
+                f"squad_groups is {self.squad_groups}; it must be from 1 to {_MOST_SQUAD_GROUPS}"
+            )
+        if size * self.edges_per_item >= _MOST_TILE_EDGES:
+            raise ValueError(
+                f"group_size x edges_per_item is {size * self.edges_per_item}; "
+                f"it must be below {_MOST_TILE_EDGES}"
+            )
+
+    def local_bytes(self, offset_bytes: int) -> int:
+        """Return about how much local memory a work-group needs (Shared in steps.cl)."""
+        size = self.group_size
+        words = size * self.vertices_per_item // 32
+        top_down = size * self.edges_per_item * (2 + offset_bytes)
+        bottom_up = words * (16 + offset_bytes + 32 + 64) + 4 * size + 4 * self.cached_words
+        alone = 2 * self.alone_edges * (6 + 2 * offset_bytes) + 8 * self.squad_groups
+        return max(top_down, bottom_up, alone) + 8 * (size + size // 16) + _STATE_BYTES
+
+    def for_graph(self, num_searched: int) -> Tuning:
+        """Return what suits a graph of so many searched vertices."""
+        return self if self.small is None or num_searched >= SMALL_VERTICES else self.small
+
+    def step_by_step(self) -> Tuning:
+        """Return the same without whole searches in one launch."""
+        small = None if self.small is None else self.small.step_by_step()
+        return replace(self, one_launch=False, small=small)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields for a model file; without `small` if there is none."""
+        data = asdict(self)
+        del data["small"]
+        return data if self.small is None else {**data, "small": self.small.to_json()}
+
+
+def read_tuning(data: Mapping[str, Any]) -> Tuning:
+    """Read what `to_json` gave.
+
+    Raises
+    ------
+    ModelError
+        A field that this program does not know, or a value that it cannot use.
+    """
+    known, values = asdict(Tuning()), dict[str, Any]()
+    for name, value in data.items():
+        if name == "small" and isinstance(value, Mapping):
+            values[name] = read_tuning(value)
+            continue
+        if name == "small" or name not in known or int(value) != value:
+            raise ModelError(f"tuning: {name} = {value!r} is no setting of this program")
+        values[name] = type(known[name])(value)
+    try:
+        return Tuning(**values)
+    except ValueError as error:
+        raise ModelError(f"tuning: {error}") from error
+
+
+def default_tuning(device_type: str) -> Tuning:
+    """Return what suits devices of a type (GPU, CPU, ...) before anything is measured."""
+    if device_type == "GPU":
+        return Tuning(vertices_per_item=16)
+    return Tuning(groups_per_unit=2)

@@ -1,0 +1,359 @@
+"""Graphs: a list of edges as it came (`EdgeList`), and compressed sparse rows (`CSRGraph`).
+
+Encoding. A vertex id is a uint32 below 2**32 - 1 (that last value means "none"); an offset into
+the edge array is an int64. `indptr` and `indices` are SciPy's names: the neighbours of `v` are
+`indices[indptr[v]:indptr[v + 1]]`, sorted ascending, without `v` itself and without duplicates.
+An undirected edge is stored in both lists. Self-loops and duplicates leave the lists but are
+remembered: `input_degree` counts every input edge that is not a loop, for Graph500's TEPS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.list_checks import checked_ends, checked_lists, frozen
+from hetero_bfs.support.checks import as_integer, check_flag, check_integer
+
+if TYPE_CHECKING:
+    import networkx
+    import scipy.sparse
+
+NO_VERTEX = 0xFFFFFFFF
+"""The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
+
+CHUNK_EDGES = 1 << 22
+"""Edges per chunk when a source of edges is read through: 32 MiB of uint32 pairs."""
+
+VertexArray = npt.NDArray[np.uint32]
+OffsetArray = npt.NDArray[np.int64]
+
+
+class EdgeSource(Protocol):
+    """Anything whose edges can be read through several times, chunk by chunk.
+
+    Self-loops and duplicates are among the edges.
+    """
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices, isolated ones included."""
+        ...
+
+    @property
+    def num_input_edges(self) -> int:
+        """Edges as the user counts them: an undirected edge once."""
+        ...
+
+    @property
+    def directed(self) -> bool:
+        """Whether (u, v) leads from u to v only."""
+        ...
+
+    @property
+    def both_directions(self) -> bool:
+        """Whether an undirected edge already comes twice, as (u, v) and as (v, u)."""
+        ...
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield (src, dst) uint32 arrays of equal length, at most `size` edges each."""
+        ...
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """Edges in the order they came.
+
+    Parameters
+    ----------
+    src, dst : integer arrays, shape (num_edges,)
+        Held as read-only uint32, without a copy if they are uint32 and contiguous.
+    num_vertices : int
+    directed : bool
+
+    Raises
+    ------
+    ArgumentError
+        A `num_vertices` that is no integer, a `directed` that is not True or False.
+    GraphError
+        Ids that are masked, negative, not integers or not below `num_vertices`; unequal lengths;
+        more than 2**32 - 2 vertices.
+    """
+
+    src: VertexArray
+    dst: VertexArray
+    num_vertices: int
+    directed: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("directed", self.directed)
+        num_vertices = check_integer("num_vertices", self.num_vertices)
+        src, dst, _ = checked_ends(self.src, self.dst, num_vertices)
+        self.__dict__.update(src=src, dst=dst, num_vertices=num_vertices)
+
+    @classmethod
+    def trusted(
+        cls, src: VertexArray, dst: VertexArray, num_vertices: int, directed: bool = False
+    ) -> Self:
+        """Make one without a check, for builders and readers that made sure of all it needs.
+
+        `src` and `dst` are contiguous uint32 arrays of equal length, of ids below `num_vertices`.
+        """
+        edges = object.__new__(cls)
+        edges.__dict__.update(
+            src=frozen(src), dst=frozen(dst), num_vertices=num_vertices, directed=directed
+        )
+        return edges
+
+    @classmethod
+    def from_arrays(
+        cls,
+        src: npt.ArrayLike,
+        dst: npt.ArrayLike,
+        num_vertices: int | None = None,
+        directed: bool = False,
+    ) -> EdgeList:
+        """Make one of two integer arrays; `num_vertices` is by default the largest id plus 1.
+
+        Raises as the class itself.
+        """
+        check_flag("directed", directed)
+        if num_vertices is not None:
+            num_vertices = check_integer("num_vertices", num_vertices)
+        return cls.trusted(*checked_ends(src, dst, num_vertices), directed)
+
+    @property
+    def num_input_edges(self) -> int:
+        """Number of edges, self-loops and duplicates included."""
+        return int(self.src.size)
+
+    @property
+    def both_directions(self) -> bool:
+        """False: an undirected edge is listed once."""
+        return False
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield the edges in order as (src, dst) views of at most `size` edges."""
+        for start in range(0, self.src.size, check_integer("size", size, 1)):
+            yield self.src[start : start + size], self.dst[start : start + size]
+
+
+@dataclass(frozen=True, eq=False)
+class CSRGraph:
+    """Sorted neighbour lists without self-loops and duplicates.
+
+    The arrays are held as read-only views, converted where they hold other integers.
+
+    Parameters
+    ----------
+    indptr : int64 array, shape (num_vertices + 1,)
+        Rises from 0 to the length of `indices`.
+    indices : uint32 array, shape (indptr[-1],)
+        An undirected edge is stored twice.
+    directed : bool
+    num_input_edges : int
+        Input edges, self-loops and duplicates included; an undirected edge counts once.
+    input_degree : uint32 array, shape (num_vertices,)
+        Input edges at each vertex, duplicates counted, self-loops not; of a directed graph the
+        edges that leave the vertex.
+
+    Raises
+    ------
+    ArgumentError
+        A `num_input_edges` that is no integer of at least 0, a `directed` not True or False.
+    GraphError
+        Arrays of another shape or not of integers, masked entries, lists that are not as above.
+        `from_edges` makes sound lists of any edges.
+    """
+
+    indptr: OffsetArray
+    indices: VertexArray
+    directed: bool
+    num_input_edges: int
+    input_degree: VertexArray
+
+    def __post_init__(self) -> None:
+        check_flag("directed", self.directed)
+        num_input_edges = check_integer("num_input_edges", self.num_input_edges, 0)
+        arrays = checked_lists(
+            self.indptr, self.indices, self.input_degree, num_input_edges, self.directed
+        )
+        self.__dict__.update(arrays, num_input_edges=num_input_edges)
+
+    @classmethod
+    def trusted(
+        cls,
+        indptr: OffsetArray,
+        indices: VertexArray,
+        directed: bool,
+        num_input_edges: int,
+        input_degree: VertexArray,
+    ) -> CSRGraph:
+        """Make one of arrays as they are, for builders and readers that made sure of them."""
+        graph = object.__new__(cls)
+        graph.__dict__.update(
+            indptr=indptr,
+            indices=indices,
+            directed=directed,
+            num_input_edges=num_input_edges,
+            input_degree=input_degree,
+        )
+        return graph
+
+    @classmethod
+    def from_edges(
+        cls,
+        src: npt.ArrayLike,
+        dst: npt.ArrayLike,
+        num_vertices: int | None = None,
+        directed: bool = False,
+    ) -> CSRGraph:
+        """Build from two integer arrays of shape (num_edges,); see `EdgeList.from_arrays`."""
+        return cls.from_edge_source(EdgeList.from_arrays(src, dst, num_vertices, directed))
+
+    @classmethod
+    def from_edge_source(cls, edges: EdgeSource) -> CSRGraph:
+        """Build from any source of edges, keeping its vertex ids."""
+        from hetero_bfs.graph.build import build_csr
+
+        return build_csr(edges)
+
+    @classmethod
+    def from_scipy(
+        cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, directed: bool = False
+    ) -> CSRGraph:
+        """Build from a square SciPy sparse matrix or array: entry (u, v) is the edge u -> v.
+
+        Stored entries count as edges whatever their value, explicit zeros not. With
+        `directed=False` a symmetric matrix and its upper triangle give the same graph, except
+        that the symmetric one names every edge twice, which `num_input_edges` shows.
+        """
+        if not hasattr(matrix, "tocoo"):
+            raise ArgumentError(
+                f"the matrix is of type {type(matrix).__name__}; give a SciPy sparse one, such as "
+                "scipy.sparse.csr_array(matrix)"
+            )
+        coo: Any = matrix.tocoo()
+        if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
+            raise GraphError(
+                f"the matrix has shape {coo.shape}; an adjacency matrix must be square"
+            )
+        keep = coo.data != 0
+        return cls.from_edges(coo.row[keep], coo.col[keep], coo.shape[0], directed)
+
+    @classmethod
+    def from_networkx(cls, graph: networkx.Graph, directed: bool | None = None) -> CSRGraph:
+        """Build from a NetworkX graph; vertex i is the i-th node in the graph's own order.
+
+        `directed` follows the graph unless given.
+        """
+        if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
+            raise ArgumentError(
+                f"the graph is of type {type(graph).__name__}; give a networkx.Graph or DiGraph"
+            )
+        number = {node: i for i, node in enumerate(graph.nodes)}
+        pairs = np.array(
+            [(number[u], number[v]) for u, v in graph.edges()], dtype=np.int64
+        ).reshape(-1, 2)
+        if directed is None:
+            directed = bool(graph.is_directed())
+        return cls.from_edges(pairs[:, 0], pairs[:, 1], len(number), directed)
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices, isolated ones included."""
+        return int(self.indptr.size - 1)
+
+    @property
+    def num_stored_edges(self) -> int:
+        """Entries of `indices`: an undirected edge counts twice."""
+        return int(self.indices.size)
+
+    @property
+    def both_directions(self) -> bool:
+        """True for an undirected graph, whose lists hold every edge twice."""
+        return not self.directed
+
+    @property
+    def transpose(self) -> CSRGraph:
+        """The graph with every edge turned round; an undirected graph itself."""
+        return self._turned_round if self.directed else self
+
+    @cached_property
+    def _turned_round(self) -> CSRGraph:
+        from hetero_bfs.graph.build import build_csr
+
+        return build_csr(_Reversed(self))
+
+    def degree(self) -> VertexArray:
+        """Return the length of every neighbour list, uint32, shape (num_vertices,)."""
+        return np.diff(self.indptr).astype(np.uint32)
+
+    def neighbours(self, vertex: int) -> VertexArray:
+        """Return the sorted neighbours of one vertex, a uint32 view.
+
+        Raises
+        ------
+        GraphError
+            The vertex is not in the graph.
+        """
+        vertex = check_vertex(vertex, self.num_vertices)
+        return self.indices[self.indptr[vertex] : self.indptr[vertex + 1]]
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield every stored edge as (src, dst), grouped by src; see `EdgeSource.chunks`."""
+        for start in range(0, self.indices.size, check_integer("size", size, 1)):
+            stop = min(start + size, self.indices.size)
+            positions = np.arange(start, stop, dtype=np.int64)
+            src = np.searchsorted(self.indptr, positions, side="right") - 1
+            yield src.astype(np.uint32), self.indices[start:stop]
+
+
+@dataclass(frozen=True)
+class _Reversed:
+    """The edges of a directed graph, read backwards."""
+
+    graph: CSRGraph
+    directed: bool = True
+
+    @property
+    def both_directions(self) -> bool:
+        return False
+
+    @property
+    def num_vertices(self) -> int:
+        return self.graph.num_vertices
+
+    @property
+    def num_input_edges(self) -> int:
+        return self.graph.num_input_edges
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        for src, dst in self.graph.chunks(size):
+            yield dst, src
+
+
+def check_vertex(vertex: Any, num_vertices: int) -> int:
+    """Return a vertex id as Python's int.
+
+    Raises
+    ------
+    GraphError
+        No integer, or not below the number of vertices.
+    """
+    number = as_integer(vertex)
+    if number is None:
+        raise GraphError(f"{vertex!r} is no vertex id; ids are integers")
+    if num_vertices == 0:
+        raise GraphError(f"vertex {number} is not in the graph, which has no vertices")
+    if not 0 <= number < num_vertices:
+        raise GraphError(
+            f"vertex {number} is not in the graph; its ids are 0 to {num_vertices - 1}"
+        )
+    return number

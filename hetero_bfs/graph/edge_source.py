@@ -1,0 +1,62 @@
+"""The door between a source of edges and compiled loops, which follow ids without a look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.csr import EdgeSource, VertexArray
+from hetero_bfs.graph.list_checks import check_equal, check_num_vertices, convert
+from hetero_bfs.support.checks import check_flag, check_integer
+
+
+def check_edge_source(graph: Any) -> None:
+    """Raise `ArgumentError` unless edges can be read from this."""
+    wanted = ("num_vertices", "num_input_edges", "directed", "both_directions", "chunks")
+    if not all(hasattr(graph, name) for name in wanted):
+        raise ArgumentError(
+            f"the graph is of type {type(graph).__name__}; make one with hetero_bfs.load(path), "
+            "kronecker(scale), or CSRGraph.from_edges, .from_scipy or .from_networkx"
+        )
+    check_num_vertices(check_integer("the graph's num_vertices", graph.num_vertices))
+    check_integer("the graph's num_input_edges", graph.num_input_edges, 0)
+    check_flag("the graph's directed", graph.directed)
+    check_flag("the graph's both_directions", graph.both_directions)
+
+
+def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]:
+    """Yield a source's chunks as read-only views: one type for compiled loops, whoever made them.
+
+    Whether the ends are vertices the loops must ask, or `check_ends`.
+
+    Raises
+    ------
+    GraphError
+        A chunk that is not two uint32 arrays of equal length.
+    """
+    for src, dst in edges.chunks():
+        for name, ends in (("src", src), ("dst", dst)):
+            if not (isinstance(ends, np.ndarray) and ends.dtype == np.uint32 and ends.ndim == 1):
+                held = getattr(ends, "dtype", type(ends).__name__)
+                raise GraphError(
+                    f"{name} of a chunk of edges holds {held}; chunks() must give one-dimensional "
+                    "arrays of uint32"
+                )
+        check_equal(src, dst)
+        yield convert(src, np.uint32), convert(dst, np.uint32)
+
+
+def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
+    """Raise `GraphError` if an edge of a chunk has an end that is no vertex.
+
+    Arrays may change after a graph was made of them, and a source of the user's may give anything.
+    """
+    if src.size and max(src.max(), dst.max()) >= num_vertices:
+        i = int(np.maximum(src, dst).argmax())
+        raise GraphError(
+            f"edge ({src[i]}, {dst[i]}) in a graph of only {num_vertices} vertices; its arrays "
+            "changed after it was made, or chunks() gives wrong ids: make it anew"
+        )

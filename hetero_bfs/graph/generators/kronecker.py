@@ -1,0 +1,318 @@
+"""Graph generators: Graph500's Kronecker graph, bit for bit, and R-MAT with free parameters.
+
+The Graph500 v3 generator draws from a multiple recursive generator (L'Ecuyer, Blouin, Couture
+1993: order 5, modulus 2**31 - 1) whose state for edge `i` is the seed's state skipped ahead by
+i * 2**64 steps; so any range of edges can be made without the ones before. A step is the linear
+map z -> A z of the last five values, a skip of n steps is A**n. As every value depends on those
+before it in the same way, one row of A**n says it all: x_(i+n) = w_0 x_i + ... + w_4 x_(i+4) for
+every i. Tables hold these weights for each byte of the edge index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.csr import CHUNK_EDGES, CSRGraph, EdgeList, VertexArray
+from hetero_bfs.support import forks
+from hetero_bfs.support.checks import check_flag, check_integer, check_real
+
+MODULUS = 2**31 - 1
+MAX_SCALE = 31
+_MULTIPLIER_FIRST = 107374182
+_MULTIPLIER_LAST = 104480
+_SKIP_BYTES = 6  # edge indices below 2**48
+
+_Fill = Callable[[int, VertexArray, VertexArray], None]
+
+
+@dataclass(frozen=True)
+class KroneckerEdges:
+    """The edges of a Graph500 graph, generated whenever they are read (an `EdgeSource`).
+
+    Parameters
+    ----------
+    scale : int
+        log2 of the number of vertices, 1 to 31.
+    edgefactor : int
+        Edges per vertex, 16 in Graph500.
+    seed1, seed2 : int
+        The reference's seeds, 2 and 3 by default.
+    """
+
+    scale: int
+    edgefactor: int = 16
+    seed1: int = 2
+    seed2: int = 3
+    directed: bool = False
+
+    def __post_init__(self) -> None:
+        scale, edgefactor = check_scale(self.scale, self.edgefactor)
+        check_flag("directed", self.directed)
+        seeds = {name: check_integer(name, getattr(self, name)) for name in ("seed1", "seed2")}
+        self.__dict__.update(scale=scale, edgefactor=edgefactor, **seeds)
+
+    @property
+    def num_vertices(self) -> int:
+        """2**scale."""
+        return 1 << self.scale
+
+    @property
+    def num_input_edges(self) -> int:
+        """Edgefactor times the number of vertices."""
+        return self.edgefactor << self.scale
+
+    @property
+    def both_directions(self) -> bool:
+        """False: every edge is drawn once."""
+        return False
+
+    def range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray]:
+        """Generate edges [start, stop) as two uint32 arrays of shape (stop - start,)."""
+        start, stop = check_integer("start", start), check_integer("stop", stop)
+        if not 0 <= start <= stop <= self.num_input_edges:
+            raise GraphError(
+                f"edge range [{start}, {stop}) is not within [0, {self.num_input_edges})"
+            )
+        src, dst = np.empty(stop - start, np.uint32), np.empty(stop - start, np.uint32)
+        self._fill(start, src, dst)
+        return src, dst
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield the edges in index order; see `EdgeSource.chunks`."""
+        for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
+            yield self.range(start, min(start + size, self.num_input_edges))
+
+    def materialise(self) -> EdgeList:
+        """Generate all edges into memory, 8 bytes an edge."""
+        src, dst = _fill_all(self._fill, self.num_input_edges)
+        return EdgeList.trusted(src, dst, self.num_vertices, self.directed)
+
+    def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
+        from hetero_bfs.graph.generators.kronecker_kernels import kronecker_range
+
+        forks.use_loops()
+        values, scramble = _seed_values(self.seed1, self.seed2)
+        kronecker_range(start, self.scale, values, scramble, _skip_tables(), src, dst)
+
+
+@dataclass(frozen=True)
+class RMATEdges:
+    """R-MAT edges with free quadrant probabilities (Chakrabarti et al. 2004; an `EdgeSource`).
+
+    Each of the `scale` bits of an edge falls into one quadrant with probability a, b, c or d,
+    which must add up to 1. Vertex ids are scrambled. The same arguments give the same edges on
+    every machine; the random numbers are our own (splitmix64 of seed and edge index).
+    """
+
+    scale: int
+    a: float = 0.57
+    b: float = 0.19
+    c: float = 0.19
+    d: float = 0.05
+    edgefactor: int = 16
+    seed: int = 1
+    directed: bool = False
+
+    def __post_init__(self) -> None:
+        scale, edgefactor = check_scale(self.scale, self.edgefactor)
+        check_flag("directed", self.directed)
+        seed = check_integer("seed", self.seed)
+        self.__dict__.update(scale=scale, edgefactor=edgefactor, seed=seed)
+        quadrants = tuple(check_real(name, getattr(self, name)) for name in "abcd")
+        self.__dict__.update(zip("abcd", quadrants, strict=True))
+        if not (min(quadrants) >= 0 and abs(sum(quadrants) - 1) <= 1e-6):
+            raise GraphError(f"a, b, c, d = {quadrants}; give four shares >= 0 that add up to 1")
+
+    @property
+    def num_vertices(self) -> int:
+        """2**scale."""
+        return 1 << self.scale
+
+    @property
+    def num_input_edges(self) -> int:
+        """Edgefactor times the number of vertices."""
+        return self.edgefactor << self.scale
+
+    @property
+    def both_directions(self) -> bool:
+        """False: every edge is drawn once."""
+        return False
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield the edges in index order; see `EdgeSource.chunks`."""
+        for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
+            count = min(size, self.num_input_edges - start)
+            src, dst = np.empty(count, np.uint32), np.empty(count, np.uint32)
+            self._fill(start, src, dst)
+            yield src, dst
+
+    def materialise(self) -> EdgeList:
+        """Generate all edges into memory, 8 bytes an edge."""
+        src, dst = _fill_all(self._fill, self.num_input_edges)
+        return EdgeList.trusted(src, dst, self.num_vertices, self.directed)
+
+    def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
+        from hetero_bfs.graph.generators.kronecker_kernels import rmat_range
+
+        forks.use_loops()
+        # Draws are multiples of 2**-53; as integers they compare the same, and faster.
+        thresholds = np.ceil(np.cumsum([self.a, self.b, self.c]) * 2.0**53).astype(np.int64)
+        rmat_range(start, self.scale, np.uint64(self.seed % 2**64), thresholds, src, dst)
+
+
+def kronecker(scale: int, edgefactor: int = 16, seed1: int = 2, seed2: int = 3) -> CSRGraph:
+    """Build the Graph500 graph of 2**scale vertices as a `CSRGraph` with the original ids."""
+    return CSRGraph.from_edge_source(KroneckerEdges(scale, edgefactor, seed1, seed2))
+
+
+def search_keys(
+    num_vertices: int,
+    is_isolated: Callable[[int], bool],
+    count: int = 64,
+    seed1: int = 2,
+    seed2: int = 3,
+) -> list[int]:
+    """Draw unique search keys as the Graph500 reference does.
+
+    Vertices for which `is_isolated` is true are passed over. Fewer than `count` keys come back
+    where the reference would give up too (2 * num_vertices draws without enough fresh keys).
+    """
+    if num_vertices == 0:
+        return []
+    state = _skip(_mrg_seed(seed1, seed2), 2 << 128)
+    keys: list[int] = []
+    chosen: set[int] = set()
+    counter = 0
+    while len(keys) < count and counter <= 2 * num_vertices:
+        first, state = _next_double(state)
+        second, state = _next_double(state)
+        counter += 2
+        key = int((first + second) * num_vertices) % num_vertices
+        if key not in chosen and not is_isolated(key):
+            keys.append(key)
+            chosen.add(key)
+    return keys
+
+
+def check_scale(scale: int, edgefactor: int) -> tuple[int, int]:
+    """Return both as Python's ints.
+
+    Raises
+    ------
+    ArgumentError
+        One that is no integer.
+    GraphError
+        A scale that is not within 1 to 31, an edgefactor below 1.
+    """
+    scale, edgefactor = check_integer("scale", scale), check_integer("edgefactor", edgefactor)
+    if not 1 <= scale <= MAX_SCALE:
+        raise GraphError(f"scale {scale} is not within 1 to {MAX_SCALE} (vertex ids are 32-bit)")
+    if edgefactor < 1:
+        raise GraphError(f"edgefactor {edgefactor} is below 1; Graph500 uses 16")
+    return scale, edgefactor
+
+
+def _fill_all(fill: _Fill, num_edges: int) -> tuple[VertexArray, VertexArray]:
+    src, dst = np.empty(num_edges, np.uint32), np.empty(num_edges, np.uint32)
+    for start in range(0, num_edges, CHUNK_EDGES):  # a compiled loop cannot be interrupted
+        stop = start + CHUNK_EDGES
+        fill(start, src[start:stop], dst[start:stop])
+    return src, dst
+
+
+# The generator's state, outside the compiled loop: exact Python integers.
+
+_Matrix = list[list[int]]
+_TRANSITION: _Matrix = [
+    [_MULTIPLIER_FIRST, 0, 0, 0, _MULTIPLIER_LAST],
+    [1, 0, 0, 0, 0],
+    [0, 1, 0, 0, 0],
+    [0, 0, 1, 0, 0],
+    [0, 0, 0, 1, 0],
+]
+
+
+def _multiply(left: _Matrix, right: _Matrix) -> _Matrix:
+    columns = list(zip(*right, strict=True))
+    return [
+        [sum(x * y for x, y in zip(row, column, strict=True)) % MODULUS for column in columns]
+        for row in left
+    ]
+
+
+def _apply(matrix: _Matrix, state: list[int]) -> list[int]:
+    return [sum(x * z for x, z in zip(row, state, strict=True)) % MODULUS for row in matrix]
+
+
+def _skip(state: list[int], exponent: int) -> list[int]:
+    power = _TRANSITION
+    while exponent:
+        if exponent & 1:
+            state = _apply(power, state)
+        power = _multiply(power, power)
+        exponent >>= 1
+    return state
+
+
+def _mrg_seed(seed1: int, seed2: int) -> list[int]:
+    for seed in (seed1, seed2):
+        if not 0 <= seed < 2**64:
+            raise GraphError(f"seed {seed} is not within 0 to 2**64 - 1")
+    low_30_bits = 0x3FFFFFFF
+    return [
+        (seed1 & low_30_bits) + 1,
+        (seed1 >> 30 & low_30_bits) + 1,
+        (seed2 & low_30_bits) + 1,
+        (seed2 >> 30 & low_30_bits) + 1,
+        (seed2 >> 60 << 4) + (seed1 >> 60) + 1,
+    ]
+
+
+def _next_uint(state: list[int]) -> tuple[int, list[int]]:
+    state = _apply(_TRANSITION, state)
+    return state[0], state
+
+
+def _next_double(state: list[int]) -> tuple[float, list[int]]:
+    high, state = _next_uint(state)
+    low, state = _next_uint(state)
+    value = high * 0.000000000465661287524579692 + low * 0.0000000000000000002168404346990492787
+    return value, state
+
+
+@cache
+def _seed_values(seed1: int, seed2: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+    """Return the seed's values (5,), oldest first, and the two scrambling values (2,)."""
+    seed = _mrg_seed(seed1, seed2)
+    state = _skip(seed, (50 << 128) + (7 << 64))
+    drawn = []
+    for _ in range(4):
+        value, state = _next_uint(state)
+        drawn.append(value)
+    scramble = [(drawn[i] * 0xFFFFFFFF + drawn[i + 1]) % 2**64 for i in (0, 2)]
+    return np.array(seed[::-1], np.uint32), np.array(scramble, np.uint64)
+
+
+@cache
+def _skip_tables() -> npt.NDArray[np.uint32]:
+    """Return tables[k, :, value], the weights of a skip by value * 256**k * 2**64 steps."""
+    power = _TRANSITION
+    for _ in range(64):
+        power = _multiply(power, power)
+    tables = np.empty((_SKIP_BYTES, 5, 256), np.uint32)
+    modulus = np.uint64(MODULUS)
+    for byte in range(_SKIP_BYTES):
+        base = np.array(power, np.uint64)
+        current = np.eye(5, dtype=np.uint64)
+        for value in range(256):
+            tables[byte, :, value] = current[4, ::-1]
+            products = current[:, :, None] * base[None, :, :] % modulus
+            current = products.sum(axis=1) % modulus
+        power = [[int(x) for x in row] for row in current]
+    return tables

@@ -1,0 +1,78 @@
+"""What the readers of graph files share: opening them, and errors that name the place."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph.list_checks import Fault
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[io.BufferedIOBase]:
+    """Open a file for reading, through gzip if its name ends in .gz.
+
+    Failures of the system and of gzip become `GraphFileError`, here and nowhere else.
+    """
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise GraphFileError(f"{path}: is no regular file, which it must be: save it as one")
+        with open(path, "rb") as raw:
+            if path.suffix.lower() == ".gz":
+                with _unzipped(raw, path) as handle:
+                    yield handle
+            else:
+                yield raw
+    except FileNotFoundError:
+        raise GraphFileError(f"{path}: no such file; check the name and the directory") from None
+    except IsADirectoryError:
+        raise GraphFileError(f"{path}: is a directory; name a file in it") from None
+    except OSError as error:
+        raise GraphFileError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+@contextmanager
+def _unzipped(raw: io.BufferedIOBase, path: Path) -> Iterator[io.BufferedIOBase]:
+    import gzip
+    import zlib
+
+    try:
+        with gzip.GzipFile(fileobj=raw, mode="rb") as handle:
+            yield handle
+    except EOFError:
+        raise GraphFileError(
+            f"{path}: the gzip data stop at byte {raw.tell()} without their end marker; "
+            "the file is truncated: fetch it again"
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise GraphFileError(
+            f"{path}: bad gzip data before byte {raw.tell()} ({error}); fetch it again, or take "
+            ".gz off its name if it is not compressed"
+        ) from error
+
+
+def check_size(path: Path, actual: int, expected: int) -> None:
+    """Check that a file has as many bytes as its header asks for."""
+    if actual != expected:
+        what = "truncated" if actual < expected else "too long"
+        raise GraphFileError(
+            f"{path}: ends at byte {actual}; its header asks for {expected} bytes: the file is "
+            f"{what}, write or fetch it again"
+        )
+
+
+def refuse(path: Path, fault: Fault | None, starts: Mapping[str, int]) -> None:
+    """Raise `GraphFileError` for a fault; `starts` has the byte where each section begins."""
+    if fault is None:
+        return
+    if fault.section == "indices" and fault.position is None:
+        raise GraphFileError(
+            f"{path}: byte 0: {fault.text}; write it again as directed, or symmetrized (GAP's "
+            "converter: -s)"
+        )
+    entry_bytes = 8 if fault.section == "indptr" else 4
+    byte = starts[fault.section] + entry_bytes * (fault.position or 0)
+    raise GraphFileError(f"{path}: byte {byte}: {fault.text}: the file is damaged, write it again")

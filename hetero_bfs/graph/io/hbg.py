@@ -1,0 +1,342 @@
+"""Our own format of graph files, `.hbg`: neighbour lists that can be mapped into memory.
+
+Version 2 is little-endian. It is a header, a table of sections, and the sections. Each part is
+filled up with zeros to a multiple of 64 bytes, and every byte of the file is under a checksum.
+
+| byte | type | header |
+|---|---|---|
+| 0 | 8 bytes | magic, 89 48 42 47 0d 0a 1a 0a |
+| 8 | uint32 | version, 2 |
+| 12 | uint32 | flags: bit 0 means directed, the others are zero |
+| 16 | uint64 | vertices |
+| 24 | uint64 | stored edges |
+| 32 | uint64 | input edges, self-loops and duplicates included |
+| 40 | uint64 | self-loops among the input edges |
+| 48 | uint32 | sections |
+| 52 | 8 bytes | zeros |
+| 60 | uint32 | CRC-32 (zlib's) of bytes 0 to 59 and of the table with its zeros |
+
+An entry of the table has 48 bytes: name and NumPy dtype (16 and 8 bytes of ASCII, filled up with
+zeros), then as uint64 the section's first byte, its length in bytes, and its checksum
+(checksum_kernels.py) with the zeros behind it. The sections follow in the table's order:
+`indptr` (<i8), `indices` (<u4) and `input_degree` (<u4), as in `CSRGraph`, are always there.
+Sections of other names are checked and otherwise ignored.
+
+Version 1 is read too. Its header has the first five fields and zeros up to byte 63. The three
+sections follow at multiples of 64 bytes. It has no checksums.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphError, GraphFileError
+from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.io.graph_files import check_size, opened, refuse
+from hetero_bfs.graph.list_checks import (
+    MAX_VERTICES,
+    degree_fault,
+    order_fault,
+    range_fault,
+    reverse_fault,
+)
+from hetero_bfs.support.memory import aligned_empty
+
+if TYPE_CHECKING:
+    from io import BufferedIOBase
+
+_MAGIC = b"\x89HBG\r\n\x1a\n"  # a transfer as text damages it, as with PNG
+_VERSION = 2
+_ALIGNMENT_BYTES = 64
+_DIRECTED = 1
+_MOST_SECTIONS = 16
+_MAPPED_FROM_BYTES = 1 << 26
+
+_FIELDS = struct.Struct("<8sIIQQQ")
+_MORE_FIELDS = struct.Struct("<QI8sI")  # version 2: from byte 40 on
+_CHECKSUM = struct.Struct("<I")
+_ENTRY = struct.Struct("<16s8sQQQ")
+
+
+class _Section(NamedTuple):
+    """An array in the file; `checksum` is None in version 1."""
+
+    name: str
+    dtype: str
+    start: int
+    num_bytes: int
+    checksum: int | None
+
+    @property
+    def end(self) -> int:
+        """The first byte behind the section and the zeros that fill it up."""
+        return _align(self.start + self.num_bytes)
+
+
+class _Header(NamedTuple):
+    """`num_loops` is None in version 1."""
+
+    directed: bool
+    num_input: int
+    num_loops: int | None
+    sections: Sequence[_Section]
+
+
+def read_hbg(path: Path, directed: bool) -> CSRGraph:
+    """Read a file of version 1 or 2; its arrays are read-only.
+
+    A file of 64 MiB or more is mapped into memory. If another program cuts it while the graph is
+    in use, the system ends this process (SIGBUS). A smaller file is copied. Our own `write` never
+    cuts a file: it puts a new one in its place, and mappings keep the old one.
+
+    Raises
+    ------
+    GraphFileError
+        A missing or damaged file, or one of a newer version.
+    """
+    with opened(path) as handle:
+        header = _read_header(handle, path)
+        content = _content(handle, path)
+    for section in header.sections:
+        _check_section(path, section, content)
+    graph = _checked_graph(path, header, content)
+    if graph.directed == directed:
+        return graph
+    if graph.directed:
+        rows = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), np.diff(graph.indptr))
+        return CSRGraph.from_edge_source(EdgeList.trusted(rows, graph.indices, graph.num_vertices))
+    num_loops = _num_loops(graph)
+    ends = 2 * (graph.num_input_edges - num_loops)
+    return CSRGraph.trusted(graph.indptr, graph.indices, True, ends + num_loops, graph.input_degree)
+
+
+def hbg_size(path: Path) -> int:
+    """Return the number of vertices that a file's header gives."""
+    with opened(path) as handle:
+        sections = _read_header(handle, path).sections
+    return next(s.num_bytes for s in sections if s.name == "indptr") // 8 - 1
+
+
+def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
+    """Write version 2.
+
+    Raises
+    ------
+    GraphError
+        A graph whose number of input edges does not fit its input degrees.
+    """
+    import zlib
+
+    arrays = {
+        "indptr": np.ascontiguousarray(graph.indptr, "<i8"),
+        "indices": np.ascontiguousarray(graph.indices, "<u4"),
+        "input_degree": np.ascontiguousarray(graph.input_degree, "<u4"),
+    }
+    num_loops = _num_loops(graph)
+    sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
+    head = _FIELDS.pack(_MAGIC, _VERSION, _DIRECTED if graph.directed else 0, *sizes)
+    head += _MORE_FIELDS.pack(num_loops, len(arrays), bytes(8), 0)[: -_CHECKSUM.size]
+    table, start = b"", _table_end(len(arrays))
+    for name, array in arrays.items():
+        dtype = array.dtype.newbyteorder("<").str.encode()
+        table += _ENTRY.pack(name.encode(), dtype, start, array.nbytes, _checksum(array))
+        start = _align(start + array.nbytes)
+    table += bytes(_table_end(len(arrays)) - _ALIGNMENT_BYTES - len(table))
+    handle.write(head + _CHECKSUM.pack(zlib.crc32(head + table)) + table)
+    for array in arrays.values():
+        array.tofile(handle)
+        handle.write(bytes(_align(array.nbytes) - array.nbytes))
+
+
+def _num_loops(graph: CSRGraph) -> int:
+    """Return how many input edges are self-loops: those that no vertex's degree counts."""
+    ends = int(graph.input_degree.sum(dtype=np.int64))
+    num_edges, odd = (ends, 0) if graph.directed else divmod(ends, 2)
+    if odd or num_edges > graph.num_input_edges:
+        raise GraphError(
+            f"num_input_edges is {graph.num_input_edges}, and the ends of these edges in "
+            f"input_degree are {ends}; build the graph with CSRGraph.from_edges"
+        )
+    return graph.num_input_edges - num_edges
+
+
+def _align(offset: int) -> int:
+    return -(-offset // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+
+
+def _table_end(num_sections: int) -> int:
+    return _align(_ALIGNMENT_BYTES + num_sections * _ENTRY.size)
+
+
+def _checksum(array: npt.NDArray[Any]) -> int:
+    """Return the checksum of an array and of the zeros that fill it up."""
+    from hetero_bfs.graph.io.checksum_kernels import sum_of_words
+
+    raw = array.view(np.uint8)
+    whole = raw.size // 8 * 8
+    rest = np.zeros(_align(raw.size) - whole, np.uint8)
+    rest[: raw.size - whole] = raw[whole:]
+    words = sum_of_words(raw[:whole].view("<u8"), 0)
+    return (int(words) + int(sum_of_words(rest.view("<u8"), whole // 8))) % 2**64
+
+
+def _content(handle: BufferedIOBase, path: Path) -> npt.NDArray[np.uint8]:
+    """Return the whole file: mapped, or a copy if it is small."""
+    num_bytes = os.fstat(handle.fileno()).st_size
+    if num_bytes >= _MAPPED_FROM_BYTES:
+        return np.memmap(handle, np.uint8, "r").view(np.ndarray)
+    content: npt.NDArray[np.uint8] = aligned_empty(num_bytes, np.uint8)
+    handle.seek(0)
+    check_size(path, handle.readinto(content.data), num_bytes)
+    content.flags.writeable = False
+    return content
+
+
+def _read_header(handle: BufferedIOBase, path: Path) -> _Header:
+    num_bytes = os.fstat(handle.fileno()).st_size
+    head = handle.read(_ALIGNMENT_BYTES)
+    if not head.startswith(_MAGIC[: len(head)]):
+        raise GraphFileError(
+            f"{path}: header: byte 0: {head[:8]!r} is not the mark of an .hbg file, {_MAGIC!r}; "
+            "check the name, or write the file again"
+        )
+    if len(head) < _ALIGNMENT_BYTES:
+        check_size(path, num_bytes, _ALIGNMENT_BYTES)
+    _, version, flags, num_vertices, num_stored, num_input = _FIELDS.unpack_from(head)
+    if not 1 <= version <= _VERSION:
+        raise GraphFileError(
+            f"{path}: header: byte 8: .hbg version {version}; this hetero_bfs reads versions 1 "
+            f"and {_VERSION}: update hetero_bfs or write the file again"
+        )
+    num_loops, table = _read_table(handle, path, head) if version > 1 else (None, None)
+    if table is None and any(head[_FIELDS.size :]):
+        raise GraphFileError(
+            f"{path}: header: byte {_FIELDS.size}: {head[_FIELDS.size :]!r}; zeros are expected: "
+            "damaged, write the file again"
+        )
+    if flags & ~_DIRECTED or num_vertices > MAX_VERTICES:
+        raise GraphFileError(
+            f"{path}: header: byte 12: flags {flags:#x}, {num_vertices} vertices; at most flag "
+            f"{_DIRECTED:#x} and {MAX_VERTICES} vertices: damaged, write the file again"
+        )
+    sections = _needed_sections(num_vertices, num_stored)
+    if table is None:
+        check_size(path, num_bytes, sections[-1].start + sections[-1].num_bytes)
+    else:
+        check_size(path, num_bytes, table[-1].end)
+        _check_table(path, table, sections)
+    return _Header(bool(flags & _DIRECTED), num_input, num_loops, table or sections)
+
+
+def _needed_sections(num_vertices: int, num_stored: int) -> list[_Section]:
+    """Return the sections of every file, where version 1 has them."""
+    indptr = _Section("indptr", "<i8", _ALIGNMENT_BYTES, 8 * (num_vertices + 1), None)
+    indices = _Section("indices", "<u4", indptr.end, 4 * num_stored, None)
+    return [indptr, indices, _Section("input_degree", "<u4", indices.end, 4 * num_vertices, None)]
+
+
+def _read_table(handle: BufferedIOBase, path: Path, head: bytes) -> tuple[int, list[_Section]]:
+    """Return the number of self-loops and the sections, after a check of all bytes up to them."""
+    import zlib
+
+    num_loops, num_sections, zeros, expected = _MORE_FIELDS.unpack_from(head, _FIELDS.size)
+    if not 0 < num_sections <= _MOST_SECTIONS:
+        raise GraphFileError(
+            f"{path}: header: byte 48: {num_sections} sections; 1 to {_MOST_SECTIONS} are known: "
+            "damaged, or of a newer hetero_bfs: write the file again, or update"
+        )
+    end = _table_end(num_sections)
+    table = handle.read(end - len(head))
+    check_size(path, len(head + table), end)
+    actual = zlib.crc32(head[: -_CHECKSUM.size] + table)
+    if actual != expected:
+        raise GraphFileError(
+            f"{path}: header: byte 60: its checksum is {actual:#010x}, and {expected:#010x} is "
+            "stored: the file is damaged, write or fetch it again"
+        )
+    used = num_sections * _ENTRY.size
+    if any(zeros) or any(table[used:]):
+        raise GraphFileError(
+            f"{path}: header: byte 52: the reserved bytes are {zeros!r}, and {table[used:]!r} "
+            "behind the table; zeros are expected: update hetero_bfs"
+        )
+    sections = []
+    for name, dtype, *numbers in _ENTRY.iter_unpack(table[:used]):
+        text = (part.rstrip(b"\0").decode("ascii", "backslashreplace") for part in (name, dtype))
+        sections.append(_Section(*text, *numbers))
+    return num_loops, sections
+
+
+def _check_table(path: Path, table: list[_Section], needed: list[_Section]) -> None:
+    """Check that the sections follow each other, and that the needed ones are there, once."""
+    start = _table_end(len(table))
+    for number, section in enumerate(table):
+        if section.start != start:
+            raise GraphFileError(
+                f"{path}: header: byte {_ALIGNMENT_BYTES + _ENTRY.size * number}: section "
+                f"{section.name!r} starts at byte {section.start}; it must start at {start}: "
+                "damaged, write the file again"
+            )
+        start = section.end
+    for section in needed:
+        found = [(s.dtype, s.num_bytes) for s in table if s.name == section.name]
+        if found != [(section.dtype, section.num_bytes)]:
+            raise GraphFileError(
+                f"{path}: header: byte {_ALIGNMENT_BYTES}: of section {section.name} the table has "
+                f"{found or 'nothing'}; it must have one of dtype {section.dtype} and "
+                f"{section.num_bytes} bytes: damaged, write the file again"
+            )
+
+
+def _check_section(path: Path, section: _Section, content: npt.NDArray[np.uint8]) -> None:
+    if section.checksum is None:
+        return
+    actual = _checksum(content[section.start : section.end])
+    if actual != section.checksum:
+        raise GraphFileError(
+            f"{path}: section {section.name}: bytes {section.start} to {section.end - 1}: their "
+            f"checksum is {actual:#018x}, and {section.checksum:#018x} is stored: the file is "
+            "damaged, write or fetch it again"
+        )
+
+
+def _checked_graph(path: Path, header: _Header, content: npt.NDArray[np.uint8]) -> CSRGraph:
+    """Make a graph of views of the content, after a check of every entry.
+
+    Checksums tell damage, but not what a faulty program wrote, and searches go where lists point.
+    """
+    at = {section.name: section for section in header.sections}
+    indptr, indices, input_degree = (
+        content[part.start : part.start + part.num_bytes].view(part.dtype)
+        for part in (at["indptr"], at["indices"], at["input_degree"])
+    )
+    starts = {name: section.start for name, section in at.items()}
+    refuse(path, range_fault(indptr, indices), starts)
+    refuse(path, order_fault(indptr, indices), starts)
+    if not header.directed:
+        refuse(path, reverse_fault(indptr, indices), starts)
+    refuse(path, degree_fault(input_degree, indptr), starts)
+    _check_input_edges(path, header, int(input_degree.sum(dtype=np.int64)))
+    return CSRGraph.trusted(indptr, indices, header.directed, header.num_input, input_degree)
+
+
+def _check_input_edges(path: Path, header: _Header, ends: int) -> None:
+    """Check that input edges without self-loops have as many ends as the vertices together."""
+    ends_per_edge = 1 if header.directed else 2
+    num_loops = header.num_loops
+    if num_loops is None:  # version 1 does not say: any that leaves a whole number of edges
+        num_loops = header.num_input - ends // ends_per_edge
+    fit = ends == (header.num_input - num_loops) * ends_per_edge
+    if not fit or num_loops < 0 or header.num_input * ends_per_edge >= 2**63:
+        loops = "" if header.num_loops is None else f", {num_loops} of them self-loops"
+        raise GraphFileError(
+            f"{path}: header: byte 32: {header.num_input} input edges{loops}, and their ends at "
+            f"vertices are {ends}: the file is damaged, write it again"
+        )

@@ -1,0 +1,300 @@
+"""Compiled loops that bring edges into buckets of consecutive vertices: count, cut, partition.
+
+A random scatter of 2 m edges into n lists misses the cache once per edge. Instead the edges are
+first partitioned into buckets of consecutive vertices, each small enough to stay in the cache,
+through write-combining lines, one for each thread and bucket; sorting.py then sorts a bucket.
+
+A key is one uint32: (vertex << neighbour_bits | neighbour) modulo 2**32, where neighbour_bits are
+enough for every vertex. What the shift cuts off is equal for all vertices of a bucket, because
+none crosses a multiple of 2**(32 - neighbour_bits); sorted keys are thus sorted lists, and they
+turn into the final neighbour array where they lie.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import in_parallel, part_of
+
+Array = npt.NDArray[Any]
+
+BLOCK_VERTICES = 64
+_BLOCK_BITS = np.uint64(6)
+_AHEAD = 512
+_ONE = np.uint64(1)
+_NO_VERTEX = np.uint64(0xFFFFFFFF)
+
+
+def count_edges(
+    src: Array,
+    dst: Array,
+    out_degree: Array,
+    in_degree: Array,
+    count_dst: bool,
+    strays: Array,
+) -> None:
+    """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
+
+    Both are uint32, shape (workers, vertices), and may be one array; the second stays as it is
+    without `count_dst`. Private counters need no atomics, which would bare every cache miss.
+    An edge with an end that is no vertex is not counted, but added to strays[worker], int64.
+    """
+    in_parallel(
+        _count_edges,
+        out_degree.shape[0],
+        src=src,
+        dst=dst,
+        out_degree=out_degree,
+        in_degree=in_degree,
+        count_dst=count_dst,
+        strays=strays,
+    )
+
+
+@kernel(counted=False, inner=True)
+def _count_edges(given, worker, workers):
+    src, dst, count_dst = given.src, given.dst, given.count_dst != 0
+    out, into = given.out_degree[worker], given.in_degree[worker]
+    begin, end = part_of(src.size, worker, workers)
+    vertices = out.size
+    for i in range(begin, end):
+        if max(src[i], dst[i]) >= vertices:
+            given.strays[worker] += 1
+        elif src[i] != dst[i]:
+            out[src[i]] += np.uint32(1)
+            if count_dst:
+                into[dst[i]] += np.uint32(1)
+
+
+def add_up(counts: Array) -> None:
+    """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 is the sum."""
+    in_parallel(_add_up, counts=counts)
+
+
+@kernel(counted=False, inner=True)
+def _add_up(given, part, parts):
+    counts = given.counts
+    begin, end = part_of(counts.shape[1], part, parts)
+    for w in range(counts.shape[0] - 1, 0, -1):
+        for v in range(begin, end):
+            counts[w - 1, v] += counts[w, v]
+
+
+@kernel
+def order_by_falling_degree(degree, new_of_old, old_of_new):
+    """Counting sort, stable by id; vertices of degree 0 get no new id."""
+    largest = np.int64(0)
+    for v in range(degree.size):
+        largest = max(largest, np.int64(degree[v]))
+    slot = np.zeros(largest + 2, np.int64)
+    for v in range(degree.size):
+        slot[degree[v]] += 1
+    position = np.int64(0)
+    for d in range(largest, 0, -1):
+        count = slot[d]
+        slot[d] = position
+        position += count
+    for v in range(degree.size):
+        d = degree[v]
+        if d == 0:
+            new_of_old[v] = np.uint32(0xFFFFFFFF)
+        else:
+            new_of_old[v] = slot[d]
+            old_of_new[slot[d]] = v
+            slot[d] += 1
+
+
+@njit(inline="always")
+def _entry(vertex, num_single):
+    """Return where bucket_of speaks of a vertex: alone if below num_single, else of 64."""
+    block = (vertex >> _BLOCK_BITS) + num_single - (num_single >> _BLOCK_BITS)
+    return vertex if vertex < num_single else block
+
+
+@kernel
+def count_single(degree, old_of_new, most_edges):
+    """Return how many vertices come before only such blocks of 64 as fit into a bucket whole."""
+    num_single = np.int64(0)
+    edges = np.int64(0)
+    for v in range(old_of_new.size):
+        if v % BLOCK_VERTICES == 0:
+            edges = np.int64(0)
+        edges += np.int64(degree[old_of_new[v]])
+        if edges > most_edges:
+            num_single = np.int64(v // BLOCK_VERTICES + 1) * BLOCK_VERTICES
+    return num_single
+
+
+@kernel
+def cut_buckets(
+    degree, old_of_new, num_single, most_edges, most_vertices, first_vertex, first_key, bucket_of
+):
+    """Cut the vertices into buckets; return how many, with the ends behind the last one.
+
+    `degree` is by old id. A bucket has at most `most_edges` edges unless one vertex has more, and
+    crosses no multiple of `most_vertices`. For the use of `bucket_of` see `_entry`.
+    """
+    buckets = np.int64(0)
+    edges = np.int64(0)
+    total = np.int64(0)
+    v = np.int64(0)
+    while v < old_of_new.size:
+        stop = v + 1 if v < num_single else min(v + BLOCK_VERTICES, old_of_new.size)
+        more = np.int64(0)
+        for u in range(v, stop):
+            more += np.int64(degree[old_of_new[u]])
+        if v % most_vertices == 0 or edges + more > most_edges:
+            first_vertex[buckets] = v
+            first_key[buckets] = total
+            buckets += 1
+            edges = np.int64(0)
+        bucket_of[_entry(np.uint64(v), np.uint64(num_single))] = buckets - 1
+        edges += more
+        total += more
+        v = stop
+    first_vertex[buckets] = old_of_new.size
+    first_key[buckets] = total
+    return buckets
+
+
+def find_runs(
+    counts: Array,
+    old_of_new: Array,
+    num_single: int,
+    bucket_of: Array,
+    first_key: Array,
+    run: Array,
+) -> None:
+    """Set run[worker, bucket] to where the worker's own keys begin; `counts` as added up."""
+    in_parallel(
+        _find_runs,
+        run.shape[0],
+        counts=counts,
+        old_of_new=old_of_new,
+        num_single=num_single,
+        bucket_of=bucket_of,
+        first_key=first_key,
+        run=run,
+    )
+
+
+@kernel(counted=False, inner=True)
+def _find_runs(given, worker, workers):
+    run, bucket_of, num_single = given.run[worker], given.bucket_of, np.uint64(given.num_single)
+    for b in range(run.size):
+        run[b] = given.first_key[b]
+    if worker + 1 < workers:
+        counts, old_of_new = given.counts[worker + 1], given.old_of_new
+        for v in range(old_of_new.size):
+            bucket = bucket_of[_entry(np.uint64(v), num_single)]
+            run[bucket] += counts[old_of_new[v]]
+
+
+@kernel(counted=False, inner=True)
+def _collect(given, worker, vertices, neighbours):
+    """Put keys into one worker's lines, and into `keys` where a line is full.
+
+    Edges that were not there when edges were counted are not followed out of the arrays; `cursor`
+    then ends elsewhere than the next run begins.
+    """
+    run, cursor, lines = given.run[worker], given.cursor[worker], given.lines[worker]
+    bucket_of, keys, num_single = given.bucket_of, given.keys, np.uint64(given.num_single)
+    # All unsigned: of a signed index Numba asks each time whether it counts from the end.
+    shift = np.uint64(given.neighbour_bits)
+    last = np.uint64(lines.shape[1] - 1)
+    for i in range(vertices.size):
+        u = np.uint64(vertices[i])
+        v = np.uint64(neighbours[i])
+        if u == v or max(u, v) == _NO_VERTEX:  # that vertex had no edge when edges were counted
+            continue
+        key = np.uint32((u << shift) | v)
+        bucket = bucket_of[_entry(u, num_single)]
+        position = np.uint64(cursor[bucket])
+        cursor[bucket] = position + _ONE
+        if position & last != last:
+            lines[bucket, position & last] = key
+            continue
+        if position >= np.uint64(keys.size):  # more edges than were counted
+            continue
+        # The last key is not read back: a wide load right behind its store would wait for it.
+        begin = max(position - last, np.uint64(run[bucket]))
+        offset = begin & last
+        for k in range(position - begin):
+            keys[begin + k] = lines[bucket, offset + k]
+        keys[position] = key
+
+
+def partition_edges(
+    src: Array,
+    dst: Array,
+    new_of_old: Array,
+    num_single: int,
+    bucket_of: Array,
+    neighbour_bits: int,
+    forward: bool,
+    backward: bool,
+    run: Array,
+    cursor: Array,
+    lines: Array,
+    keys: Array,
+) -> None:
+    """Move edges into their buckets: (src, dst) if `forward`, (dst, src) if `backward`.
+
+    Every worker takes the part of the edges that it took in `count_edges`, and has a run of its own
+    in each bucket: `run` int64 (workers, buckets) is where it begins, `cursor` the next position.
+    `lines` uint32 (workers, buckets, keys of a line, a power of two) keeps what is not yet written
+    between calls. Edges with an end that is no vertex are left out.
+    """
+    in_parallel(
+        _partition_edges,
+        run.shape[0],
+        src=src,
+        dst=dst,
+        new_of_old=new_of_old,
+        num_single=num_single,
+        bucket_of=bucket_of,
+        neighbour_bits=neighbour_bits,
+        forward=forward,
+        backward=backward,
+        run=run,
+        cursor=cursor,
+        lines=lines,
+        keys=keys,
+    )
+
+
+@kernel(inner=True)
+def _partition_edges(given, worker, workers):
+    src, dst, new_of_old = given.src, given.dst, given.new_of_old
+    # Looked up ahead, so that many cache misses run at once.
+    u = np.empty(_AHEAD, np.uint32)
+    v = np.empty(_AHEAD, np.uint32)
+    begin, stop = part_of(src.size, worker, workers)
+    for start in range(begin, stop, _AHEAD):
+        n = min(_AHEAD, stop - start)
+        for i in range(n):
+            if max(src[start + i], dst[start + i]) >= new_of_old.size:
+                u[i] = v[i] = np.uint32(0)  # a loop, which is left out
+                continue
+            u[i] = new_of_old[src[start + i]]
+            v[i] = new_of_old[dst[start + i]]
+        if given.forward:
+            _collect(given, worker, u[:n], v[:n])
+        if given.backward:
+            _collect(given, worker, v[:n], u[:n])
+
+
+@kernel
+def flush_lines(run, cursor, lines, keys):
+    """Write what the workers' lines still hold."""
+    line = lines.shape[2]
+    for w in range(run.shape[0]):
+        for b in range(run.shape[1]):
+            position = cursor[w, b]
+            for p in range(max(position & -line, run[w, b]), position):
+                keys[p] = lines[w, b, p & (line - 1)]

@@ -1,0 +1,44 @@
+"""Compiled checks of neighbour lists from a file, before searches go where they point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.graph.generators.kronecker_kernels import splitmix
+from hetero_bfs.support.compiling import kernel
+
+_HALF = np.uint64(32)
+
+
+@kernel
+def first_out_of_order(indptr, indices):
+    """Return the first entry that is not above the one before in its list, or names the list's own
+    vertex; -1 if there is none.
+    """
+    for u in range(indptr.size - 1):
+        before = np.int64(-1)
+        for i in range(indptr[u], indptr[u + 1]):
+            v = np.int64(indices[i])
+            if v <= before or v == u:
+                return np.int64(i)
+            before = v
+    return np.int64(-1)
+
+
+@kernel
+def pairing(indptr, indices):
+    """Return 0 if (v, u) is stored as often as (u, v), for all u and v; if not, hardly ever.
+
+    Numbers drawn from each pair by a hash are added for one direction and taken off for the other.
+    """
+    total = np.uint64(0)
+    for u in range(indptr.size - 1):
+        for i in range(indptr[u], indptr[u + 1]):
+            v = np.int64(indices[i])
+            if v != u:
+                drawn = splitmix(np.uint64(min(u, v)) << _HALF | np.uint64(max(u, v)))
+                if u < v:
+                    total += drawn
+                else:
+                    total -= drawn
+    return total

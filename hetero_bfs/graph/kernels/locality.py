@@ -1,0 +1,189 @@
+"""Order vertices by locality, so that neighbours, and a search's frontier, share pages and caches.
+
+First breadth first from the far end of each component: Cuthill and McKee's order (1969) without
+their sorting by degree. A frontier that runs across it has each vertex on another page, though. So
+the vertices of a large component are then placed in a plane, by their distances from that far end
+and from a second landmark to the side of it, and numbered along Morton's curve (1966): any few
+thousand in a row are a patch, with few edges to the outside.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import in_parallel
+
+Array = npt.NDArray[Any]
+
+_UNSEEN = np.uint32(0xFFFFFFFF)
+_SEEN = np.uint32(0xFFFFFFFE)
+_CHUNK = 4096
+_SMALL_COMPONENT = 1 << 11  # vertices, that fit in the caches in any order
+_DIGIT_BITS = np.uint64(11)
+_DIGITS = 1 << 11
+
+
+@kernel(inner=True)
+def _walk(indptr, indices, start, first, position, wanted, final, order, distance):
+    """Append to `order`, from `first` on, `start` and the `wanted` vertices that it reaches.
+
+    Marks them in `position`, with their place if `final`. Fills their `distance` from the start.
+    Returns the end and the levels walked.
+    """
+    order[first] = start
+    position[start] = first if final else _SEEN
+    distance[start] = 0
+    end = first + 1
+    i = first
+    while i < end:
+        u = order[i]
+        for k in range(indptr[u], indptr[u + 1]):
+            v = indices[k]
+            if position[v] == wanted:
+                position[v] = end if final else _SEEN
+                distance[v] = distance[u] + np.uint32(1)
+                order[end] = v
+                end += 1
+        i += 1
+    return end, np.int64(distance[order[end - 1]]) + 1
+
+
+@kernel
+def order_by_locality(indptr, indices, directed, order, position, distance):
+    """Fill order (uint32: old id at each position) and position, its inverse: breadth first.
+
+    `distance`, uint32, is how far each vertex is from where its walk began. Returns the most levels
+    of any walk. Of a directed graph each walk begins anywhere.
+    """
+    position[:] = _UNSEEN
+    filled, most = 0, 0
+    for start in range(order.size):
+        if position[start] != _UNSEEN:
+            continue
+        wanted, begin = _UNSEEN, start
+        if not directed:
+            end, _ = _walk(
+                indptr, indices, start, filled, position, _UNSEEN, False, order, distance
+            )
+            wanted, begin = _SEEN, np.int64(order[end - 1])
+        filled, levels = _walk(
+            indptr, indices, begin, filled, position, wanted, True, order, distance
+        )
+        most = max(most, levels)
+    return most
+
+
+@kernel
+def order_by_patches(indptr, indices, order, position, distance):
+    """Reorder each component of more than a patch, as `order_by_locality` left it, by patches.
+
+    The graph is undirected.
+    """
+    n = order.size
+    aside, place = np.empty(n, np.uint32), np.full(n, _UNSEEN)
+    keys, walked = np.empty((2, n), np.uint64), np.empty(n, np.uint32)
+    begin = 0
+    while begin < n:
+        end = begin + 1
+        while end < n and distance[order[end]]:
+            end += 1
+        if end - begin > _SMALL_COMPONENT:
+            _measure_aside(indptr, indices, order[begin:end], distance, aside, place, walked)
+            size = end - begin
+            for i in range(size):
+                v = order[begin + i]
+                keys[0, i] = (_spread(distance[v]) << np.uint64(1)) | _spread(aside[v])
+            sort_by_key(keys[:, :size], order[begin:end], walked[:size])
+            for i in range(begin, end):
+                position[order[i]] = i
+        begin = end
+
+
+@kernel(inner=True)
+def _measure_aside(indptr, indices, component, distance, aside, place, walked):
+    """Fill `aside` with distances from a second landmark, for a component in its order.
+
+    Of the vertices half-way from the first landmark it is one at an end: the farthest from one of
+    them. `place` (all unseen before) and `walked` are scratch.
+    """
+    middle = component[component.size // 2]
+    _walk(indptr, indices, middle, 0, place, _UNSEEN, False, walked, aside)
+    last = component.size - 1
+    while distance[walked[last]] != distance[middle]:
+        last -= 1
+    _walk(indptr, indices, walked[last], 0, place, _SEEN, True, walked, aside)
+
+
+@njit(inline="always")
+def _spread(number):
+    """Move bit i of a number of 32 bits to bit 2 i."""
+    bits = np.uint64(number)
+    bits = (bits | (bits << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
+    bits = (bits | (bits << np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
+    bits = (bits | (bits << np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    bits = (bits | (bits << np.uint64(2))) & np.uint64(0x3333333333333333)
+    return (bits | (bits << np.uint64(1))) & np.uint64(0x5555555555555555)
+
+
+@kernel
+def sort_by_key(keys, items, scratch):
+    """Sort items (uint32) by the first row of keys, uint64 (2, items), which is lost: by radix."""
+    differing = np.uint64(0)
+    for i in range(items.size):
+        differing |= keys[0, i] ^ keys[0, 0]
+    slot = np.empty(_DIGITS + 1, np.int64)
+    mask = np.uint64(_DIGITS - 1)
+    source, target = 0, 1
+    shift = np.uint64(0)
+    while shift < np.uint64(64) and differing >> shift:
+        slot[:] = 0
+        for i in range(items.size):
+            slot[((keys[source, i] >> shift) & mask) + np.uint64(1)] += 1
+        for d in range(1, _DIGITS):
+            slot[d] += slot[d - 1]
+        for i in range(items.size):
+            digit = (keys[source, i] >> shift) & mask
+            keys[target, slot[digit]] = keys[source, i]
+            scratch[slot[digit]] = items[i]
+            slot[digit] += 1
+        items[:] = scratch
+        source, target = target, source
+        shift += _DIGIT_BITS
+
+
+def permute_lists(
+    indptr: Array,
+    indices: Array,
+    order: Array,
+    position: Array,
+    new_indptr: Array,
+    new_indices: Array,
+) -> None:
+    """Renumber sorted neighbour lists: vertex order[v] becomes v."""
+    in_parallel(
+        _permute_chunk,
+        -(-order.size // _CHUNK),
+        indptr=indptr,
+        indices=indices,
+        order=order,
+        position=position,
+        new_indptr=new_indptr,
+        new_indices=new_indices,
+    )
+
+
+@kernel(inner=True)
+def _permute_chunk(given, chunk, chunks):
+    indptr, indices, order, position = given.indptr, given.indices, given.order, given.position
+    new_indptr, new_indices = given.new_indptr, given.new_indices
+    for v in range(chunk * _CHUNK, min(order.size, (chunk + 1) * _CHUNK)):
+        begin = new_indptr[v]
+        old = order[v]
+        for k in range(indptr[old], indptr[old + 1]):
+            new_indices[begin + k - indptr[old]] = position[indices[k]]
+        new_indices[begin : new_indptr[v + 1]].sort()

@@ -1,0 +1,206 @@
+"""What must hold of edges and neighbour lists before compiled loops go where they point.
+
+Arrays that pass are held as read-only views, which a slip of the caller's cannot change, and which
+compiled loops know as one type wherever they come from. An array of the caller's own can still
+change behind its view: so the loops that read edges look at each end themselves (buckets.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphError
+from hetero_bfs.support.checks import refuse_masked
+
+MAX_VERTICES = 2**32 - 2
+"""Most vertices a graph may have, so that every id and `NO_VERTEX` fit in 32 bits."""
+
+IntegerArray = npt.NDArray[np.integer[Any]]
+Section = Literal["indptr", "indices", "input_degree", "num_input_edges"]
+
+
+class Fault(NamedTuple):
+    """What is wrong with neighbour lists: where in which array (None: nowhere in particular)."""
+
+    section: Section
+    position: int | None
+    text: str
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a read-only view of an array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Return a one-dimensional array of integers as it is, anything empty as uint32.
+
+    Raises
+    ------
+    GraphError
+        Another number of dimensions, entries that are no integers or are masked.
+    """
+    refuse_masked(name, values)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise GraphError(f"{name} has {array.ndim} dimensions; give a one-dimensional array")
+    if array.size == 0:
+        return array.astype(np.uint32)
+    if array.dtype.kind not in "iu":
+        raise GraphError(f"{name} holds {array.dtype}; entries must be integers")
+    return array
+
+
+def convert(array: IntegerArray, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return a contiguous read-only array of this dtype, without a copy if the array is one."""
+    return frozen(np.ascontiguousarray(array, dtype=dtype))
+
+
+def range_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
+    """Find an offset that does not rise from 0 to the number of ids, or an id out of range."""
+    wrong = np.zeros(indptr.size, np.bool_)
+    wrong[1:] = indptr[1:] < indptr[:-1]
+    wrong[0] = indptr[0] != 0
+    wrong[-1] |= indptr[-1] != indices.size
+    if wrong.any():
+        first = int(wrong.argmax())
+        text = f"offset {first} is {indptr[first]}; offsets must rise from 0 to {indices.size}"
+        return Fault("indptr", first, text)
+    n = indptr.size - 1
+    if indices.size and not 0 <= indices.min() <= indices.max() < n:
+        first = int(((indices < 0) | (indices >= n)).argmax())
+        limit = "negative; ids start at 0"
+        if indices[first] >= 0:
+            limit = f"not below {n}, the number of vertices"
+        text = f"neighbour {indices[first]} is {limit}"
+        return Fault("indices", first, text)
+    return None
+
+
+def order_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
+    """Find a neighbour that is not above the one before it in its list, or is the vertex itself."""
+    from hetero_bfs.graph.kernels.lists import first_out_of_order
+
+    first = int(first_out_of_order(indptr, indices))
+    if first < 0:
+        return None
+    vertex = int(np.searchsorted(indptr, first, side="right")) - 1
+    text = f"neighbour {indices[first]} of vertex {vertex}; lists must rise and leave out the "
+    return Fault("indices", first, f"{text}vertex itself")
+
+
+def reverse_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
+    """Find out whether an edge of an undirected graph lacks its reverse, which searches rely on."""
+    from hetero_bfs.graph.kernels.lists import pairing
+
+    if pairing(indptr, indices) == 0:
+        return None
+    return Fault("indices", None, "marked as undirected, but an edge lacks its reverse")
+
+
+def degree_fault(input_degree: IntegerArray, indptr: IntegerArray) -> Fault | None:
+    """Find a vertex whose list is longer than it has input edges."""
+    short = input_degree < np.diff(indptr)
+    if not short.any():
+        return None
+    v = int(short.argmax())
+    text = f"{input_degree[v]} input edges at vertex {v}, and {indptr[v + 1] - indptr[v]} "
+    return Fault("input_degree", v, f"{text}neighbours")
+
+
+def total_fault(input_degree: IntegerArray, num_input_edges: int, directed: bool) -> Fault | None:
+    """Find out whether more edges end at the vertices than there are."""
+    ends = int(input_degree.sum(dtype=np.int64))
+    if ends <= num_input_edges * (1 if directed else 2) < 2**63:
+        return None
+    text = f"{num_input_edges} input edges, and their ends at vertices are {ends}"
+    return Fault("num_input_edges", None, text)
+
+
+def find_fault(
+    indptr: IntegerArray,
+    indices: IntegerArray,
+    input_degree: IntegerArray,
+    num_input_edges: int,
+    directed: bool,
+) -> Fault | None:
+    """Find what is wrong with a graph's arrays (see `CSRGraph`) but for what `range_fault` finds.
+
+    That must have found nothing: compiled loops follow the offsets.
+    """
+    return (
+        order_fault(indptr, indices)
+        or (None if directed else reverse_fault(indptr, indices))
+        or degree_fault(input_degree, indptr)
+        or total_fault(input_degree, num_input_edges, directed)
+    )
+
+
+def check_num_vertices(num_vertices: int) -> None:
+    """Raise `GraphError` unless 0 <= num_vertices <= 2**32 - 2."""
+    if not 0 <= num_vertices <= MAX_VERTICES:
+        raise GraphError(
+            f"{num_vertices} vertices; a graph may have 0 to {MAX_VERTICES} "
+            "(ids are 32-bit): renumber the vertices without gaps"
+        )
+
+
+def checked_ends(
+    src: npt.ArrayLike, dst: npt.ArrayLike, num_vertices: int | None
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], int]:
+    """Return both as read-only uint32, and the number of vertices; see `EdgeList`."""
+    src, dst = integer_array(src, "src"), integer_array(dst, "dst")
+    check_equal(src, dst)
+    smallest = min((int(ends.min()) for ends in (src, dst) if ends.size), default=0)
+    largest = max((int(ends.max()) for ends in (src, dst) if ends.size), default=-1)
+    if smallest < 0:
+        raise GraphError(f"vertex id {smallest} is negative; ids start at 0")
+    if num_vertices is None:
+        num_vertices = largest + 1
+    check_num_vertices(num_vertices)
+    if largest >= num_vertices:
+        raise GraphError(
+            f"vertex id {largest} is not below num_vertices = {num_vertices}; "
+            f"raise num_vertices to {largest + 1} or leave it out"
+        )
+    return convert(src, np.uint32), convert(dst, np.uint32), num_vertices
+
+
+def check_equal(src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
+    """Raise `GraphError` unless there are as many sources as destinations of edges."""
+    if src.shape != dst.shape:
+        raise GraphError(
+            f"src has {src.size} entries and dst {dst.size}; give two arrays of equal length"
+        )
+
+
+def checked_lists(
+    indptr: Any, indices: Any, input_degree: Any, num_input_edges: int, directed: bool
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays by name as `CSRGraph` holds them."""
+    indptr, indices = integer_array(indptr, "indptr"), integer_array(indices, "indices")
+    input_degree = integer_array(input_degree, "input_degree")
+    if indptr.size == 0:
+        raise GraphError("indptr is empty; give num_vertices + 1 offsets, the first one 0")
+    check_num_vertices(indptr.size - 1)
+    if input_degree.size != indptr.size - 1:
+        raise GraphError(
+            f"input_degree has {input_degree.size} entries and indptr {indptr.size}; give one for "
+            "each vertex, and one more offset"
+        )
+    if input_degree.size and not 0 <= input_degree.min() <= input_degree.max() < 2**32:
+        raise GraphError("input_degree is not within 0 to 2**32 - 1; give counts of edges")
+    fault = range_fault(indptr, indices)
+    if fault is None:
+        indptr, indices = convert(indptr, np.int64), convert(indices, np.uint32)
+        input_degree = convert(input_degree, np.uint32)
+        fault = find_fault(indptr, indices, input_degree, num_input_edges, directed)
+    if fault is not None:
+        place = fault.section if fault.position is None else f"{fault.section}[{fault.position}]"
+        raise GraphError(f"{place}: {fault.text}; CSRGraph.from_edges builds sound lists")
+    return {"indptr": indptr, "indices": indices, "input_degree": input_degree}

@@ -1,0 +1,132 @@
+"""Relabelling (Zhang et al. 2018, section 4.2): which vertices are searched, and in what order.
+
+Vertices without neighbours (38 to 50 % of a Kronecker graph) leave the searched range. Where
+degrees are skewed, the others are numbered by falling degree: neighbour lists sorted by number are
+then sorted by falling degree, so that bottom-up meets a visited neighbour early, and the busiest
+bitmap words are contiguous. Where they are not, that would only scatter what lies close together;
+graphs of many levels, such as grids and road networks, are numbered by locality instead
+(locality.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hetero_bfs.graph.csr import NO_VERTEX, CSRGraph, VertexArray
+from hetero_bfs.support.memory import aligned_empty
+
+Order = Literal["degree", "locality", "compact", "given"]
+"""How vertices are numbered: by falling degree; by locality; as given, without the isolated ones;
+as given. All but "given" drop isolated vertices."""
+
+ORDERS = ("auto", "degree", "locality", "compact", "given")
+"""What a user may ask for; "auto" decides by the graph."""
+
+SKEWED = 2.0
+"""Mean square of the degrees over their squared mean, from which "auto" orders by degree. It is 1
+for equal degrees, 1 + 1 / mean for random graphs of Erdos and Renyi, 1.1 to 1.3 for road
+networks, 5 to 1000 for social networks and Kronecker graphs."""
+
+DEEP_LEVELS = 40
+"""Levels of a search from which "auto" orders a graph that is not skewed by locality."""
+
+
+@dataclass(frozen=True, eq=False)
+class Relabelling:
+    """A renumbering of vertices and its inverse.
+
+    Parameters
+    ----------
+    new_of_old : uint32 array, shape (num_vertices,)
+        `graph.NO_VERTEX` for a vertex that left the searched range.
+    old_of_new : uint32 array, shape (num_searched,)
+    order : str
+        One of `Order`: what was done.
+    """
+
+    new_of_old: VertexArray
+    old_of_new: VertexArray
+    order: Order
+
+    @property
+    def num_searched(self) -> int:
+        """Vertices that stay in the searched range."""
+        return int(self.old_of_new.size)
+
+
+def relabel(degree: VertexArray, order: str) -> Relabelling:
+    """Return the numbering for vertices of these degrees (uint32, duplicates may be counted).
+
+    "auto" gives "degree" if they are skewed, else "compact"; so does "locality", which needs the
+    neighbour lists (`by_locality`). Ties of equal degrees are broken by id.
+    """
+    if order == "given":
+        identity = np.arange(degree.size, dtype=np.uint32)
+        return Relabelling(identity, identity, "given")
+    from hetero_bfs.graph.kernels.buckets import order_by_falling_degree
+
+    if order == "degree" or (order == "auto" and is_skewed(degree)):
+        new_of_old = np.empty(degree.size, np.uint32)
+        old_of_new = np.empty(int(np.count_nonzero(degree)), np.uint32)
+        order_by_falling_degree(degree, new_of_old, old_of_new)
+        return Relabelling(new_of_old, old_of_new, "degree")
+    old_of_new = np.flatnonzero(degree).astype(np.uint32)
+    return Relabelling(_inverse(old_of_new, degree.size), old_of_new, "compact")
+
+
+def is_skewed(degree: VertexArray) -> bool:
+    """Tell whether some vertices have a degree far above the others'; see `SKEWED`."""
+    count = np.count_nonzero(degree)
+    if count == 0:
+        return True
+    total = float(degree.sum(dtype=np.float64))
+    squares = float(np.dot(degree.astype(np.float64), degree))
+    return bool(squares * count >= SKEWED * total * total)
+
+
+def by_locality(
+    graph: CSRGraph, relabelling: Relabelling, always: bool
+) -> tuple[Relabelling, VertexArray] | None:
+    """Number a graph's vertices by locality, if its searches are deep or `always`.
+
+    Returns the new relabelling and the position of each of the graph's vertices in it; None to
+    leave everything as it is.
+    """
+    from hetero_bfs.graph.kernels.locality import order_by_locality, order_by_patches
+
+    indptr, indices = graph.indptr, graph.indices
+    order, position, distance = (np.empty(graph.num_vertices, np.uint32) for _ in range(3))
+    levels = order_by_locality(indptr, indices, graph.directed, order, position, distance)
+    if levels < DEEP_LEVELS and not always:
+        return None
+    if not graph.directed:
+        order_by_patches(indptr, indices, order, position, distance)
+    old_of_new = relabelling.old_of_new[order]
+    new_of_old = _inverse(old_of_new, relabelling.new_of_old.size)
+    return Relabelling(new_of_old, old_of_new, "locality"), position
+
+
+def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
+    """Renumber a graph's vertices: v becomes position[v] (uint32).
+
+    Of the new graph `input_degree` is the length of the lists.
+    """
+    from hetero_bfs.graph.kernels.locality import permute_lists
+
+    order = _inverse(position, position.size)
+    degree = aligned_empty(graph.num_vertices, np.uint32)
+    np.take(graph.degree(), order, out=degree)
+    indptr = aligned_empty(graph.num_vertices + 1, np.int64)
+    np.cumsum(degree, out=indptr[1:])
+    indices = aligned_empty(graph.num_stored_edges, np.uint32)
+    permute_lists(graph.indptr, graph.indices, order, position, indptr, indices)
+    return CSRGraph.trusted(indptr, indices, graph.directed, graph.num_input_edges, degree)
+
+
+def _inverse(old_of_new: VertexArray, size: int) -> VertexArray:
+    inverse = np.full(size, NO_VERTEX, np.uint32)
+    inverse[old_of_new] = np.arange(old_of_new.size, dtype=np.uint32)
+    return inverse

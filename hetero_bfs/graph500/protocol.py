@@ -1,0 +1,341 @@
+"""The Graph500 protocol: generate, construct, 64 keys searched and validated, and the report.
+
+Edges of a generated graph are held in memory if they fit there beside all else; if not, they are
+generated anew for every pass over them: counting, placing, and validating a group of searches.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from hetero_bfs import energy
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.validate import (
+    RESULT_BYTES_PER_VERTEX,
+    Validator,
+    group_bytes,
+    group_size,
+    validate,
+)
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.build import SearchGraph, build_bytes, build_search_graph
+from hetero_bfs.graph.csr import CHUNK_EDGES, CSRGraph, EdgeSource, VertexArray
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
+from hetero_bfs.graph.io.registry import read
+from hetero_bfs.graph500.report import Graph500Report, RootRecord
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.machine import source_commit
+from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.strategies import Aim
+from hetero_bfs.support import memory
+from hetero_bfs.support.progress import hidden, progress
+from hetero_bfs.support.wording import setting
+
+_LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
+_GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
+_GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
+_HELD_BYTES_PER_VERTEX = 12  # of a search that others follow: parents as they are, and in a result
+_HELD_SHARE = 0.05  # of the memory that is free, for searches that follow each other
+_MOST_HELD_BYTES = 1 << 28  # where the searches' data is in that memory as well
+_SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, narrow offsets 4
+
+
+@dataclass(frozen=True)
+class Graph500Options:
+    """What to run; the defaults are Graph500's own. `graph` names a file instead of a scale."""
+
+    scale: int = 18
+    edgefactor: int = 16
+    roots: int = 64
+    seed1: int = 2
+    seed2: int = 3
+    graph: Path | None = None
+    directed: bool = False
+    regenerate: bool = False
+    selector: str = "auto"
+    device: str | None = None
+    devices: str = "all"
+    max_alloc_bytes: int | None = None
+    device_memory_bytes: int | None = None
+    order: str = "auto"
+    decision_interval: int = 1
+    optimize: Aim = "time"
+    correction: bool = True
+    validate: bool = True
+    power_log: Path | None = None
+    energy_seconds: float = 3.0
+
+
+@dataclass(frozen=True)
+class TimedEdges(KroneckerEdges):
+    """Edges generated whenever they are read, and the seconds that each pass spent on that."""
+
+    pass_seconds: list[float] = field(default_factory=list, compare=False)
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield the edges in index order; see `EdgeSource.chunks`."""
+        number = len(self.pass_seconds)
+        self.pass_seconds.append(0.0)
+        chunks = super().chunks(size)
+        while True:
+            started = time.perf_counter()
+            chunk = next(chunks, None)
+            self.pass_seconds[number] += time.perf_counter() - started
+            if chunk is None:
+                return
+            yield chunk
+
+
+def run_graph500(options: Graph500Options) -> Graph500Report:
+    """Run the benchmark; see `Graph500Options`.
+
+    If the edges are not held, `generation_seconds` are those of one pass, and construction leaves
+    out what its passes spent on generating.
+
+    Raises
+    ------
+    HeteroBFSError
+        The graph, a device or a model cannot be used. A failed validation is no exception: it is
+        in the report's `failures`.
+    """
+    source_commit()  # remembered: files may change while this runs
+    if options.power_log is not None:
+        energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a run
+    notes: list[str] = []
+    if options.graph is None:
+        _compile(KroneckerEdges(1).materialise(), options.order, ("degree",))
+    edges, generation_seconds = _edges(options, notes)
+    if options.graph is not None:  # a bad file is found before anything compiles
+        _compile(_tiny(edges), options.order)
+    started = time.perf_counter()
+    graph = build_search_graph(edges, options.order)
+    build_seconds = time.perf_counter() - started
+    if isinstance(edges, TimedEdges):
+        generation_seconds = edges.pass_seconds[0]
+        build_seconds -= sum(edges.pass_seconds)
+    keys = search_keys(
+        edges.num_vertices, graph.is_isolated, options.roots, options.seed1, options.seed2
+    )
+    if not keys:
+        raise GraphError("the graph has no edge between two vertices, so there is no search key")
+    if len(keys) < options.roots:
+        notes.append(
+            f"{len(keys)} search keys instead of {options.roots}: "
+            "the graph has no more vertices with edges that the reference would draw"
+        )
+    with _engine(graph, options) as engine:
+        report = Graph500Report(
+            scale=float(options.scale) if options.graph is None else _log2(edges.num_vertices),
+            edgefactor=edges.num_input_edges / edges.num_vertices,
+            selector=engine.selector.name,
+            model=model_of(engine.device_info),
+            objective=engine.objective,
+            device=engine.device_info,
+            parts=engine.num_parts,
+            streaming=engine.streaming,
+            order=graph.relabelling.order,
+            searched_vertices=graph.num_searched,
+            num_vertices=graph.num_vertices,
+            generation_seconds=generation_seconds,
+            construction_seconds=build_seconds + engine.upload_seconds,
+            upload_seconds=engine.upload_seconds,
+            compile_seconds=engine.compile_seconds,
+            edge_passes=None,
+            searches_in_a_row=1,
+            notes=[*engine.notes, *notes],
+        )
+        _search_all(engine, edges, keys, options.validate, report)
+        report.corrections = engine.corrections
+        if isinstance(edges, TimedEdges):
+            report.edge_passes = len(edges.pass_seconds)
+        if report.valid:
+            report.energy = _measure_energy(engine, keys, options, report)
+    return report
+
+
+def _compile(
+    edges: EdgeSource, order: str, automatic: Sequence[str] = ("degree", "locality")
+) -> None:
+    """Build and validate a tiny graph, so that nothing timed has to compile.
+
+    In this order; if it is "auto", in those that a graph may come to get.
+    """
+    with hidden():
+        for each in automatic if order == "auto" else (order,):
+            build_search_graph(edges, each)
+        validate(edges, 0, np.zeros(2, np.int64), np.arange(2, dtype=np.int32))
+
+
+def _tiny(edges: EdgeSource) -> EdgeSource:
+    """Return a graph of two vertices that compiled code takes for one like this, from a file."""
+    tiny = replace(KroneckerEdges(1).materialise(), directed=edges.directed)
+    if not isinstance(edges, CSRGraph):
+        return tiny
+    return CSRGraph.from_edge_source(tiny)
+
+
+def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:
+    return Engine(
+        graph,
+        selector=options.selector,
+        device=options.device,
+        devices=options.devices,
+        max_alloc_bytes=options.max_alloc_bytes,
+        device_memory_bytes=options.device_memory_bytes,
+        decision_interval=options.decision_interval,
+        optimize=options.optimize,
+        correction=options.correction,
+    )
+
+
+def _edges(options: Graph500Options, notes: list[str]) -> tuple[EdgeSource, float]:
+    """Read or generate the edges, timed; or return their generator if they shall not be held."""
+    started = time.perf_counter()
+    if options.graph is not None:
+        return read(options.graph, options.directed), time.perf_counter() - started
+    arguments = options.scale, options.edgefactor, options.seed1, options.seed2
+    generator = KroneckerEdges(*arguments)
+    need = _bytes_without_list(generator)
+    memory.check_free_memory(
+        need,
+        f"a graph of scale {options.scale}",
+        f"choose a smaller {setting('scale')} or {setting('edgefactor')}",
+    )
+    held = need + _LIST_BYTES_PER_EDGE * generator.num_input_edges
+    free = memory.free_bytes()
+    if options.regenerate or held > free:
+        if not options.regenerate:
+            notes.append(
+                f"edges are generated anew for each pass: with a list of them the run needs about "
+                f"{held / memory.GIB:.1f} GiB of memory, {free / memory.GIB:.1f} GiB are free"
+            )
+        return TimedEdges(*arguments), 0.0
+    edges = generator.materialise()
+    return edges, time.perf_counter() - started
+
+
+def _bytes_without_list(edges: EdgeSource) -> int:
+    """Estimate the memory of a run at its peak, with groups of one search, without a list."""
+    n, m = edges.num_vertices, edges.num_input_edges
+    graph = _GRAPH_BYTES_PER_EDGE * m + _GRAPH_BYTES_PER_VERTEX * n
+    search = (_SEARCH_BYTES_PER_VERTEX + RESULT_BYTES_PER_VERTEX) * n
+    return max(build_bytes(edges), graph + search + group_bytes(n, 1, 0))
+
+
+def _search_all(
+    engine: Engine,
+    edges: EdgeSource,
+    keys: list[int],
+    validated: bool,
+    report: Graph500Report,
+) -> None:
+    """Some warm-up searches, then every key timed by itself, and validated in groups.
+
+    Several searches follow each other before any result has its ids restored, and is looked at:
+    what comes between takes the caches from the next one, and lets a device fall asleep. How many,
+    the memory that is free decides, and the groups of validation; those of the first row go before
+    all, untimed.
+    """
+    deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
+    size = group_size(edges.num_vertices, len(keys), deepest)
+    validator = Validator(edges, size) if validated else None
+    in_a_row = min(_most_in_a_row(engine, edges.num_vertices), size if validated else len(keys))
+    report.searches_in_a_row = in_a_row
+    engine.bfs_in_a_row(keys[:in_a_row])
+    group: list[RootRecord] = []
+    rows = [keys[start : start + in_a_row] for start in range(0, len(keys), in_a_row)]
+    for row in progress(rows, "searching"):
+        for key, result in zip(row, engine.bfs_in_a_row(row), strict=True):
+            if validator is not None and validator.is_full():
+                report.roots += _validate_group(validator, group, report.failures)
+                group = []
+            group.append(_record(key, result, validator))
+    if validator is not None:
+        group = _validate_group(validator, group, report.failures)
+    report.roots += group
+
+
+def _most_in_a_row(engine: Engine, num_vertices: int) -> int:
+    """Return how many searches' results may be there at the same time.
+
+    Where the host's memory is the device's too, or there is no device, it is the graph's; and a
+    search there is long enough for what it needs to come back to the caches.
+    """
+    usable = int(_HELD_SHARE * memory.free_bytes())
+    if engine.accelerator is None or engine.accelerator.unified:
+        usable = min(usable, _MOST_HELD_BYTES)
+    return max(usable // (_HELD_BYTES_PER_VERTEX * num_vertices), 1)
+
+
+def _record(key: int, result: BFSResult, validator: Validator | None) -> RootRecord:
+    """Give a search's result to the validator instead of keeping it."""
+    levels, reached, seconds = int(result.level.max()), result.reached, -1.0
+    if validator is not None:
+        started = time.perf_counter()
+        validator.add(key, result.parent, result.level)
+        seconds = time.perf_counter() - started
+    result.forget_parents()
+    return RootRecord(result, levels, reached, None, seconds)
+
+
+def _validate_group(
+    validator: Validator, group: list[RootRecord], failures: list[str]
+) -> list[RootRecord]:
+    """Return the group with its outcomes; what is wrong goes to `failures`."""
+    started = time.perf_counter()
+    outcomes = validator.finish()
+    share = (time.perf_counter() - started) / len(group)
+    validated = []
+    for record, outcome in zip(group, outcomes, strict=True):
+        root, nedge = record.result.root, record.result.nedge
+        if not outcome.valid:
+            failures.append(outcome.message)
+        elif outcome.nedge != nedge:
+            failures.append(
+                f"root {root}: {nedge} traversed edges were counted, "
+                f"validation counts {outcome.nedge}"
+            )
+        seconds = record.validate_seconds + share
+        validated.append(replace(record, validation=outcome, validate_seconds=seconds))
+    return validated
+
+
+def _measure_energy(
+    engine: Engine, keys: list[int], options: Graph500Options, report: Graph500Report
+) -> energy.EnergyReport:
+    """Repeat all keys until the meters can be trusted."""
+    meters, unmeasured = meters_of(engine.device_info, options.power_log, report.notes)
+    nedge = sum(record.result.nedge for record in report.roots)
+
+    def run_searches() -> tuple[int, int]:
+        for key in keys:
+            engine.search(key)
+        return len(keys), nedge
+
+    return energy.measure(run_searches, meters, unmeasured, options.energy_seconds)
+
+
+def meters_of(
+    info: DeviceInfo | None, power_log: Path | None, notes: list[str]
+) -> tuple[list[energy.Meter], list[energy.Unmeasured]]:
+    """Find what measures the host and the device in use; without a power log if it is bad."""
+    name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
+    try:
+        meters, unmeasured = energy.find_meters(name, pci, power_log)
+    except energy.MeterError as error:
+        notes.append(str(error))
+        meters, unmeasured = energy.find_meters(name, pci)
+    if info is None:
+        unmeasured = [u for u in unmeasured if u.domain != "device"]
+    return meters, unmeasured
+
+
+def _log2(number: int) -> float:
+    return math.log2(number) if number else 0.0

@@ -1,0 +1,222 @@
+"""Correct a speed model by what searches measure, so that a wrong one cannot do much harm.
+
+Each strategy and each move (start, switch, convert, on each device) has a factor by which its
+predicted seconds are multiplied: correction_kernels.py finds it from the levels of the last
+searches and bounds it. Nothing changes within a search, of which a device runs all levels in one
+launch; the search after it has another selector. A strategy that a model takes for slow would
+never run, and nobody would know better: probes run all of them before the first search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.runtime.search import Platform, Recording, Search, usual_root
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.model_selectors import MOVES, ModelSelector
+from hetero_bfs.selection.selectors import FixedSelector, Selector, alpha_beta
+from hetero_bfs.selection.strategies import STRATEGIES, Aim, Direction, Strategy
+
+_PROBED_LEVELS = 32
+_PROBE_REPEATS = 3
+_REPEAT_SECONDS = 0.02
+"""A probe is repeated if it took no longer."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The levels of a search by a fixed schedule, and its seconds; the least of some repeats."""
+
+    recording: Recording
+    seconds: float
+
+
+class Correction:
+    """Learns how far a model is from what searches measure, and makes selectors that know it.
+
+    Parameters
+    ----------
+    base : ModelSelector
+        As its model has it.
+    probes : sequence of Probe
+        Searches that were measured before (`probe`).
+    """
+
+    def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
+        from hetero_bfs.selection.correction_kernels import FACTOR, IN_USE, MEMORY_COLUMNS
+
+        self.base = base
+        self.selector = base
+        self._memory = np.zeros((base.factors.size, MEMORY_COLUMNS))
+        self._memory[:, (FACTOR, IN_USE)] = 1.0
+        self._overhead = np.full(2, np.inf)  # on the host, on the device
+        for one in probes:
+            if set(one.recording.selector.candidates) <= set(base.candidates):
+                self.learn(one.recording, one.seconds)
+
+    def learn(self, recording: Recording, seconds: float) -> ModelSelector:
+        """Take in a search that took so many seconds; returns the selector for the next one."""
+        from hetero_bfs.selection import correction_kernels as kernels
+
+        moved = kernels.learn(
+            self.base.in_seconds,
+            recording.num_vertices,
+            self._by_own_numbers(recording),
+            seconds,
+            self._overhead,
+            self._memory,
+        )
+        if moved:
+            self._memory[:, kernels.IN_USE] = self._memory[:, kernels.FACTOR]
+            self.selector = self.base.corrected(self._memory[:, kernels.FACTOR].copy())
+        return self.selector
+
+    def _by_own_numbers(self, recording: Recording) -> npt.NDArray[np.float64]:
+        """Return the records with strategies numbered as here."""
+        theirs = recording.selector.candidates
+        if theirs == self.base.candidates:
+            return recording.records
+        numbers = np.array([self.base.candidates.index(s) for s in theirs], np.float64)
+        records = recording.records.copy()
+        records[:, layout.STRATEGY] = numbers[records[:, layout.STRATEGY].astype(np.int64)]
+        return records
+
+    def is_of(self, base: ModelSelector) -> bool:
+        """Tell whether another selector predicts as this one's base does."""
+        mine, theirs = self.base, base
+        same = zip(_numbers(mine), _numbers(theirs), strict=True)
+        return (
+            mine.candidates == theirs.candidates
+            and mine.looks_ahead == theirs.looks_ahead
+            and all(np.array_equal(one, other) for one, other in same)
+        )
+
+
+class Corrections:
+    """The corrections of an engine, kept by selector and aim while another one is in use."""
+
+    def __init__(self, platform: Platform, candidates: Sequence[Strategy]) -> None:
+        self._platform = platform
+        self._candidates = tuple(candidates)
+        self._probes: list[Probe] | None = None
+        self._known: dict[tuple[str, Aim], Correction] = {}
+
+    def of(self, base: Selector) -> Correction | None:
+        """Return the correction of a selector, None for one that is not to be corrected.
+
+        The first time, probes are run.
+        """
+        if not (isinstance(base, ModelSelector) and base.corrects):
+            return None
+        if self._probes is None:
+            self._probes = probe(self._platform, self._candidates)
+        key = base.name, "time" if base.objective is None else base.objective.aim
+        known = self._known.get(key)
+        if known is None or not known.is_of(base):
+            known = self._known[key] = Correction(base, self._probes)
+        return known
+
+
+def _numbers(selector: ModelSelector) -> tuple[Any, ...]:
+    """Return what a selector predicts and decides by."""
+    rule, costs = selector.policy, selector.in_costs
+    return rule.ahead, rule.schedule, rule.alpha, rule.beta, costs.weights, costs.moves
+
+
+def factors_of(selector: Selector) -> dict[str, float]:
+    """Return the factors of a selector that are not 1, by strategy or move."""
+    if not isinstance(selector, ModelSelector):
+        return {}
+    names = [*(s.name for s in selector.candidates), *MOVES]
+    return {n: f for n, f in zip(names, selector.factors.tolist(), strict=True) if f != 1.0}
+
+
+def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
+    """Run every strategy and move on levels of a usual search; kernels should be warm.
+
+    Beamer's rule says which levels are bottom-up; a search that has none gets one, where the
+    frontier is largest. Searches stay on one device each; the last one uses both.
+    """
+    graph = platform.graph
+    names = {s.name for s in candidates}
+    if graph.num_searched == 0 or not {"TC", "BC"} <= names:
+        return []
+    root = usual_root(platform)
+    directions = _directions(platform, root)
+    pairs = [("TC", "BC")]
+    if {"TG", "BG", "BGC"} <= names:
+        pairs += [("TG", "BG"), ("TC", "BGC")]
+    schedules = [[down if d == "top-down" else up for d in directions] for down, up in pairs]
+    return [_probe_schedule(platform, root, schedule) for schedule in schedules]
+
+
+def _probe_schedule(platform: Platform, root: int, schedule: Sequence[str]) -> Probe:
+    """Measure a schedule some times; the first search hands it over, and counts only if long."""
+    selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
+    first = _run(platform, root, selector, len(schedule))
+    if first.seconds > _REPEAT_SECONDS:
+        return first
+    best = _run(platform, root, selector, len(schedule))
+    for _ in range(_PROBE_REPEATS - 2):
+        best = _least(best, _run(platform, root, selector, len(schedule)))
+    return best
+
+
+def _directions(platform: Platform, root: int) -> list[Direction]:
+    """Return the direction of each level to probe."""
+    rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]])
+    search = Search(platform, root, rule)
+    search.run(_PROBED_LEVELS)
+    records = search.recording().records
+    bottom_up = records[:, layout.STRATEGY] == 1
+    if not bottom_up.any() and len(records):
+        bottom_up[records[:, layout.FRONTIER_EDGES].argmax()] = True
+    return ["bottom-up" if up else "top-down" for up in bottom_up]
+
+
+def _run(platform: Platform, root: int, selector: FixedSelector, levels: int) -> Probe:
+    """Measure a search; level by level where the device does not say what each level took.
+
+    What lies between levels then is not what a search takes, so only the one before tells that.
+    """
+    search = Search(platform, root, selector)
+    search.run(levels)
+    if search.began_again:
+        search = Search(platform, root, selector)
+        search.run(levels)
+    recording = search.recording()
+    seconds = recording.records[:, layout.SECONDS]
+    if not (seconds[1:] == seconds[:-1]).any():
+        return Probe(recording, search.seconds)
+    apart = Search(platform, root, selector, level_by_level=True)
+    apart.run(levels)
+    beyond = search.seconds - _spent(recording)
+    return Probe(apart.recording(), _spent(apart.recording()) + beyond)
+
+
+def _spent(recording: Recording) -> float:
+    """Add up what levels took, with moving and choosing."""
+    columns = [layout.SECONDS, layout.TRANSFER_SECONDS, layout.SELECT_SECONDS]
+    return float(recording.records[:, columns].sum())
+
+
+def _least(one: Probe, other: Probe) -> Probe:
+    """Return what was measured with the least disturbance of two runs of a schedule."""
+    if len(one.recording.records) != len(other.recording.records):
+        return one
+    records = one.recording.records.copy()
+    for column in (layout.SECONDS, layout.TRANSFER_SECONDS, layout.SELECT_SECONDS):
+        records[:, column] = np.minimum(records[:, column], other.recording.records[:, column])
+    recording = Recording(
+        records,
+        one.recording.selector,
+        one.recording.num_vertices,
+        one.recording.num_edges,
+        one.recording.decision_interval,
+    )
+    return Probe(recording, min(one.seconds, other.seconds))

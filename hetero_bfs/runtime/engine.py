@@ -1,0 +1,494 @@
+"""The engine: a graph made ready on the host and a device, then searched any number of times."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from types import TracebackType
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
+from hetero_bfs.graph.build import SearchGraph, build_search_graph
+from hetero_bfs.graph.csr import NO_VERTEX, CSRGraph, EdgeSource, check_vertex
+from hetero_bfs.graph.edge_source import check_edge_source
+from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
+from hetero_bfs.runtime.engine_arguments import (
+    check_choices,
+    check_selector,
+    check_sources,
+    optional_bytes,
+    optional_threads,
+)
+from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
+from hetero_bfs.runtime.search import Platform, Search, usual_states
+from hetero_bfs.selection.by_objective import make_aiming
+from hetero_bfs.selection.model_selectors import ModelSelector
+from hetero_bfs.selection.objective import Objective
+from hetero_bfs.selection.selectors import FixedSelector, Selector
+from hetero_bfs.selection.strategies import STRATEGIES, Aim, available
+from hetero_bfs.support import forks
+from hetero_bfs.support.checks import check_integer
+from hetero_bfs.support.memory import aligned_empty
+
+_WARM_UP = (
+    ("TC", "BC", "TC"),
+    ("TG", "BG", "TG"),
+    ("BGC",),
+    ("TC", "TG", "TC"),
+    ("BG", "BC", "BG"),
+)
+"""Schedules that together run every kernel and cross in both directions."""
+
+
+class Engine:
+    """A graph made ready on the host and a device: upload, compile and warm up once, search often.
+
+    Parameters
+    ----------
+    graph : CSRGraph, EdgeSource or SearchGraph
+        Anything but a SearchGraph is relabelled and built first.
+    selector : str or Selector
+        "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
+    device : str, optional
+        Index or part of the name of an OpenCL device; by default a GPU before any other.
+    devices : {"all", "cpu"}
+        "cpu" searches without an OpenCL device.
+    max_alloc_bytes : int, optional
+        Limit for one part of the edge array; by default the device's own.
+    order : {"auto", "degree", "locality", "compact", "given"}
+        Relabelling (relabel.py); ignored for a SearchGraph, which has it done.
+    decision_interval : int
+        Levels between two choices of the selector.
+    threads : int, optional
+        Threads that search on the host, the caller's included; by default one per core, and no
+        more than that or what the environment variable NUMBA_NUM_THREADS says.
+    tuning : Tuning, optional
+        How the kernels are compiled and launched on the OpenCL device; by default as its speed
+        model says.
+    device_memory_bytes : int, optional
+        What may be used of the OpenCL device's memory; by default all. The edges of a graph that
+        does not fit stay on the host and stream through the device in pages.
+    optimize : {"time", "energy", "edp"}
+        What a selector given by name makes least: seconds, joules or their product. Energy needs
+        watts measured in training, and a selector that compares ("auto", "learned",
+        "thresholds", "average").
+    correction : bool
+        Whether predictions are corrected by what searches measure (correction.py). Without, the
+        same searches make the same choices every time.
+
+    Raises
+    ------
+    ArgumentError
+        An argument of the wrong type, out of range, or none of its choices.
+    ModelError
+        The selector cannot be made, or nothing was measured for `optimize`.
+    DeviceError
+        A device asked for by name is not there. A device that cannot hold the graph is left out
+        instead, with a line in `notes`.
+    BudgetError
+        `device_memory_bytes` is too little for what is kept per vertex and a few pages of edges.
+    ForkError
+        This process was forked from one that had used compiled loops or OpenCL.
+    """
+
+    def __init__(
+        self,
+        graph: CSRGraph | EdgeSource | SearchGraph,
+        selector: str | Selector = "auto",
+        device: str | None = None,
+        devices: str = "all",
+        max_alloc_bytes: int | None = None,
+        order: str = "auto",
+        decision_interval: int = 1,
+        threads: int | None = None,
+        tuning: Tuning | None = None,
+        device_memory_bytes: int | None = None,
+        optimize: Aim = "time",
+        correction: bool = True,
+    ) -> None:
+        check_choices(selector, device, devices, tuning, optimize, correction)
+        self.decision_interval = check_integer("decision_interval", decision_interval, 1)
+        self.threads = optional_threads(threads)
+        max_alloc_bytes = optional_bytes("max_alloc_bytes", max_alloc_bytes)
+        device_memory_bytes = optional_bytes("device_memory_bytes", device_memory_bytes)
+        if device is not None and devices == "all":
+            choose_device(device)  # one that is not there is found before the graph is built
+        if not isinstance(graph, SearchGraph):
+            graph = build_search_graph(graph, order)
+        self.notes: list[str] = []
+        self.tuning = tuning
+        self.optimize: Aim = optimize
+        self.correction = correction
+        self._generation = forks.generation()
+        self._corrections: Corrections | None = None
+        self._learns: Correction | None = None
+        self._usual_states: npt.NDArray[np.float64] | None = None
+        self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
+        self._one_at_a_time = threading.Lock()
+        self._platform: Platform | None = None
+        self.device_info: DeviceInfo | None = None
+        """The OpenCL device in use, if any."""
+        self.num_parts = 1
+        """Parts of the edge array on the device; 1 without a device."""
+        self.streaming: Streaming | None = None
+        """How the edges stream through the device; None if they do not."""
+        self._saved: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+        started = time.perf_counter()
+        opening = device, devices, max_alloc_bytes, device_memory_bytes
+        host, accelerator = self._open(graph, *opening)
+        self._use(Platform(graph, host, accelerator))
+        uploaded = time.perf_counter()
+        try:
+            self._get_ready(selector)
+        except DeviceError as error:
+            if accelerator is None or device is not None:
+                raise
+            self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
+            self._use(Platform(graph, CPUSearcher(graph, self.threads), None))
+            try:
+                self._get_ready(selector)
+            except ModelError:  # the selector wants the device: say what is wrong with that
+                raise error from None
+        self.upload_seconds = uploaded - started
+        self.compile_seconds = time.perf_counter() - uploaded
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for searches, then release the graph, the device and threads; twice is fine.
+
+        What the engine says of itself, such as `device_info`, stays. In a forked process nothing
+        happens: all is its parent's.
+        """
+        if self._generation != forks.generation():
+            return
+        with self._one_at_a_time:
+            if self._platform is None:
+                return
+            platform, self._platform = self._platform, None
+            self._bytes_streamed = bytes_streamed_by(platform.accelerator)
+            self._saved = np.empty(0, np.uint32)
+            self._corrections = None
+            self._learns = None
+            platform.close()
+
+    def _use(self, platform: Platform) -> None:
+        """Search there from now on."""
+        accelerator = platform.accelerator
+        self._platform = platform
+        self._bytes_streamed = 0
+        self.device_info = None if accelerator is None else accelerator.device.info
+        self.num_parts = 1 if accelerator is None else accelerator.num_parts
+        self.streaming = streaming_of(accelerator)
+
+    @property
+    def platform(self) -> Platform:
+        """Host and device with the graph; raises if the engine is closed, or another process's.
+
+        Every search asks for it.
+        """
+        forks.refuse_other_process(self._generation)
+        if self._platform is None:
+            raise EngineClosedError(
+                "the engine is closed; search before close() and within its `with` block, or open "
+                "another one"
+            )
+        return self._platform
+
+    @property
+    def graph(self) -> SearchGraph:
+        """The graph that is searched."""
+        return self.platform.graph
+
+    @property
+    def accelerator(self) -> OpenCLSearcher | None:
+        """What runs levels on the OpenCL device, if one is in use."""
+        return self.platform.accelerator
+
+    @property
+    def bytes_streamed(self) -> int:
+        """Bytes of edges that were sent to the device so far because they are not kept there."""
+        if self._platform is None:
+            return self._bytes_streamed
+        return bytes_streamed_by(self._platform.accelerator)
+
+    @property
+    def objective(self) -> Objective | None:
+        """What the selector was made for, if not for the least time."""
+        return self.selector.objective
+
+    def set_selector(self, selector: str | Selector, optimize: Aim | None = None) -> None:
+        """Choose strategies by another selector from now on, and with another aim if given."""
+        _ = self.platform  # refuses before it waits for searches
+        with self._one_at_a_time:
+            self._set_selector(selector, optimize)
+
+    def _set_selector(self, selector: str | Selector, optimize: Aim | None) -> None:
+        check_selector(selector)
+        if isinstance(selector, str):
+            aim = self.optimize if optimize is None else optimize
+            made, notes = make_aiming(
+                selector,
+                self.device_info,
+                self.candidates,
+                self.graph.is_deep,
+                aim,
+                streams=self.streaming is not None,
+            )
+            self.optimize = aim
+            self.notes += [note for note in notes if note not in self.notes]
+            self.selector: Selector = made
+        else:
+            missing = [s.name for s in selector.candidates if s not in self.candidates]
+            if missing:
+                raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
+            self.selector = selector.uncorrected
+        self._look_ahead()
+        self._correct()
+
+    @property
+    def corrections(self) -> dict[str, float]:
+        """Factors by which predictions are corrected, by strategy or move; without those of 1."""
+        return factors_of(self.selector)
+
+    def bfs(self, source: int) -> BFSResult:
+        """Search from one vertex (the caller's id) and bring the result home.
+
+        Searches from several Python threads wait for each other.
+
+        Raises
+        ------
+        GraphError
+            The vertex is not in the graph.
+        EngineClosedError
+            The engine is closed.
+        ForkError
+            The engine was opened in another process, from which this one was forked.
+        """
+        source = check_vertex(source, self.graph.num_vertices)
+        with self._one_at_a_time:
+            search = self._new_search(self._searched_id(source))
+            streamed = self._run(search)
+            started = time.perf_counter()
+            search.gather()
+            parent = self._restore(source, search)
+            gather_seconds = time.perf_counter() - started
+        return self._result(source, search, parent, gather_seconds, streamed)
+
+    def bfs_in_a_row(self, sources: Iterable[int]) -> list[BFSResult]:
+        """Search from several vertices one after the other, then bring all results home.
+
+        What `bfs` does after a search drives the next one's code and data from the processor's
+        caches; a search that takes a fast device 0.1 ms then takes twice as long. Here parents are
+        only copied aside, and the caller's ids restored when all are searched. The copies take 4
+        bytes per vertex and search; that memory is kept for the next row, until `close`.
+
+        Raises
+        ------
+        ArgumentError
+            Nothing that yields vertex ids.
+        GraphError
+            A vertex is not in the graph; none was searched from.
+        EngineClosedError, ForkError
+            As for `bfs`.
+        """
+        sources = check_sources(sources, self.graph.num_vertices)
+        if len(sources) == 1:
+            return [self.bfs(sources[0])]
+        with self._one_at_a_time:
+            roots = [self._searched_id(source) for source in sources]
+            saved = self._room_for_parents(len(roots))
+            searched = [self._search_and_save(*pair) for pair in zip(roots, saved, strict=True)]
+            results = []
+            for source, parent, (search, streamed, seconds) in zip(
+                sources, saved, searched, strict=True
+            ):
+                started = time.perf_counter()
+                if search.root is not None:
+                    search.gather_saved(parent)
+                restored = self._restore(source, search)
+                seconds += time.perf_counter() - started
+                results.append(self._result(source, search, restored, seconds, streamed))
+        return results
+
+    def _search_and_save(
+        self, root: int | None, parent: npt.NDArray[np.uint32]
+    ) -> tuple[Search, int, float]:
+        """Search, and save the parents; returns the bytes streamed and the seconds of saving."""
+        search = self._new_search(root)
+        streamed = self._run(search)
+        started = time.perf_counter()
+        if root is not None:
+            search.save_parents(parent)
+        return search, streamed, time.perf_counter() - started
+
+    def search(self, source: int) -> Search:
+        """Search from one vertex and leave the parents where they are (for measurements)."""
+        source = check_vertex(source, self.graph.num_vertices)
+        with self._one_at_a_time:
+            search = self._new_search(self._searched_id(source))
+            self._run(search)
+        return search
+
+    def _new_search(self, root: int | None) -> Search:
+        return Search(self.platform, root, self.selector, self.decision_interval)
+
+    def _run(self, search: Search) -> int:
+        """Search, and learn from it for the next one; returns the bytes of edges it streamed."""
+        streamed_before = self.bytes_streamed
+        seconds = search.run()
+        if self._learns is not None and search.root is not None and not search.began_again:
+            self.selector = self._learns.learn(search.recording(), seconds)
+        return self.bytes_streamed - streamed_before
+
+    def _result(
+        self,
+        source: int,
+        search: Search,
+        parent: npt.NDArray[np.int64],
+        gather_seconds: float,
+        streamed_bytes: int,
+    ) -> BFSResult:
+        return BFSResult(
+            source,
+            parent,
+            search.seconds,
+            gather_seconds,
+            self.graph.input_degree,
+            self.graph.graph.directed,
+            search.recording().traces,
+            streamed_bytes,
+            search.selector.rule,
+        )
+
+    def _room_for_parents(self, count: int) -> npt.NDArray[np.uint32]:
+        """Return memory for the parents of so many searches, uint32 (count, num_searched)."""
+        n = self.graph.num_searched
+        if self._saved.size < count * n:
+            self._saved = np.empty(0, np.uint32)  # gone before there is another
+            self._saved = self._memory_for_copies(count * n)
+        return self._saved[: count * n].reshape(count, n)
+
+    def _memory_for_copies(self, size: int) -> npt.NDArray[np.uint32]:
+        """Return memory that the device copies to fast, or, if that is too much for it, any."""
+        if self.accelerator is not None:
+            with suppress(DeviceError):
+                return self.accelerator.device.host_array(size, np.uint32)
+        return aligned_empty(size, np.uint32)
+
+    def _open(
+        self,
+        graph: SearchGraph,
+        device: str | None,
+        devices: str,
+        max_alloc_bytes: int | None,
+        device_memory_bytes: int | None,
+    ) -> tuple[CPUSearcher, OpenCLSearcher | None]:
+        if devices == "cpu":
+            return CPUSearcher(graph, self.threads), None
+        try:
+            info = choose_device(device)
+        except DeviceError as error:
+            if device is not None:
+                raise
+            self.notes.append(f"searching on the CPU only: {error}")
+            return CPUSearcher(graph, self.threads), None
+        limits = max_alloc_bytes, device_memory_bytes
+        host, searcher, notes = open_device(info, graph, self.threads, self.tuning, *limits)
+        self.notes += notes
+        return host, searcher
+
+    def _get_ready(self, selector: str | Selector) -> None:
+        """Compile for the devices in use, choose a selector, and warm up."""
+        self._corrections = None
+        self._warm = False
+        self.candidates = available(self.accelerator is not None)
+        self.set_selector(selector)
+        self.platform.host.start_team()
+        if self.accelerator is not None:
+            self.accelerator.build_kernels()
+        self._warm_up()
+        self._warm = True
+        self._look_ahead()
+        if self.correction:
+            self._corrections = Corrections(self.platform, self.candidates)
+            self._correct()
+
+    def _warm_up(self) -> None:
+        """Run every strategy, conversion and crossing, so that no search pays for compiling."""
+        if self.graph.num_searched == 0:
+            return
+        names = {s.name for s in self.candidates}
+        root = int(self.graph.degree.argmax())
+        for schedule in _WARM_UP:
+            if names.issuperset(schedule):
+                search = Search(
+                    self.platform, root, FixedSelector(*(STRATEGIES[name] for name in schedule))
+                )
+                search.run(max_levels=len(schedule))
+                search.gather()
+                self._restore(int(self.graph.relabelling.old_of_new[root]), search)
+
+    def _look_ahead(self) -> None:
+        """Tell the selector, if it looks ahead, what searches of this graph are like."""
+        if not (self._warm and isinstance(self.selector, ModelSelector)):
+            return
+        if self._usual_states is None:
+            self._usual_states = usual_states(self.platform)
+        graph, unbound = self.graph, self.selector
+        bound = self._on_graph.get(unbound)
+        if bound is None:
+            bound = unbound.on_graph(
+                graph.num_searched, graph.graph.num_stored_edges, self._usual_states, graph.is_deep
+            )
+            if bound is not unbound:  # which would keep itself alive
+                self._on_graph[unbound] = bound
+        self.selector = bound
+
+    def _correct(self) -> None:
+        """Correct the selector, if it predicts, by what was measured already."""
+        corrections = self._corrections
+        self._learns = None if corrections is None else corrections.of(self.selector)
+        if self._learns is not None:
+            self.selector = self._learns.selector
+
+    def _searched_id(self, source: int) -> int | None:
+        """Return the new id, None for a vertex without edges that left the searched range."""
+        new = int(self.graph.relabelling.new_of_old[source])
+        return None if new == NO_VERTEX else new
+
+    def _restore(self, source: int, search: Search) -> npt.NDArray[np.int64]:
+        if search.root is None:
+            parent = np.full(self.graph.num_vertices, -1, np.int64)
+            parent[source] = source
+            return parent
+        return self.platform.host.restore_parents()
+
+
+def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:
+    """Search once; for many searches of one graph keep an `Engine`."""
+    if not isinstance(graph, SearchGraph):
+        check_edge_source(graph)
+    check_vertex(source, graph.num_vertices)  # before the graph is built
+    with Engine(graph, selector=selector) as engine:
+        return engine.bfs(source)

@@ -1,0 +1,65 @@
+"""Making a graph ready on an OpenCL device, or saying why that one is left out."""
+
+from __future__ import annotations
+
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.streamed_executor import Streaming, StreamingSearcher, open_searcher
+from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
+from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.selection.registry import model_of
+
+
+def open_device(
+    info: DeviceInfo,
+    graph: SearchGraph,
+    threads: int | None,
+    tuning: Tuning | None,
+    max_alloc_bytes: int | None,
+    device_memory_bytes: int | None,
+) -> tuple[CPUSearcher, OpenCLSearcher | None, list[str]]:
+    """Return the host, the device unless it cannot hold the graph, and notes for the user.
+
+    Raises
+    ------
+    DeviceError
+        The device cannot be opened, or cannot hold the graph within a limit that the user set.
+    """
+    notes: list[str] = []
+    opened = OpenCLDevice(info)
+    tuning = tuning or _trained_tuning(info, notes)
+    try:
+        host = CPUSearcher(graph, threads, opened.host_array)
+        searcher = open_searcher(opened, graph, host, max_alloc_bytes, tuning, device_memory_bytes)
+    except DeviceError as error:
+        if max_alloc_bytes is not None and isinstance(error, SplitError):
+            raise
+        if device_memory_bytes is not None and isinstance(error, BudgetError):
+            raise
+        notes.append(f"{info.name} is left out: {error}")
+        return CPUSearcher(graph, threads), None, notes
+    if isinstance(searcher, StreamingSearcher):
+        notes.append(f"edges are {searcher.streaming}")
+    return host, searcher, notes
+
+
+def streaming_of(accelerator: OpenCLSearcher | None) -> Streaming | None:
+    """Return how the edges stream through a device; None if they do not."""
+    return accelerator.streaming if isinstance(accelerator, StreamingSearcher) else None
+
+
+def bytes_streamed_by(accelerator: OpenCLSearcher | None) -> int:
+    """Return how many bytes of edges were sent to a device that does not keep them."""
+    return accelerator.bytes_streamed if isinstance(accelerator, StreamingSearcher) else 0
+
+
+def _trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:
+    """Return the tuning of the device's speed model, if there is one."""
+    try:
+        model = model_of(info)
+    except ModelError as error:  # selectors that need the model will say so
+        notes.append(f"tuning by default: {error}")
+        return None
+    return None if model is None else model.tuning

@@ -1,0 +1,91 @@
+"""Selectors by aim: least time, or least energy or energy-delay product (objective.py).
+
+Only selectors that compare what candidates cost can take joules for seconds: the models', and
+"auto", which is the best of whole searches under the aim if training could meter those, else
+"learned". Beamer's rule, daga and fixed schedules compare nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.errors import ModelError
+from hetero_bfs.selection.machine import machine_slug
+from hetero_bfs.selection.model_selectors import model_selector
+from hetero_bfs.selection.objective import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
+from hetero_bfs.selection.registry import best_in_training, make_selector, model_of
+from hetero_bfs.selection.selectors import Selector
+from hetero_bfs.selection.speed_model import TRAIN_COMMAND, SpeedModel
+from hetero_bfs.selection.strategies import AIM_SELECTORS, AIMS, Aim, Strategy
+from hetero_bfs.support.wording import setting
+
+
+def make_aiming(
+    wanted: str,
+    device: DeviceInfo | None,
+    candidates: Sequence[Strategy],
+    deep: bool,
+    aim: Aim,
+    streams: bool = False,
+) -> tuple[Selector, list[str]]:
+    """Make a selector by name for an aim; also return notes for the user, one line each.
+
+    Parameters
+    ----------
+    wanted, device, candidates, deep, streams
+        As for `make_selector`.
+    aim : {"time", "energy", "edp"}
+
+    Raises
+    ------
+    ModelError
+        An unknown selector or aim, an aim that the selector does not know, or for which nothing
+        was measured on this machine; and as `make_selector`.
+    """
+    if aim == "time":
+        return make_selector(wanted, device, candidates, deep, streams)
+    if aim not in AIMS:
+        raise ModelError(f"unknown aim {aim!r}; choose one of {', '.join(AIMS)}")
+    if wanted not in AIM_SELECTORS:
+        raise ModelError(
+            f"{setting('optimize', aim)}: selector {wanted} knows no aim; "
+            f"those that do are {', '.join(AIM_SELECTORS)}"
+        )
+    model, power = _measured(device, aim)
+    shared = device is not None and device.unified_memory
+    objective, fit = make_objective(aim, power, candidates, shared)
+    notes = []
+    left_out = [s.name for s in candidates if s not in fit]
+    if left_out:
+        notes.append(
+            f"{setting('optimize', aim)} leaves out {', '.join(left_out)}: no watts were measured "
+            "where they work; the others are compared by what the "
+            f"{' and '.join(objective.domains)} draws"
+        )
+    corrects = wanted != "average"  # as without an aim: it is to be the paper's
+    if wanted == "auto":
+        auto = (power.auto or {}).get(aim)
+        wanted, made = best_in_training(model, auto, device, candidates, deep)
+        if made is not None and set(made.candidates) <= set(fit):
+            made.objective = objective
+            return made, notes
+        wanted = "learned" if made is not None else wanted
+    return model_selector(wanted, model, fit, corrects, objective), notes
+
+
+def _measured(device: DeviceInfo | None, aim: Aim) -> tuple[SpeedModel, Power]:
+    """Return this machine's model and its watts; those of other machines say nothing here."""
+    model = model_of(device)
+    if model is None:
+        raise ModelError(
+            f"{setting('optimize', aim)} needs measured watts of every strategy, and there is no "
+            f"speed model of this machine ({machine_slug(device)}); make one with "
+            f"`{TRAIN_COMMAND}`, which measures them too: {METERS_REMEDY}"
+        )
+    if model.power is None:
+        raise ModelError(
+            f"{setting('optimize', aim)} needs measured watts of every strategy, and the speed "
+            f"model {model.name} has none; {WATTS_REMEDY}"
+        )
+    return model, model.power

@@ -1,0 +1,325 @@
+"""How far a model is from what was measured, compiled: one factor for each thing it predicts.
+
+Things are numbered: the candidates as the selector lists them, then the moves as `Policy.moves`
+has them (2 x START, SWITCH or CONVERT, plus where: HOST or DEVICE). A factor is the median of the
+last searches' ratios of measured to predicted seconds, each ratio a sum over the search's levels,
+so that big levels count most. Neither a single disturbed search nor a level of a microsecond moves
+it: a search says something of a thing only if that took, or was expected to take, a share of it.
+
+What slows all strategies alike, such as other work on the machine, has one factor for all things:
+the middle one of the strategies'. Only what is far from that has its own.
+
+What no search runs any more cannot be measured. After a while its factor returns to the first one
+known, until a search has measured it again: a busy machine may have made it look slow.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from hetero_bfs.selection.policy import CONVERT, START, SWITCH, dot, fill_columns, move_seconds
+from hetero_bfs.selection.schema import (
+    DEVICE,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    KIND,
+    SECONDS,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    has_queue,
+)
+from hetero_bfs.support.compiling import kernel
+
+_has_queue = kernel(has_queue, counted=False, inner=True)
+
+WINDOW = 6
+"""Searches whose ratios are remembered. An even number, of which the lower middle one counts, so
+that what is slow every second time, as after pauses, does not move factors to and fro."""
+
+BOUND = 32.0
+"""Factors stay within 1 / BOUND to BOUND."""
+
+DEAD_BAND = 1.5
+"""Factors that differ by less are taken as equal: a model knows more of the levels than they do."""
+
+RELEASE = 1.2
+"""What had a factor of its own keeps one as long as that differs by more than this."""
+
+HYSTERESIS = 1.5
+"""Factors in use are replaced when one has moved by more than this against the others: a search by
+another selector begins later, as its policy must be handed to the device."""
+
+COMMON_HYSTERESIS = 2.0
+"""Or all together by more than this, which changes what is predicted and no choice."""
+
+EVIDENCE_SHARE = 0.05
+"""Of a search's seconds, that a thing must take or be expected to take to be judged by it."""
+
+PATIENCE = 32
+"""Searches without evidence after which a trial begins: what is remembered gives way to the first
+ratio. After a trial that failed twice as many, so that what is slow is tried ever more rarely."""
+
+# Columns of the memory, one row for each thing; the first WINDOW are ratios.
+(
+    KNOWN,
+    NEXT,  # place of the oldest ratio
+    IDLE,  # searches since there was evidence
+    WAIT,  # as many as there may be
+    TRIAL,  # whether the next evidence decides alone
+    FIRST,  # the first ratio
+    RATIO,  # what the remembered ones come to
+    FACTOR,
+    IN_USE,  # the factor that selectors have
+    EXPECTED,
+    MEASURED,
+) = range(WINDOW, WINDOW + 11)
+MEMORY_COLUMNS = WINDOW + 11
+
+_LEAST_SECONDS = 1e-9
+_ROUNDING = 1e-9
+_SAME = 0.01  # relative difference of levels below which what is expected of one serves for both
+
+
+@kernel(counted=False, inner=True)
+def _moves(policy, record, columns):
+    """Return two moves that precede a level, and the seconds expected of each; -1 for none."""
+    first = policy.kinds.size
+    chosen, kind = int(record[STRATEGY]), int(record[KIND])
+    there = policy.kinds[chosen]
+    if kind < 0:
+        return first + 2 * START + there, move_seconds(policy, START, there, columns), -1, 0.0
+    converting, switching = -1, -1
+    conversion, switch = 0.0, 0.0
+    if policy.top_down[chosen] and not _has_queue(record):
+        converting = first + 2 * CONVERT + kind
+        conversion = move_seconds(policy, CONVERT, kind, columns)
+    if there != kind:
+        switching = first + 2 * SWITCH + there
+        switch = move_seconds(policy, SWITCH, there, columns)
+    return converting, conversion, switching, switch
+
+
+@kernel(counted=False, inner=True)
+def _group_end(policy, records, begin):
+    """Return the end of the levels that share one measured time.
+
+    A device without a clock knows only what a whole launch took, and so all its levels equal each
+    other to the last bit.
+    """
+    end = begin + 1
+    if policy.kinds[int(records[begin, STRATEGY])] == DEVICE:
+        while (
+            end < records.shape[0]
+            and records[end, SECONDS] == records[begin, SECONDS]
+            and records[end, KIND] == DEVICE
+            and policy.kinds[int(records[end, STRATEGY])] == DEVICE
+        ):
+            end += 1
+    return end
+
+
+@kernel(counted=False, inner=True)
+def _note(memory, thing, expected, scale):
+    """Add expected seconds of a thing, and the measured ones that fall to it."""
+    if thing >= 0 and expected > 0.0:
+        memory[thing, EXPECTED] += expected
+        memory[thing, MEASURED] += expected * memory[thing, IN_USE] * scale
+
+
+@kernel(counted=False, inner=True)
+def _corrected(memory, thing, expected):
+    return expected * memory[thing, IN_USE] if thing >= 0 else 0.0
+
+
+@njit(inline="always")
+def _is_like(record, other):
+    """Tell whether two levels differ by so little that a model expects the same of them."""
+    for column in (FRONTIER_VERTICES, FRONTIER_EDGES, UNVISITED_VERTICES, UNVISITED_EDGES):
+        if abs(record[column] - other[column]) > _SAME * other[column]:
+            return False
+    return True
+
+
+@kernel(counted=False, inner=True)
+def add_up(policy, num_vertices, records, memory):
+    """Fill EXPECTED and MEASURED of all things from a search's levels; return their seconds.
+
+    What was measured for several things together is shared out as the model, corrected as it is
+    now, expects it of them. Moves that nobody timed belong to their level. A start is no part of
+    this (`_charge_beyond`) but where a launch of several levels is timed as one, which has it.
+
+    Parameters
+    ----------
+    policy : Policy
+        The model's own, uncorrected.
+    records : float64 (levels, record_width)
+    memory : float64 (things, MEMORY_COLUMNS)
+    """
+    columns = policy.work
+    memory[:, EXPECTED] = 0.0
+    memory[:, MEASURED] = 0.0
+    total = 0.0
+    filled = -1  # the level whose columns are there: of a deep graph many are like the one before
+    begin = 0
+    while begin < records.shape[0]:
+        end = _group_end(policy, records, begin)
+        group_seconds, group_expected = 0.0, 0.0
+        for i in range(begin, end):
+            record = records[i]
+            if filled < 0 or not _is_like(record, records[filled]):
+                fill_columns(columns, num_vertices, record)
+                filled = i
+            chosen = int(record[STRATEGY])
+            group_seconds += record[SECONDS]
+            if i == 0 and end > 1:
+                group_seconds += record[TRANSFER_SECONDS]
+            group_expected += _corrected(memory, chosen, dot(policy.weights[chosen], columns))
+            total += record[SECONDS] + record[SELECT_SECONDS]
+            if i == 0 and end == 1:
+                continue
+            one, one_seconds, two, two_seconds = _moves(policy, record, columns)
+            moving = _corrected(memory, one, one_seconds) + _corrected(memory, two, two_seconds)
+            total += record[TRANSFER_SECONDS]
+            if i == 0 or record[TRANSFER_SECONDS] == 0.0:
+                group_expected += moving
+            elif moving > 0.0:
+                _note(memory, one, one_seconds, record[TRANSFER_SECONDS] / moving)
+                _note(memory, two, two_seconds, record[TRANSFER_SECONDS] / moving)
+        scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
+        for i in range(begin, end):
+            record = records[i]
+            if end > begin + 1:  # else they are still there
+                fill_columns(columns, num_vertices, record)
+                filled = i
+            chosen = int(record[STRATEGY])
+            _note(memory, chosen, dot(policy.weights[chosen], columns), scale)
+            if (i == 0 and end > 1) or (i > 0 and record[TRANSFER_SECONDS] == 0.0):
+                one, one_seconds, two, two_seconds = _moves(policy, record, columns)
+                _note(memory, one, one_seconds, scale)
+                _note(memory, two, two_seconds, scale)
+        begin = end
+    return total
+
+
+@kernel(counted=False, inner=True)
+def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead):
+    """Charge what a search takes beyond its levels: to its start, or to crossings if it has any.
+
+    A start is what a search that stays on one device takes beyond them, as in training
+    (training/measure.py). Parents that both devices found are merged when a search ends, so
+    crossings bear what is more than that of others which start there: `overhead`, float64 (2,), is
+    the least seen on the host and on the device.
+    """
+    first = policy.kinds.size
+    switches = first + 2 * SWITCH
+    crossing = memory[switches, MEASURED] + memory[switches + 1, MEASURED]
+    beyond = seconds - total
+    there = policy.kinds[int(records[0, STRATEGY])]
+    if crossing == 0.0:
+        overhead[there] = min(overhead[there], beyond)
+        if records[0, KIND] < 0 and _group_end(policy, records, 0) == 1:
+            fill_columns(policy.work, num_vertices, records[0])
+            start = first + 2 * START + there
+            memory[start, EXPECTED] = move_seconds(policy, START, there, policy.work)
+            memory[start, MEASURED] = max(beyond, 0.0)
+    elif beyond > overhead[there]:
+        scale = 1.0 + (beyond - overhead[there]) / crossing
+        memory[switches, MEASURED] *= scale
+        memory[switches + 1, MEASURED] *= scale
+
+
+@kernel(counted=False, inner=True)
+def _middle(values):
+    """Return the middle one of some numbers, the lower of two."""
+    for i in range(values.size):
+        before = 0
+        for j in range(values.size):
+            before += values[j] < values[i] or (values[j] == values[i] and j < i)
+        if before == (values.size - 1) // 2:
+            return values[i]
+    return 1.0
+
+
+@kernel(counted=False, inner=True)
+def _remember(row, ratio):
+    """Put a ratio in the place of the oldest one; the first, and that of a trial, fill all."""
+    if row[KNOWN] == 0.0:
+        row[FIRST] = ratio
+        row[WAIT] = PATIENCE
+    if row[KNOWN] == 0.0 or row[TRIAL] != 0.0:
+        row[:WINDOW] = ratio
+    if row[TRIAL] != 0.0:
+        row[WAIT] = PATIENCE if ratio < DEAD_BAND * row[FIRST] else 2.0 * row[WAIT]
+    row[int(row[NEXT])] = ratio
+    row[NEXT] = (row[NEXT] + 1) % WINDOW
+    row[KNOWN], row[TRIAL], row[IDLE] = 1.0, 0.0, 0.0
+
+
+@kernel(counted=False, inner=True)
+def _wait(row):
+    """Note a search without evidence; after many of them a trial begins."""
+    row[IDLE] += 1.0
+    if row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT]:
+        row[:WINDOW] = row[FIRST]
+        row[TRIAL] = 1.0
+
+
+@kernel(counted=False, inner=True)
+def _find_factors(memory, strategies):
+    """Fill FACTOR from RATIO; tell whether the factors in use are too far from that."""
+    common, common_in_use = (
+        _middle(memory[:strategies, RATIO]),
+        _middle(memory[:strategies, IN_USE]),
+    )
+    band = DEAD_BAND if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
+    if 1.0 / band < common < band:
+        common = 1.0
+    together = common / common_in_use
+    moved = 1.0
+    for thing in range(memory.shape[0]):
+        row = memory[thing]
+        own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
+        far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else DEAD_BAND)
+        row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
+        alone = row[FACTOR] / row[IN_USE] / together
+        moved = max(moved, alone, 1.0 / alone)
+    return moved > HYSTERESIS or max(together, 1.0 / together) > COMMON_HYSTERESIS
+
+
+@kernel(counted=False)
+def learn(policy, num_vertices, records, seconds, overhead, memory):
+    """Take in what one search measured; tell whether the factors in use should be replaced.
+
+    Parameters
+    ----------
+    policy : Policy
+        The model's own, uncorrected; the search may have had any.
+    records : float64 (levels, record_width)
+        STRATEGY numbers this policy's candidates.
+    seconds : float
+        The whole search.
+    overhead : float64 (2,)
+        Least seconds beyond the levels so far of searches on the host and on the device, inf at
+        first.
+    memory : float64 (things, MEMORY_COLUMNS)
+        FACTOR is brought up to date.
+    """
+    total = add_up(policy, num_vertices, records, memory)
+    if total <= 0.0:
+        return False
+    _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead)
+    for thing in range(memory.shape[0]):
+        row = memory[thing]
+        expected, measured = row[EXPECTED], max(row[MEASURED], _LEAST_SECONDS)
+        share = max(measured, expected * row[IN_USE]) / total
+        if expected > 0.0 and (share >= EVIDENCE_SHARE or row[KNOWN] == 0.0):
+            _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND))
+        else:
+            _wait(row)
+        row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
+    return _find_factors(memory, policy.kinds.size)

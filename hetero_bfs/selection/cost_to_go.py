@@ -1,0 +1,71 @@
+"""What the rest of a search costs after each of its levels, compiled.
+
+The levels of searches of one graph are much alike, whatever the root: so one usual search tells
+what is ahead of the others. Its `profile` is the state before each level (schema.py), float64
+(levels, RECORD_STATE), of a deep one a sample of levels is kept; a policy (policy.py) predicts
+what each level and move of it takes, and backwards from the last level the least seconds to the
+end follow exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.selection.policy import (
+    CONVERT,
+    MOST_KNOTS,
+    SWITCH,
+    Policy,
+    dot,
+    fill_columns,
+    is_wide_level,
+    move_seconds,
+    share_left,
+)
+from hetero_bfs.selection.schema import FRONTIER_EDGES, HOST, UNVISITED_EDGES, UNVISITED_VERTICES
+from hetero_bfs.support.compiling import kernel
+
+_FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
+
+
+def look_ahead(
+    policy: Policy, num_vertices: int, num_edges: int, profile: npt.NDArray[np.float64]
+) -> Policy:
+    """Return the policy with `ahead` filled by what it predicts for a usual search."""
+    levels = profile.shape[0]
+    after = np.zeros((levels, policy.kinds.size))
+    costs_after(policy, num_vertices, profile, after)
+    kept = sampled_levels(levels, MOST_KNOTS)
+    unvisited = profile[kept, UNVISITED_EDGES].tolist()
+    left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # compiled only inlined
+    return policy._replace(ahead=np.column_stack((left, after[kept])))
+
+
+def sampled_levels(count: int, most: int) -> list[int]:
+    """Return the numbers of so many levels: all, or the first few and others spread evenly."""
+    if count <= most:
+        return list(range(count))
+    spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)
+    return [*range(_FIRST_LEVELS), *np.unique(spread).tolist()]
+
+
+@kernel(counted=False)
+def costs_after(policy, num_vertices, profile, after):
+    """Fill `after`, float64 (levels, candidates): least seconds after a level by each of them."""
+    columns, kinds, top_down = policy.work, policy.kinds, policy.top_down
+    for level in range(profile.shape[0] - 1, 0, -1):
+        fill_columns(columns, num_vertices, profile[level])
+        before = profile[level - 1]
+        wide = is_wide_level(num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES])
+        for last in range(kinds.size):
+            left_bitmap = not top_down[last] or (wide and kinds[last] == HOST)
+            least = np.inf
+            for s in range(kinds.size):
+                seconds = dot(policy.weights[s], columns) + after[level, s]
+                if top_down[s] and left_bitmap:
+                    seconds += move_seconds(policy, CONVERT, kinds[last], columns)
+                if kinds[s] != kinds[last]:
+                    seconds += move_seconds(policy, SWITCH, kinds[s], columns)
+                least = min(least, seconds)
+            after[level - 1, last] = least

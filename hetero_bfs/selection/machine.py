@@ -1,0 +1,91 @@
+"""What machine this is: names for models and reports."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.selection.speed_model import NO_DEVICE
+
+
+@cache
+def cpu_name() -> str:
+    """Return the processor's name as the system gives it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith(("model name", "Model", "Hardware")):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def usable_cores() -> int:
+    """Return the number of cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def slug(text: str) -> str:
+    """Turn a name into lower-case words joined by hyphens, for a file name."""
+    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm|c)\)", "", text.lower())).strip("-")
+
+
+def cpu_slug() -> str:
+    """Name the host's cores: processor and number of cores."""
+    return f"{slug(cpu_name())}-{usable_cores()}-cores"
+
+
+def device_slug(device: DeviceInfo | None) -> str | None:
+    """Name an OpenCL device, None without one."""
+    return None if device is None else slug(device.name)
+
+
+def machine_slug(device: DeviceInfo | None) -> str:
+    """Name a pair of host and device, as model files are named: <cpu>__<device>."""
+    return f"{cpu_slug()}__{device_slug(device) or NO_DEVICE}"
+
+
+def describe_machine(device: DeviceInfo | None) -> dict[str, Any]:
+    """Return what a result needs to be understood later: hardware and versions."""
+    import numba
+    import numpy
+    import psutil
+
+    return {
+        "cpu": cpu_name(),
+        "cores": usable_cores(),
+        "threads": numba.get_num_threads(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.release()}",
+        "device": None if device is None else device.to_dict(),
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "numba": numba.__version__,
+        "commit": source_commit(),
+    }
+
+
+@cache
+def source_commit() -> str | None:
+    """Return the checkout's commit; outside one $HETERO_BFS_COMMIT, or None."""
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return os.environ.get("HETERO_BFS_COMMIT")
+    return done.stdout.strip()

@@ -1,0 +1,276 @@
+"""Selectors that choose by a speed model: at each level, or once for a graph.
+
+`ModelSelector` predicts every candidate at every level. `ThresholdSelector` asks the model before a
+search, when an engine opens and when corrections change: which two thresholds of Beamer's rule, on
+which device, would take the least on a usual search of the graph. That costs a search nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ModelError
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.objective import Objective
+from hetero_bfs.selection.policy import (
+    CAUTION,
+    DIRECTION,
+    MODEL,
+    NUM_MOVE_COLUMNS,
+    Policy,
+    make_policy,
+)
+from hetero_bfs.selection.selectors import (
+    ALPHA,
+    BETA,
+    NEVER_BACK,
+    Choice,
+    Selector,
+    direction_reason,
+)
+from hetero_bfs.selection.speed_model import TRAIN_COMMAND, Linear, SpeedModel
+from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
+from hetero_bfs.selection.trace import LevelFeatures
+
+MOVES = tuple(
+    f"{what} {k}" for what in ("start on", "switch to", "convert on") for k in DEVICE_KINDS
+)
+"""What a search is predicted to do besides its levels, in the order of `Policy.moves`."""
+
+
+class ModelSelector(Selector):
+    """The candidate with the least predicted seconds, moving the frontier included.
+
+    On the host bottom-up must be clearly faster early in a search (CAUTION in policy.py).
+    With `looks_ahead` each candidate also bears what the rest of the search is expected to cost
+    after it, once it is told a graph's profile (`on_graph`); else a cheap first level on the host
+    is chosen although the next one must leave it again.
+
+    With an `objective` the policy's numbers are costs under it instead of seconds, as `in_costs`
+    has them. What is shown as predicted remains seconds, from the same features by `in_seconds`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: SpeedModel,
+        candidates: Sequence[Strategy],
+        predictors: Sequence[Linear],
+        looks_ahead: bool,
+        corrects: bool = True,
+        objective: Objective | None = None,
+        deep_predictors: Sequence[Linear] | None = None,
+    ) -> None:
+        self.model = model
+        self._predictors = predictors, deep_predictors or predictors
+        self.corrects = corrects
+        self.objective = objective
+        self.factors = np.ones(len(candidates) + len(MOVES))
+        self.looks_ahead = looks_ahead
+        self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
+        self.in_seconds, self.in_costs = self._policies(candidates, deep=False)
+        super().__init__(name, candidates, self._rule(candidates))
+
+    def _policies(self, candidates: Sequence[Strategy], deep: bool) -> tuple[Policy, Policy]:
+        """Return the policy that counts seconds, and the one that counts the objective."""
+        weights = np.array([linear.weights() for linear in self._predictors[deep]])
+        moves = _move_weights(self.model)
+        caution = CAUTION if self.looks_ahead else 1.0  # the paper's model is taken as it is
+        in_seconds = make_policy(MODEL, candidates, weights=weights, moves=moves, caution=caution)
+        if self.objective is None:
+            return in_seconds, in_seconds
+        weights = weights * [[self.objective.per_second(s)] for s in candidates]
+        moves = moves * [[self.objective.per_second_of_moving(kind)] for kind in DEVICE_KINDS]
+        costs = make_policy(MODEL, candidates, weights=weights, moves=moves, caution=caution)
+        return in_seconds, costs
+
+    def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
+        """Return what a level's record says of its choice; predictions are seconds."""
+        choice = super().read_choice(features, record)
+        if self.objective is None or not choice.predicted_seconds:
+            return choice
+        seconds = record.copy()
+        seconds[layout.PREDICTED :] = np.nan
+        self._predict(self.in_seconds, features, seconds)
+        values = seconds[layout.PREDICTED :][: len(self.candidates)].tolist()
+        named = {s.name: value for s, value in zip(self.candidates, values, strict=True)}
+        return replace(choice, predicted_seconds=named)
+
+    def on_graph(
+        self, num_vertices: int, num_edges: int, profile: npt.NDArray[np.float64], deep: bool
+    ) -> ModelSelector:
+        """Return this selector for a graph, a usual search of which is told (cost_to_go.py).
+
+        On a `deep` graph it predicts by `deep_predictors`, if it was given any.
+        """
+        if not self.looks_ahead or (self._graph is not None and self._graph[2] is profile):
+            return self
+        other = copy(self.uncorrected)
+        assert isinstance(other, ModelSelector)
+        other.in_seconds, other.in_costs = other._policies(other.candidates, deep)
+        other.uncorrected = other
+        other._graph = (num_vertices, num_edges, profile)
+        other.policy = other._rule(other.candidates)
+        return other
+
+    def _rule(self, candidates: Sequence[Strategy]) -> Policy:
+        """Return what decides, from `in_costs` and what is known of the graph."""
+        from hetero_bfs.selection.cost_to_go import look_ahead
+
+        return self.in_costs if self._graph is None else look_ahead(self.in_costs, *self._graph)
+
+    def corrected(self, factors: npt.NDArray[np.float64]) -> ModelSelector:
+        """Return this selector, itself uncorrected, with all predicted seconds times factors."""
+        other = copy(self)
+        count = len(self.candidates)
+        other.factors = factors
+
+        def scaled(policy: Policy) -> Policy:
+            return policy._replace(
+                weights=policy.weights * factors[:count, None],
+                moves=policy.moves * factors[count:].reshape(3, 2, 1),
+            )
+
+        other.in_costs, other.in_seconds = scaled(self.in_costs), scaled(self.in_seconds)
+        other.policy = other._rule(self.candidates)
+        return other
+
+    def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
+        """Predict as the device did: by the same policy, from the same state."""
+        self._predict(self.policy, features, record)
+
+    def _predict(
+        self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
+    ) -> None:
+        """Fill in the predictions that a record lacks."""
+        from hetero_bfs.selection.policy import choose
+
+        count = len(self.candidates)
+        predicted = record[layout.PREDICTED : layout.PREDICTED + count]
+        if np.isnan(predicted).any():
+            total = record[layout.PREDICTED + count :]
+            n, m = features.num_vertices, features.num_edges
+            scratch = np.empty_like(policy.work)  # others may search by this policy meanwhile
+            choose(policy._replace(work=scratch), n, m, record, predicted, total)
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        """Say which candidate came next and by how much, the look ahead included."""
+        total = record[layout.PREDICTED + len(self.candidates) :]
+        best = int(record[layout.STRATEGY])
+        second = next((int(i) for i in np.argsort(total) if i != best), best)
+        if second == best:
+            return "only candidate"
+        margin, name = total[second] - total[best], self.candidates[second].name
+        if self.objective is not None:
+            reason = f"{self.objective.margin(margin)} before {name}"
+        else:
+            reason = f"{1e6 * margin:.0f} us before {name}"
+        if self.factors[best] != 1.0:
+            reason += f", corrected x{self.factors[best]:.2g}"
+        if self.factors[second] != 1.0:
+            reason += f", {name} x{self.factors[second]:.2g}"
+        return reason
+
+
+class ThresholdSelector(ModelSelector):
+    """Beamer's rule with the thresholds, and on the device, that a model finds best for a graph.
+
+    Until it is told a graph (`on_graph`), Beamer's own, on the first device that has candidates.
+    """
+
+    _made: tuple[tuple[Any, ...], Policy] | None = None  # the last rule, and the policy it became
+
+    def _rule(self, candidates: Sequence[Strategy]) -> Policy:
+        from hetero_bfs.selection.thresholds import Rule, find_rule
+
+        pairs = _pairs(candidates)
+        if self._graph is None:
+            rule = Rule(*pairs[0], float(ALPHA), float(BETA))
+        else:
+            num_vertices, _, profile = self._graph
+            rule = find_rule(self.in_costs, num_vertices, profile, pairs)
+        if self._made is not None and self._made[0] == rule:
+            return self._made[1]  # the device has it already
+        schedule = [rule.top_down, rule.bottom_up]
+        policy = make_policy(
+            DIRECTION, candidates, schedule=schedule, alpha=rule.alpha, beta=rule.beta
+        )
+        self._made = rule, policy
+        return policy
+
+    @property
+    def rule(self) -> str:
+        """The strategies and thresholds in use."""
+        down, up = (self.candidates[i].name for i in self.policy.schedule)
+        back = "never back" if self.policy.beta > NEVER_BACK else f"beta {self.policy.beta:g}"
+        if self.policy.alpha == 0:
+            return f"{down} alone"
+        return f"{down} and {up}, alpha {self.policy.alpha:.3g}, {back}"
+
+    def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
+        """Fill in what the model predicts of each candidate, though nobody asked at this level."""
+        self._predict(self.in_seconds, features, record)
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        bottom_up = not self.policy.top_down[int(record[layout.STRATEGY])]
+        return direction_reason(features, bottom_up, self.policy) + " (by the model)"
+
+
+def _pairs(candidates: Sequence[Strategy]) -> list[tuple[int, int]]:
+    """Return the numbers of every top-down and bottom-up candidate that share a device."""
+    return [
+        (down, up)
+        for down, one in enumerate(candidates)
+        for up, other in enumerate(candidates)
+        if one.direction == "top-down"
+        and other.direction == "bottom-up"
+        and one.device_kind == other.device_kind
+    ]
+
+
+def model_selector(
+    kind: str,
+    model: SpeedModel,
+    candidates: Sequence[Strategy],
+    corrects: bool = True,
+    objective: Objective | None = None,
+) -> ModelSelector:
+    """Make a selector that chooses by a model: "learned", "thresholds" or "average".
+
+    Raises
+    ------
+    ModelError
+        The model lacks a strategy, or a move between them.
+    """
+    missing = model.lacking(candidates)
+    if missing:
+        raise ModelError(
+            f"the speed model {model.name} lacks {', '.join(missing)}; "
+            f"train again with `{TRAIN_COMMAND}`"
+        )
+    if kind == "average":
+        predictors = [model.average(s) for s in candidates]
+        return ModelSelector(kind, model, candidates, predictors, False, corrects, objective)
+    if kind == "thresholds" and not _pairs(candidates):
+        raise ModelError(
+            "selector thresholds needs a top-down and a bottom-up strategy on one device; "
+            f"there are {', '.join(s.name for s in candidates)}"
+        )
+    shallow, deep = ([model.predictor(s.name, deep) for s in candidates] for deep in (False, True))
+    make = ThresholdSelector if kind == "thresholds" else ModelSelector
+    return make(kind, model, candidates, shallow, True, corrects, objective, deep)
+
+
+def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
+    """Return starting, switching and converting as policy.py has them."""
+    weights = np.zeros((3, len(DEVICE_KINDS), NUM_MOVE_COLUMNS))
+    for what, table in enumerate((model.start, model.switch, model.convert)):
+        for kind, linear in table.items():
+            weights[what, DEVICE_KINDS.index(kind)] = linear.weights()[:NUM_MOVE_COLUMNS]
+    return weights

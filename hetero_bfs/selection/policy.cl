@@ -1,0 +1,272 @@
+/* Choosing a strategy: a policy is data, evaluated by one function. Twin of policy.py, which
+ * explains rules and columns; `pack_policy` there lays the data out as read here.
+ *
+ * REAL is float: a search waits while a policy is evaluated, so what counts is how soon that is done;
+ * seconds need no more digits. Work-items predict a candidate each; one does the rest. What is read at
+ * every level is in local memory.
+ */
+
+typedef float REAL;
+
+#define RULE 0
+#define CANDIDATES 1
+#define SCHEDULE_SIZE 2
+#define INTERVAL 3
+#define KNOTS 4
+#define ALPHA 5
+#define BETA 6
+#define NUM_VERTICES 7
+#define NUM_EDGES 8
+#define MEAN_DEGREE 9
+#define MOVES 10
+#define NUM_COLUMNS 12
+#define MOVE_COLUMNS 3 /* the first ones */
+#define CANDIDATE(s) (MOVES + 6 * MOVE_COLUMNS + (s) * CANDIDATE_SIZE)
+#define CANDIDATE_SIZE (NUM_COLUMNS + 3)
+#define MOST_CANDIDATES 8
+#define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then what is ahead, or a schedule of any length */
+#define MOST_KNOTS 64
+#define COPY_SIZE (POLICY_SIZE + MOST_KNOTS * (1 + MOST_CANDIDATES)) /* what is in local memory */
+#define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
+#define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
+#define IS_CACHED(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
+
+/* What the host's top-down shares or takes for wide (schema.py), for columns of its own. */
+#define LEAST_SHARED_EDGES 512
+#define LEAST_WIDE_EDGES 8192
+#define WIDE 10
+#define CROWDED 4
+
+#define FIXED 0
+#define DIRECTION 1
+#define MODEL 2
+#define SWITCH 1
+#define CONVERT 2
+
+#define MIXED ((REAL)0.8)
+#define LARGEST_SHARE ((REAL)0.999999)
+#define LEAST_ALIKE ((REAL)1.2) /* see policy.py */
+#define MOST_ALIKE ((REAL)2)
+#define LEAST_SECONDS ((REAL)1e-30) /* to divide by */
+#define SMALL ((REAL)0.01) /* up to where the first terms of a series do */
+
+/* What a policy looks at, as schema.py has it; `form` 1 for a bitmap. */
+typedef struct {
+    REAL frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, previous_edges;
+    uint form, level;
+} Level;
+
+/* 1 - (1 - share)^mean_degree, to four digits: the precise functions take longer. */
+static REAL found_share(REAL share, REAL mean_degree)
+{
+    share = min(share, LARGEST_SHARE);
+    const REAL logarithm = share < SMALL ? -share * (1 + share * ((REAL)0.5 + share / 3))
+                                         : native_log(1 - share);
+    const REAL x = mean_degree * logarithm;
+    return x > -SMALL ? -x * (1 + x * ((REAL)0.5 + x / 6)) : 1 - native_exp(x);
+}
+
+/* Neighbours that bottom-up will look at, and vertices that the level finds. */
+static void expectations(const Level *level, REAL *expected_examined, REAL *expected_found)
+{
+    const REAL unvisited = level->unvisited_vertices, edges = level->unvisited_edges;
+    const REAL found = level->frontier_vertices, frontier = level->frontier_edges;
+    *expected_examined = *expected_found = 0;
+    if (unvisited <= 0 || edges <= 0)
+        return;
+    const REAL left_before = edges + frontier, before = unvisited + found;
+    const REAL came = level->previous_edges / (left_before + level->previous_edges);
+    const REAL free = max(frontier - came * left_before, (REAL)0);
+    const REAL share = free / (free + edges);
+    REAL mixed = 1;
+    if (level->level) {
+        const REAL found_if_mixed = before * found_share(came, left_before / before);
+        if (found < MIXED * found_if_mixed)
+            mixed = found / (MIXED * found_if_mixed);
+    }
+    const REAL reached_share = found_share(share, edges / unvisited);
+    *expected_examined = edges;
+    if (reached_share <= 0)
+        return;
+    const REAL reached = unvisited * reached_share;
+    const REAL by_chance = min(reached / share, edges);
+    const REAL at_once = min(reached + (1 - reached_share) * edges, by_chance);
+    const REAL first = min(max(frontier * unvisited / (found * edges) - 1, (REAL)0), (REAL)1);
+    const REAL near = by_chance + first * (at_once - by_chance);
+    *expected_examined = mixed * near + (1 - mixed) * edges;
+    *expected_found = min(mixed * reached, frontier);
+}
+
+static REAL dot_columns(__local const REAL *weights, __local const REAL *columns, uint count)
+{
+    REAL total = 0;
+#pragma unroll
+    for (uint i = 0; i < count; i++)
+        total += weights[i] * columns[i];
+    return total;
+}
+
+static REAL move_seconds(__local const REAL *policy, uint move, uint to_device,
+                         __local const REAL *columns)
+{
+    return dot_columns(policy + MOVES + (2 * move + to_device) * MOVE_COLUMNS, columns, MOVE_COLUMNS);
+}
+
+/* The row of what is ahead whose first item is nearest to `left`, as a ratio; they fall. */
+static uint find_knot(__local const REAL *ahead, uint knots, uint row, REAL left)
+{
+    uint low = 0, high = knots;
+    while (low < high) {
+        const uint middle = (low + high) / 2;
+        if (ahead[middle * row] >= left)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == knots ||
+        (low && left * left >= ahead[(low - 1) * row] * ahead[low * row]))
+        return low - 1;
+    return low;
+}
+
+/* What a model is asked about a level, and what it answers: work-items predict a candidate each. */
+typedef struct {
+    REAL columns[NUM_COLUMNS];
+    REAL seconds[MOST_CANDIDATES];
+    uint asked, is_bitmap;
+    uint ahead; /* where in the policy the row of what is ahead begins; 0 if there is none */
+} Question;
+
+static bool is_wide(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
+{
+    return frontier_edges >= LEAST_WIDE_EDGES && frontier_edges * WIDE > policy[NUM_VERTICES] &&
+           frontier_edges < CROWDED * unvisited_vertices;
+}
+
+/* Where a level lies of what predictions jump at, as bits. */
+static uint steps_of(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
+{
+    return is_wide(policy, frontier_edges, unvisited_vertices) +
+           2 * (frontier_edges >= LEAST_SHARED_EDGES);
+}
+
+static void ask(__local const REAL *policy, const Level *level, __local Question *question)
+{
+    __local REAL *columns = question->columns;
+    REAL examined, found;
+    expectations(level, &examined, &found);
+    columns[0] = 1;
+    columns[1] = policy[NUM_VERTICES];
+    columns[2] = level->frontier_vertices;
+    columns[3] = level->frontier_edges;
+    columns[4] = level->unvisited_vertices;
+    columns[5] = level->unvisited_edges;
+    columns[6] = examined;
+    columns[7] = found;
+    columns[8] = examined / max(level->unvisited_vertices, (REAL)1);
+    const bool wide = is_wide(policy, level->frontier_edges, level->unvisited_vertices);
+    columns[9] = wide ? 0 : found;
+    columns[10] = wide ? policy[NUM_VERTICES] : 0;
+    columns[11] = level->frontier_edges >= LEAST_SHARED_EDGES;
+    const uint knots = (uint)policy[KNOTS], row = 1 + (uint)policy[CANDIDATES];
+    const REAL visited = max(policy[NUM_EDGES] - level->unvisited_edges, (REAL)1);
+    question->ahead = 0;
+    if (knots)
+        question->ahead = POLICY_SIZE + row * find_knot(policy + POLICY_SIZE, knots, row,
+                                                        level->unvisited_edges / visited);
+    question->is_bitmap = level->form;
+    question->asked = 1;
+}
+
+/* Predict what candidate `s` takes, moves to it and what is ahead included. */
+static REAL predict(__local const REAL *policy, __local const Question *question, uint s)
+{
+    __local const REAL *columns = question->columns;
+    REAL seconds = dot_columns(policy + CANDIDATE(s), columns, NUM_COLUMNS);
+    if (policy[IS_TOP_DOWN(s)] != 0 && question->is_bitmap)
+        seconds += move_seconds(policy, CONVERT, 1, columns);
+    if (policy[ON_DEVICE(s)] == 0)
+        seconds += move_seconds(policy, SWITCH, 0, columns);
+    return question->ahead ? seconds + policy[question->ahead + 1 + s] : seconds;
+}
+
+/* What a candidate takes itself, what is ahead of the search left out. */
+static REAL level_seconds(__local const REAL *policy, __local const Question *question, uint s)
+{
+    return question->seconds[s] - (question->ahead ? policy[question->ahead + 1 + s] : 0);
+}
+
+/* The candidate of least seconds; `within` is up to which ratio of levels it is good for others. */
+static uint least(__local const REAL *policy, __local const Question *question, REAL *within)
+{
+    const uint count = (uint)policy[CANDIDATES];
+    uint best = 0;
+    for (uint s = 1; s < count; s++)
+        best = question->seconds[s] < question->seconds[best] ? s : best;
+    const REAL mine = level_seconds(policy, question, best);
+    REAL lead = MOST_ALIKE - 1;
+    for (uint s = 0; s < count; s++) {
+        const REAL both = mine + level_seconds(policy, question, s);
+        if (s != best)
+            lead = min(lead, native_divide(question->seconds[s] - question->seconds[best],
+                                           max(both, LEAST_SECONDS)));
+    }
+    *within = max(1 + lead, LEAST_ALIKE);
+    return best;
+}
+
+/* The number of the candidate for a level, for a search that stands on the device; a model is asked
+ * instead, and what comes back means nothing. */
+static uint choose(__local const REAL *policy, __global const REAL *schedule, const Level *level,
+                   __local Question *question)
+{
+    if (policy[RULE] == FIXED) {
+        const uint item = min(level->level, (uint)policy[SCHEDULE_SIZE] - 1);
+        return (uint)(POLICY_SIZE + item < COPY_SIZE ? policy[POLICY_SIZE + item] : schedule[item]);
+    }
+    if (policy[RULE] == DIRECTION) {
+        const bool bottom_up =
+            level->form ? level->frontier_vertices * policy[BETA] >= policy[NUM_VERTICES]
+                        : level->frontier_edges * policy[ALPHA] > level->unvisited_edges;
+        return (uint)policy[POLICY_SIZE + bottom_up];
+    }
+    ask(policy, level, question);
+    return 0;
+}
+
+static bool is_near(REAL now, REAL then, REAL ratio)
+{
+    return now <= ratio * then && then <= ratio * now;
+}
+
+/* Copy what is read at every level, a long schedule's end excepted; a barrier must follow. */
+static void load_policy(__global const REAL *source, __local REAL *policy)
+{
+    for (uint i = get_local_id(0); i < COPY_SIZE; i += get_local_size(0))
+        policy[i] = source[i];
+}
+
+#ifdef TESTS
+/* Choose for many levels, one for each work-group of one work-item. */
+__kernel void choose_all(__global const REAL *policy, __global const REAL *levels,
+                         __global uint *chosen, __global REAL *within)
+{
+    __local REAL copy[COPY_SIZE];
+    __local Question question;
+    load_policy(policy, copy);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const size_t i = get_group_id(0);
+    const Level level = {levels[7 * i],     levels[7 * i + 1], levels[7 * i + 2],
+                         levels[7 * i + 3], levels[7 * i + 4], (uint)levels[7 * i + 5],
+                         (uint)levels[7 * i + 6]};
+    question.asked = 0;
+    chosen[i] = choose(copy, policy + POLICY_SIZE, &level, &question);
+    for (uint s = 0; question.asked && s < (uint)copy[CANDIDATES]; s++)
+        question.seconds[s] = predict(copy, &question, s);
+    if (question.asked) {
+        REAL ratio;
+        chosen[i] = least(copy, &question, &ratio);
+        within[i] = ratio;
+    }
+}
+#endif

@@ -1,0 +1,439 @@
+"""Choosing a strategy, compiled: a policy is data (numbers, matrices), evaluated by one function.
+
+Three rules. FIXED takes the candidates of a schedule in turn, the last for all further levels.
+DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the unvisited
+ones, top-down again once the frontier has fewer than 1 / beta of the vertices. MODEL takes the
+candidate of least predicted seconds; with `caution` on the host top-down also early in a search
+where bottom-up is not clearly faster.
+
+Columns that a model sees, in this order: constant, num_vertices, frontier_vertices,
+frontier_edges, unvisited_vertices, unvisited_edges, expected_examined, expected_found,
+expected_length (trace.py explains them). Predicted seconds are a matrix of weights times the
+columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from hetero_bfs.selection.schema import (
+    CHOSEN,
+    CHOSEN_AT,
+    DEVICE,
+    FORM,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    KIND,
+    LEAST_SHARED_EDGES,
+    LEAST_WIDE_EDGES,
+    LEVEL,
+    PREDICTED,
+    PREVIOUS_EDGES,
+    RECORD_STATE,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    WITHIN,
+    has_queue,
+    is_wide,
+    was_bottom_up,
+)
+from hetero_bfs.selection.strategies import Strategy
+from hetero_bfs.support.compiling import kernel
+
+NUM_COLUMNS = 12
+NUM_MOVE_COLUMNS = 3  # the first ones: all that moves are predicted by
+MOST_CANDIDATES = 8
+MOST_KNOTS = 64  # rows of `Policy.ahead`
+FIXED, DIRECTION, MODEL = 0, 1, 2
+START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
+_MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
+_LARGEST_SHARE = 0.999999
+_SMALL = 0.01  # up to where the first terms of a series do
+_TURN = 15.0
+_LEAST_SECONDS = 1e-30  # to divide by
+CAUTION = 1.4
+"""By how much bottom-up on the host must be expected to be faster while a search is not on the
+device and its frontier has less than 1 / 15 of the unvisited edges, where Beamer's rule stays
+top-down: what short lists in a large graph take is predicted the worst."""
+LEAST_ALIKE, MOST_ALIKE = 1.2, 2.0
+"""Ratios of levels up to which a model's choice stays: however close it is, and if it is clear."""
+
+
+class Policy(NamedTuple):
+    """A selector as data; candidates are numbered as the selector lists them.
+
+    Parameters
+    ----------
+    rule : int64
+        FIXED, DIRECTION or MODEL.
+    schedule : int64 (levels,)
+        FIXED: candidates by level. DIRECTION: the one for top-down, the one for bottom-up.
+    alpha, beta : float64
+        DIRECTION's thresholds.
+    weights : float64 (candidates, NUM_COLUMNS)
+        MODEL: seconds per unit of each column.
+    moves : float64 (3, 2, NUM_MOVE_COLUMNS)
+        MODEL: starting on a device, switching to it, converting a bitmap on it.
+    ahead : float64 (knots, 1 + candidates)
+        MODEL: what the rest of the search is expected to cost after a level by each candidate
+        (cost_to_go.py), for searches that are as far as the first column says; else a cheap first
+        level on the host is chosen although the next one must leave it again. May be empty.
+    caution : float64
+        MODEL: see CAUTION; 1 for none.
+    kinds, top_down, cached : int64, bool, bool (candidates,)
+        Device, direction and variant of each candidate.
+    work : float64 (NUM_COLUMNS,)
+        Scratch.
+    """
+
+    rule: Any
+    schedule: Any
+    alpha: Any
+    beta: Any
+    weights: Any
+    moves: Any
+    ahead: Any
+    caution: Any
+    kinds: Any
+    top_down: Any
+    cached: Any
+    work: Any
+
+
+def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Policy:
+    """Return a policy for these candidates; fields that its rule does not use may be left out."""
+    count = len(candidates)
+    given: dict[str, Any] = {
+        "schedule": [],
+        "alpha": 0.0,
+        "beta": 0.0,
+        "weights": np.zeros((count, NUM_COLUMNS)),
+        "moves": np.zeros((3, 2, NUM_MOVE_COLUMNS)),
+        "ahead": np.zeros((0, 1 + count)),
+        "caution": 1.0,
+        "work": np.zeros(NUM_COLUMNS),
+        **fields,
+    }
+    given["schedule"] = np.array(given["schedule"], np.int64)
+    kinds = np.array([HOST if s.device_kind == "cpu" else DEVICE for s in candidates])
+    top_down = np.array([s.direction == "top-down" for s in candidates])
+    cached = np.array([s.variant == "cached" for s in candidates])
+    return Policy(rule=rule, kinds=kinds, top_down=top_down, cached=cached, **given)
+
+
+def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Policy:
+    """Return the policy of a fixed schedule: numbers of candidates, level by level."""
+    return make_policy(FIXED, candidates, schedule=schedule)
+
+
+def pack_policy(
+    policy: Policy, num_vertices: int, num_edges: int, interval: int
+) -> npt.NDArray[np.float32]:
+    """Lay a policy out for policy.cl: numbers, moves, candidates, schedule or what is ahead.
+
+    After the candidates there is room for MOST_KNOTS rows at least, since policy.cl copies that.
+    """
+    knots = policy.ahead.shape[0]
+    numbers = [policy.rule, policy.kinds.size, policy.schedule.size, interval, knots]
+    mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
+    numbers += [policy.alpha, policy.beta, num_vertices, num_edges, mean_degree]
+    traits = (policy.kinds == DEVICE, policy.top_down, policy.cached)
+    candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
+    candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
+    rest = np.concatenate((policy.schedule, policy.ahead.ravel()))
+    padding = np.zeros(max(MOST_KNOTS * (1 + MOST_CANDIDATES) - rest.size, 0))
+    parts = (numbers, policy.moves.ravel(), candidates.ravel(), rest, padding)
+    return np.concatenate(parts).astype(np.float32)
+
+
+_has_queue = njit(inline="always")(has_queue)
+is_wide_level = njit(inline="always")(is_wide)
+_was_bottom_up = njit(inline="always")(was_bottom_up)
+
+
+@njit(inline="always")
+def _found_share(share, mean_degree):
+    """Return the probability that a vertex of this degree has a neighbour of this share of ends.
+
+    1 - (1 - share)**mean_degree, to six digits for the smallest shares too: `expm1` and `log1p`
+    take longer than all else that predicting a level does.
+    """
+    share = min(share, _LARGEST_SHARE)
+    if share < _SMALL:
+        logarithm = -share * (1.0 + share * (0.5 + share * (1.0 / 3.0 + share * 0.25)))
+    else:
+        logarithm = math.log(1.0 - share)
+    x = mean_degree * logarithm
+    return -x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))) if x > -_SMALL else 1.0 - math.exp(x)
+
+
+@kernel(counted=False, inlined=True)
+def expectations(state):
+    """Return how many neighbours bottom-up will look at, and how many vertices the level finds.
+
+    See `LevelFeatures.expected_examined`, which explains them.
+    """
+    unvisited, edges = state[UNVISITED_VERTICES], state[UNVISITED_EDGES]
+    found, frontier = state[FRONTIER_VERTICES], state[FRONTIER_EDGES]
+    if unvisited <= 0.0 or edges <= 0.0:
+        return 0.0, 0.0
+    left_before = edges + frontier
+    came = state[PREVIOUS_EDGES] / (left_before + state[PREVIOUS_EDGES])
+    free = max(frontier - came * left_before, 0.0)
+    share = free / (free + edges)
+    mixed = 1.0
+    if state[LEVEL] > 0:
+        before = unvisited + found
+        found_if_mixed = before * _found_share(came, left_before / before)
+        if found < _MIXED * found_if_mixed:
+            mixed = found / (_MIXED * found_if_mixed)
+    reached_share = _found_share(share, edges / unvisited)
+    if reached_share <= 0.0:
+        return edges, 0.0
+    reached = unvisited * reached_share
+    by_chance = min(reached / share, edges)
+    at_once = min(reached + (1.0 - reached_share) * edges, by_chance)
+    first = min(max(frontier * unvisited / (found * edges) - 1.0, 0.0), 1.0)
+    near = by_chance + first * (at_once - by_chance)
+    return mixed * near + (1.0 - mixed) * edges, min(mixed * reached, frontier)
+
+
+@njit(inline="always")
+def dot(weights, columns):
+    """Return the sum of weights times columns."""
+    total = 0.0
+    for i in range(NUM_COLUMNS):
+        total += weights[i] * columns[i]
+    return total
+
+
+@njit(inline="always")
+def move_seconds(policy, move, kind, columns):
+    """Return the predicted seconds of a move: START, SWITCH or CONVERT, on or to a device."""
+    weights = policy.moves[move, kind]
+    total = 0.0
+    for i in range(NUM_MOVE_COLUMNS):
+        total += weights[i] * columns[i]
+    return total
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def fill_columns(columns, num_vertices, state):
+    """Fill what a model sees of a level, float64 (NUM_COLUMNS,)."""
+    columns[0] = 1.0
+    columns[1] = num_vertices
+    columns[2] = state[FRONTIER_VERTICES]
+    columns[3] = state[FRONTIER_EDGES]
+    columns[4] = state[UNVISITED_VERTICES]
+    columns[5] = state[UNVISITED_EDGES]
+    columns[6], columns[7] = expectations(state)
+    columns[8] = columns[6] / max(columns[4], 1.0)
+    wide = is_wide_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
+    columns[9] = 0.0 if wide else columns[7]
+    columns[10] = num_vertices if wide else 0.0
+    columns[11] = 1.0 if state[FRONTIER_EDGES] >= LEAST_SHARED_EDGES else 0.0
+
+
+@njit(inline="always")
+def share_left(unvisited_edges, num_edges):
+    """Tell how far a search is: unvisited edges over the others, which falls from level to level.
+
+    The first levels differ in it as much as the last ones.
+    """
+    return unvisited_edges / max(num_edges - unvisited_edges, 1.0)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _find_knot(ahead, left):
+    """Return the row of `ahead` whose first item is nearest to `left`, as a ratio; they fall."""
+    low, high = 0, ahead.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if ahead[middle, 0] >= left:
+            low = middle + 1
+        else:
+            high = middle
+    if low == ahead.shape[0] or (low and left * left >= ahead[low - 1, 0] * ahead[low, 0]):
+        return low - 1
+    return low
+
+
+@njit(inline="always")
+def _is_early(state):
+    """Tell whether caution counts; see CAUTION."""
+    return state[KIND] != DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+
+
+@njit(inline="always")
+def _care(policy, early, s):
+    """Return what a candidate's prediction is multiplied by; see CAUTION."""
+    careful = early and policy.kinds[s] == HOST and not policy.top_down[s]
+    return policy.caution if careful else 1.0
+
+
+@njit(inline="always")
+def _on_same_side(num_vertices, state, record):
+    """Tell whether two levels lie on the same side of all that predictions jump at."""
+    now, then = state[FRONTIER_EDGES], record[FRONTIER_EDGES]
+    if (now >= LEAST_SHARED_EDGES) != (then >= LEAST_SHARED_EDGES):
+        return False
+    if _is_early(state) != _is_early(record):
+        return False
+    if now < LEAST_WIDE_EDGES and then < LEAST_WIDE_EDGES:
+        return True
+    wide = is_wide_level(num_vertices, now, state[UNVISITED_VERTICES])
+    return wide == is_wide_level(num_vertices, then, record[UNVISITED_VERTICES])
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
+    columns = policy.work
+    fill_columns(columns, num_vertices, state)
+    kind = int(state[KIND])
+    ahead = policy.ahead
+    knot = -1
+    if ahead.shape[0]:
+        knot = _find_knot(ahead, share_left(state[UNVISITED_EDGES], num_edges))
+    early = _is_early(state)
+    to_host = to_device = convert = 0.0
+    if kind < 0:
+        to_host = move_seconds(policy, START, HOST, columns)
+        to_device = move_seconds(policy, START, DEVICE, columns)
+    else:
+        if not _has_queue(state):
+            convert = move_seconds(policy, CONVERT, kind, columns)
+        if kind == HOST:
+            to_device = move_seconds(policy, SWITCH, DEVICE, columns)
+        else:
+            to_host = move_seconds(policy, SWITCH, HOST, columns)
+    best = 0
+    for s in range(policy.kinds.size):
+        seconds = dot(policy.weights[s], columns)
+        seconds += to_host if policy.kinds[s] == HOST else to_device
+        if policy.top_down[s]:
+            seconds += convert
+        predicted[s] = seconds
+        total[s] = _care(policy, early, s) * seconds
+        if knot >= 0:
+            total[s] += ahead[knot, 1 + s]
+        if total[s] < total[best]:
+            best = s
+    return best
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _choose_direction(policy, num_vertices, state):
+    """Return 0 for top-down, 1 for bottom-up."""
+    if _was_bottom_up(state):
+        return 0 if state[FRONTIER_VERTICES] * policy.beta < num_vertices else 1
+    return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
+
+
+@kernel(counted=False)
+def choose(policy, num_vertices, num_edges, state, predicted, total):
+    """Do what `_choose` does, for Python."""
+    return _choose(policy, num_vertices, num_edges, state, predicted, total)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _choose(policy, num_vertices, num_edges, state, predicted, total):
+    """Return the number of the candidate for the level that `state` describes (schema.py).
+
+    A model fills `predicted` and `total`, float64 (candidates,), with the seconds it expects of
+    each candidate, and those that decided; other rules leave them alone.
+    """
+    if policy.rule == FIXED:
+        return policy.schedule[min(int(state[LEVEL]), policy.schedule.size - 1)]
+    if policy.rule == DIRECTION:
+        return policy.schedule[_choose_direction(policy, num_vertices, state)]
+    return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def stays_within(policy, state, predicted, total, best):
+    """Return up to which ratio of two levels the choice for one is good for the other.
+
+    If no column is further off than by a ratio r, no prediction is: so the best candidate remains
+    that while (r - 1) times its prediction and another one's is less than it is ahead of that.
+    What is ahead of the search is taken as alike.
+    """
+    early = _is_early(state)
+    mine = _care(policy, early, best) * predicted[best]
+    lead = MOST_ALIKE - 1.0
+    for s in range(total.size):
+        if s != best:
+            both = mine + _care(policy, early, s) * predicted[s]
+            lead = min(lead, (total[s] - total[best]) / max(both, _LEAST_SECONDS))
+    return max(1.0 + lead, LEAST_ALIKE)
+
+
+@njit(inline="always")
+def _is_near(now, then, ratio):
+    return now <= ratio * then and then <= ratio * now
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _is_alike(num_vertices, state, record):
+    """Tell whether a model would hardly choose otherwise than for the level of a record.
+
+    Levels of a deep graph take a microsecond or two, and evaluating a model a tenth of one.
+    """
+    ratio = record[WITHIN]
+    return (
+        state[KIND] == record[KIND]
+        and state[FORM] == record[FORM]
+        and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES], ratio)
+        and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES], ratio)
+        and _is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES], ratio)
+        and _on_same_side(num_vertices, state, record)
+    )
+
+
+@kernel(counted=False)
+def choose_level(policy, interval, num_vertices, num_edges, state, records):
+    """Choose the coming level's candidate: begins the level's record, and sets `state[CHOSEN]`.
+
+    A model's choice stays while levels are alike, the longer the clearer it was.
+
+    Parameters
+    ----------
+    policy : Policy
+    interval : int
+        Levels between two choices; the others take their predecessor's.
+    state : float64 (STATE_SIZE,)
+    records : float64 (rows, record_width)
+        The row of the coming level is written, that of the level before is read.
+    """
+    level = int(state[LEVEL])
+    record = records[level]
+    candidates = policy.kinds.size
+    for column in range(RECORD_STATE):
+        record[column] = state[column]
+    for column in range(PREDICTED, record.size):
+        record[column] = np.nan
+    before = int(records[level - 1, CHOSEN_AT]) if level else 0
+    stays = level % interval != 0
+    if level and policy.rule == MODEL:
+        stays = stays or _is_alike(num_vertices, state, records[before])
+    if not stays:
+        record[CHOSEN_AT] = level
+        predicted = record[PREDICTED : PREDICTED + candidates]
+        total = record[PREDICTED + candidates :]
+        chosen = _choose(policy, num_vertices, num_edges, state, predicted, total)
+        if policy.rule == MODEL:
+            record[WITHIN] = stays_within(policy, state, predicted, total, chosen)
+    else:
+        record[CHOSEN_AT] = before
+        chosen = int(records[before, STRATEGY])
+    record[STRATEGY] = state[CHOSEN] = chosen
+    record[TRANSFER_SECONDS] = record[SELECT_SECONDS] = 0.0

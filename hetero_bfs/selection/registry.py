@@ -1,0 +1,132 @@
+"""Selectors by name: what "auto", "learned" and the others mean on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.errors import ModelError
+from hetero_bfs.selection.machine import cpu_slug, device_slug, machine_slug
+from hetero_bfs.selection.model_selectors import model_selector
+from hetero_bfs.selection.selectors import (
+    DirectionSelector,
+    FixedSelector,
+    Selector,
+    alpha_beta,
+    by_direction,
+    streaming_rule,
+)
+from hetero_bfs.selection.speed_model import (
+    AUTO_GRAPHS,
+    TRAIN_COMMAND,
+    SpeedModel,
+    default_model,
+    find_model,
+)
+from hetero_bfs.selection.strategies import (
+    MODEL_SELECTORS,
+    NAMED_SELECTORS,
+    STRATEGIES,
+    Strategy,
+    schedule_names,
+)
+from hetero_bfs.support.wording import setting
+
+SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
+
+
+def model_of(device: DeviceInfo | None) -> SpeedModel | None:
+    """Return the speed model of this machine with this device, None if it has none."""
+    return find_model(cpu_slug(), device_slug(device))
+
+
+def make_selector(
+    wanted: str,
+    device: DeviceInfo | None,
+    candidates: Sequence[Strategy],
+    deep: bool = False,
+    streams: bool = False,
+) -> tuple[Selector, list[str]]:
+    """Make a selector by name; also return notes for the user, one line each.
+
+    For "auto": `deep` says that searches have many levels, `streams` that the edges do not lie on
+    the device.
+
+    Raises
+    ------
+    ModelError
+        An unknown selector, or a strategy that needs a device there is none of.
+    """
+    names = [s.name for s in candidates]
+    if wanted.startswith("fixed:"):
+        try:
+            chosen = schedule_names(wanted)
+        except ValueError as error:
+            raise ModelError(f"selector {error}") from None
+        if not set(chosen) <= set(names):
+            raise ModelError(
+                f"{setting('selector', wanted)}: strategies that can run are {', '.join(names)}"
+            )
+        return FixedSelector(*(STRATEGIES[name] for name in chosen)), []
+    if wanted == "alpha-beta":
+        return alpha_beta(device, candidates), []
+    if wanted == "daga":
+        if device is None:
+            raise ModelError(
+                f"{setting('selector', wanted)} runs bottom-up on an OpenCL device; there is none"
+            )
+        return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
+    if wanted in ("auto", *MODEL_SELECTORS):
+        corrects = wanted != "average"  # which, asked for, is to be the paper's
+        if wanted == "auto":
+            if streams:
+                return streaming_rule(device, candidates), []
+            model = model_of(device)
+            auto = None if model is None else model.auto
+            wanted, made = best_in_training(model, auto, device, candidates, deep)
+            if made is not None:
+                return made, []
+        return _model_selector(wanted, device, candidates, corrects)
+    raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
+
+
+def best_in_training(
+    model: SpeedModel | None,
+    auto: Mapping[str, Mapping[str, Any]] | None,
+    device: DeviceInfo | None,
+    candidates: Sequence[Strategy],
+    deep: bool,
+) -> tuple[str, Selector | None]:
+    """Return what "auto" stands for: the name of a model's selector, or Beamer's rule.
+
+    `auto` is what the model says was the best in training, None if nothing was compared.
+    """
+    if model is None or auto is None:
+        return "learned", None
+    best = auto[AUTO_GRAPHS[deep]]
+    if model.name != machine_slug(device) and best.get("where") != "cpu":
+        return "learned", None  # trained with a device that is not in use
+    if best["selector"] != "alpha-beta":
+        return best["selector"], None
+    alpha, beta, where = best["alpha"], best["beta"], best["where"]
+    return best["selector"], alpha_beta(device, candidates, alpha, beta, where)
+
+
+def _model_selector(
+    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy], corrects: bool
+) -> tuple[Selector, list[str]]:
+    notes = []
+    model = model_of(device)
+    if model is None:
+        model = default_model(None if device is None else device.type)
+        wanted = "average"
+        if model is None:
+            notes.append(f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`")
+            return alpha_beta(device, candidates), notes
+        notes.append(
+            f"no speed model for this machine ({machine_slug(device)}); using average speeds "
+            f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
+            f"(a minute or two), or adapt that one with `{TRAIN_COMMAND} --calibrate` (half of one)"
+        )
+    return model_selector(wanted, model, candidates, corrects), notes

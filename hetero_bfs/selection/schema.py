@@ -1,0 +1,121 @@
+"""What is known of a search between two levels, and the record of a level, as arrays.
+
+Both are float64, so that compiled code and Python share them; counts stay exact up to 2**53.
+
+The state of a search (`STATE_SIZE` items) says where the frontier is and how much is left.
+`KIND` and `FORM` are numbers: device kinds 0 for the host, 1 for the OpenCL device, -1 before the
+first level; forms 0 for a queue, 1 for a bitmap that bottom-up left, 2 for one that top-down left
+(level.py has their encoding), 3 for a queue that the host's bottom-up left of a few vertices. Rules
+of Beamer's kind go by the last direction, so they tell these apart.
+
+A record is one row per level: the state before it, what was chosen and measured, then the
+predicted seconds of each candidate, then the seconds that decided (the rest of the search
+included).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+StateArray = npt.NDArray[np.float64]
+
+(
+    FRONTIER_VERTICES,
+    FRONTIER_EDGES,
+    UNVISITED_VERTICES,
+    UNVISITED_EDGES,
+    PREVIOUS_EDGES,  # the frontier's edges one level earlier
+    KIND,
+    FORM,
+    LEVEL,
+    VISITED_INDEX,  # which of two bitmaps has all visited vertices
+    QUEUE_INDEX,  # which of two queues has the frontier
+    CHOSEN,  # candidate chosen for the coming level, -1 if none is yet
+    LISTED,  # vertices in the list of all that the host found, -1 if that is given up
+    REMAINING,  # vertices in the host's list of all that may be unvisited, -1 without one
+) = range(13)
+STATE_SIZE = 13
+
+LEAST_SHARED_EDGES = 512
+"""Fewest edges of a frontier that several of the host's threads expand top-down."""
+
+LEAST_WIDE_EDGES = 8192
+"""Fewest edges of a wide frontier: small graphs, searched by one thread, hardly have one."""
+
+WIDE = 10
+"""A wide frontier's edges times this are more than all vertices."""
+
+CROWDED = 4
+"""A wide frontier's edges are fewer than the unvisited vertices times this."""
+
+HOST, DEVICE, NOWHERE = 0, 1, -1
+QUEUE, BITMAP, WIDE_BITMAP, BOTTOM_UP_QUEUE = 0, 1, 2, 3
+
+RECORD_STATE = LEVEL + 1
+"""Columns of a record that are the state's first items; FRONTIER_VERTICES to LEVEL."""
+
+(
+    STRATEGY,
+    SECONDS,
+    TRANSFER_SECONDS,
+    SELECT_SECONDS,
+    FOUND_VERTICES,
+    EXAMINED,  # neighbours that bottom-up looked at, -1 where nobody counts them
+    CHOSEN_AT,  # level whose choice this is, if the selector had no need to choose again
+    WITHIN,  # ratio within which the levels that follow have to be to keep it
+) = range(RECORD_STATE, RECORD_STATE + 8)
+PREDICTED = WITHIN + 1
+"""First column of the predictions; the totals follow them."""
+
+
+def advance(state: StateArray, form: int, found: int, edges: int) -> None:
+    """Move a search on a level, which left what it found in this form.
+
+    Plain Python; the host's compiled loop compiles it too.
+    """
+    if form in (QUEUE, BOTTOM_UP_QUEUE):
+        state[QUEUE_INDEX] = 1 - state[QUEUE_INDEX]
+    else:
+        state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
+    state[FORM] = form
+    state[PREVIOUS_EDGES] = state[FRONTIER_EDGES]
+    state[FRONTIER_VERTICES] = found
+    state[FRONTIER_EDGES] = edges
+    state[UNVISITED_VERTICES] -= found
+    state[UNVISITED_EDGES] -= edges
+    state[LEVEL] += 1
+    state[CHOSEN] = -1
+
+
+def has_queue(state: StateArray) -> bool:
+    """Tell whether a frontier, as a state or a record has it, is a queue. Plain Python, too."""
+    return bool(state[FORM] == QUEUE or state[FORM] == BOTTOM_UP_QUEUE)
+
+
+def was_bottom_up(state: StateArray) -> bool:
+    """Tell whether the level before was bottom-up, whatever it left. Plain Python, too."""
+    return bool(state[FORM] == BITMAP or state[FORM] == BOTTOM_UP_QUEUE)
+
+
+def is_wide(num_vertices: float, frontier_edges: float, unvisited_vertices: float) -> bool:
+    """Tell whether top-down on the host does better not to claim vertices (level_loop.py).
+
+    So many edges that looking through all vertices for whom they reached is worth it, but not so
+    many for each unvisited vertex that all threads write to the same ones. Plain Python, too.
+    """
+    return (
+        frontier_edges >= LEAST_WIDE_EDGES
+        and frontier_edges * WIDE > num_vertices
+        and frontier_edges < CROWDED * unvisited_vertices
+    )
+
+
+def is_over(state: StateArray) -> bool:
+    """Tell whether no level is left that could find anything."""
+    return bool(state[FRONTIER_EDGES] <= 0 or state[UNVISITED_VERTICES] <= 0)
+
+
+def record_width(candidates: int) -> int:
+    """Return the columns of a record for so many candidates."""
+    return PREDICTED + 2 * candidates

@@ -1,0 +1,196 @@
+"""Selectors: which strategy computes the next level, and why.
+
+Those that ask a speed model are in model_selectors.py; what names mean on this machine is in
+registry.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.objective import Objective
+from hetero_bfs.selection.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy
+from hetero_bfs.selection.strategies import DeviceKind, Direction, Strategy
+from hetero_bfs.selection.trace import LevelFeatures
+
+ALPHA = 15
+BETA = 18
+NEVER_BACK = 2.0**31
+"""A beta beyond it keeps bottom-up to the end: no graph has as many vertices."""
+_STREAMING_ALPHA, _STREAMING_BETA = 30, 256
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A chosen strategy, what each candidate was expected to take (seconds), and the reason."""
+
+    strategy: Strategy
+    predicted_seconds: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+
+class Selector:
+    """Chooses the strategy of each level among its candidates.
+
+    Parameters
+    ----------
+    name : str
+    candidates : sequence of Strategy
+    policy : Policy
+        The rule as data (policy.py), evaluated by compiled code on host and device.
+    """
+
+    objective: Objective | None = None
+    """What it was made for (objective.py), if not for the least time."""
+
+    def __init__(self, name: str, candidates: Sequence[Strategy], policy: Policy) -> None:
+        self.name = name
+        self.candidates = tuple(candidates)
+        self.policy = policy
+        self.uncorrected: Selector = self
+        """The selector that this one is a correction of: itself, if it is none."""
+
+    @property
+    def rule(self) -> str:
+        """What it does on every level alike, if that is not in its name; for the report."""
+        return ""
+
+    def choose(self, features: LevelFeatures) -> Choice:
+        """Return the strategy for the level that these features describe."""
+        from hetero_bfs.selection.policy import choose
+
+        count = len(self.candidates)
+        record = np.full(layout.record_width(count), np.nan)
+        features.write_state(record)
+        record[layout.STRATEGY] = choose(
+            self.policy,
+            features.num_vertices,
+            features.num_edges,
+            record,
+            record[layout.PREDICTED : layout.PREDICTED + count],
+            record[layout.PREDICTED + count :],
+        )
+        return self.read_choice(features, record)
+
+    def first_edges(self, frontier_edges: int, unvisited_edges: int) -> int:
+        """Return the edges of a root that stands for this one when the first level is chosen.
+
+        There are few such: for a model powers of the square root of two, for Beamer's rule one on
+        each side of its threshold.
+        """
+        policy = self.policy
+        if policy.rule == FIXED or frontier_edges == 0:
+            return 0
+        if policy.rule == DIRECTION:
+            rises = frontier_edges * policy.alpha > unvisited_edges
+            return frontier_edges + unvisited_edges if rises else 0
+        usual = round(float(2.0 ** (round(2.0 * math.log2(frontier_edges)) / 2.0)))
+        return min(usual, frontier_edges + unvisited_edges)
+
+    def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
+        """Return what a level's record (schema.py) says of its choice."""
+        strategy = self.candidates[int(record[layout.STRATEGY])]
+        predicted = record[layout.PREDICTED :][: len(self.candidates)]
+        if np.isnan(predicted).any():
+            return Choice(strategy, {}, self._reason(features, record))
+        named = dict(zip((s.name for s in self.candidates), predicted.tolist(), strict=True))
+        return Choice(strategy, named, self._reason(features, record))
+
+    def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
+        """Fill in what was predicted where the device chose, which keeps only its choice."""
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        """Say in a few words why this strategy."""
+        raise NotImplementedError
+
+
+class FixedSelector(Selector):
+    """Given strategies, one per level in turn; the last one serves all further levels."""
+
+    def __init__(self, *strategies: Strategy) -> None:
+        name = f"fixed:{','.join(s.name for s in strategies)}"
+        candidates = list(dict.fromkeys(strategies))
+        schedule = [candidates.index(s) for s in strategies]
+        super().__init__(name, candidates, fixed_policy(schedule, candidates))
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        return "fixed"
+
+
+class DirectionSelector(Selector):
+    """Beamer's rule (2012) for the direction; each direction always runs on the same device.
+
+    Bottom-up once the frontier's edges exceed 1 / alpha of the unvisited ones, top-down again
+    once the frontier has fewer than 1 / beta of the vertices.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        strategies: Mapping[Direction, Strategy],
+        alpha: float = ALPHA,
+        beta: float = BETA,
+    ) -> None:
+        candidates = [strategies["top-down"], strategies["bottom-up"]]
+        policy = make_policy(
+            DIRECTION, candidates, schedule=[0, 1], alpha=float(alpha), beta=float(beta)
+        )
+        super().__init__(name, candidates, policy)
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        return direction_reason(features, record[layout.STRATEGY] == 1, self.policy)
+
+
+def direction_reason(features: LevelFeatures, bottom_up: bool, policy: Policy) -> str:
+    """Say how a level's frontier lies to the threshold that counts after the last direction."""
+    if policy.alpha == 0:
+        return "always top-down"
+    if not features.was_bottom_up:
+        return f"frontier edges {'>' if bottom_up else '<='} unvisited / {policy.alpha:g}"
+    if policy.beta > NEVER_BACK:
+        return "bottom-up to the end"
+    return f"frontier {'>=' if bottom_up else '<'} vertices / {policy.beta:g}"
+
+
+def alpha_beta(
+    device: DeviceInfo | None,
+    candidates: Sequence[Strategy],
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    where: DeviceKind | None = None,
+) -> Selector:
+    """Make the selector of Beamer's rule; by default on the device if there is one."""
+    usual: DeviceKind = "cpu" if device is None else "device"
+    kind = where or usual
+    name = "alpha-beta"
+    if (alpha, beta, kind) != (ALPHA, BETA, usual):
+        name = f"alpha-beta({alpha:g},{beta:g},{kind})"
+    return DirectionSelector(name, by_direction(candidates, kind, kind), alpha, beta)
+
+
+def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) -> Selector:
+    """Make what "auto" is where edges stream through the device: Beamer's rule.
+
+    Models are of levels whose edges lie on the device. To go bottom-up early and back late spares
+    pages.
+    """
+    return alpha_beta(device, candidates, _STREAMING_ALPHA, _STREAMING_BETA)
+
+
+def by_direction(
+    candidates: Sequence[Strategy], top_down: DeviceKind, bottom_up: DeviceKind
+) -> dict[Direction, Strategy]:
+    """Return the plain strategies for top-down and bottom-up that run on these devices."""
+    wanted = {("top-down", top_down), ("bottom-up", bottom_up)}
+    return {
+        s.direction: s
+        for s in candidates
+        if (s.direction, s.device_kind) in wanted and s.variant == "plain"
+    }

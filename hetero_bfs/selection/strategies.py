@@ -1,0 +1,81 @@
+"""The strategies: every way in which one level can be computed (Zhang et al. 2018, section 3).
+
+And what choosing among them may aim at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Direction = Literal["top-down", "bottom-up"]
+DeviceKind = Literal["cpu", "device"]
+"""Where a strategy runs: the host's cores (Numba), or the OpenCL device."""
+
+Form = Literal["queue", "bitmap", "wide", "listed"]
+"""How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap; "wide" is a bitmap
+that top-down on the host left, having found very many vertices; "listed" is a queue that bottom-up
+on the host left, having looked through a list of the few unvisited vertices."""
+
+Aim = Literal["time", "energy", "edp"]
+"""What a selector makes least: seconds, joules, or the energy-delay product (objective.py)."""
+
+AIMS: tuple[Aim, ...] = get_args(Aim)
+MODEL_SELECTORS = ("learned", "thresholds", "average")
+"""Selectors that ask a speed model."""
+
+NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga")
+"""Selectors but schedules of given strategies ("fixed:TC,BC")."""
+
+AIM_SELECTORS = ("auto", *MODEL_SELECTORS)
+"""Selectors that know aims other than time: those that compare what candidates cost."""
+
+DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
+FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide", "listed")
+"""Kinds and forms in the order of their numbers in schema.py."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One row of the table: the direction, where it runs, and which variant of the kernel."""
+
+    name: str
+    direction: Direction
+    device_kind: DeviceKind
+    variant: Literal["plain", "cached"]
+    description: str
+
+
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (
+        Strategy("TC", "top-down", "cpu", "plain", "top-down on the CPU, queue frontier"),
+        Strategy("TG", "top-down", "device", "plain", "top-down on the OpenCL device, queue"),
+        Strategy("BC", "bottom-up", "cpu", "plain", "bottom-up on the CPU, bitmap or list"),
+        Strategy("BG", "bottom-up", "device", "plain", "bottom-up on the OpenCL device, bitmap"),
+        Strategy("BGC", "bottom-up", "device", "cached", "BG with the hubs' bits in local memory"),
+    )
+}
+
+
+def schedule_names(selector: str) -> list[str]:
+    """Return the strategies that a selector "fixed:TC,BG" names, one for each level.
+
+    Raises
+    ------
+    ValueError
+        It names one that there is none of, or none at all; the message lists all.
+    """
+    names = selector.removeprefix("fixed:").upper().split(",")
+    unknown = next((name for name in names if name not in STRATEGIES), None)
+    if unknown is not None:
+        raise ValueError(
+            f"{selector!r} names strategy {unknown!r}; those there are: {', '.join(STRATEGIES)}, "
+            "such as fixed:TC or, one for each level, fixed:TC,BC"
+        )
+    return names
+
+
+def available(has_device: bool) -> list[Strategy]:
+    """List the strategies that can run with or without an OpenCL device."""
+    return [s for s in STRATEGIES.values() if has_device or s.device_kind == "cpu"]

@@ -1,0 +1,106 @@
+"""Beamer's two thresholds that a model finds best for a graph.
+
+The levels of a search are the same whatever runs them, so one usual search (cost_to_go.py's
+profile) tells what any pair of thresholds would have chosen, and the model what that would take.
+Most pairs choose alike on so few levels: of those that hardly differ the one nearest to a usual
+alpha serves other roots best, and the one that returns to top-down the latest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.selection.policy import (
+    CONVERT,
+    START,
+    Policy,
+    dot,
+    fill_columns,
+    is_wide_level,
+    move_seconds,
+)
+from hetero_bfs.selection.schema import (
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+)
+from hetero_bfs.support.compiling import kernel
+
+_USUAL_ALPHA = 8.0
+_ALPHAS = np.append(0.0, 2.0 ** np.arange(-2.0, 6.5, 0.5))  # the first one is never bottom-up
+_BETAS = np.array([8.0, 18.0, 64.0, 256.0, 2.0**32])  # the last one never returns to top-down
+_NEGLIGIBLE = 0.01  # relative difference of predicted costs
+
+
+class Rule(NamedTuple):
+    """Beamer's rule: numbers of the candidates for top-down and bottom-up, and the thresholds."""
+
+    top_down: int
+    bottom_up: int
+    alpha: float
+    beta: float
+
+
+def find_rule(
+    policy: Policy,
+    num_vertices: int,
+    profile: npt.NDArray[np.float64],
+    pairs: Sequence[tuple[int, int]],
+) -> Rule:
+    """Return the rule that takes the least on a usual search, as a model predicts it.
+
+    Parameters
+    ----------
+    policy : Policy
+        MODEL's, in seconds or whatever is to be least.
+    num_vertices : int
+    profile : float64 (levels, RECORD_STATE)
+        The state before each level of a usual search.
+    pairs : sequence of (int, int)
+        Candidates for top-down and bottom-up, each pair on one device.
+    """
+    costs = np.zeros((len(pairs), _ALPHAS.size, _BETAS.size))
+    bottom_up = np.zeros(costs.shape, np.bool_)
+    chosen = np.array(pairs, np.int64)
+    _add_up(policy, num_vertices, profile, chosen, _ALPHAS, _BETAS, bottom_up, costs)
+    pair = int(costs.min(axis=(1, 2)).argmin())
+    alike = np.argwhere(costs[pair] <= (1.0 + _NEGLIGIBLE) * costs[pair].min())
+    distance = np.abs(np.log(np.maximum(_ALPHAS, 1e-9) / _USUAL_ALPHA))
+    a, b = min(alike.tolist(), key=lambda places: (distance[places[0]], -places[1]))
+    return Rule(*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b]))
+
+
+@kernel(counted=False)
+def _add_up(policy, num_vertices, profile, pairs, alphas, betas, bottom_up, costs):
+    """Add what every rule takes on all levels to `costs`, float64 (pairs, alphas, betas).
+
+    `bottom_up`, bool of the same shape, says what each rule chose last; no level yet is False.
+    """
+    columns = policy.work
+    was_wide = False
+    for level in range(profile.shape[0]):
+        state = profile[level]
+        fill_columns(columns, num_vertices, state)
+        for p in range(pairs.shape[0]):
+            kind = policy.kinds[pairs[p, 0]]
+            down = dot(policy.weights[pairs[p, 0]], columns)
+            up = dot(policy.weights[pairs[p, 1]], columns)
+            convert = move_seconds(policy, CONVERT, kind, columns)
+            start = move_seconds(policy, START, kind, columns) if level == 0 else 0.0
+            for a in range(alphas.size):
+                rises = state[FRONTIER_EDGES] * alphas[a] > state[UNVISITED_EDGES]
+                for b in range(betas.size):
+                    was = bottom_up[p, a, b]
+                    stays = state[FRONTIER_VERTICES] * betas[b] >= num_vertices
+                    now = stays if was else rises
+                    costs[p, a, b] += start + (up if now else down)
+                    left_bitmap = was or (was_wide and kind == HOST)
+                    costs[p, a, b] += convert if left_bitmap and not now else 0.0
+                    bottom_up[p, a, b] = now
+        was_wide = is_wide_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])

@@ -1,0 +1,136 @@
+"""Energy of a study: traversed edges per joule by strategy and selector (the paper's Figure 5).
+
+Domains are never mixed: a row is about one of cpu, device and system. What is not measured has
+empty values and the reason; so has a way that spends more than a tenth of its time where no meter
+looks, as the host's strategies do beside a card whose own meter is the only one, and in a domain
+one that hardly works there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from hetero_bfs import energy
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.graph500.protocol import meters_of
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.objective import unmetered_share
+from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.study.plan import StudyOptions
+from hetero_bfs.study.searches import Row, Subject, Way
+from hetero_bfs.support.progress import progress
+from hetero_bfs.training.regret import SELECTORS
+
+_IDLE_SECONDS = 1.0
+_MOST_UNSEEN = 0.1  # of a way's time, by all meters: more of it, and joules are not its searches'
+_LEAST_SEEN = 0.1  # of a way's time, by a domain's meters
+_ERRORS = 2  # of the run and of idling: what is above idle by less is not known
+
+METERED = (
+    "meters",
+    "mteps_per_watt",
+    "mteps_per_watt_without_idle",
+    "watts",
+    "idle_watts",
+    "joules_per_search",
+    "relative_error",
+    "meter_period_seconds",
+    "searches",
+    "seconds",
+)
+"""Columns of the energy table that are empty where nothing was measured."""
+
+
+def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
+    """Measure the energy of searches by every way; one row for each way and domain."""
+    meters, unmeasured = meters_of(subject.engine.device_info, options.power_log, notes)
+    nedge = sum(subject.nedge[key] for key in subject.keys)
+    rows = []
+    for way in progress(subject.ways, f"{subject.about.name}: energy"):
+        subject.engine.set_selector(way.selector)
+        search = partial(_search_all, subject.engine, subject.keys, nedge)
+        report = energy.measure(search, meters, unmeasured, options.energy_seconds, _IDLE_SECONDS)
+        reasons = _unseen(subject, way, [total.domain for total in report.totals])
+        for total in report.totals:
+            because = reasons[total.domain]
+            if because is None:
+                rows.append(_measured(subject, way, total))
+            else:
+                rows.append(_unmeasured(subject, way, total.domain, because))
+        found = {total.domain for total in report.totals}
+        for domain in dict.fromkeys(u.domain for u in report.unmeasured):
+            if domain not in found:
+                missing = [u.reason for u in report.unmeasured if u.domain == domain]
+                rows.append(_unmeasured(subject, way, domain, "; ".join(missing)))
+    return rows
+
+
+def metering_seconds(info: DeviceInfo | None, options: StudyOptions) -> float:
+    """Estimate what the energy of one graph takes, all ways of searching."""
+    meters, _ = meters_of(info, options.power_log, [])
+    if not meters:
+        return 0.0
+    trusted = energy.trusted_seconds(meters, [meter.resolution_seconds for meter in meters])
+    ways = len(STRATEGIES) + len(SELECTORS)
+    return ways * (max(options.energy_seconds, trusted) + max(_IDLE_SECONDS, trusted))
+
+
+def _unseen(subject: Subject, way: Way, domains: Sequence[energy.Domain]) -> dict[str, str | None]:
+    """Say for each domain why its joules are not those of a way's searches, None if they are."""
+    if not domains:
+        return {}
+    info = subject.engine.device_info
+    shared = info is not None and info.unified_memory
+    traces = [t for key in subject.keys for t in subject.engine.search(key).traces]
+    missed = unmetered_share(traces, domains, shared)
+    if missed > _MOST_UNSEEN:
+        because = f"{way.name} spends {100 * missed:.0f} % of its time where no meter looks"
+        return dict.fromkeys(domains, because)
+    seen = {domain: 1.0 - unmetered_share(traces, [domain], shared) for domain in domains}
+    return {
+        domain: f"{way.name} spends hardly any time where this meter looks"
+        if share < _LEAST_SEEN
+        else None
+        for domain, share in seen.items()
+    }
+
+
+def _search_all(engine: Engine, keys: Sequence[int], nedge: int) -> tuple[int, int]:
+    for key in keys:
+        engine.search(key)
+    return len(keys), nedge
+
+
+def _measured(subject: Subject, way: Way, total: energy.MeterReading) -> Row:
+    net = None
+    if total.net_joules is not None and total.net_joules > _ERRORS * total.error_joules:
+        net = total.mteps_per_watt * total.joules / total.net_joules
+    return {
+        **subject.row(),
+        "selector": way.name,
+        "kind": way.kind,
+        "domain": total.domain,
+        "meters": total.name,
+        "mteps_per_watt": total.mteps_per_watt,
+        "mteps_per_watt_without_idle": net,
+        "watts": total.watts,
+        "idle_watts": total.idle_watts,
+        "joules_per_search": total.joules_per_search,
+        "relative_error": total.error_joules / total.joules,
+        "meter_period_seconds": total.period_seconds,
+        "searches": total.searches,
+        "seconds": total.seconds,
+        "unmeasured_because": None,
+    }
+
+
+def _unmeasured(subject: Subject, way: Way, domain: str, because: str) -> Row:
+    return {
+        **subject.row(),
+        "selector": way.name,
+        "kind": way.kind,
+        "domain": domain,
+        **dict.fromkeys(METERED),
+        "unmeasured_because": because,
+    }

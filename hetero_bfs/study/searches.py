@@ -1,0 +1,281 @@
+"""Whole searches of a study: throughput by strategy and selector, and what relabelling is worth.
+
+Every way of searching is validated on every key before anything is timed. Timings are
+interleaved: in each round every way searches from all keys in a row, so that drift hits all alike;
+their order changes from round to round, since what ran before leaves caches and threads as it does.
+A key's seconds are the median of its rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.validate import Validator
+from hetero_bfs.errors import GraphError, ModelError, ValidationError
+from hetero_bfs.graph.build import SearchGraph, build_search_graph
+from hetero_bfs.graph.csr import EdgeSource
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.graph500.statistics import teps_statistics
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.selectors import FixedSelector, Selector
+from hetero_bfs.study.plan import Planned, StudyOptions
+from hetero_bfs.support.progress import progress
+from hetero_bfs.training.measure import seconds_in_a_row
+from hetero_bfs.training.regret import SELECTORS, roots_of
+
+ROOTS = 2
+"""Searches of each graph that are looked at level by level."""
+
+_VALIDATED_AT_ONCE = 16
+_MOST_SECONDS = 30.0  # for whole searches of one graph, all keys, ways and rounds together
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of searching: a strategy alone or a selector.
+
+    The selector's own name differs for "auto", which stands for the fastest of the training.
+    """
+
+    name: str
+    kind: str
+    selector: Selector
+
+
+@dataclass
+class Subject:
+    """A graph while it is studied: built, open on the device, its searches validated.
+
+    `nedge` has the traversed edges of each key. `roots` are the keys whose searches are looked at
+    level by level; they reach much of the graph.
+    """
+
+    about: Planned
+    edges: EdgeSource
+    engine: Engine
+    keys: list[int]
+    roots: list[int]
+    nedge: dict[int, int]
+    ways: list[Way]
+
+    @property
+    def graph(self) -> SearchGraph:
+        """The graph as it is searched."""
+        return self.engine.graph
+
+    def row(self) -> Row:
+        """Return the columns that say which graph a row is about."""
+        return {
+            "graph": self.about.name,
+            "family": self.about.graph.family,
+            "scale": self.about.scale,
+        }
+
+
+def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Subject:
+    """Make and build a graph, open it on the device, and validate every way of searching.
+
+    Raises
+    ------
+    GraphError
+        A graph that cannot be read, is too large, or has no edge to search.
+    ValidationError
+        A search gave a wrong result.
+    """
+    edges = about.graph.make()
+    graph = build_search_graph(edges)
+    keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)
+    if not keys:
+        raise GraphError(f"{about.name} has no edge between two vertices: nothing to search")
+    engine = _open(graph, options)
+    notes += [f"{about.name}: {note}" for note in engine.notes]
+    ways = ways_of(about.name, engine, notes)
+    keys = _affordable(about.name, engine, ways, keys, options.rounds, notes)
+    roots = roots_of(engine, ROOTS)
+    nedge = validate_ways(about.name, engine, edges, list(dict.fromkeys([*keys, *roots])), ways)
+    return Subject(about, edges, engine, keys, roots, nedge, ways)
+
+
+def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
+    return Engine(
+        graph,
+        selector="fixed:TC",
+        device=options.device,
+        devices=options.devices,
+        correction=False,
+    )
+
+
+def ways_of(graph: str, engine: Engine, notes: list[str]) -> list[Way]:
+    """List the strategies alone and the selectors that this machine can run.
+
+    A selector that would silently be another one, such as "learned" without a model, is left out
+    with a note; so is "auto" where it stands for one that is in the list already.
+    """
+    ways = [Way(s.name, "strategy", FixedSelector(s)) for s in engine.candidates]
+    known = len(engine.notes)
+    for name in SELECTORS:
+        try:
+            engine.set_selector(name)
+        except ModelError as error:
+            add_note(notes, f"{name} is left out: {error}")
+            continue
+        made = engine.selector
+        if name == "auto":
+            text = f"auto, the default selector, is {made.name} on"
+            if not any(note.startswith(text) for note in notes):
+                notes.append(f"{text} {graph} and graphs like it")
+            if made.name in {way.selector.name for way in ways}:
+                continue
+        elif made.name != name:
+            add_note(notes, f"{name} is left out: it would be {made.name} on this machine")
+            continue
+        ways.append(Way(name, "selector", made))
+    for note in engine.notes[known:]:
+        add_note(notes, note)
+    return ways
+
+
+def add_note(notes: list[str], text: str) -> None:
+    """Add a note unless it is there."""
+    if text not in notes:
+        notes.append(text)
+
+
+def _affordable(
+    name: str, engine: Engine, ways: Sequence[Way], keys: list[int], rounds: int, notes: list[str]
+) -> list[int]:
+    """Return as many keys as can be searched by every way in a bounded time, one at least.
+
+    On a graph of many levels a strategy alone may take seconds for a search.
+    """
+    spent = 0.0
+    for way in ways:
+        engine.set_selector(way.selector)
+        spent += engine.search(keys[0]).seconds
+    most = max(int(_MOST_SECONDS / (rounds * spent)), 1)
+    if most < len(keys):
+        notes.append(
+            f"{name}: {most} of {len(keys)} keys, since all ways together take {spent:.2g} s for "
+            "a search"
+        )
+    return keys[:most]
+
+
+def validate_ways(
+    name: str, engine: Engine, edges: EdgeSource, keys: Sequence[int], ways: Sequence[Way]
+) -> dict[int, int]:
+    """Validate every way on every key; returns the traversed edges of each key.
+
+    Raises
+    ------
+    ValidationError
+        A search gave a wrong result.
+    """
+    searches = [(way, key) for way in ways for key in keys]
+    nedge: dict[int, int] = {}
+    validator = Validator(edges, min(_VALIDATED_AT_ONCE, len(searches)))
+    group: list[tuple[Way, int]] = []
+    for way, key in progress(searches, f"{name}: validating"):
+        engine.set_selector(way.selector)
+        result = engine.bfs(key)
+        validator.add(key, result.parent, result.level)
+        group.append((way, key))
+        if len(group) == validator.capacity or (way, key) == searches[-1]:
+            for (done, of), outcome in zip(group, validator.finish(), strict=True):
+                if not outcome.valid:
+                    raise ValidationError(f"{name}, {done.name}: {outcome.message}")
+                nedge[of] = outcome.nedge
+            group = []
+    return nedge
+
+
+def throughput(subject: Subject, rounds: int) -> list[Row]:
+    """Time whole searches by every way; one row for each.
+
+    `harmonic_mean_gteps` is over keys, as Graph500 has it; so are the quartiles.
+    """
+    engine, keys, ways = subject.engine, subject.keys, subject.ways
+    seconds = np.empty((len(ways), rounds, len(keys)))
+    for turn in progress(range(rounds), f"{subject.about.name}: whole searches"):
+        for number, way in _shuffled(ways, turn):
+            engine.set_selector(way.selector)
+            seconds[number, turn] = seconds_in_a_row(engine, keys)
+    graph = {
+        **subject.row(),
+        "vertices": subject.graph.num_vertices,
+        "input_edges": subject.graph.num_input_edges,
+    }
+    return [
+        {
+            **graph,
+            "selector": way.name,
+            "kind": way.kind,
+            "stands_for": way.selector.name,
+            **_speeds(np.median(seconds[number], axis=0), keys, subject.nedge),
+            "keys": len(keys),
+            "rounds": rounds,
+        }
+        for number, way in enumerate(ways)
+    ]
+
+
+def _shuffled(ways: Sequence[Way], turn: int) -> list[tuple[int, Way]]:
+    """Return the ways with their numbers in an order of this turn's own."""
+    order = np.random.default_rng(turn).permutation(len(ways))
+    return [(int(number), ways[number]) for number in order]
+
+
+def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mapping[int, int]) -> Row:
+    teps = teps_statistics(seconds, [nedge[key] for key in keys])
+    return {
+        "median_seconds": float(np.median(seconds)),
+        "harmonic_mean_gteps": teps["harmonic_mean_TEPS"] / 1e9,
+        "first_quartile_gteps": teps["firstquartile_TEPS"] / 1e9,
+        "third_quartile_gteps": teps["thirdquartile_TEPS"] / 1e9,
+    }
+
+
+def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
+    """Search the graph with and without relabelling, in turn, by every way.
+
+    Without it vertices keep the order given, and those without edges stay in the searched range.
+    """
+    name, keys, ways = subject.about.name, subject.keys, subject.ways
+    plain = build_search_graph(subject.edges, "given")
+    seconds = np.empty((2, len(ways), options.rounds, len(keys)))
+    with _open(plain, options) as given:
+        validate_ways(f"{name} as given", given, subject.edges, keys, ways)
+        engines = (subject.engine, given)
+        for turn in progress(range(options.rounds), f"{name}: relabelling"):
+            for number, way in _shuffled(ways, turn):
+                for order in (0, 1) if turn % 2 else (1, 0):
+                    engine = engines[order]
+                    engine.set_selector(way.selector)
+                    seconds[order, number, turn] = seconds_in_a_row(engine, keys)
+    with_it, without = np.median(np.median(seconds, axis=2), axis=2)
+    vertices, removed = subject.graph.num_vertices, plain.num_searched - subject.graph.num_searched
+    return [
+        {
+            **subject.row(),
+            "vertices": vertices,
+            "removed_vertices": removed,
+            "removed_share": removed / vertices,
+            "order": subject.graph.relabelling.order,
+            "selector": way.name,
+            "kind": way.kind,
+            "relabelled_seconds": with_it[number],
+            "as_given_seconds": without[number],
+            "speedup": without[number] / with_it[number],
+            "keys": len(keys),
+            "rounds": options.rounds,
+        }
+        for number, way in enumerate(ways)
+    ]

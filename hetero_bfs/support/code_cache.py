@@ -1,0 +1,216 @@
+"""Numba's compiled code, kept on disk between processes.
+
+Numba's own cache trusts what it finds, and its files are pickles: a damaged one ends the process,
+one that somebody else wrote runs their code. Here each compiled function is one file in a folder
+that only this user can write to. It begins with a SHA-256 digest of all that follows and of all
+that the code depends on: the kernels' sources, the versions, the processor. So what is damaged,
+stale or half written does not match, and is compiled anew. Names do not depend on the sources:
+after a change, new code takes the place of old.
+
+`NUMBA_CACHE_DIR` names the place, or else it is the user's folder for caches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import re
+import stat
+import sys
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core import caching
+
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.support.files import replacing
+
+_PACKAGE = Path(__file__).resolve().parent
+_VERSIONS = numba.__version__, llvmlite.__version__, sys.version
+_COMPILES = re.compile(
+    rb"^(?:from|import) numba\b|^from [\w.]+ import [^\n]*\b(?:kernel|compiled)\b", re.MULTILINE
+)
+_IMPORTS = re.compile(
+    rb"^from (hetero_bfs[\w.]*) import (?:\(([^)]*)\)|(.*))|^import (hetero_bfs[\w.]*)",
+    re.MULTILINE,
+)
+
+
+def tell(text: str) -> None:
+    """Say why compiled code is not kept. The command line puts its own in place."""
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator: compile when first called, and keep the code; `options` are njit's."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(**options)(function)
+        dispatcher._cache = CodeCache(function)
+        return dispatcher
+
+    return decorate
+
+
+class CodeCache(caching.NullCache):  # type: ignore[misc]
+    """The code of one function, as Numba asks for it: a file for each signature.
+
+    A Numba whose parts have other names keeps no code: whatever fails here is compiled anew.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._source = function.__code__.co_filename
+        self._sources: tuple[str, ...] | None = None
+        try:  # now, as it may be edited before the first call
+            self._sources = sources_digest(), _file_digest(self._source)
+        except OSError:  # typed at a prompt, or imported from an archive
+            self._sources = None
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder, as Numba's statistics name it."""
+        return None if folder() is None else str(folder())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled result for a signature; None if it is not to be had."""
+        target_context.refresh()
+        try:
+            from numba.core.compiler import CompileResult
+
+            content = self._read(*self._entry(sig, target_context.codegen()))
+            kept_sig, parts = pickle.loads(content)
+            return CompileResult._rebuild(target_context, *parts) if kept_sig == sig else None
+        except Exception:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled result, if it can be used by another process."""
+        try:
+            from numba.core.serialize import dumps
+
+            name, stamp = self._entry(sig, data.codegen)
+            place = folder()
+            lifted = all(loop.can_cache for loop in data.lifted)
+            if not name or place is None or not lifted or data.library.has_dynamic_globals:
+                return
+            content = dumps((sig, data._reduce()))
+            with replacing(place / name, "wb") as stream:
+                stream.write(hashlib.sha256(stamp + content).digest() + content)
+        except HeteroBFSError as error:
+            _tell_of_failure(f"{place}: {getattr(error.__cause__, 'strerror', None) or error}")
+        except Exception:
+            return
+
+    def _entry(self, sig: Any, codegen: Any) -> tuple[str, bytes]:
+        """Return the name of a signature's file, "" for none, and what its code depends on."""
+        from numba.core.serialize import dumps
+
+        if self._sources is None:
+            return "", b""
+        code = self._function.__code__
+        cells = tuple(cell.cell_contents for cell in self._function.__closure__ or ())
+        closure = hashlib.sha256(dumps(cells)).hexdigest() if cells else ""
+        target = codegen.magic_tuple()
+        whose = repr((self._source, self._function.__qualname__, sig, target, closure))
+        stamp = repr((whose, code.co_firstlineno, code.co_code, self._sources, _VERSIONS))
+        readable = re.sub(r"\W+", "_", self._function.__qualname__)[:80]
+        return f"{readable}-{hashlib.sha256(whose.encode()).hexdigest()[:32]}.bin", stamp.encode()
+
+    def _read(self, name: str, stamp: bytes) -> bytes:
+        """Return a file's content; OSError unless it is this user's, whole and fresh."""
+        place = folder()
+        if not name or place is None:
+            raise FileNotFoundError
+        descriptor = os.open(place / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+                raise PermissionError
+            digest, content = stream.read(32), stream.read()
+        if hashlib.sha256(stamp + content).digest() != digest:
+            raise OSError("damaged, or of other sources")
+        return content
+
+
+@cache
+def folder() -> Path | None:
+    """Return the folder of compiled code; None, after telling why, where there can be none."""
+    try:
+        place = _place()
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = place.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            raise OSError(0, "it is no folder of yours", str(place))
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            raise OSError(0, "others may use it, too (chmod 700 mends that)", str(place))
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        _tell_of_failure(f"{where}{error.strerror or error}")
+        return None
+    return place
+
+
+def _place() -> Path:
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    if named:
+        return Path(named).absolute() / f"hetero_bfs-{os.geteuid()}"
+    from platformdirs import user_cache_path
+
+    return Path(user_cache_path("hetero_bfs", appauthor=False)) / "kernels"
+
+
+@cache
+def _tell_of_failure(reason: str) -> None:
+    tell(
+        f"compiled code is not kept, so every run compiles: {reason}; set NUMBA_CACHE_DIR to a "
+        "folder that you can write to"
+    )
+
+
+@cache
+def sources_digest() -> str:
+    """Return a digest of the kernels' sources: files that use Numba, and what these import."""
+    digest = hashlib.sha256()
+    for path, content in sorted(kernel_sources().items()):
+        digest.update(f"{path} {len(content)} ".encode() + content)
+    return digest.hexdigest()
+
+
+def kernel_sources() -> dict[str, bytes]:
+    """Return the files of this package that kernels may depend on, by path below it.
+
+    Numba compiles functions and constants of other modules in, so imports are followed.
+    """
+    files = {path.relative_to(_PACKAGE): path.read_bytes() for path in _PACKAGE.rglob("*.py")}
+    found: set[Path] = set()
+    left = [path for path, content in files.items() if _COMPILES.search(content)]
+    while left:
+        path = left.pop()
+        if path not in found:
+            found.add(path)
+            left += [other for other in _imported(files[path]) if other in files]
+    return {path.as_posix(): files[path] for path in found}
+
+
+def _imported(content: bytes) -> list[Path]:
+    """List what the modules imported at the top of a file may be called, below the package."""
+    paths = []
+    for origin, in_brackets, on_line, module in _IMPORTS.findall(content):
+        base = Path(*(origin or module).decode().split(".")[1:])
+        names = re.findall(r"(\w+)(?: as \w+)?", (in_brackets or on_line).decode())
+        for place in (base, *(base / name for name in names)):
+            paths += [place.with_name(f"{place.name}.py")] if place.name else []
+            paths.append(place / "__init__.py")
+    return paths
+
+
+@cache
+def _file_digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()

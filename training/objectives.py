@@ -1,0 +1,98 @@
+"""Which selector takes the least energy, and the least energy-delay product, at whole searches.
+
+What compare.py does by the clock, by the meters: searches by the models' selectors under each aim
+and by Beamer's rule with several thresholds, each repeated for a window that the meters resolve.
+It becomes "auto" under that aim. Only selectors whose strategies have watts take part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.selection.by_objective import make_aiming
+from hetero_bfs.selection.objective import POWER_AIMS, Objective
+from hetero_bfs.selection.selectors import Selector
+from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES
+from hetero_bfs.training.contest import KEYS, THRESHOLDS, beamers_rules, compared_graphs
+from hetero_bfs.training.metering import SETTLE_SECONDS, Metering, batch_of
+
+_Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
+"""By name: the selector, how a model file names it, and the aims it may serve."""
+
+_MOST_CONTESTANTS = len(MODEL_SELECTORS) * len(POWER_AIMS) + 2 * len(THRESHOLDS)
+KINDS = ("shallow", "deep")
+
+
+def planned_seconds(metering: Metering) -> float:
+    """Estimate how long `compare_aims` takes at most, without making its graphs."""
+    return len(KINDS) * _MOST_CONTESTANTS * (metering.window_seconds + SETTLE_SECONDS)
+
+
+def compare_aims(
+    info: DeviceInfo | None, quick: bool, metering: Metering
+) -> Iterator[dict[str, Any] | None]:
+    """Search by the model that is installed, which has watts; yields None after each window.
+
+    Of each kind of graphs the largest is searched, the first of equal ones.
+
+    Yields
+    ------
+    dict
+        At last. "auto": by aim and kind of graph the best selector, as a model file names it.
+        "searches": by kind of graph and selector, "seconds" and "joules" of a search. "domains":
+        what joules are of.
+    """
+    auto: dict[str, dict[str, Any]] = {aim: {} for aim in POWER_AIMS}
+    searches: dict[str, dict[str, dict[str, float]]] = {}
+    domains: tuple[Any, ...] = ()
+    device, devices = (None, "cpu") if info is None else (str(info.index), "all")
+    for kind, graphs in compared_graphs(info, quick).items():
+        graph = build_search_graph(max(graphs, key=lambda graph: graph.scale or 0).make())
+        keys = search_keys(graph.num_vertices, graph.is_isolated, KEYS[kind])
+        with Engine(graph, selector="learned", device=device, devices=devices) as engine:
+            objective, contest = _contest(engine)
+            domains = objective.domains
+            figures: dict[str, dict[str, float]] = {}
+            for name, (selector, _, _) in contest.items():
+                engine.set_selector(selector)
+                window = metering.window(batch_of(engine, keys))
+                yield None
+                if set(domains) <= set(window.joules):
+                    figures[name] = {
+                        "seconds": window.seconds_of,
+                        "joules": window.joules_of(domains),
+                    }
+        searches[kind] = figures
+        for aim in POWER_AIMS:
+            able = [name for name in figures if aim in contest[name][2]]
+            if able:
+                best = min(able, key=lambda name: _score(aim, figures[name]))
+                auto[aim][kind] = contest[best][1]
+    complete = {aim: of_kind for aim, of_kind in auto.items() if set(of_kind) == set(KINDS)}
+    yield {"auto": complete, "searches": searches, "domains": list(domains)}
+
+
+def _contest(engine: Engine) -> tuple[Objective, _Contest]:
+    """Return what joules are summed over, and who takes part."""
+    info, candidates = engine.device_info, engine.candidates
+    found: _Contest = {}
+    for aim in POWER_AIMS:
+        for name in MODEL_SELECTORS:
+            selector, _ = make_aiming(name, info, candidates, False, aim)
+            found[f"{name}, {aim}"] = selector, {"selector": name}, (aim,)
+    objective = selector.objective
+    assert objective is not None, "made for an aim"
+    fit = {STRATEGIES[name] for name in objective.watts}
+    for name, (rule, about) in beamers_rules(info, candidates).items():
+        if set(rule.candidates) <= fit:
+            found[name] = rule, about, POWER_AIMS
+    return objective, found
+
+
+def _score(aim: str, figures: dict[str, float]) -> float:
+    return figures["joules"] * (figures["seconds"] if aim == "edp" else 1.0)
