@@ -25,11 +25,13 @@ import hetero_bfs as hb
 from hetero_bfs.cli.arguments import positive
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.graph.search_graph import (
+    build_search_graph,
+)
 from hetero_bfs.selection.model_selectors import model_selector
-from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.selectors import Selector, alpha_beta
 from hetero_bfs.selection.speed_model import (
     SpeedModel,

@@ -10,8 +10,12 @@ from scipy.sparse.csgraph import dijkstra
 
 from hetero_bfs import Engine, validate
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.graph.build import SearchGraph
-from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.csr import (
+    EdgeList,
+)
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+)
 
 
 def matrix_of(edges: EdgeList) -> scipy.sparse.csr_array:

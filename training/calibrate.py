@@ -27,8 +27,10 @@ from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.graph.search_graph import (
+    build_search_graph,
+)
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.model_store import (
     default_model,

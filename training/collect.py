@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.graph.build import SearchGraph, build_search_graph
 from hetero_bfs.graph.generators.families import (
     StudyGraph,
     grid,
@@ -28,6 +27,10 @@ from hetero_bfs.graph.generators.families import (
     uniform,
 )
 from hetero_bfs.graph.generators.kronecker import RMATEdges
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+    build_search_graph,
+)
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.support.files import replacing

@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.graph.build import SearchGraph, build_search_graph
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+    build_search_graph,
+)
 from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.registry import make_selector
+from hetero_bfs.selection.named_selectors import make_selector
 from hetero_bfs.selection.selectors import ALPHA, BETA, Selector, alpha_beta
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, DeviceKind, Strategy
 from hetero_bfs.training.measure import seconds_in_a_row

@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.graph.build import SearchGraph, build_search_graph
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+    build_search_graph,
+)
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.training.collect import Plan, measure_graph
 from hetero_bfs.training.contest import compared_graphs

@@ -9,7 +9,7 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.model_store import (
     user_models_folder,
 )
-from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.speed_model import (
     TRAIN_COMMAND,
 )

@@ -33,9 +33,12 @@ import pandas as pd
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
-from hetero_bfs.graph.build import SearchGraph, build_search_graph
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+    build_search_graph,
+)
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.selectors import FixedSelector, Selector

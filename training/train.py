@@ -20,8 +20,10 @@ from hetero_bfs.devices.machine import describe_machine, machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.errors import DeviceError, HeteroBFSError
-from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.generators.families import StudyGraph, study_graphs
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+)
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.model_format import (
     UNREADABLE,

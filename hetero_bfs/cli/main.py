@@ -219,7 +219,9 @@ def _graph500(options: argparse.Namespace) -> int:
 def _bfs(options: argparse.Namespace) -> int:
     import numpy as np
 
-    from hetero_bfs.graph.csr import check_vertex
+    from hetero_bfs.graph.edge_source import (
+        check_vertex,
+    )
     from hetero_bfs.graph.io.registry import vertices_by_header
 
     named = vertices_by_header(options.graph)

@@ -12,58 +12,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.edge_source import (
+    CHUNK_EDGES,
+    EdgeSource,
+    OffsetArray,
+    VertexArray,
+    check_vertex,
+)
 from hetero_bfs.graph.list_checks import checked_ends, checked_lists, frozen
-from hetero_bfs.support.checks import as_integer, check_flag, check_integer
+from hetero_bfs.support.checks import check_flag, check_integer
 
 if TYPE_CHECKING:
     import networkx
     import scipy.sparse
-
-NO_VERTEX = 0xFFFFFFFF
-"""The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
-
-CHUNK_EDGES = 1 << 22
-"""Edges per chunk when a source of edges is read through: 32 MiB of uint32 pairs."""
-
-VertexArray = npt.NDArray[np.uint32]
-OffsetArray = npt.NDArray[np.int64]
-
-
-class EdgeSource(Protocol):
-    """Anything whose edges can be read through several times, chunk by chunk.
-
-    Self-loops and duplicates are among the edges.
-    """
-
-    @property
-    def num_vertices(self) -> int:
-        """Number of vertices, isolated ones included."""
-        ...
-
-    @property
-    def num_input_edges(self) -> int:
-        """Edges as the user counts them: an undirected edge once."""
-        ...
-
-    @property
-    def directed(self) -> bool:
-        """Whether (u, v) leads from u to v only."""
-        ...
-
-    @property
-    def both_directions(self) -> bool:
-        """Whether an undirected edge already comes twice, as (u, v) and as (v, u)."""
-        ...
-
-    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield (src, dst) uint32 arrays of equal length, at most `size` edges each."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -219,10 +186,18 @@ class CSRGraph:
 
     @classmethod
     def from_edge_source(cls, edges: EdgeSource) -> CSRGraph:
-        """Build from any source of edges, keeping its vertex ids."""
-        from hetero_bfs.graph.build import build_csr
+        """Build from any source of edges, keeping its vertex ids.
 
-        return build_csr(edges)
+        Raises
+        ------
+        ArgumentError
+            Not a source of edges.
+        GraphError
+            Less memory is free than that takes.
+        """
+        from hetero_bfs.graph.lists import build_lists
+
+        return cls.trusted(*build_lists(edges))
 
     @classmethod
     def from_scipy(
@@ -287,9 +262,7 @@ class CSRGraph:
 
     @cached_property
     def _turned_round(self) -> CSRGraph:
-        from hetero_bfs.graph.build import build_csr
-
-        return build_csr(_Reversed(self))
+        return CSRGraph.from_edge_source(_Reversed(self))
 
     def degree(self) -> VertexArray:
         """Return the length of every neighbour list, uint32, shape (num_vertices,)."""
@@ -337,23 +310,3 @@ class _Reversed:
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         for src, dst in self.graph.chunks(size):
             yield dst, src
-
-
-def check_vertex(vertex: Any, num_vertices: int) -> int:
-    """Return a vertex id as Python's int.
-
-    Raises
-    ------
-    GraphError
-        No integer, or not below the number of vertices.
-    """
-    number = as_integer(vertex)
-    if number is None:
-        raise GraphError(f"{vertex!r} is no vertex id; ids are integers")
-    if num_vertices == 0:
-        raise GraphError(f"vertex {number} is not in the graph, which has no vertices")
-    if not 0 <= number < num_vertices:
-        raise GraphError(
-            f"vertex {number} is not in the graph; its ids are 0 to {num_vertices - 1}"
-        )
-    return number

@@ -1,16 +1,56 @@
-"""The door between a source of edges and compiled loops, which follow ids without a look."""
+"""Sources of edges, and the door between them and compiled loops, which follow ids unchecked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
-from hetero_bfs.graph.csr import EdgeSource, VertexArray
 from hetero_bfs.graph.list_checks import check_equal, check_num_vertices, convert
-from hetero_bfs.support.checks import check_flag, check_integer
+from hetero_bfs.support.checks import as_integer, check_flag, check_integer
+
+NO_VERTEX = 0xFFFFFFFF
+"""The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
+
+CHUNK_EDGES = 1 << 22
+"""Edges per chunk when a source of edges is read through: 32 MiB of uint32 pairs."""
+
+VertexArray = npt.NDArray[np.uint32]
+OffsetArray = npt.NDArray[np.int64]
+
+
+class EdgeSource(Protocol):
+    """Anything whose edges can be read through several times, chunk by chunk.
+
+    Self-loops and duplicates are among the edges.
+    """
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices, isolated ones included."""
+        ...
+
+    @property
+    def num_input_edges(self) -> int:
+        """Edges as the user counts them: an undirected edge once."""
+        ...
+
+    @property
+    def directed(self) -> bool:
+        """Whether (u, v) leads from u to v only."""
+        ...
+
+    @property
+    def both_directions(self) -> bool:
+        """Whether an undirected edge already comes twice, as (u, v) and as (v, u)."""
+        ...
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield (src, dst) uint32 arrays of equal length, at most `size` edges each."""
+        ...
 
 
 def check_edge_source(graph: Any) -> None:
@@ -60,3 +100,23 @@ def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
             f"edge ({src[i]}, {dst[i]}) in a graph of only {num_vertices} vertices; its arrays "
             "changed after it was made, or chunks() gives wrong ids: make it anew"
         )
+
+
+def check_vertex(vertex: Any, num_vertices: int) -> int:
+    """Return a vertex id as Python's int.
+
+    Raises
+    ------
+    GraphError
+        No integer, or not below the number of vertices.
+    """
+    number = as_integer(vertex)
+    if number is None:
+        raise GraphError(f"{vertex!r} is no vertex id; ids are integers")
+    if num_vertices == 0:
+        raise GraphError(f"vertex {number} is not in the graph, which has no vertices")
+    if not 0 <= number < num_vertices:
+        raise GraphError(
+            f"vertex {number} is not in the graph; its ids are 0 to {num_vertices - 1}"
+        )
+    return number

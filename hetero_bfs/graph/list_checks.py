@@ -84,7 +84,7 @@ def range_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
 
 def order_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
     """Find a neighbour that is not above the one before it in its list, or is the vertex itself."""
-    from hetero_bfs.graph.kernels.lists import first_out_of_order
+    from hetero_bfs.graph.kernels.list_order import first_out_of_order
 
     first = int(first_out_of_order(indptr, indices))
     if first < 0:
@@ -96,7 +96,7 @@ def order_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
 
 def reverse_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
     """Find out whether an edge of an undirected graph lacks its reverse, which searches rely on."""
-    from hetero_bfs.graph.kernels.lists import pairing
+    from hetero_bfs.graph.kernels.list_order import pairing
 
     if pairing(indptr, indices) == 0:
         return None

@@ -15,8 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from hetero_bfs.graph.csr import NO_VERTEX, CSRGraph, VertexArray
-from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 
 Order = Literal["degree", "locality", "compact", "given"]
 """How vertices are numbered: by falling degree; by locality; as given, without the isolated ones;
@@ -74,7 +73,7 @@ def relabel(degree: VertexArray, order: str) -> Relabelling:
         order_by_falling_degree(degree, new_of_old, old_of_new)
         return Relabelling(new_of_old, old_of_new, "degree")
     old_of_new = np.flatnonzero(degree).astype(np.uint32)
-    return Relabelling(_inverse(old_of_new, degree.size), old_of_new, "compact")
+    return Relabelling(inverse(old_of_new, degree.size), old_of_new, "compact")
 
 
 def is_skewed(degree: VertexArray) -> bool:
@@ -87,46 +86,8 @@ def is_skewed(degree: VertexArray) -> bool:
     return bool(squares * count >= SKEWED * total * total)
 
 
-def by_locality(
-    graph: CSRGraph, relabelling: Relabelling, always: bool
-) -> tuple[Relabelling, VertexArray] | None:
-    """Number a graph's vertices by locality, if its searches are deep or `always`.
-
-    Returns the new relabelling and the position of each of the graph's vertices in it; None to
-    leave everything as it is.
-    """
-    from hetero_bfs.graph.kernels.locality import order_by_locality, order_by_patches
-
-    indptr, indices = graph.indptr, graph.indices
-    order, position, distance = (np.empty(graph.num_vertices, np.uint32) for _ in range(3))
-    levels = order_by_locality(indptr, indices, graph.directed, order, position, distance)
-    if levels < DEEP_LEVELS and not always:
-        return None
-    if not graph.directed:
-        order_by_patches(indptr, indices, order, position, distance)
-    old_of_new = relabelling.old_of_new[order]
-    new_of_old = _inverse(old_of_new, relabelling.new_of_old.size)
-    return Relabelling(new_of_old, old_of_new, "locality"), position
-
-
-def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
-    """Renumber a graph's vertices: v becomes position[v] (uint32).
-
-    Of the new graph `input_degree` is the length of the lists.
-    """
-    from hetero_bfs.graph.kernels.locality import permute_lists
-
-    order = _inverse(position, position.size)
-    degree = aligned_empty(graph.num_vertices, np.uint32)
-    np.take(graph.degree(), order, out=degree)
-    indptr = aligned_empty(graph.num_vertices + 1, np.int64)
-    np.cumsum(degree, out=indptr[1:])
-    indices = aligned_empty(graph.num_stored_edges, np.uint32)
-    permute_lists(graph.indptr, graph.indices, order, position, indptr, indices)
-    return CSRGraph.trusted(indptr, indices, graph.directed, graph.num_input_edges, degree)
-
-
-def _inverse(old_of_new: VertexArray, size: int) -> VertexArray:
-    inverse = np.full(size, NO_VERTEX, np.uint32)
-    inverse[old_of_new] = np.arange(old_of_new.size, dtype=np.uint32)
-    return inverse
+def inverse(old_of_new: VertexArray, size: int) -> VertexArray:
+    """Return the new id of each of `size` old ids, uint32, `NO_VERTEX` for those left out."""
+    new_of_old = np.full(size, NO_VERTEX, np.uint32)
+    new_of_old[old_of_new] = np.arange(old_of_new.size, dtype=np.uint32)
+    return new_of_old

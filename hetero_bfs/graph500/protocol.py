@@ -26,13 +26,26 @@ from hetero_bfs.algorithms.bfs.validate import (
 from hetero_bfs.devices.machine import source_commit
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.build import SearchGraph, build_bytes, build_search_graph
-from hetero_bfs.graph.csr import CHUNK_EDGES, CSRGraph, EdgeSource, VertexArray
+from hetero_bfs.graph.csr import (
+    CSRGraph,
+)
+from hetero_bfs.graph.edge_source import (
+    CHUNK_EDGES,
+    EdgeSource,
+    VertexArray,
+)
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.io.registry import read
+from hetero_bfs.graph.lists import (
+    build_bytes,
+)
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+    build_search_graph,
+)
 from hetero_bfs.graph500.report import Graph500Report, RootRecord
 from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.strategies import Aim
 from hetero_bfs.support import memory
 from hetero_bfs.support.progress import hidden, progress

@@ -19,9 +19,19 @@ from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
-from hetero_bfs.graph.build import SearchGraph, build_search_graph
-from hetero_bfs.graph.csr import NO_VERTEX, CSRGraph, EdgeSource, check_vertex
-from hetero_bfs.graph.edge_source import check_edge_source
+from hetero_bfs.graph.csr import (
+    CSRGraph,
+)
+from hetero_bfs.graph.edge_source import (
+    NO_VERTEX,
+    EdgeSource,
+    check_edge_source,
+    check_vertex,
+)
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+    build_search_graph,
+)
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.engine_arguments import (
     check_choices,

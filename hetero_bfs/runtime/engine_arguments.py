@@ -9,8 +9,10 @@ from hetero_bfs.algorithms.bfs.cpu_executor import check_threads
 from hetero_bfs.devices.opencl.driver import check_device_name
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph.csr import check_vertex
-from hetero_bfs.selection.registry import SELECTORS
+from hetero_bfs.graph.edge_source import (
+    check_vertex,
+)
+from hetero_bfs.selection.named_selectors import SELECTORS
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.strategies import AIMS
 from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type

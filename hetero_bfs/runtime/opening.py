@@ -8,8 +8,10 @@ from hetero_bfs.algorithms.bfs.streamed_executor import Streaming, StreamingSear
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
-from hetero_bfs.graph.build import SearchGraph
-from hetero_bfs.selection.registry import model_of
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+)
+from hetero_bfs.selection.named_selectors import model_of
 
 
 def open_device(

@@ -10,7 +10,9 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+)
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.selectors import Selector

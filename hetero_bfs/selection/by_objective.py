@@ -13,8 +13,8 @@ from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.model_selectors import model_selector
+from hetero_bfs.selection.named_selectors import best_in_training, make_selector, model_of
 from hetero_bfs.selection.objective import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
-from hetero_bfs.selection.registry import best_in_training, make_selector, model_of
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.speed_model import (
     TRAIN_COMMAND,

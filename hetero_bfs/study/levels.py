@@ -13,7 +13,7 @@ from math import inf
 from statistics import median
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.study.searches import Row, Subject, add_note

@@ -16,7 +16,7 @@ from hetero_bfs.devices.machine import describe_machine, source_commit
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph500.report import command_line
-from hetero_bfs.selection.registry import model_of
+from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.speed_model import (
     SpeedModel,
 )

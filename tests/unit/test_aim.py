@@ -15,7 +15,7 @@ from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.model_selectors import ModelSelector
-from hetero_bfs.selection.registry import make_selector
+from hetero_bfs.selection.named_selectors import make_selector
 from hetero_bfs.selection.selectors import DirectionSelector
 from hetero_bfs.selection.strategies import AIMS
 

@@ -19,10 +19,15 @@ from oracle import matrix_of
 
 from hetero_bfs import CSRGraph, EdgeList
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph import build as build_module
-from hetero_bfs.graph.build import build_bytes, build_csr, build_search_graph
+from hetero_bfs.graph import lists
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.list_checks import MAX_VERTICES, check_num_vertices
+from hetero_bfs.graph.lists import (
+    build_bytes,
+)
+from hetero_bfs.graph.search_graph import (
+    build_search_graph,
+)
 
 
 class Twice(EdgeList):
@@ -50,7 +55,7 @@ def assert_lists(graph: CSRGraph, matrix) -> None:
 
 
 def check_csr(edges: EdgeList) -> None:
-    graph = build_csr(edges)
+    graph = CSRGraph.from_edge_source(edges)
     matrix = matrix_of(edges)
     assert_lists(graph, matrix)
     np.testing.assert_array_equal(graph.input_degree, true_input_degree(edges))
@@ -150,12 +155,12 @@ def test_any_buckets_and_chunks(
     monkeypatch, edges, order, bucket_edges, most, spare_bits, line_keys, threads
 ):
     """The same lists from tiny buckets, keys without room, and edges that come seven at a time."""
-    true_bits = build_module._neighbour_bits
+    true_bits = lists._neighbour_bits
     with monkeypatch.context() as patch:
-        patch.setattr(build_module, "_BUCKET_EDGES", bucket_edges)
-        patch.setattr(build_module, "_MAX_BUCKETS", most)
-        patch.setattr(build_module, "_neighbour_bits", lambda n: max(true_bits(n), spare_bits))
-        patch.setattr(build_module, "_line_keys", lambda num_lines, num_keys: line_keys)
+        patch.setattr(lists, "_BUCKET_EDGES", bucket_edges)
+        patch.setattr(lists, "_MAX_BUCKETS", most)
+        patch.setattr(lists, "_neighbour_bits", lambda n: max(true_bits(n), spare_bits))
+        patch.setattr(lists, "_line_keys", lambda num_lines, num_keys: line_keys)
         patch.setattr("numba.get_num_threads", lambda: threads)
         chunked = SmallChunks(edges.src, edges.dst, edges.num_vertices, edges.directed)
         check_csr(chunked)
@@ -199,7 +204,7 @@ def test_many_buckets_of_skewed_lists():
 def test_too_little_memory_is_an_error(monkeypatch):
     edges = random_graph(50, 150, 12)
     needed = build_bytes(edges)
-    for build in (build_csr, build_search_graph):
+    for build in (CSRGraph.from_edge_source, build_search_graph):
         free = SimpleNamespace(available=needed - 1)
         monkeypatch.setattr("psutil.virtual_memory", lambda free=free: free)
         with pytest.raises(GraphError) as caught:
@@ -245,8 +250,8 @@ def test_degrees_fall_along_new_ids_without_duplicates():
 @given(edges=edge_lists(min_vertices=0))
 def test_a_csr_graph_builds_the_same_search_graph(one_thread, edges):
     """A CSRGraph is a source of edges too: without duplicates, but it remembers them."""
-    csr = build_csr(edges)
-    assert_lists(build_csr(csr), matrix_of(edges))
+    csr = CSRGraph.from_edge_source(edges)
+    assert_lists(CSRGraph.from_edge_source(csr), matrix_of(edges))
     graph = build_search_graph(csr, "given")
     assert_lists(graph.graph, matrix_of(edges))
     np.testing.assert_array_equal(graph.input_degree, true_input_degree(edges))
@@ -263,8 +268,12 @@ def test_edges_in_both_directions_are_no_duplicates():
     once = random_graph(60, 200, 9)
     both = Twice(np.concatenate([once.src, once.dst]), np.concatenate([once.dst, once.src]), 60)
     assert both.both_directions
-    np.testing.assert_array_equal(build_csr(both).indices, build_csr(once).indices)
-    np.testing.assert_array_equal(build_csr(both).input_degree, build_csr(once).input_degree)
+    np.testing.assert_array_equal(
+        CSRGraph.from_edge_source(both).indices, CSRGraph.from_edge_source(once).indices
+    )
+    np.testing.assert_array_equal(
+        CSRGraph.from_edge_source(both).input_degree, CSRGraph.from_edge_source(once).input_degree
+    )
     graph, expected = build_search_graph(both), build_search_graph(once)
     np.testing.assert_array_equal(graph.graph.indices, expected.graph.indices)
     np.testing.assert_array_equal(graph.relabelling.old_of_new, expected.relabelling.old_of_new)

@@ -16,7 +16,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.graph.io import registry as io
-from hetero_bfs.graph.build import build_search_graph
+from hetero_bfs.graph.search_graph import (build_search_graph,)
 from hetero_bfs.algorithms.bfs.validate import validate
 
 def compiled():

@@ -10,7 +10,10 @@ import pytest
 
 import hetero_bfs as hb
 from hetero_bfs.errors import ArgumentError, GraphError
-from hetero_bfs.graph.build import build_csr, build_search_graph
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.search_graph import (
+    build_search_graph,
+)
 
 TRIANGLE = {
     "indptr": [0, 2, 4, 6],
@@ -148,7 +151,7 @@ def test_neighbours_of_what_is_no_vertex(vertex):
 # What changes or lies once it is made
 
 
-@pytest.mark.parametrize("build", [build_csr, build_search_graph])
+@pytest.mark.parametrize("build", [CSRGraph.from_edge_source, build_search_graph])
 @pytest.mark.parametrize("directed", [False, True])
 def test_edges_that_change_behind_the_view(build, directed):
     src, dst = np.array([[0, 1], [1, 2]], np.uint32)
@@ -245,4 +248,4 @@ def test_edges_that_are_others_when_read_again(order, second, directed):
 )
 def test_sources_with_wrong_numbers(attributes, words):
     with pytest.raises(ValueError, match=words):
-        build_csr(Source(pairs((0, 1)), **attributes))
+        CSRGraph.from_edge_source(Source(pairs((0, 1)), **attributes))

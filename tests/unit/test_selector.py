@@ -16,6 +16,7 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.selection import model_store
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.model_selectors import ModelSelector, model_selector
+from hetero_bfs.selection.named_selectors import SELECTORS, make_selector
 from hetero_bfs.selection.policy import (
     CAUTION,
     LEAST_ALIKE,
@@ -27,7 +28,6 @@ from hetero_bfs.selection.policy import (
     make_policy,
     stays_within,
 )
-from hetero_bfs.selection.registry import SELECTORS, make_selector
 from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector, Selector
 from hetero_bfs.selection.speed_model import (
     Linear,

@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.graph.search_graph import (
+    build_search_graph,
+)
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.model_format import (
     read_model,

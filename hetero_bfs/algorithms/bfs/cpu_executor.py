@@ -13,8 +13,12 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.build import SearchGraph
-from hetero_bfs.graph.csr import NO_VERTEX
+from hetero_bfs.graph.edge_source import (
+    NO_VERTEX,
+)
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+)
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import DeviceKind, Strategy

@@ -35,7 +35,9 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import (
 from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import BudgetError
-from hetero_bfs.graph.build import SearchGraph
+from hetero_bfs.graph.search_graph import (
+    SearchGraph,
+)
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import DeviceKind, Strategy

@@ -15,8 +15,16 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs import validate_kernels as loops
 from hetero_bfs.errors import GraphError, ValidationError
-from hetero_bfs.graph.csr import CHUNK_EDGES, CSRGraph, EdgeSource
-from hetero_bfs.graph.edge_source import check_edge_source, check_ends, typed_chunks
+from hetero_bfs.graph.csr import (
+    CSRGraph,
+)
+from hetero_bfs.graph.edge_source import (
+    CHUNK_EDGES,
+    EdgeSource,
+    check_edge_source,
+    check_ends,
+    typed_chunks,
+)
 from hetero_bfs.support import forks, memory
 from hetero_bfs.support.checks import as_integer, check_integer, refuse_masked
 from hetero_bfs.support.progress import progress

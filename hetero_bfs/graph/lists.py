@@ -1,4 +1,4 @@
-"""From edges to sorted neighbour lists, in the caller's vertex ids or relabelled for search."""
+"""From a source of edges to sorted neighbour lists: count, cut into buckets, place, sort."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.csr import CHUNK_EDGES, CSRGraph, EdgeSource, OffsetArray, VertexArray
-from hetero_bfs.graph.edge_source import check_edge_source, check_ends, typed_chunks
+from hetero_bfs.graph.edge_source import (
+    CHUNK_EDGES,
+    EdgeSource,
+    OffsetArray,
+    VertexArray,
+    check_edge_source,
+    check_ends,
+    typed_chunks,
+)
 from hetero_bfs.graph.list_checks import frozen
-from hetero_bfs.graph.relabel import ORDERS, Relabelling, by_locality, permute, relabel
+from hetero_bfs.graph.relabel import Relabelling, relabel
 from hetero_bfs.support import forks
-from hetero_bfs.support.checks import check_choice
-from hetero_bfs.support.memory import aligned_empty, check_free_memory, free_bytes, shrink
+from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.support.progress import progress
 
 _BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cache
@@ -22,70 +28,10 @@ _MAX_BUCKETS = 2048  # as far as the edges decide; a key's 32 bits may ask for m
 _LINE_KEYS = 16  # keys in a 64-byte cache line
 _SORT_BATCHES = 32
 _KEY_BYTES = 4
-_REGULAR_SHARE = 0.8  # of the vertices, with equally many edges; see follow.py
-_MOST_REGULAR_DEGREE = 64
 
 
-@dataclass(frozen=True, eq=False)
-class SearchGraph:
-    """A graph ready to search: relabelled lists and what the kernels read beside them.
-
-    Parameters
-    ----------
-    graph : CSRGraph
-        In new ids; top-down reads its lists, bottom-up those of its transpose. Duplicates are
-        forgotten: its `input_degree` is the length of the lists.
-    relabelling : Relabelling
-    num_input_edges : int
-    input_degree : uint32 array, shape (num_vertices,)
-        In the caller's ids; see `CSRGraph`.
-    degree : uint32 array, shape (num_searched,)
-        Length of every list of `graph`.
-    first : uint32 array, shape (num_searched,)
-        First neighbour in the transpose's lists, the vertex itself where there is none: one
-        contiguous read that settles most vertices of a big bottom-up level.
-    """
-
-    graph: CSRGraph
-    relabelling: Relabelling
-    num_input_edges: int
-    input_degree: VertexArray
-    degree: VertexArray
-    first: VertexArray
-
-    @property
-    def num_vertices(self) -> int:
-        """Vertices in the caller's ids."""
-        return int(self.relabelling.new_of_old.size)
-
-    @property
-    def num_searched(self) -> int:
-        """Vertices in the searched range."""
-        return self.relabelling.num_searched
-
-    @property
-    def is_deep(self) -> bool:
-        """True if searches take many levels: what is numbered by locality."""
-        return self.relabelling.order == "locality"
-
-    @property
-    def is_regular(self) -> bool:
-        """True if most vertices that have edges have equally many, as in a grid."""
-        degree = self.degree[self.degree > 0]
-        counts = np.bincount(degree[degree <= _MOST_REGULAR_DEGREE], minlength=1)
-        return bool(counts.max() >= _REGULAR_SHARE * degree.size)
-
-    def is_isolated(self, vertex: int) -> bool:
-        """Tell whether a vertex (the caller's id) has no edge but self-loops."""
-        new = int(self.relabelling.new_of_old[vertex])
-        if new >= self.num_searched:
-            return True
-        backward = self.graph.transpose
-        return bool(self.degree[new] == 0 and backward.indptr[new] == backward.indptr[new + 1])
-
-
-def build_csr(edges: EdgeSource) -> CSRGraph:
-    """Build neighbour lists with the caller's vertex ids.
+def build_lists(edges: EdgeSource) -> tuple[OffsetArray, VertexArray, bool, int, VertexArray]:
+    """Return what a `CSRGraph` is made of, in the caller's vertex ids.
 
     Raises
     ------
@@ -95,68 +41,14 @@ def build_csr(edges: EdgeSource) -> CSRGraph:
         Less memory is free than `build_bytes` says.
     """
     check_edge_source(edges)
-    _check_memory(edges)
-    counts = _count(edges, transpose=False)[0]
+    check_memory(edges)
+    counts = count_ends(edges, transpose=False)[0]
     identity = relabel(counts[0], "given")
-    buckets = _Buckets.cut(counts, identity)
-    input_degree = _input_degree(edges, shrink(counts, edges.num_vertices))
-    indptr, indices, _ = _build(edges, identity, buckets, transposed=False)
-    lists = frozen(indptr), frozen(indices)
+    buckets = Buckets.cut(counts, identity)
+    input_degree = input_degree_of(edges, shrink(counts, edges.num_vertices))
+    indptr, indices, _ = place_and_sort(edges, identity, buckets, transposed=False)
     sizes = edges.directed, edges.num_input_edges
-    return CSRGraph.trusted(*lists, *sizes, frozen(input_degree))
-
-
-def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
-    """Relabel and build in one go: Graph500's kernel 1, from edges to ready-to-search.
-
-    `order` is one of `relabel.ORDERS`. Degree order counts duplicate edges, so that one pass over
-    the edges suffices; where edges repeat it may differ a little from that of the final degrees.
-
-    Raises
-    ------
-    ArgumentError
-        Not a source of edges, or no such order.
-    GraphError
-        Less memory is free than `build_bytes` says.
-    """
-    check_edge_source(edges)
-    check_choice("order", order, ORDERS)
-    _check_memory(edges)
-    counts = _count(edges, transpose=edges.directed)
-    total = counts[0][0] + counts[1][0] if edges.directed else counts[0][0]
-    relabelling = relabel(total, order)
-    buckets = [_Buckets.cut(rows, relabelling) for rows in counts]
-    raw_degree, *_ = [shrink(rows, edges.num_vertices) for rows in counts]
-    del counts, total
-    graphs = []
-    for i, way in enumerate(buckets):
-        indptr, indices, degree = _build(edges, relabelling, way, transposed=i == 1)
-        one = CSRGraph.trusted(indptr, indices, edges.directed, edges.num_input_edges, degree)
-        graphs.append(one)
-    if order in ("auto", "locality") and relabelling.order == "compact":
-        relabelling, graphs = _move_together(graphs, relabelling, order == "locality")
-    if edges.directed:
-        graphs[0].__dict__["_turned_round"] = graphs[1]
-    return SearchGraph(
-        graphs[0],
-        relabelling,
-        edges.num_input_edges,
-        _input_degree(edges, raw_degree),
-        graphs[0].input_degree,
-        _first_neighbours(graphs[-1]),
-    )
-
-
-def _move_together(
-    graphs: list[CSRGraph], relabelling: Relabelling, always: bool
-) -> tuple[Relabelling, list[CSRGraph]]:
-    """Renumber by locality where searches are deep, or `always`; needs the lists once more."""
-    if not always and free_bytes() < 8 * graphs[0].num_stored_edges * len(graphs):
-        return relabelling, graphs
-    moved = by_locality(graphs[0], relabelling, always)
-    if moved is None:
-        return relabelling, graphs
-    return moved[0], [permute(graph, moved[1]) for graph in graphs]
+    return frozen(indptr), frozen(indices), *sizes, frozen(input_degree)
 
 
 def build_bytes(edges: EdgeSource) -> int:
@@ -177,7 +69,8 @@ def build_bytes(edges: EdgeSource) -> int:
     return _KEY_BYTES * keys + of_a_vertex * n + 24 * buckets + threads * of_a_thread
 
 
-def _check_memory(edges: EdgeSource) -> None:
+def check_memory(edges: EdgeSource) -> None:
+    """Raise `GraphError` if less memory is free than `build_bytes` says."""
     forks.use_loops()  # which the estimate asks for its threads
     check_free_memory(
         build_bytes(edges),
@@ -186,7 +79,7 @@ def _check_memory(edges: EdgeSource) -> None:
     )
 
 
-def _count(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
+def count_ends(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
     """Count edges at each vertex, those of the transpose in a second array.
 
     Return uint32 arrays, shape (workers, num_vertices), added up (see `add_up`).
@@ -216,14 +109,14 @@ def _stored_twice(edges: EdgeSource) -> bool:
     return not edges.directed and not edges.both_directions
 
 
-def _input_degree(edges: EdgeSource, counted: VertexArray) -> VertexArray:
+def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
     """Prefer what the source remembers from before its own duplicates were dropped."""
     remembered: VertexArray | None = getattr(edges, "input_degree", None)
     return counted if remembered is None else remembered
 
 
 @dataclass(frozen=True)
-class _Buckets:
+class Buckets:
     """Ranges of vertices, and how a key is put together; see buckets.py.
 
     Parameters
@@ -247,7 +140,7 @@ class _Buckets:
     neighbour_bits: int
 
     @classmethod
-    def cut(cls, counts: VertexArray, relabelling: Relabelling) -> _Buckets:
+    def cut(cls, counts: VertexArray, relabelling: Relabelling) -> Buckets:
         """Cut the searched range by what `_count` returned."""
         from hetero_bfs.graph.kernels.buckets import (
             BLOCK_VERTICES,
@@ -310,8 +203,8 @@ def _scratch_keys(num_vertices: int, num_keys: int) -> int:
     return 2 * max(-(-_bucket_edges(num_keys) // 2), -(-num_vertices // 64))
 
 
-def _build(
-    edges: EdgeSource, relabelling: Relabelling, buckets: _Buckets, transposed: bool
+def place_and_sort(
+    edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
 ) -> tuple[OffsetArray, VertexArray, VertexArray]:
     """Return indptr, indices and the lengths of the lists."""
     from hetero_bfs.graph.kernels.sorting import close_up
@@ -325,7 +218,7 @@ def _build(
 
 
 def _place(
-    edges: EdgeSource, relabelling: Relabelling, buckets: _Buckets, transposed: bool
+    edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
 ) -> VertexArray:
     """Return the keys of all edges that are no loops, in their buckets."""
     from hetero_bfs.graph.kernels.buckets import flush_lines, partition_edges
@@ -357,7 +250,7 @@ def _place(
     return keys
 
 
-def _sort(buckets: _Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArray]:
+def _sort(buckets: Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArray]:
     """Turn keys into lists, bucket by bucket; return the length of each list and each bucket."""
     import numba
 
@@ -388,11 +281,3 @@ def _sort(buckets: _Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArra
 def _chunks(edges: EdgeSource, description: str) -> Iterator[tuple[VertexArray, VertexArray]]:
     stored = edges.num_input_edges * (2 if edges.both_directions else 1)
     return progress(typed_chunks(edges), description, total=-(-stored // CHUNK_EDGES))
-
-
-def _first_neighbours(graph: CSRGraph) -> VertexArray:
-    from hetero_bfs.graph.kernels.sorting import first_neighbours
-
-    first = aligned_empty(graph.num_vertices, np.uint32)
-    first_neighbours(graph.indptr, graph.indices, first)
-    return first

@@ -1,0 +1,181 @@
+"""Graphs ready to search: relabelled lists, and what the kernels read beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import EdgeSource, VertexArray, check_edge_source
+from hetero_bfs.graph.lists import (
+    Buckets,
+    check_memory,
+    count_ends,
+    input_degree_of,
+    place_and_sort,
+)
+from hetero_bfs.graph.relabel import DEEP_LEVELS, ORDERS, Relabelling, inverse, relabel
+from hetero_bfs.support.checks import check_choice
+from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
+
+_REGULAR_SHARE = 0.8  # of the vertices, with equally many edges; see follow.py
+_MOST_REGULAR_DEGREE = 64
+
+
+@dataclass(frozen=True, eq=False)
+class SearchGraph:
+    """A graph ready to search: relabelled lists and what the kernels read beside them.
+
+    Parameters
+    ----------
+    graph : CSRGraph
+        In new ids; top-down reads its lists, bottom-up those of its transpose. Duplicates are
+        forgotten: its `input_degree` is the length of the lists.
+    relabelling : Relabelling
+    num_input_edges : int
+    input_degree : uint32 array, shape (num_vertices,)
+        In the caller's ids; see `CSRGraph`.
+    degree : uint32 array, shape (num_searched,)
+        Length of every list of `graph`.
+    first : uint32 array, shape (num_searched,)
+        First neighbour in the transpose's lists, the vertex itself where there is none: one
+        contiguous read that settles most vertices of a big bottom-up level.
+    """
+
+    graph: CSRGraph
+    relabelling: Relabelling
+    num_input_edges: int
+    input_degree: VertexArray
+    degree: VertexArray
+    first: VertexArray
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices in the caller's ids."""
+        return int(self.relabelling.new_of_old.size)
+
+    @property
+    def num_searched(self) -> int:
+        """Vertices in the searched range."""
+        return self.relabelling.num_searched
+
+    @property
+    def is_deep(self) -> bool:
+        """True if searches take many levels: what is numbered by locality."""
+        return self.relabelling.order == "locality"
+
+    @property
+    def is_regular(self) -> bool:
+        """True if most vertices that have edges have equally many, as in a grid."""
+        degree = self.degree[self.degree > 0]
+        counts = np.bincount(degree[degree <= _MOST_REGULAR_DEGREE], minlength=1)
+        return bool(counts.max() >= _REGULAR_SHARE * degree.size)
+
+    def is_isolated(self, vertex: int) -> bool:
+        """Tell whether a vertex (the caller's id) has no edge but self-loops."""
+        new = int(self.relabelling.new_of_old[vertex])
+        if new >= self.num_searched:
+            return True
+        backward = self.graph.transpose
+        return bool(self.degree[new] == 0 and backward.indptr[new] == backward.indptr[new + 1])
+
+
+def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
+    """Relabel and build in one go: Graph500's kernel 1, from edges to ready-to-search.
+
+    `order` is one of `relabel.ORDERS`. Degree order counts duplicate edges, so that one pass over
+    the edges suffices; where edges repeat it may differ a little from that of the final degrees.
+
+    Raises
+    ------
+    ArgumentError
+        Not a source of edges, or no such order.
+    GraphError
+        Less memory is free than `build_bytes` says.
+    """
+    check_edge_source(edges)
+    check_choice("order", order, ORDERS)
+    check_memory(edges)
+    counts = count_ends(edges, transpose=edges.directed)
+    total = counts[0][0] + counts[1][0] if edges.directed else counts[0][0]
+    relabelling = relabel(total, order)
+    buckets = [Buckets.cut(rows, relabelling) for rows in counts]
+    raw_degree, *_ = [shrink(rows, edges.num_vertices) for rows in counts]
+    del counts, total
+    graphs = []
+    for i, way in enumerate(buckets):
+        indptr, indices, degree = place_and_sort(edges, relabelling, way, transposed=i == 1)
+        one = CSRGraph.trusted(indptr, indices, edges.directed, edges.num_input_edges, degree)
+        graphs.append(one)
+    if order in ("auto", "locality") and relabelling.order == "compact":
+        relabelling, graphs = _move_together(graphs, relabelling, order == "locality")
+    if edges.directed:
+        graphs[0].__dict__["_turned_round"] = graphs[1]
+    return SearchGraph(
+        graphs[0],
+        relabelling,
+        edges.num_input_edges,
+        input_degree_of(edges, raw_degree),
+        graphs[0].input_degree,
+        _first_neighbours(graphs[-1]),
+    )
+
+
+def _move_together(
+    graphs: list[CSRGraph], relabelling: Relabelling, always: bool
+) -> tuple[Relabelling, list[CSRGraph]]:
+    """Renumber by locality where searches are deep, or `always`; needs the lists once more."""
+    if not always and free_bytes() < 8 * graphs[0].num_stored_edges * len(graphs):
+        return relabelling, graphs
+    moved = by_locality(graphs[0], relabelling, always)
+    if moved is None:
+        return relabelling, graphs
+    return moved[0], [permute(graph, moved[1]) for graph in graphs]
+
+
+def by_locality(
+    graph: CSRGraph, relabelling: Relabelling, always: bool
+) -> tuple[Relabelling, VertexArray] | None:
+    """Number a graph's vertices by locality, if its searches are deep or `always`.
+
+    Returns the new relabelling and the position of each of the graph's vertices in it; None to
+    leave everything as it is.
+    """
+    from hetero_bfs.graph.kernels.locality import order_by_locality, order_by_patches
+
+    indptr, indices = graph.indptr, graph.indices
+    order, position, distance = (np.empty(graph.num_vertices, np.uint32) for _ in range(3))
+    levels = order_by_locality(indptr, indices, graph.directed, order, position, distance)
+    if levels < DEEP_LEVELS and not always:
+        return None
+    if not graph.directed:
+        order_by_patches(indptr, indices, order, position, distance)
+    old_of_new = relabelling.old_of_new[order]
+    new_of_old = inverse(old_of_new, relabelling.new_of_old.size)
+    return Relabelling(new_of_old, old_of_new, "locality"), position
+
+
+def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
+    """Renumber a graph's vertices: v becomes position[v] (uint32).
+
+    Of the new graph `input_degree` is the length of the lists.
+    """
+    from hetero_bfs.graph.kernels.locality import permute_lists
+
+    order = inverse(position, position.size)
+    degree = aligned_empty(graph.num_vertices, np.uint32)
+    np.take(graph.degree(), order, out=degree)
+    indptr = aligned_empty(graph.num_vertices + 1, np.int64)
+    np.cumsum(degree, out=indptr[1:])
+    indices = aligned_empty(graph.num_stored_edges, np.uint32)
+    permute_lists(graph.indptr, graph.indices, order, position, indptr, indices)
+    return CSRGraph.trusted(indptr, indices, graph.directed, graph.num_input_edges, degree)
+
+
+def _first_neighbours(graph: CSRGraph) -> VertexArray:
+    from hetero_bfs.graph.kernels.sorting import first_neighbours
+
+    first = aligned_empty(graph.num_vertices, np.uint32)
+    first_neighbours(graph.indptr, graph.indices, first)
+    return first
