@@ -1,7 +1,7 @@
 """Selectors: which strategy computes the next level, and why.
 
 Those that ask a speed model are in model_selectors.py; what names mean on this machine is in
-registry.py.
+named_selectors.py.
 """
 
 from __future__ import annotations
