@@ -341,7 +341,7 @@ class _LevelMeasurement:
             state = self.frontier.copy()
             if on_device:
                 self._enter_device(state)
-            searcher = self.engine.platform.searcher(strategy.device_kind)
+            searcher = self.engine.platform.searcher(strategy.place)
             found, seconds = searcher.run(strategy, state)
             times.append(seconds)
             examined = found.examined
@@ -361,7 +361,7 @@ class _LevelMeasurement:
     def _convert(self, state: Frontier, kind: str, found: int) -> None:
         if found:
             state.queue_index ^= 1  # keep the level's own queue
-            seconds = self.engine.platform.searcher(kind).to_queue(state)  # type: ignore[arg-type]
+            seconds = self.engine.platform.searcher(DEVICE_KINDS.index(kind)).to_queue(state)
             self._note(f"convert_{kind}", seconds, found)
 
     def _enter_device(self, state: Frontier) -> None:

@@ -159,7 +159,7 @@ class Engine:
         started = time.perf_counter()
         opening = device, devices, max_alloc_bytes, device_memory_bytes
         host, accelerator = self._open(graph, *opening)
-        self._use(Platform(graph, host, accelerator))
+        self._use(Platform(graph, host, [] if accelerator is None else [accelerator]))
         uploaded = time.perf_counter()
         try:
             self._get_ready(selector)
@@ -167,7 +167,7 @@ class Engine:
             if accelerator is None or device is not None:
                 raise
             self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
-            self._use(Platform(graph, CPUSearcher(graph, self.threads), None))
+            self._use(Platform(graph, CPUSearcher(graph, self.threads)))
             try:
                 self._get_ready(selector)
             except ModelError:  # the selector wants the device: say what is wrong with that

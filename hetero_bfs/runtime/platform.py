@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +17,6 @@ from hetero_bfs.graph.search_graph import (
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.selectors import Selector
-from hetero_bfs.selection.strategies import DeviceKind
 
 FIRST_RECORDS = 64
 """Records of levels that there is room for at first."""
@@ -26,11 +26,14 @@ _MOST_FIRST_RECORDS = 4096
 
 @dataclass
 class Platform:
-    """The host and, if there is one, the OpenCL device, both holding the same graph."""
+    """The host and any number of devices beside it, all holding the same graph.
+
+    A place is a number: 0 for the host, 1 for the first device.
+    """
 
     graph: SearchGraph
     host: CPUSearcher
-    accelerator: DeviceExecutor | None
+    devices: Sequence[DeviceExecutor] = ()
     records: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     _first_records: dict[tuple[int, int], tuple[Policy, npt.NDArray[np.float64]]] = field(
         default_factory=dict
@@ -39,27 +42,38 @@ class Platform:
 
     _scratch: npt.NDArray[np.uint32] | None = None
 
-    def searcher(self, kind: DeviceKind) -> CPUSearcher | DeviceExecutor:
-        """Return what runs the levels of one kind of device."""
-        if kind == "cpu":
-            return self.host
-        assert self.accelerator is not None, "no strategy for it is a candidate"
-        return self.accelerator
+    def __post_init__(self) -> None:
+        for number, device in enumerate(self.devices):
+            device.place = 1 + number
+
+    @property
+    def accelerator(self) -> DeviceExecutor | None:
+        """The first device, which an engine chooses strategies for; None without one."""
+        return self.devices[0] if self.devices else None
+
+    def device_at(self, place: int) -> DeviceExecutor:
+        """Return the executor of a device by its place, from 1 on."""
+        return self.devices[place - 1]
+
+    def searcher(self, place: int) -> CPUSearcher | DeviceExecutor:
+        """Return what runs levels at a place."""
+        return self.host if place == 0 else self.device_at(place)
 
     def close(self) -> None:
-        """Wait for the device and end the host's threads; memory goes with the last user."""
+        """Wait for the devices and end the host's threads; memory goes with the last user."""
         self.host.stop_team()
-        if self.accelerator is not None:
-            self.accelerator.device.finish()
+        for executor in self.devices:
+            executor.device.finish()
 
     @property
     def lists_host_finds(self) -> bool:
-        """Whether the host lists what it found, for a device with memory of its own.
+        """Whether the host lists what it found, for the only device, with memory of its own.
 
         Of a directed graph it could not: the queue lacks vertices without edges.
         """
-        accelerator = self.accelerator
-        return not (accelerator is None or accelerator.unified or self.graph.graph.directed)
+        if len(self.devices) != 1 or self.graph.graph.directed:
+            return False
+        return not self.devices[0].unified
 
     def records_of(self, candidates: int, rows: int) -> npt.NDArray[np.float64]:
         """Return records for at least so many levels, with what the first ones held before."""
@@ -116,6 +130,6 @@ class Platform:
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
         """Return host memory for the parents that the device found."""
         if self._scratch is None:
-            assert self.accelerator is not None
-            self._scratch = self.accelerator.device.host_array(self.graph.num_searched, np.uint32)
+            device = self.devices[0].device
+            self._scratch = device.host_array(self.graph.num_searched, np.uint32)
         return self._scratch

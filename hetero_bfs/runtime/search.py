@@ -12,14 +12,13 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.runtime.platform import FIRST_RECORDS, Platform
 from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.selectors import Selector
-from hetero_bfs.selection.strategies import DeviceKind, Strategy
+from hetero_bfs.selection.strategies import Strategy
 from hetero_bfs.selection.trace import LevelTrace
 
 _NO_LIMIT = 2**62
@@ -44,8 +43,8 @@ class Search:
         self.seconds = 0.0
         self.began_again = False  # after a grid that stalled, whose time is in `seconds` too
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
-        self._used: set[DeviceKind] = set()
-        self._complete_on: DeviceKind = "cpu"
+        self._used: set[int] = set()  # places
+        self._complete_at: int = layout.HOST
         self._ended_at: float | None = None  # the clock, if known before all is written down
 
     @property
@@ -100,25 +99,26 @@ class Search:
         self._records = records[: frontier.level].copy()
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
-        """Have the device begin, if it is known that the first level runs there."""
+        """Have a device begin, if it is known that the first level runs there."""
         platform, selector = self.platform, self.selector
-        if platform.accelerator is None or self.level_by_level:
+        if not platform.devices or self.level_by_level:
             return
         known = platform.known_choice(selector, frontier)
         if known is None:
             return
         chosen = int(known[layout.STRATEGY])
-        if selector.candidates[chosen].device_kind == "device":
+        place = selector.candidates[chosen].place
+        if place != layout.HOST:
             assert self.root is not None
-            platform.accelerator.start_early(
+            platform.device_at(place).start_early(
                 selector.policy, self.decision_interval, self.root, chosen, frontier, limit
             )
 
     def _run_here(self, frontier: Frontier, records: npt.NDArray[np.float64], limit: int) -> bool:
         """Run levels where the search is, and move it if the policy says so; False at its end."""
         platform, selector = self.platform, self.selector
-        alone, kind = platform.accelerator is None, frontier.kind
-        if alone or kind == "cpu":
+        alone, place = not platform.devices, frontier.place
+        if alone or place == layout.HOST:
             assert self.root is not None
             rows = min(limit, records.shape[0])
             ended = platform.host.run_levels(
@@ -132,140 +132,144 @@ class Search:
             return False
         else:
             platform.choose(selector, self.decision_interval, frontier, records)
-        return not self._move(kind, frontier, records, limit)
+        return not self._move(place, frontier, records, limit)
 
     def gather(self) -> None:
         """Bring the parents to the host's array, where they stay until the next search."""
         host = self.platform.host
-        accelerator = self.platform.accelerator
-        if self._complete_on == "device":
-            assert accelerator is not None
+        if self._complete_at != layout.HOST:
+            device = self.platform.device_at(self._complete_at)
             host.note_foreign_parents()
-            if accelerator.unified:
-                accelerator.release()
+            if device.unified:
+                device.release()
             else:
-                accelerator.read_parents(host.parent)
+                device.read_parents(host.parent)
 
     def save_parents(self, parent: npt.NDArray[np.uint32]) -> None:
         """Copy the parents to the host, to where the next searches leave them alone."""
-        accelerator = self.platform.accelerator
-        if accelerator and not accelerator.unified and self._complete_on == "device":
-            accelerator.read_parents(parent)
-        else:
-            self.gather()
-            parent[:] = self.platform.host.parent
+        if self._complete_at != layout.HOST:
+            device = self.platform.device_at(self._complete_at)
+            if not device.unified:
+                device.read_parents(parent)
+                return
+        self.gather()
+        parent[:] = self.platform.host.parent
 
     def gather_saved(self, parent: npt.NDArray[np.uint32]) -> None:
         """Bring parents that were saved to the host's array; as `gather`, after other searches."""
-        host, accelerator = self.platform.host, self.platform.accelerator
+        host = self.platform.host
         host.note_foreign_parents()
-        if accelerator:
-            accelerator.release()
+        for device in self.platform.devices:
+            device.release()
         host.parent[:] = parent
 
     def _move(
         self,
-        kind: DeviceKind | None,
+        place: int | None,
         frontier: Frontier,
         records: npt.NDArray[np.float64],
         limit: int,
     ) -> bool:
-        """Bring the search from `kind` to where the chosen strategy runs; on the device, run it.
+        """Bring the search from `place` to where the chosen strategy runs; on a device, run it.
 
         Returns true if the search is known to be over.
         """
         strategy = self.selector.candidates[frontier.chosen]
-        if kind != strategy.device_kind:
+        if place != strategy.place:
             record = records[frontier.level]
             before = time.perf_counter()
             self._bring(strategy, frontier)
             record[layout.TRANSFER_SECONDS] += time.perf_counter() - before
-        accelerator = self.platform.accelerator
-        if strategy.device_kind == "cpu" or accelerator is None:
+        if strategy.place == layout.HOST or not self.platform.devices:
             return False
-        root = self.root if kind is None else None
+        device = self.platform.device_at(strategy.place)
+        root = self.root if place is None else None
         policy, interval = self.selector.policy, self.decision_interval
         if self.level_by_level:
             limit = min(limit, frontier.level + 1)
-        over = accelerator.run_levels(policy, interval, root, frontier, records, limit)
+        first = frontier.level
+        over = device.run_levels(policy, interval, root, frontier, records, limit)
+        frontier.place = strategy.place
+        records[first + 1 : frontier.level, layout.KIND] = strategy.place
         if over and len(self._used) == 1:
-            self._ended_at = accelerator.ended_at
+            self._ended_at = device.ended_at
         return over
 
     def _bring(self, strategy: Strategy, frontier: Frontier) -> None:
-        """Bring the frontier to the strategy's device, in the form that it reads.
+        """Bring the frontier to the strategy's place, in the form that it reads.
 
-        A search that begins on the device begins in the first launch, and bitmaps there become
+        A search that begins on a device begins in the first launch, and bitmaps there become
         queues in the launch that needs them.
         """
-        kind = strategy.device_kind
+        place, before = strategy.place, frontier.place
         with_queue = strategy.direction == "top-down"
-        if frontier.kind is None:
-            self._enter(kind, frontier)
+        if before is None:
+            self._enter(place, frontier)
             return
         if with_queue and not frontier.has_queue:
-            self.platform.searcher(frontier.kind).to_queue(frontier)
-        self._cross(kind, with_queue, frontier)
-
-    def _enter(self, kind: DeviceKind, frontier: Frontier) -> None:
-        """Start on one device."""
-        assert self.root is not None
-        if kind == "cpu":
-            if self.platform.accelerator is not None:
-                self.platform.accelerator.release()
-            self.platform.host.begin(self.root, frontier)
-        frontier.kind = kind
-        self._used.add(kind)
-
-    def _cross(self, kind: DeviceKind, with_queue: bool, frontier: Frontier) -> None:
-        """Move the search to the other device."""
-        accelerator = self.platform.accelerator
-        assert accelerator is not None
-        if kind == "device":
-            if kind not in self._used and not accelerator.unified:
-                accelerator.clear(frontier)
-            accelerator.receive(frontier, with_queue)
-        else:
-            accelerator.send(frontier, with_queue)
+            self.platform.searcher(before).to_queue(frontier)
+        if before != layout.HOST:
+            self.platform.device_at(before).send(frontier, with_queue)
             self.platform.host.note_foreign_queue(frontier)
-        frontier.kind = kind
-        self._used.add(kind)
+        if place != layout.HOST:
+            device = self.platform.device_at(place)
+            if place not in self._used and not device.unified:
+                device.clear(frontier)
+            device.receive(frontier, with_queue)
+        frontier.place = place
+        self._used.add(place)
+
+    def _enter(self, place: int, frontier: Frontier) -> None:
+        """Start at one place."""
+        assert self.root is not None
+        if place == layout.HOST:
+            for device in self.platform.devices:
+                device.release()
+            self.platform.host.begin(self.root, frontier)
+        frontier.place = place
+        self._used.add(place)
 
     def _complete(self, frontier: Frontier) -> None:
         """Make the parent array complete in one memory."""
-        accelerator, host = self.platform.accelerator, self.platform.host
-        if accelerator is None:
+        platform, host = self.platform, self.platform.host
+        if not platform.devices:
             return  # done in compiled code
-        if frontier.kind is None:
-            self._enter("cpu", frontier)
-        self._complete_on = frontier.kind or "cpu"
+        if frontier.place is None:
+            self._enter(layout.HOST, frontier)
+        assert frontier.place is not None
+        self._complete_at = frontier.place
         if len(self._used) == 1:
-            if self._complete_on == "cpu":
+            if self._complete_at == layout.HOST:
                 host.forget_stale_parents(frontier)
-            elif accelerator.unified:
+            elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
-        elif accelerator.unified:
-            accelerator.release()
-            host.forget_stale_parents(frontier)
-            self._complete_on = "cpu"
-        elif frontier.listed >= 0:
+        elif frontier.listed >= 0:  # which is kept for one device with memory of its own
             vertices = host.listed[: frontier.listed]
-            accelerator.add_parents(vertices, host.parent[vertices])
+            platform.devices[0].add_parents(vertices, host.parent[vertices])
             host.note_foreign_parents()
-            self._complete_on = "device"
+            self._complete_at = 1
         else:
-            self._merge_parents(accelerator, frontier)
-            self._complete_on = "cpu"
+            self._merge_parents(frontier)
+            self._complete_at = layout.HOST
 
-    def _merge_parents(self, accelerator: DeviceExecutor, frontier: Frontier) -> None:
-        """Bring the device's parents to the host's."""
+    def _merge_parents(self, frontier: Frontier) -> None:
+        """Bring all devices' parents to the host's."""
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
 
-        host = self.platform.host
+        platform, host = self.platform, self.platform.host
+        used = [platform.device_at(place) for place in self._used if place != layout.HOST]
+        apart = [device for device in used if not device.unified]
+        for device in used:
+            device.release()
         visited = host.visited[frontier.visited_index]
-        if frontier.kind == "device":
-            accelerator.read_visited(visited, frontier.visited_index)
-        other = self.platform.scratch_parents()
-        accelerator.read_parents(other)
-        merge_parents(host.parent, other, visited)
-        host.note_foreign_parents()
+        place = frontier.place
+        if place and not platform.device_at(place).unified:
+            platform.device_at(place).read_visited(visited, frontier.visited_index)
+        for device in apart:
+            other = platform.scratch_parents()
+            device.read_parents(other)
+            merge_parents(host.parent, other, visited)
+        if not apart:
+            host.forget_stale_parents(frontier)
+        else:
+            host.note_foreign_parents()

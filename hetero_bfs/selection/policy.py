@@ -158,7 +158,7 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         **fields,
     }
     given["schedule"] = np.array(given["schedule"], np.int64)
-    kinds = np.array([HOST if s.device_kind == "cpu" else DEVICE for s in candidates])
+    kinds = np.array([s.place for s in candidates])
     top_down = np.array([s.direction == "top-down" for s in candidates])
     cached = np.array([s.variant == "cached" for s in candidates])
     return Policy(rule=rule, kinds=kinds, top_down=top_down, cached=cached, **given)
@@ -170,9 +170,11 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
 
 
 def pack_policy(
-    policy: Policy, num_vertices: int, num_edges: int, interval: int
+    policy: Policy, num_vertices: int, num_edges: int, interval: int, place: int = DEVICE
 ) -> npt.NDArray[np.float32]:
     """Lay a policy out for policy.cl: numbers, moves, candidates, schedule or what is ahead.
+
+    `place` is the number of the device that it is for.
 
     After the candidates there is room for MOST_KNOTS rows at least, since policy.cl copies that.
     """
@@ -189,7 +191,7 @@ def pack_policy(
         "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
     }
     numbers = [named[name] for name in _PACKED_NUMBERS]
-    traits = (policy.kinds == DEVICE, policy.top_down, policy.cached)
+    traits = (policy.kinds == place, policy.top_down, policy.cached)
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
     rest = np.concatenate((policy.schedule, policy.ahead.ravel()))

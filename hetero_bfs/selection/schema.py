@@ -3,10 +3,10 @@
 Both are float64, so that compiled code and Python share them; counts stay exact up to 2**53.
 
 The state of a search (`STATE_SIZE` items) says where the frontier is and how much is left.
-`KIND` and `FORM` are numbers: device kinds 0 for the host, 1 for the OpenCL device, -1 before the
-first level; forms 0 for a queue, 1 for a bitmap that bottom-up left, 2 for one that top-down left
-(level.py has their encoding), 3 for a queue that the host's bottom-up left of a few vertices. Rules
-of Beamer's kind go by the last direction, so they tell these apart.
+`KIND` is 0 on the host, 1 on the first device beside it, 2 on the next, -1 before the first level.
+`FORM` is 0 for a queue, 1 for a bitmap that bottom-up left, 2 for one that top-down left (level.py
+has their encoding), 3 for a queue that the host's bottom-up left of a few vertices. Rules of
+Beamer's kind go by the last direction, so they tell these apart.
 
 A record is one row per level: the state before it, what was chosen and measured, then the
 predicted seconds of each candidate, then the seconds that decided (the rest of the search

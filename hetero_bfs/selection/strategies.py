@@ -5,7 +5,7 @@ And what choosing among them may aim at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 Direction = Literal["top-down", "bottom-up"]
@@ -48,6 +48,18 @@ class Strategy:
     variant: Literal["plain", "cached"]
     columns: tuple[str, ...]
     description: str
+    device: int = 1
+    """Which device it runs on, of several beside the host; see `on`."""
+
+    @property
+    def place(self) -> int:
+        """Number of what runs it, as the state's KIND has it: the host is 0, devices follow."""
+        return 0 if self.device_kind == "cpu" else self.device
+
+    def on(self, device: int) -> Strategy:
+        """Return this strategy for another device: of the second one TG is called TG@2."""
+        name = self.name.partition("@")[0]
+        return replace(self, name=name if device == 1 else f"{name}@{device}", device=device)
 
 
 _TOP_DOWN = ("constant", "frontier_vertices", "frontier_edges")

@@ -55,7 +55,7 @@ class LevelFeatures:
             num_vertices=num_vertices,
             num_edges=num_edges,
             growth=edges / float(state[layout.PREVIOUS_EDGES]),
-            device_kind=None if kind == layout.NOWHERE else DEVICE_KINDS[kind],
+            device_kind=None if kind == layout.NOWHERE else DEVICE_KINDS[min(kind, layout.DEVICE)],
             form=FORMS[int(state[layout.FORM])],
         )
 

@@ -159,7 +159,7 @@ def test_a_bitmap_becomes_a_queue_of_the_new_vertices_alone(place, name, directe
     bottom_up = STRATEGIES["BC" if place is None else "BG"]
     with engine_on(place, edges, selector="fixed:TC", order="given") as engine:
         engine.bfs(0)
-        searcher = engine.platform.searcher("cpu" if place is None else "device")
+        searcher = engine.platform.searcher(0 if place is None else 1)
         root = int(edges.src[3])
         levels = true_levels(edges, root)
         graph = engine.graph

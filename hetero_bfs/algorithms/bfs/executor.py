@@ -23,6 +23,9 @@ class DeviceExecutor(Protocol):
     """Runs levels of searches of one graph on one device beside the host."""
 
     kind: DeviceKind
+    place: int
+    """Number of this device on its platform, from 1 on."""
+
     device: OpenCLDevice
     unified: bool
     """Whether the search's arrays are the host's own."""

@@ -41,6 +41,7 @@ class OpenCLSearcher:
     """
 
     kind: DeviceKind = "device"
+    place = layout.DEVICE
     ended_at: float | None = None
     """The clock when `run_levels` knew that the device was done; its records come after that."""
 
@@ -117,8 +118,8 @@ class OpenCLSearcher:
     def _alone_policy(self, strategy: Strategy) -> Policy:
         """Return the policy that runs one strategy, and hand it to the device."""
         if strategy not in self._alone:
-            self._alone[strategy] = fixed_policy([0], [strategy])
-        self.program.load_policy(self._alone[strategy], 1)
+            self._alone[strategy] = fixed_policy([0], [strategy.on(self.place)])
+        self.program.load_policy(self._alone[strategy], 1, self.place)
         return self._alone[strategy]
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
@@ -133,7 +134,9 @@ class OpenCLSearcher:
         self, policy: Policy, interval: int, root: int, chosen: int, frontier: Frontier, limit: int
     ) -> None:
         """Launch a search that `run_levels` is about to be asked for, if one launch runs it all."""
-        self.program.start_early(policy, interval, root, chosen, frontier, limit)
+        if self.one_launch:
+            self.program.load_policy(policy, interval, self.place)
+            self.program.start_early(root, chosen, frontier, limit)
 
     def run_levels(
         self,
@@ -154,7 +157,7 @@ class OpenCLSearcher:
 
         program = self.program
         self.acquire()
-        program.load_policy(policy, interval)
+        program.load_policy(policy, interval, self.place)
         started = time.perf_counter()
         first = frontier.level
         limit = min(limit, records.shape[0], first + LOG_ROWS)

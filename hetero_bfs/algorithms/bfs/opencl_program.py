@@ -110,17 +110,14 @@ class SearchProgram:
             self._program, "scatter_parents", VARIES, *memory.queue, memory.parent
         )
 
-    def start_early(
-        self, policy: Policy, interval: int, root: int, chosen: int, frontier: Frontier, limit: int
-    ) -> None:
+    def start_early(self, root: int, chosen: int, frontier: Frontier, limit: int) -> None:
         """Launch a search that `launch` is about to be asked for, if one launch runs it all.
 
         What the host keeps of a search then is written down while the device is at work.
         """
-        if not self.one_launch or frontier.is_over or limit == 0:
+        if frontier.is_over or limit == 0:
             return
         self._memory.acquire()
-        self.load_policy(policy, interval)
         self.settle()
         limit = min(limit, LOG_ROWS)
         steps.write_state(frontier.state, root, limit, steps.FORGETS, self._words)
@@ -241,12 +238,14 @@ class SearchProgram:
         self._words[:] = 0
         return bool(passed and not sync[GAVE_UP])
 
-    def load_policy(self, policy: Policy, interval: int) -> None:
-        """Hand the device another policy, if it is another one."""
+    def load_policy(self, policy: Policy, interval: int, place: int) -> None:
+        """Hand the device, which has this place, another policy, if it is another one."""
         if self._packed is not None and self._packed[0] is policy and self._packed[1] == interval:
             return
         graph = self._graph
-        packed = pack_policy(policy, graph.num_searched, graph.graph.num_stored_edges, interval)
+        packed = pack_policy(
+            policy, graph.num_searched, graph.graph.num_stored_edges, interval, place
+        )
         if packed.nbytes > self._policy.size:
             self._policy = self._device.buffer(2 * packed.size, packed.dtype)
             self._bind_search()

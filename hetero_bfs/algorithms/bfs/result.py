@@ -56,14 +56,23 @@ class Frontier:
         return layout.has_queue(self.state)
 
     @property
-    def kind(self) -> DeviceKind | None:
-        """Where the frontier is; None before the first level."""
+    def place(self) -> int | None:
+        """Where the frontier is: 0 on the host, 1 on the first device; None before level 0."""
         number = int(self.state[layout.KIND])
-        return None if number == layout.NOWHERE else DEVICE_KINDS[number]
+        return None if number == layout.NOWHERE else number
+
+    @place.setter
+    def place(self, place: int) -> None:
+        self.state[layout.KIND] = place
+
+    @property
+    def kind(self) -> DeviceKind | None:
+        """On what kind of device the frontier is; None before the first level."""
+        return None if self.place is None else DEVICE_KINDS[min(self.place, layout.DEVICE)]
 
     @kind.setter
     def kind(self, kind: DeviceKind) -> None:
-        self.state[layout.KIND] = DEVICE_KINDS.index(kind)
+        self.place = DEVICE_KINDS.index(kind)
 
     @property
     def vertices(self) -> int:

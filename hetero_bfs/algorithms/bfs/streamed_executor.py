@@ -132,6 +132,7 @@ class StreamingSearcher:
     """
 
     kind: DeviceKind = "device"
+    place = layout.DEVICE
     ended_at: float | None = None
     unified = False
     one_launch = False
@@ -281,7 +282,7 @@ class StreamingSearcher:
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(policy, interval, n, m, frontier.state, records)
         records[frontier.level, layout.SELECT_SECONDS] = time.perf_counter() - started
-        if policy.kinds[frontier.chosen] == layout.DEVICE:
+        if policy.kinds[frontier.chosen] == self.place:
             return True
         frontier.state[layout.CHOSEN] = -1
         return False
@@ -304,7 +305,7 @@ class StreamingSearcher:
         record[layout.STRATEGY] = frontier.chosen
         record[layout.FOUND_VERTICES] = found.vertices
         record[layout.EXAMINED] = -1
-        frontier.kind = "device"
+        frontier.place = self.place
         frontier.advance("top-down" if top_down else "bottom-up", found)
         record[layout.SECONDS] = time.perf_counter() - started
 

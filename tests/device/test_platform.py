@@ -1,0 +1,177 @@
+"""Searches over several devices: made-up ones here, each a CPU executor with memory of its own."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from graphs import nasty
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.platform import Platform
+from hetero_bfs.runtime.search import Search
+from hetero_bfs.selection import schema
+from hetero_bfs.selection.policy import choose_level
+from hetero_bfs.selection.selectors import FixedSelector
+from hetero_bfs.selection.strategies import STRATEGIES
+
+TC, BC, TG, BG = (STRATEGIES[name] for name in ("TC", "BC", "TG", "BG"))
+OF_THE_HOST = (schema.LISTED, schema.REMAINING)
+"""Items of a state that speak of the host's own lists."""
+
+
+class FakeDevice:
+    """A device with memory of its own, which levels run in by the CPU's kernels."""
+
+    kind = "device"
+    place = 0  # until it is on a platform
+    unified = False
+    one_launch = False
+    ended_at = None
+    num_parts = 1
+
+    def __init__(self, graph, host):
+        self.device = SimpleNamespace(finish=lambda: None, host_array=np.empty)
+        self.graph, self.host, self.own = graph, host, CPUSearcher(graph, 1)
+        self.levels_run = 0
+
+    def begin(self, root, frontier):
+        self.own.parent[:] = NO_VERTEX
+        self.own.begin(root, frontier)
+
+    def clear(self, frontier):
+        self.own.parent[:] = NO_VERTEX
+
+    def start_early(self, *arguments):
+        pass
+
+    def run_levels(self, policy, interval, root, frontier, records, limit, forget=True):
+        if root is not None:
+            self.begin(root, frontier)
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+        while True:
+            record = records[frontier.level]
+            strategy = TC if policy.top_down[frontier.chosen] else BC
+            if strategy is TC and not frontier.has_queue:
+                self.to_queue(frontier)
+            kept = frontier.state[list(OF_THE_HOST)]
+            frontier.state[list(OF_THE_HOST)] = -1
+            frontier.kind = "cpu"
+            found, seconds = self.own.run(strategy, frontier)
+            self.levels_run += 1
+            frontier.place = self.place
+            frontier.state[list(OF_THE_HOST)] = kept
+            frontier.state[schema.CHOSEN] = -1
+            record[schema.FOUND_VERTICES], record[schema.SECONDS] = found.vertices, seconds
+            if frontier.is_over or frontier.level >= min(limit, len(records)):
+                return frontier.is_over
+            choose_level(policy, interval, n, m, frontier.state, records)
+            if policy.kinds[frontier.chosen] != self.place:
+                frontier.state[schema.CHOSEN] = -1
+                return False
+
+    def to_queue(self, frontier):
+        frontier.kind = "cpu"
+        seconds = self.own.to_queue(frontier)
+        frontier.place = self.place
+        return seconds
+
+    def acquire(self):
+        pass
+
+    def release(self):
+        pass
+
+    def receive(self, frontier, with_queue):
+        self._copy(self.host, self.own, frontier, with_queue)
+        self.own.note_foreign_queue(frontier)
+
+    def send(self, frontier, with_queue):
+        self._copy(self.own, self.host, frontier, with_queue)
+
+    @staticmethod
+    def _copy(source, target, frontier, with_queue):
+        visited, queue = frontier.visited_index, frontier.queue_index
+        target.visited[visited][:] = source.visited[visited]
+        if with_queue:
+            target.queue[queue][:] = source.queue[queue]
+            target.offsets[queue][:] = source.offsets[queue]
+
+    def add_parents(self, vertices, parents):
+        self.own.parent[vertices] = parents
+
+    def read_visited(self, visited, index):
+        visited[:] = self.own.visited[index]
+
+    def read_parents(self, parent):
+        parent[:] = self.own.parent
+
+
+def platform_of(edges, devices):
+    graph = build_search_graph(edges)
+    host = CPUSearcher(graph, 1)
+    return Platform(graph, host, [FakeDevice(graph, host) for _ in range(devices)])
+
+
+def check(platform, edges, source, schedule):
+    """Search from a vertex by a schedule and validate parents; return the search."""
+    graph = platform.graph
+    search = Search(platform, int(graph.relabelling.new_of_old[source]), FixedSelector(*schedule))
+    search.run()
+    search.gather()
+    raise_if_invalid(validate(edges, source, platform.host.restore_parents()))
+    return search
+
+
+EVERYWHERE = [TC, BC, TG, BG, TG.on(2), BG.on(2), TG.on(3), BG.on(3)]
+
+
+@settings(max_examples=60)
+@given(
+    schedule=st.lists(st.sampled_from(EVERYWHERE), min_size=1, max_size=8),
+    name=st.sampled_from(["Kronecker 10", "grid", "star", "long path"]),
+)
+def test_any_schedule_over_three_devices(schedule, name):
+    edges = nasty(name)
+    platform = platform_of(edges, 3)
+    source = int(edges.src[0])
+    for _ in range(2):  # the second search finds what the first one left
+        search = check(platform, edges, source, schedule)
+    names = [trace.strategy for trace in search.traces]
+    wanted = [s.name for s in schedule] + [schedule[-1].name] * len(names)
+    assert names == wanted[: len(names)]
+
+
+def test_each_device_runs_its_own_levels():
+    edges = nasty("Kronecker 10")
+    platform = platform_of(edges, 2)
+    search = check(platform, edges, 458, [TG, TG.on(2), BG, TC])
+    assert [trace.strategy for trace in search.traces][:4] == ["TG", "TG@2", "BG", "TC"]
+    assert [device.levels_run for device in platform.devices] == [2, 1]
+    assert [trace.features.device_kind for trace in search.traces][1:4] == ["device"] * 3
+
+
+def test_places_are_numbered():
+    platform = platform_of(nasty("star"), 2)
+    assert [device.place for device in platform.devices] == [1, 2]
+    assert platform.searcher(0) is platform.host
+    assert platform.searcher(2) is platform.devices[1]
+    assert platform.accelerator is platform.devices[0]
+    assert (TG.on(2).name, TG.on(2).place, TG.on(2).on(1), TC.place) == ("TG@2", 2, TG, 0)
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_search_on_one_device_alone(place):
+    edges = nasty("Kronecker 10")
+    platform = platform_of(edges, 2)
+    search = check(platform, edges, 458, [TG.on(place), BG.on(place)])
+    assert search._complete_at == place
+    kept = np.empty(platform.graph.num_searched, np.uint32)
+    search.save_parents(kept)
+    np.testing.assert_array_equal(kept, platform.devices[place - 1].own.parent)
