@@ -12,9 +12,8 @@ from made_models import model_json
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
-from hetero_bfs.selection.model_store import (
-    MODELS_VARIABLE,
-)
+from hetero_bfs.selection.model_store import MODELS_VARIABLE
+from hetero_bfs.support import code_cache
 
 settings.register_profile(
     "hetero_bfs",
@@ -54,6 +53,13 @@ def _with_memory(unified: bool) -> list:
 
 
 _DEVICES = _devices()
+_TELL = code_cache.tell
+
+
+@pytest.fixture(autouse=True)
+def _library_tells(monkeypatch):
+    """A command run in this process has code_cache tell in its own way: for that test only."""
+    monkeypatch.setattr(code_cache, "tell", _TELL)
 
 
 @pytest.fixture(scope="session", params=_DEVICES)
