@@ -14,6 +14,7 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.objective import POWER_AIMS, Objective
 from hetero_bfs.selection.selectors import Selector
@@ -50,11 +51,10 @@ def compare_aims(
     auto: dict[str, dict[str, Any]] = {aim: {} for aim in POWER_AIMS}
     searches: dict[str, dict[str, dict[str, float]]] = {}
     domains: tuple[Any, ...] = ()
-    device, devices = (None, "cpu") if info is None else (str(info.index), "all")
     for kind, graphs in compared_graphs(info, quick).items():
         graph = build_search_graph(max(graphs, key=lambda graph: graph.scale or 0).make())
         keys = search_keys(graph.num_vertices, graph.is_isolated, KEYS[kind])
-        with Engine(graph, selector="learned", device=device, devices=devices) as engine:
+        with Engine(graph, selector="learned", **device_settings(info)) as engine:
             objective, contest = _contest(engine)
             domains = objective.domains
             figures: dict[str, dict[str, float]] = {}

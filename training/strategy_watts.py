@@ -29,6 +29,7 @@ from hetero_bfs.energy import Domain, Unmeasured
 from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.objective import Power, is_metered
 from hetero_bfs.selection.selectors import FixedSelector, alpha_beta
@@ -88,10 +89,9 @@ def measure_power(
         Meters that are not there, to say why strategies have no watts.
     """
     graph = build_search_graph(KroneckerEdges(scale).materialise())
-    device, devices = (None, "cpu") if info is None else (str(info.index), "all")
     seen = _seen(info, metering)
     windows: dict[str, list[Window]] = {IDLE: []}
-    with Engine(graph, "fixed:TC", device=device, devices=devices, tuning=tuning) as engine:
+    with Engine(graph, "fixed:TC", **device_settings(info), tuning=tuning) as engine:
         time.sleep(REST_SECONDS)
         for _ in range(ROUNDS):
             windows[IDLE].append(metering.rest())

@@ -23,6 +23,7 @@ from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.build import SearchGraph
 from hetero_bfs.graph.generators.families import StudyGraph, study_graphs
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import EngineOptions, device_settings
 from hetero_bfs.selection.model_format import (
     UNREADABLE,
     write_model,
@@ -64,8 +65,7 @@ _REGRET_ROOTS = 2
 
 def run_training(
     quick: bool = False,
-    device: str | None = None,
-    devices: str = "all",
+    engine: EngineOptions | None = None,
     out: Path | None = None,
     power_log: Path | None = None,
 ) -> int:
@@ -75,15 +75,15 @@ def run_training(
     ----------
     quick : bool
         24 graphs instead of 140, of which 80 are those of the paper.
-    device, devices
-        As for `Engine`.
+    engine : EngineOptions, optional
+        Which device to train; of all settings only that counts.
     out : Path, optional
         Folder of model and samples, by default where the other commands look for models.
     power_log : Path, optional
         The log of an external meter, which must be in writing while this runs.
     """
     plan = QUICK_PLAN if quick else PAPER_PLAN
-    info = training_device(device, devices)
+    info = training_device(engine)
     name = machine_slug(info)
     folder = make_folder(out)
     samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
@@ -209,8 +209,7 @@ def _announce(
 
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
     """Return what opens an engine on the machine to train."""
-    wanted, devices = (None, "cpu") if info is None else (str(info.index), "all")
-    return partial(Engine, selector="fixed:TC", device=wanted, devices=devices, tuning=tuning)
+    return partial(Engine, selector="fixed:TC", tuning=tuning, **device_settings(info))
 
 
 def _report_whole(whole: dict[str, Any]) -> None:
@@ -223,14 +222,15 @@ def _report_whole(whole: dict[str, Any]) -> None:
         print(f"  auto: {json.dumps(whole['auto'][kind])}")
 
 
-def training_device(device: str | None, devices: str) -> DeviceInfo | None:
+def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
     """Return the device to train, None with a note for the CPU alone."""
-    if devices == "cpu":
+    wanted = EngineOptions() if engine is None else engine
+    if wanted.devices == "cpu":
         return None
     try:
-        return choose_device(device)
+        return choose_device(wanted.device)
     except DeviceError as error:
-        if device is not None:
+        if wanted.device is not None:
             raise
         print(f"note: training the CPU only: {error}", file=sys.stderr)
         return None

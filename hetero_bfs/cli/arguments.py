@@ -191,10 +191,16 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "latter two need watts measured in training (default %(default)s)",
     )
     _add_device_arguments(command)
-    help_text = "largest part of the edge array (256M)"
-    add("--max-alloc", type=byte_count, metavar="BYTES", help=help_text)
+    add(
+        "--max-alloc",
+        dest="max_alloc_bytes",
+        type=byte_count,
+        metavar="BYTES",
+        help="largest part of the edge array (256M)",
+    )
     add(
         "--device-memory",
+        dest="device_memory_bytes",
         type=byte_count,
         metavar="BYTES",
         help="what may be used of the OpenCL device's memory (8G; default all); edges that do not "

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from hetero_bfs.cli import terminal as console
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.selection.strategies import AIM_SELECTORS
+from hetero_bfs.selection.strategies import check_aim
 from hetero_bfs.support import environment
 from hetero_bfs.support.wording import naming_options
 
 if TYPE_CHECKING:
     from hetero_bfs.algorithms.bfs.result import BFSResult
     from hetero_bfs.runtime.engine import Engine
+    from hetero_bfs.runtime.options import EngineOptions
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,19 +89,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.command is None:
         parser.print_help()
         parser.exit(2)
-    if getattr(options, "device", None) is not None and options.devices == "cpu":
-        parser.error("--device names an OpenCL device, --devices cpu wants none")
+    try:
+        _check_agreement(options)
+    except HeteroBFSError as error:
+        parser.error(str(error))
     if getattr(options, "directed", False) and not getattr(options, "graph", True):
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
     if options.command == "graph500" and options.graph is not None:
         for name in ("regenerate", "scale", "edgefactor"):
             if getattr(options, name):
                 parser.error(f"--{name} goes with generated graphs, not with --graph FILE")
-    if getattr(options, "optimize", "time") != "time" and options.selector not in AIM_SELECTORS:
-        parser.error(
-            f"--optimize {options.optimize} goes with --selector {', '.join(AIM_SELECTORS)}; "
-            f"{options.selector} knows no aim"
-        )
     if options.command == "train" and options.power_only and options.out is not None:
         parser.error("--power-only adds to the installed model; --out DIR goes with training")
     if (
@@ -112,6 +110,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.command == "train" and options.source is not None and not options.calibrate:
         parser.error("--from names the model that --calibrate starts from")
     return options
+
+
+def _check_agreement(options: argparse.Namespace) -> None:
+    """Check that an engine's settings go together, which `EngineOptions` does as well."""
+    if getattr(options, "device", None) is not None:
+        from hetero_bfs.devices.opencl.driver import check_device_agrees
+
+        check_device_agrees(options.device, options.devices)
+    if hasattr(options, "optimize"):
+        check_aim(options.selector, options.optimize)
 
 
 def _prepare(options: argparse.Namespace) -> None:
@@ -205,7 +213,7 @@ def _graph500(options: argparse.Namespace) -> int:
             regenerate=options.regenerate,
             validate=options.validate,
             power_log=options.power_log,
-            **_engine_options(options),
+            engine=_engine_options(options),
         )
     )
     _print_notes(report.notes)
@@ -234,7 +242,7 @@ def _bfs(options: argparse.Namespace) -> int:
     _load_numba()
     edges = read(options.graph, options.directed)
     check_vertex(options.source, edges.num_vertices)
-    with Engine(edges, **_engine_options(options)) as engine:
+    with Engine(edges, **_engine_options(options).settings()) as engine:
         result = engine.bfs(options.source)
     _print_notes(engine.notes)
     if result.reached == 1:
@@ -346,12 +354,12 @@ def _train(options: argparse.Namespace) -> int:
     from hetero_bfs.training import run_calibration, run_power_training, run_training
 
     _load_numba()
-    where = options.device, options.devices
+    engine = _engine_options(options)
     if options.power_only:
-        return int(run_power_training(options.quick, *where, options.power_log))
+        return int(run_power_training(options.quick, engine, options.power_log))
     if options.calibrate:
-        return int(run_calibration(*where, options.out, options.source))
-    return int(run_training(options.quick, *where, options.out, options.power_log))
+        return int(run_calibration(engine, options.out, options.source))
+    return int(run_training(options.quick, engine, options.out, options.power_log))
 
 
 def _study(options: argparse.Namespace) -> int:
@@ -370,8 +378,7 @@ def _study(options: argparse.Namespace) -> int:
             keys=options.keys,
             rounds=options.rounds,
             quick=options.quick,
-            device=options.device,
-            devices=options.devices,
+            engine=_engine_options(options),
             power_log=options.power_log,
         ),
     )
@@ -384,18 +391,12 @@ def _study(options: argparse.Namespace) -> int:
     return 0
 
 
-def _engine_options(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "selector": options.selector,
-        "device": options.device,
-        "devices": options.devices,
-        "max_alloc_bytes": options.max_alloc,
-        "device_memory_bytes": options.device_memory,
-        "order": options.order,
-        "decision_interval": options.decision_interval,
-        "optimize": options.optimize,
-        "correction": options.correction,
-    }
+def _engine_options(options: argparse.Namespace) -> EngineOptions:
+    """Return the engine's settings that a command takes: its options have their names."""
+    from hetero_bfs.runtime.options import EngineOptions
+
+    known = EngineOptions.__dataclass_fields__
+    return EngineOptions(**{name: v for name, v in vars(options).items() if name in known})
 
 
 def _text_stream(options: argparse.Namespace) -> TextIO:

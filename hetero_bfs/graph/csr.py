@@ -9,7 +9,7 @@ remembered: `input_degree` counts every input edge that is not a loop, for Graph
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -357,3 +357,18 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
             f"vertex {number} is not in the graph; its ids are 0 to {num_vertices - 1}"
         )
     return number
+
+
+def check_sources(sources: Any, num_vertices: int) -> list[int]:
+    """Return vertex ids, from anything that yields them, as a list of Python's ints.
+
+    Raises
+    ------
+    ArgumentError
+        Nothing that yields any.
+    GraphError
+        One of them is not in the graph.
+    """
+    if not isinstance(sources, Iterable) or getattr(sources, "ndim", 1) == 0:
+        raise ArgumentError(f"sources is {sources!r}; give a sequence of vertex ids")
+    return [check_vertex(source, num_vertices) for source in sources]

@@ -17,20 +17,13 @@ from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.build import SearchGraph, build_search_graph
-from hetero_bfs.graph.csr import NO_VERTEX, CSRGraph, EdgeSource, check_vertex
+from hetero_bfs.graph.csr import NO_VERTEX, CSRGraph, EdgeSource, check_sources, check_vertex
 from hetero_bfs.graph.edge_source import check_edge_source
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
-from hetero_bfs.runtime.engine_arguments import (
-    check_choices,
-    check_selector,
-    check_sources,
-    optional_bytes,
-    optional_threads,
-)
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
+from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.reference import usual_states
 from hetero_bfs.runtime.search import Search
@@ -40,7 +33,6 @@ from hetero_bfs.selection.objective import Objective
 from hetero_bfs.selection.selectors import FixedSelector, Selector
 from hetero_bfs.selection.strategies import STRATEGIES, Aim, available
 from hetero_bfs.support import forks
-from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import aligned_empty
 
 _WARM_UP = (
@@ -60,34 +52,8 @@ class Engine:
     ----------
     graph : CSRGraph, EdgeSource or SearchGraph
         Anything but a SearchGraph is relabelled and built first.
-    selector : str or Selector
-        "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
-    device : str, optional
-        Index or part of the name of an OpenCL device; by default a GPU before any other.
-    devices : {"all", "cpu"}
-        "cpu" searches without an OpenCL device.
-    max_alloc_bytes : int, optional
-        Limit for one part of the edge array; by default the device's own.
-    order : {"auto", "degree", "locality", "compact", "given"}
-        Relabelling (relabel.py); ignored for a SearchGraph, which has it done.
-    decision_interval : int
-        Levels between two choices of the selector.
-    threads : int, optional
-        Threads that search on the host, the caller's included; by default one per core, and no
-        more than that or what the environment variable NUMBA_NUM_THREADS says.
-    tuning : Tuning, optional
-        How the kernels are compiled and launched on the OpenCL device; by default as its speed
-        model says.
-    device_memory_bytes : int, optional
-        What may be used of the OpenCL device's memory; by default all. The edges of a graph that
-        does not fit stay on the host and stream through the device in pages.
-    optimize : {"time", "energy", "edp"}
-        What a selector given by name makes least: seconds, joules or their product. Energy needs
-        watts measured in training, and a selector that compares ("auto", "learned",
-        "thresholds", "average").
-    correction : bool
-        Whether predictions are corrected by what searches measure (correction.py). Without, the
-        same searches make the same choices every time.
+    selector, device, ... : optional
+        Every other parameter is a setting; `EngineOptions` describes them, as `help(Engine)` does.
 
     Raises
     ------
@@ -104,34 +70,17 @@ class Engine:
         This process was forked from one that had used compiled loops or OpenCL.
     """
 
-    def __init__(
-        self,
-        graph: CSRGraph | EdgeSource | SearchGraph,
-        selector: str | Selector = "auto",
-        device: str | None = None,
-        devices: str = "all",
-        max_alloc_bytes: int | None = None,
-        order: str = "auto",
-        decision_interval: int = 1,
-        threads: int | None = None,
-        tuning: Tuning | None = None,
-        device_memory_bytes: int | None = None,
-        optimize: Aim = "time",
-        correction: bool = True,
-    ) -> None:
-        check_choices(selector, device, devices, tuning, optimize, correction)
-        self.decision_interval = check_integer("decision_interval", decision_interval, 1)
-        self.threads = optional_threads(threads)
-        max_alloc_bytes = optional_bytes("max_alloc_bytes", max_alloc_bytes)
-        device_memory_bytes = optional_bytes("device_memory_bytes", device_memory_bytes)
-        if device is not None and devices == "all":
-            choose_device(device)  # one that is not there is found before the graph is built
+    @takes_settings(EngineOptions)
+    def __init__(self, graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions) -> None:
+        if options.device is not None:
+            choose_device(options.device)  # so that no graph is built for one that is not there
         if not isinstance(graph, SearchGraph):
-            graph = build_search_graph(graph, order)
+            graph = build_search_graph(graph, options.order)
         self.notes: list[str] = []
-        self.tuning = tuning
-        self.optimize: Aim = optimize
-        self.correction = correction
+        self.options = options
+        self.decision_interval = options.decision_interval
+        self.threads = options.threads
+        self.optimize: Aim = options.optimize
         self._generation = forks.generation()
         self._corrections: Corrections | None = None
         self._learns: Correction | None = None
@@ -147,19 +96,18 @@ class Engine:
         """How the edges stream through the device; None if they do not."""
         self._saved: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
         started = time.perf_counter()
-        opening = device, devices, max_alloc_bytes, device_memory_bytes
-        host, accelerator = self._open(graph, *opening)
+        host, accelerator = self._open(graph)
         self._use(Platform(graph, host, accelerator))
         uploaded = time.perf_counter()
         try:
-            self._get_ready(selector)
+            self._get_ready(options.selector)
         except DeviceError as error:
-            if accelerator is None or device is not None:
+            if accelerator is None or options.device is not None:
                 raise
             self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
             self._use(Platform(graph, CPUSearcher(graph, self.threads), None))
             try:
-                self._get_ready(selector)
+                self._get_ready(options.selector)
             except ModelError:  # the selector wants the device: say what is wrong with that
                 raise error from None
         self.upload_seconds = uploaded - started
@@ -398,25 +346,18 @@ class Engine:
                 return self.accelerator.device.host_array(size, np.uint32)
         return aligned_empty(size, np.uint32)
 
-    def _open(
-        self,
-        graph: SearchGraph,
-        device: str | None,
-        devices: str,
-        max_alloc_bytes: int | None,
-        device_memory_bytes: int | None,
-    ) -> tuple[CPUSearcher, DeviceExecutor | None]:
-        if devices == "cpu":
-            return CPUSearcher(graph, self.threads), None
+    def _open(self, graph: SearchGraph) -> tuple[CPUSearcher, DeviceExecutor | None]:
+        options = self.options
+        if options.devices == "cpu":
+            return CPUSearcher(graph, options.threads), None
         try:
-            info = choose_device(device)
+            info = choose_device(options.device)
         except DeviceError as error:
-            if device is not None:
+            if options.device is not None:
                 raise
             self.notes.append(f"searching on the CPU only: {error}")
-            return CPUSearcher(graph, self.threads), None
-        limits = max_alloc_bytes, device_memory_bytes
-        host, searcher, notes = open_device(info, graph, self.threads, self.tuning, *limits)
+            return CPUSearcher(graph, options.threads), None
+        host, searcher, notes = open_device(info, graph, options)
         self.notes += notes
         return host, searcher
 
@@ -432,7 +373,7 @@ class Engine:
         self._warm_up()
         self._warm = True
         self._look_ahead()
-        if self.correction:
+        if self.options.correction:
             self._corrections = Corrections(self.platform, self.candidates)
             self._correct()
 

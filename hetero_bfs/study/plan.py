@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import StudyGraph, families, graph_of_file, named_graph
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.support.wording import setting
 
 EDGEFACTOR = 16
@@ -38,6 +39,10 @@ class StudyOptions:
         Least seconds of searches for each reading of the energy meters, where there are any.
     quick : bool
         Small graphs if none are given, fewer keys and rounds: for a first look.
+    power_log : Path, optional
+        The log of an external meter.
+    engine : EngineOptions
+        Where to search. The study itself chooses selector, order, aim and correction.
     """
 
     scales: tuple[int, ...] = ()
@@ -48,9 +53,8 @@ class StudyOptions:
     rounds: int = 3
     energy_seconds: float = 2.0
     quick: bool = False
-    device: str | None = None
-    devices: str = "all"
     power_log: Path | None = None
+    engine: EngineOptions = field(default_factory=EngineOptions)
 
     def settled(self, info: DeviceInfo | None) -> StudyOptions:
         """Return the options with scales that suit the device, and with what `quick` means."""

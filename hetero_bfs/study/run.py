@@ -16,6 +16,7 @@ from hetero_bfs.devices.machine import describe_machine, source_commit
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph500.report import command_line
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.registry import model_of
 from hetero_bfs.selection.speed_model import (
     SpeedModel,
@@ -66,7 +67,7 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     source_commit()  # remembered: files may change while this runs
     check_folder(folder)
     study = Study()
-    info = _device(options, study.notes)
+    info = _device(options.engine, study.notes)
     options = options.settled(info)
     graphs = graphs_of(options, info)
     if options.power_log is not None:
@@ -99,13 +100,13 @@ def measure_graph(
             study.add("energy", efficiency(subject, options, study.notes))
 
 
-def _device(options: StudyOptions, notes: list[str]) -> DeviceInfo | None:
-    if options.devices == "cpu":
+def _device(engine: EngineOptions, notes: list[str]) -> DeviceInfo | None:
+    if engine.devices == "cpu":
         return None
     try:
-        return choose_device(options.device)
+        return choose_device(engine.device)
     except DeviceError as error:
-        if options.device is not None:
+        if engine.device is not None:
             raise
         notes.append(f"the CPU only: {error}")
         return None

@@ -25,9 +25,11 @@ from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.support import memory
 
-QUICK = Graph500Options(scale=10, energy_seconds=0.01, selector="fixed:TC", devices="cpu")
+ON_CPU = EngineOptions(selector="fixed:TC", devices="cpu")
+QUICK = Graph500Options(scale=10, energy_seconds=0.01, engine=ON_CPU)
 FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")
 KEYS = [
     *["SCALE", "edgefactor", "NBFS", "graph_generation", "num_mpi_processes", "construction_time"],
@@ -46,10 +48,12 @@ def edges():
 
 def run(device, **changes) -> Graph500Report:
     """Run on a DeviceInfo, or on the CPU alone (None)."""
+    engine = {name: changes.pop(name) for name in changes.keys() & vars(ON_CPU).keys()}
     if device is None:
-        return run_graph500(replace(QUICK, **changes))
+        return run_graph500(replace(QUICK, engine=replace(ON_CPU, **engine), **changes))
+    engine = replace(ON_CPU, devices="all", **engine)
     with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=device):
-        return run_graph500(replace(QUICK, devices="all", **changes))
+        return run_graph500(replace(QUICK, engine=engine, **changes))
 
 
 @cache

@@ -141,6 +141,15 @@ def test_wrong_usage(arguments, capsys):
 
 
 @pytest.mark.parametrize(
+    "command", [["graph500"], ["bfs", "g", "--source", 1], ["train"], ["study", "o"]]
+)
+def test_a_device_by_name_is_none_for_the_cpu_alone(command, capsys):
+    assert run(*command, "--device", 0, "--devices", "cpu") == 2
+    error = capsys.readouterr().err
+    assert "--device 0 names an OpenCL device, --devices cpu wants none" in error
+
+
+@pytest.mark.parametrize(
     ("text", "size"),
     [("4", 4), ("256M", 2**28), ("1k", 1024), ("2 GiB", 2**31), ("3gb", 3 * 2**30), ("1T", 2**40)],
 )

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from base64 import b64decode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +18,7 @@ from matplotlib.colors import to_rgb
 from hetero_bfs import energy
 from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.model_store import (
     MODELS_VARIABLE,
 )
@@ -418,7 +419,8 @@ def test_domains_stay_apart(tmp_path, monkeypatch):
     meters = [ConstantMeter("package", "cpu", 2.0), ConstantMeter("wall", "system", 8.0)]
     absent = [energy.Unmeasured("GPU", "device", "no such meter")]
     monkeypatch.setattr(energy, "find_meters", lambda *_: (meters, absent))
-    options = StudyOptions(scales=(5,), keys=2, rounds=1, energy_seconds=0.01, devices="cpu")
+    options = StudyOptions(scales=(5,), keys=2, rounds=1, energy_seconds=0.01)
+    options = replace(options, engine=EngineOptions(devices="cpu"))
     run_study(tmp_path / "out", options)
     rows = table(tmp_path / "out", "energy")
     assert set(rows["domain"]) == {"cpu", "system"}  # without a device none of its own

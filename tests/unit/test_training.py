@@ -14,6 +14,7 @@ import pytest
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.build import build_search_graph
 from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.model_format import (
     read_model,
@@ -32,6 +33,7 @@ from hetero_bfs.training.fit import fit, fit_linear
 from hetero_bfs.training.tune import TuningPlan
 
 TINY = Plan((6, 7), 2, 1)
+HOST = EngineOptions(devices="cpu")
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def tiny(monkeypatch):
 
 
 def run(folder) -> None:
-    assert train.run_training(quick=True, devices="cpu", out=folder) == 0
+    assert train.run_training(quick=True, engine=HOST, out=folder) == 0
 
 
 def files(folder):
@@ -184,7 +186,7 @@ def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatc
         compare, "compared_graphs", lambda *_: {"shallow": apart[:1], "deep": apart[1:]}
     )
     out = tmp_path if named else None
-    assert train.run_training(quick=True, devices="cpu", out=out) == 0
+    assert train.run_training(quick=True, engine=HOST, out=out) == 0
     output = capsys.readouterr()
     assert "takes about" in output.err
     assert "14 graphs to measure" in output.err
