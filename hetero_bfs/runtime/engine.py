@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from types import TracebackType
 from weakref import WeakKeyDictionary
 
@@ -26,23 +25,15 @@ from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.reference import usual_states
+from hetero_bfs.runtime.results import SavedParents, make_result, restored_parents
 from hetero_bfs.runtime.search import Search
+from hetero_bfs.runtime.warm_up import warm_up
 from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.model_selectors import ModelSelector
 from hetero_bfs.selection.objective import Objective
-from hetero_bfs.selection.selectors import FixedSelector, Selector
-from hetero_bfs.selection.strategies import STRATEGIES, Aim, available
+from hetero_bfs.selection.selectors import Selector
+from hetero_bfs.selection.strategies import Aim, available
 from hetero_bfs.support import forks
-from hetero_bfs.support.memory import aligned_empty
-
-_WARM_UP = (
-    ("TC", "BC", "TC"),
-    ("TG", "BG", "TG"),
-    ("BGC",),
-    ("TC", "TG", "TC"),
-    ("BG", "BC", "BG"),
-)
-"""Schedules that together run every kernel and cross in both directions."""
 
 
 class Engine:
@@ -94,7 +85,7 @@ class Engine:
         """Parts of the edge array on the device; 1 without a device."""
         self.streaming: Streaming | None = None
         """How the edges stream through the device; None if they do not."""
-        self._saved: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+        self._saved = SavedParents()
         started = time.perf_counter()
         host, accelerator = self._open(graph)
         self._use(Platform(graph, host, accelerator))
@@ -137,7 +128,7 @@ class Engine:
                 return
             platform, self._platform = self._platform, None
             self._bytes_streamed = bytes_streamed_by(platform.accelerator)
-            self._saved = np.empty(0, np.uint32)
+            self._saved.release()
             self._corrections = None
             self._learns = None
             platform.close()
@@ -241,9 +232,9 @@ class Engine:
             streamed = self._run(search)
             started = time.perf_counter()
             search.gather()
-            parent = self._restore(source, search)
+            parent = restored_parents(search, source)
             gather_seconds = time.perf_counter() - started
-        return self._result(source, search, parent, gather_seconds, streamed)
+        return make_result(search, source, parent, gather_seconds, streamed)
 
     def bfs_in_a_row(self, sources: Iterable[int]) -> list[BFSResult]:
         """Search from several vertices one after the other, then bring all results home.
@@ -267,7 +258,7 @@ class Engine:
             return [self.bfs(sources[0])]
         with self._one_at_a_time:
             roots = [self._searched_id(source) for source in sources]
-            saved = self._room_for_parents(len(roots))
+            saved = self._saved.room(self.platform, len(roots))
             searched = [self._search_and_save(*pair) for pair in zip(roots, saved, strict=True)]
             results = []
             for source, parent, (search, streamed, seconds) in zip(
@@ -276,9 +267,9 @@ class Engine:
                 started = time.perf_counter()
                 if search.root is not None:
                     search.gather_saved(parent)
-                restored = self._restore(source, search)
+                restored = restored_parents(search, source)
                 seconds += time.perf_counter() - started
-                results.append(self._result(source, search, restored, seconds, streamed))
+                results.append(make_result(search, source, restored, seconds, streamed))
         return results
 
     def _search_and_save(
@@ -311,41 +302,6 @@ class Engine:
             self.selector = self._learns.learn(search.recording(), seconds)
         return self.bytes_streamed - streamed_before
 
-    def _result(
-        self,
-        source: int,
-        search: Search,
-        parent: npt.NDArray[np.int64],
-        gather_seconds: float,
-        streamed_bytes: int,
-    ) -> BFSResult:
-        return BFSResult(
-            source,
-            parent,
-            search.seconds,
-            gather_seconds,
-            self.graph.input_degree,
-            self.graph.graph.directed,
-            search.recording().traces,
-            streamed_bytes,
-            search.selector.rule,
-        )
-
-    def _room_for_parents(self, count: int) -> npt.NDArray[np.uint32]:
-        """Return memory for the parents of so many searches, uint32 (count, num_searched)."""
-        n = self.graph.num_searched
-        if self._saved.size < count * n:
-            self._saved = np.empty(0, np.uint32)  # gone before there is another
-            self._saved = self._memory_for_copies(count * n)
-        return self._saved[: count * n].reshape(count, n)
-
-    def _memory_for_copies(self, size: int) -> npt.NDArray[np.uint32]:
-        """Return memory that the device copies to fast, or, if that is too much for it, any."""
-        if self.accelerator is not None:
-            with suppress(DeviceError):
-                return self.accelerator.device.host_array(size, np.uint32)
-        return aligned_empty(size, np.uint32)
-
     def _open(self, graph: SearchGraph) -> tuple[CPUSearcher, DeviceExecutor | None]:
         options = self.options
         if options.devices == "cpu":
@@ -370,27 +326,12 @@ class Engine:
         self.platform.host.start_team()
         if self.accelerator is not None:
             self.accelerator.build_kernels()
-        self._warm_up()
+        warm_up(self.platform, self.candidates)
         self._warm = True
         self._look_ahead()
         if self.options.correction:
             self._corrections = Corrections(self.platform, self.candidates)
             self._correct()
-
-    def _warm_up(self) -> None:
-        """Run every strategy, conversion and crossing, so that no search pays for compiling."""
-        if self.graph.num_searched == 0:
-            return
-        names = {s.name for s in self.candidates}
-        root = int(self.graph.degree.argmax())
-        for schedule in _WARM_UP:
-            if names.issuperset(schedule):
-                search = Search(
-                    self.platform, root, FixedSelector(*(STRATEGIES[name] for name in schedule))
-                )
-                search.run(max_levels=len(schedule))
-                search.gather()
-                self._restore(int(self.graph.relabelling.old_of_new[root]), search)
 
     def _look_ahead(self) -> None:
         """Tell the selector, if it looks ahead, what searches of this graph are like."""
@@ -419,13 +360,6 @@ class Engine:
         """Return the new id, None for a vertex without edges that left the searched range."""
         new = int(self.graph.relabelling.new_of_old[source])
         return None if new == NO_VERTEX else new
-
-    def _restore(self, source: int, search: Search) -> npt.NDArray[np.int64]:
-        if search.root is None:
-            parent = np.full(self.graph.num_vertices, -1, np.int64)
-            parent[source] = source
-            return parent
-        return self.platform.host.restore_parents()
 
 
 def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:
