@@ -19,19 +19,14 @@ from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.objective import POWER_AIMS, Objective
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES
-from hetero_bfs.training.contest import KEYS, THRESHOLDS, beamers_rules, compared_graphs
-from hetero_bfs.training.metering import SETTLE_SECONDS, Metering, batch_of
+from hetero_bfs.training.contest import KEYS, beamers_rules, compared_graphs
+from hetero_bfs.training.metering import Metering, batch_of
 
 _Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
 """By name: the selector, how a model file names it, and the aims it may serve."""
 
-_MOST_CONTESTANTS = len(MODEL_SELECTORS) * len(POWER_AIMS) + 2 * len(THRESHOLDS)
+
 KINDS = ("shallow", "deep")
-
-
-def planned_seconds(metering: Metering) -> float:
-    """Estimate how long `compare_aims` takes at most, without making its graphs."""
-    return len(KINDS) * _MOST_CONTESTANTS * (metering.window_seconds + SETTLE_SECONDS)
 
 
 def compare_aims(

@@ -34,7 +34,7 @@ from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.objective import Power, is_metered
 from hetero_bfs.selection.selectors import FixedSelector, alpha_beta
 from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy, available
-from hetero_bfs.training.metering import SETTLE_SECONDS, Batch, Metering, Window
+from hetero_bfs.training.metering import Batch, Metering, Window
 
 ROUNDS = 3
 REST_SECONDS = 2.0
@@ -62,12 +62,6 @@ def planned(info: DeviceInfo | None, metering: Metering) -> list[str]:
         strategies = [s.name for s in available(True) if s.device_kind == kind]
         names += [f"first {kind}", *strategies]
     return names
-
-
-def planned_seconds(info: DeviceInfo | None, metering: Metering) -> float:
-    """Estimate how long `measure_power` takes, without making its graph."""
-    each = metering.window_seconds + SETTLE_SECONDS
-    return REST_SECONDS + ROUNDS * each * len(planned(info, metering))
 
 
 def measure_power(

@@ -206,13 +206,6 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "given without isolated ones), given; default %(default)s: by the graph",
     )
     add(
-        "--no-relabel",
-        dest="order",
-        action="store_const",
-        const="given",
-        help="the same as --order given",
-    )
-    add(
         "--decision-interval",
         type=positive,
         default=1,

@@ -334,7 +334,9 @@ def test_bfs_follows_direction(graph, tmp_path):
     assert np.load(levels).tolist() == [-1, -1, 0, 1, -1, -1, -1, -1, -1]
 
 
-@pytest.mark.parametrize("extra", [["--no-relabel"], ["--no-validate"], ["--threads", "1"], ["-v"]])
+@pytest.mark.parametrize(
+    "extra", [["--order", "given"], ["--no-validate"], ["--threads", "1"], ["-v"]]
+)
 def test_bfs_options(graph, tmp_path, capsys, extra):
     levels = tmp_path / "levels.npy"
     assert run("bfs", graph, "--source", 0, "--levels", levels, *CPU, *extra) == 0
