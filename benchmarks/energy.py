@@ -39,6 +39,7 @@ from hetero_bfs.graph.search_graph import (
     build_search_graph,
 )
 from hetero_bfs.graph500.protocol import meters_of
+from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection.model_store import (
     MODELS_VARIABLE,
 )
@@ -121,9 +122,8 @@ def measure(
 ) -> list[Row]:
     """Meter every selector under every aim in turn, and the machine at rest, some rounds over."""
     keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)
-    device, devices = (None, "cpu") if info is None else (str(info.index), "all")
     rows: list[Row] = []
-    with hb.Engine(graph, device=device, devices=devices) as engine:
+    with hb.Engine(graph, **device_settings(info)) as engine:
         for selector in SELECTORS:
             for aim in AIMS:
                 engine.set_selector(selector, aim)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
     from hetero_bfs.graph.io.registry import load
     from hetero_bfs.runtime.engine import Engine, bfs
+    from hetero_bfs.runtime.options import EngineOptions
     from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 
 __version__ = "0.1.0"
@@ -45,6 +46,7 @@ __all__ = [
     "EdgeList",
     "Engine",
     "EngineClosedError",
+    "EngineOptions",
     "ForkError",
     "GraphError",
     "GraphFileError",
@@ -69,6 +71,7 @@ _MODULE_OF = {
     "EdgeList": "graph.csr",
     "Engine": "runtime.engine",
     "EngineClosedError": "errors",
+    "EngineOptions": "runtime.options",
     "ForkError": "errors",
     "GraphError": "errors",
     "GraphFileError": "errors",

@@ -32,6 +32,7 @@ from hetero_bfs.graph.search_graph import (
     build_search_graph,
 )
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import EngineOptions, device_settings
 from hetero_bfs.selection.model_store import (
     default_model,
     named_model,
@@ -102,8 +103,7 @@ class Calibration:
 
 
 def run_calibration(
-    device: str | None = None,
-    devices: str = "all",
+    engine: EngineOptions | None = None,
     out: Path | None = None,
     source: str | None = None,
 ) -> int:
@@ -111,8 +111,8 @@ def run_calibration(
 
     Parameters
     ----------
-    device, devices
-        As for `Engine`.
+    engine : EngineOptions, optional
+        Which device to calibrate for; of all settings only that counts.
     out : Path, optional
         Folder of the model, by default where the other commands look for models.
     source : str, optional
@@ -124,7 +124,7 @@ def run_calibration(
         No such model, or it lacks a strategy or move that this machine has.
     """
     started = time.perf_counter()
-    info = training_device(device, devices)
+    info = training_device(engine)
     base = choose_base(info, source)
     name = machine_slug(info)
     folder = make_folder(out)
@@ -178,12 +178,11 @@ def measure_graphs(
     names: Sequence[str], info: DeviceInfo | None, tuning: Tuning | None, roots: int = ROOTS
 ) -> pd.DataFrame:
     """Measure a few searches of graphs by name (families.py); returns samples (collect.py)."""
-    device, devices = (None, "cpu") if info is None else (str(info.index), "all")
     rows: list[dict[str, Any]] = []
     for number, name in enumerate(progress(names, "measuring graphs", delay_seconds=0.0)):
         graph = named_graph(name)
         with Engine(
-            build_search_graph(graph.make()), "fixed:TC", device, devices, tuning=tuning
+            build_search_graph(graph.make()), "fixed:TC", tuning=tuning, **device_settings(info)
         ) as engine:
             rows += measure_graph(engine, number, graph, roots)
     return pd.DataFrame(rows)

@@ -23,6 +23,7 @@ from hetero_bfs.graph.search_graph import (
     build_search_graph,
 )
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection.named_selectors import make_selector
 from hetero_bfs.selection.selectors import ALPHA, BETA, Selector, alpha_beta
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, DeviceKind, Strategy
@@ -121,8 +122,7 @@ def _medians(
 ) -> list[tuple[str, float, dict[str, Any]]]:
     """Return name, median seconds of a search, and description of each selector."""
     keys = search_keys(graph.num_vertices, graph.is_isolated, count)
-    device, devices = (None, "cpu") if info is None else (str(info.index), "all")
-    with Engine(graph, selector="learned", device=device, devices=devices) as engine:
+    with Engine(graph, selector="learned", **device_settings(info)) as engine:
         selectors = _selectors(engine)
         times: dict[str, list[float]] = {name: [] for name in selectors}
         left = list(selectors)

@@ -44,8 +44,6 @@ def add_watts(
     metering, missing = open_meters(info, power_log)
     watts = None
     if metering is not None:
-        seconds = energy_seconds(info, metering)
-        print(f"measuring power takes about {seconds:.0f} s", file=sys.stderr)
         watts = measure_watts(info, quick, model.tuning, metering, missing)
     if metering is None or watts is None:
         raise MeterError(f"no watts of any strategy could be measured; {METERS_REMEDY}")
@@ -74,13 +72,6 @@ def open_meters(
         print(f"note: no watts for --optimize energy or edp: {why}", file=sys.stderr)
         return None, missing
     return Metering(meters), missing
-
-
-def energy_seconds(info: DeviceInfo | None, metering: Metering | None) -> float:
-    """Estimate how long measuring watts and comparing aims takes."""
-    if metering is None:
-        return 0.0
-    return power.planned_seconds(info, metering) + aims.planned_seconds(metering)
 
 
 def measure_watts(

@@ -16,23 +16,19 @@ from hetero_bfs.graph.search_graph import (
     build_search_graph,
 )
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.objective import POWER_AIMS, Objective
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES
-from hetero_bfs.training.contest import KEYS, THRESHOLDS, beamers_rules, compared_graphs
-from hetero_bfs.training.metering import SETTLE_SECONDS, Metering, batch_of
+from hetero_bfs.training.contest import KEYS, beamers_rules, compared_graphs
+from hetero_bfs.training.metering import Metering, batch_of
 
 _Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
 """By name: the selector, how a model file names it, and the aims it may serve."""
 
-_MOST_CONTESTANTS = len(MODEL_SELECTORS) * len(POWER_AIMS) + 2 * len(THRESHOLDS)
+
 KINDS = ("shallow", "deep")
-
-
-def planned_seconds(metering: Metering) -> float:
-    """Estimate how long `compare_aims` takes at most, without making its graphs."""
-    return len(KINDS) * _MOST_CONTESTANTS * (metering.window_seconds + SETTLE_SECONDS)
 
 
 def compare_aims(
@@ -52,11 +48,10 @@ def compare_aims(
     auto: dict[str, dict[str, Any]] = {aim: {} for aim in POWER_AIMS}
     searches: dict[str, dict[str, dict[str, float]]] = {}
     domains: tuple[Any, ...] = ()
-    device, devices = (None, "cpu") if info is None else (str(info.index), "all")
     for kind, graphs in compared_graphs(info, quick).items():
         graph = build_search_graph(max(graphs, key=lambda graph: graph.scale or 0).make())
         keys = search_keys(graph.num_vertices, graph.is_isolated, KEYS[kind])
-        with Engine(graph, selector="learned", device=device, devices=devices) as engine:
+        with Engine(graph, selector="learned", **device_settings(info)) as engine:
             objective, contest = _contest(engine)
             domains = objective.domains
             figures: dict[str, dict[str, float]] = {}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.model_store import (
     user_models_folder,
 )
@@ -19,8 +20,7 @@ from hetero_bfs.training.train import training_device
 
 def run_power_training(
     quick: bool = False,
-    device: str | None = None,
-    devices: str = "all",
+    engine: EngineOptions | None = None,
     power_log: Path | None = None,
 ) -> int:
     """Measure the watts of this machine's strategies and add them to its model.
@@ -34,7 +34,7 @@ def run_power_training(
     MeterError
         Nothing can be metered.
     """
-    info = training_device(device, devices)
+    info = training_device(engine)
     model = model_of(info)
     if model is None or model.name != machine_slug(info):
         raise ModelError(

@@ -40,6 +40,7 @@ from hetero_bfs.graph.search_graph import (
     build_search_graph,
 )
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.selectors import FixedSelector, Selector
 from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES
@@ -106,13 +107,11 @@ def measure_regret(
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
-        wanted = (None, "cpu") if info is None else (str(info.index), "all")
         with Engine(
             build_search_graph(graph.make()),
             "fixed:TC",
-            device=wanted[0],
-            devices=wanted[1],
             correction=False,
+            **device_settings(info),
         ) as engine:
             rows += measure_graph(engine, graph, roots, rounds, selectors)
     return pd.DataFrame(rows, columns=list(COLUMNS))

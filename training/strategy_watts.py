@@ -31,11 +31,12 @@ from hetero_bfs.graph.search_graph import (
     build_search_graph,
 )
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.objective import Power, is_metered
 from hetero_bfs.selection.selectors import FixedSelector, alpha_beta
 from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy, available
-from hetero_bfs.training.metering import SETTLE_SECONDS, Batch, Metering, Window
+from hetero_bfs.training.metering import Batch, Metering, Window
 
 ROUNDS = 3
 REST_SECONDS = 2.0
@@ -65,12 +66,6 @@ def planned(info: DeviceInfo | None, metering: Metering) -> list[str]:
     return names
 
 
-def planned_seconds(info: DeviceInfo | None, metering: Metering) -> float:
-    """Estimate how long `measure_power` takes, without making its graph."""
-    each = metering.window_seconds + SETTLE_SECONDS
-    return REST_SECONDS + ROUNDS * each * len(planned(info, metering))
-
-
 def measure_power(
     info: DeviceInfo | None,
     scale: int,
@@ -90,10 +85,9 @@ def measure_power(
         Meters that are not there, to say why strategies have no watts.
     """
     graph = build_search_graph(KroneckerEdges(scale).materialise())
-    device, devices = (None, "cpu") if info is None else (str(info.index), "all")
     seen = _seen(info, metering)
     windows: dict[str, list[Window]] = {IDLE: []}
-    with Engine(graph, "fixed:TC", device=device, devices=devices, tuning=tuning) as engine:
+    with Engine(graph, "fixed:TC", **device_settings(info), tuning=tuning) as engine:
         time.sleep(REST_SECONDS)
         for _ in range(ROUNDS):
             windows[IDLE].append(metering.rest())

@@ -20,11 +20,12 @@ from hetero_bfs.devices.machine import describe_machine, machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.errors import DeviceError, HeteroBFSError
-from hetero_bfs.graph.generators.families import StudyGraph, study_graphs
+from hetero_bfs.graph.generators.families import study_graphs
 from hetero_bfs.graph.search_graph import (
     SearchGraph,
 )
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import EngineOptions, device_settings
 from hetero_bfs.selection.model_format import (
     UNREADABLE,
     write_model,
@@ -48,10 +49,8 @@ from hetero_bfs.training.collect import (
     finished_graphs,
 )
 from hetero_bfs.training.contest import CLEARLY_FASTER, compare_selectors
-from hetero_bfs.training.duration import collecting_seconds, comparing_seconds, in_words, probe
 from hetero_bfs.training.energy import (
     compare_under_aims,
-    energy_seconds,
     measure_watts,
     open_meters,
 )
@@ -66,8 +65,7 @@ _REGRET_ROOTS = 2
 
 def run_training(
     quick: bool = False,
-    device: str | None = None,
-    devices: str = "all",
+    engine: EngineOptions | None = None,
     out: Path | None = None,
     power_log: Path | None = None,
 ) -> int:
@@ -77,15 +75,15 @@ def run_training(
     ----------
     quick : bool
         24 graphs instead of 140, of which 80 are those of the paper.
-    device, devices
-        As for `Engine`.
+    engine : EngineOptions, optional
+        Which device to train; of all settings only that counts.
     out : Path, optional
         Folder of model and samples, by default where the other commands look for models.
     power_log : Path, optional
         The log of an external meter, which must be in writing while this runs.
     """
     plan = QUICK_PLAN if quick else PAPER_PLAN
-    info = training_device(device, devices)
+    info = training_device(engine)
     name = machine_slug(info)
     folder = make_folder(out)
     samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
@@ -94,7 +92,8 @@ def run_training(
     metering, missing = open_meters(info, power_log)
     found = folder.resolve() == user_models_folder().resolve()  # else no command would find it
     done = _begin(plan, samples_path)
-    _announce(plan, done, info, quick, energy_seconds(info, metering), whole=found)
+    if not found:
+        _note_that_nothing_is_compared()
     tuning = None if info is None else _tuning(info, quick, samples_path)
     samples = _collect_all(plan, done, samples_path, info, tuning)
     scores = evaluate(samples)
@@ -162,7 +161,8 @@ def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: 
 
 def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
     """Measure the regret of all selectors by the model at `path`, and keep it there."""
-    summary = summarise(measure_regret(_kept_apart(info), info, _REGRET_ROOTS))
+    apart = study_graphs("quick", info is not None and info.type == "GPU")
+    summary = summarise(measure_regret(apart, info, _REGRET_ROOTS))
     kept = {
         str(way): {name: _rounded(value) for name, value in row.items()}
         for way, row in summary.to_dict("index").items()
@@ -173,46 +173,21 @@ def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
     print(in_percent(summary).to_string(index=False))
 
 
-def _kept_apart(info: DeviceInfo | None) -> list[StudyGraph]:
-    return study_graphs("quick", info is not None and info.type == "GPU")
-
-
 def _rounded(value: float) -> float | None:
     return None if math.isnan(value) else float(f"{value:.3g}")
 
 
-def _announce(
-    plan: Plan,
-    done: int,
-    info: DeviceInfo | None,
-    quick: bool,
-    metering_seconds: float,
-    whole: bool,
-) -> None:
-    """Say beforehand how long the training will take, `whole` with whole searches after it."""
-    graph = probe(plan, _opener(info, None))
-    tuning = plan_for(info, quick) if info is not None and not done else None
-    seconds = collecting_seconds(plan, done, tuning, graph) + metering_seconds
-    if whole:
-        seconds += comparing_seconds(info, quick, _kept_apart(info), _REGRET_ROOTS, graph)
+def _note_that_nothing_is_compared() -> None:
     print(
-        f"training {machine_slug(info)} takes about {in_words(seconds)}, as far as two small "
-        f"graphs tell: {len(plan.graphs()) - done} graphs to measure"
-        + (", then whole searches to compare selectors" if whole else ""),
+        "note: selectors are not compared, nor regret measured, since no command looks for "
+        f"models in that folder; leave out --out, or set {MODELS_VARIABLE} to it",
         file=sys.stderr,
     )
-    if not whole:
-        print(
-            "note: selectors are not compared, nor regret measured, since no command looks for "
-            f"models in that folder; leave out --out, or set {MODELS_VARIABLE} to it",
-            file=sys.stderr,
-        )
 
 
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
     """Return what opens an engine on the machine to train."""
-    wanted, devices = (None, "cpu") if info is None else (str(info.index), "all")
-    return partial(Engine, selector="fixed:TC", device=wanted, devices=devices, tuning=tuning)
+    return partial(Engine, selector="fixed:TC", tuning=tuning, **device_settings(info))
 
 
 def _report_whole(whole: dict[str, Any]) -> None:
@@ -225,14 +200,15 @@ def _report_whole(whole: dict[str, Any]) -> None:
         print(f"  auto: {json.dumps(whole['auto'][kind])}")
 
 
-def training_device(device: str | None, devices: str) -> DeviceInfo | None:
+def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
     """Return the device to train, None with a note for the CPU alone."""
-    if devices == "cpu":
+    wanted = EngineOptions() if engine is None else engine
+    if wanted.devices == "cpu":
         return None
     try:
-        return choose_device(device)
+        return choose_device(wanted.device)
     except DeviceError as error:
-        if device is not None:
+        if wanted.device is not None:
             raise
         print(f"note: training the CPU only: {error}", file=sys.stderr)
         return None

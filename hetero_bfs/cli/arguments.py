@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hetero_bfs.selection.strategies import AIMS, NAMED_SELECTORS, STRATEGIES, schedule_names
 
-Run = Callable[[argparse.Namespace], int]
-
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
-def make_parser(version: str, runs: Mapping[str, Run]) -> argparse.ArgumentParser:
-    """Return the parser; `runs` has the function that carries out each command."""
+def make_parser(version: str) -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="hetero-bfs",
         description="Adaptive breadth-first search on CPUs and OpenCL devices.",
     )
     parser.add_argument("--version", action="version", version=f"hetero-bfs {version}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    _add_graph500(commands, runs["graph500"])
-    _add_bfs(commands, runs["bfs"])
-    _add_train(commands, runs["train"])
-    _add_study(commands, runs["study"])
-    _add_devices(commands, runs["devices"])
-    _add_convert(commands, runs["convert"])
+    _add_graph500(commands)
+    _add_bfs(commands)
+    _add_train(commands)
+    _add_study(commands)
+    _add_devices(commands)
+    _add_convert(commands)
     return parser
 
 
-def _add_graph500(commands: Any, run: Run) -> None:
+def _add_graph500(commands: Any) -> None:
     command = commands.add_parser(
         "graph500",
         help="run the Graph500 benchmark and print its report",
@@ -54,10 +51,9 @@ def _add_graph500(commands: Any, run: Run) -> None:
     add("--trace", type=Path, metavar="FILE", help="write one CSV record per level")
     add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
     _add_engine_arguments(command)
-    command.set_defaults(run=run)
 
 
-def _add_bfs(commands: Any, run: Run) -> None:
+def _add_bfs(commands: Any) -> None:
     command = commands.add_parser(
         "bfs",
         help="search any graph from one vertex",
@@ -69,10 +65,9 @@ def _add_bfs(commands: Any, run: Run) -> None:
     add("--out", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1 unreached)")
     add("--levels", type=Path, metavar="FILE", help="write levels (NumPy .npy, int32)")
     _add_engine_arguments(command)
-    command.set_defaults(run=run)
 
 
-def _add_train(commands: Any, run: Run) -> None:
+def _add_train(commands: Any) -> None:
     command = commands.add_parser(
         "train",
         help="measure every strategy on this machine and fit its speed model",
@@ -114,10 +109,9 @@ def _add_train(commands: Any, run: Run) -> None:
         help="CSV that an external meter is writing (time, watts), for the watts of each strategy",
     )
     _add_device_arguments(command)
-    command.set_defaults(run=run)
 
 
-def _add_study(commands: Any, run: Run) -> None:
+def _add_study(commands: Any) -> None:
     command = commands.add_parser(
         "study",
         help="measure this machine and write the paper's tables and figures as a page",
@@ -152,16 +146,14 @@ def _add_study(commands: Any, run: Run) -> None:
     add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
     _add_device_arguments(command)
     add("--json", type=Path, metavar="FILE", help='write the summary as JSON, "-" for stdout')
-    command.set_defaults(run=run)
 
 
-def _add_devices(commands: Any, run: Run) -> None:
+def _add_devices(commands: Any) -> None:
     command = commands.add_parser("devices", help="list the OpenCL devices")
     command.add_argument("--json", type=Path, metavar="FILE", help='write JSON, "-" for stdout')
-    command.set_defaults(run=run)
 
 
-def _add_convert(commands: Any, run: Run) -> None:
+def _add_convert(commands: Any) -> None:
     command = commands.add_parser(
         "convert",
         help="convert a graph file, for example to the fast .hbg",
@@ -170,7 +162,6 @@ def _add_convert(commands: Any, run: Run) -> None:
     command.add_argument("input", type=Path, metavar="IN")
     command.add_argument("output", type=Path, metavar="OUT")
     command.add_argument("--directed", action="store_true", help="keep the edges' direction")
-    command.set_defaults(run=run)
 
 
 def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
@@ -191,10 +182,16 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "latter two need watts measured in training (default %(default)s)",
     )
     _add_device_arguments(command)
-    help_text = "largest part of the edge array (256M)"
-    add("--max-alloc", type=byte_count, metavar="BYTES", help=help_text)
+    add(
+        "--max-alloc",
+        dest="max_alloc_bytes",
+        type=byte_count,
+        metavar="BYTES",
+        help="largest part of the edge array (256M)",
+    )
     add(
         "--device-memory",
+        dest="device_memory_bytes",
         type=byte_count,
         metavar="BYTES",
         help="what may be used of the OpenCL device's memory (8G; default all); edges that do not "
@@ -207,13 +204,6 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         default="auto",
         help="numbering of the vertices: degree (falling), locality (patches), compact (as "
         "given without isolated ones), given; default %(default)s: by the graph",
-    )
-    add(
-        "--no-relabel",
-        dest="order",
-        action="store_const",
-        const="given",
-        help="the same as --order given",
     )
     add(
         "--decision-interval",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -120,3 +120,18 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
             f"vertex {number} is not in the graph; its ids are 0 to {num_vertices - 1}"
         )
     return number
+
+
+def check_sources(sources: Any, num_vertices: int) -> list[int]:
+    """Return vertex ids, from anything that yields them, as a list of Python's ints.
+
+    Raises
+    ------
+    ArgumentError
+        Nothing that yields any.
+    GraphError
+        One of them is not in the graph.
+    """
+    if not isinstance(sources, Iterable) or getattr(sources, "ndim", 1) == 0:
+        raise ArgumentError(f"sources is {sources!r}; give a sequence of vertex ids")
+    return [check_vertex(source, num_vertices) for source in sources]

@@ -40,13 +40,12 @@ from hetero_bfs.graph.lists import (
     build_bytes,
 )
 from hetero_bfs.graph.search_graph import (
-    SearchGraph,
     build_search_graph,
 )
 from hetero_bfs.graph500.report import Graph500Report, RootRecord
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.named_selectors import model_of
-from hetero_bfs.selection.strategies import Aim
 from hetero_bfs.support import memory
 from hetero_bfs.support.progress import hidden, progress
 from hetero_bfs.support.wording import setting
@@ -62,7 +61,10 @@ _SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, na
 
 @dataclass(frozen=True)
 class Graph500Options:
-    """What to run; the defaults are Graph500's own. `graph` names a file instead of a scale."""
+    """What to run; the defaults are Graph500's own. `graph` names a file instead of a scale.
+
+    `engine` says how to order the graph and how to search it.
+    """
 
     scale: int = 18
     edgefactor: int = 16
@@ -72,15 +74,7 @@ class Graph500Options:
     graph: Path | None = None
     directed: bool = False
     regenerate: bool = False
-    selector: str = "auto"
-    device: str | None = None
-    devices: str = "all"
-    max_alloc_bytes: int | None = None
-    device_memory_bytes: int | None = None
-    order: str = "auto"
-    decision_interval: int = 1
-    optimize: Aim = "time"
-    correction: bool = True
+    engine: EngineOptions = field(default_factory=EngineOptions)
     validate: bool = True
     power_log: Path | None = None
     energy_seconds: float = 3.0
@@ -122,13 +116,14 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a run
     notes: list[str] = []
+    order = options.engine.order
     if options.graph is None:
-        _compile(KroneckerEdges(1).materialise(), options.order, ("degree",))
+        _compile(KroneckerEdges(1).materialise(), order, ("degree",))
     edges, generation_seconds = _edges(options, notes)
     if options.graph is not None:  # a bad file is found before anything compiles
-        _compile(_tiny(edges), options.order)
+        _compile(_tiny(edges), order)
     started = time.perf_counter()
-    graph = build_search_graph(edges, options.order)
+    graph = build_search_graph(edges, order)
     build_seconds = time.perf_counter() - started
     if isinstance(edges, TimedEdges):
         generation_seconds = edges.pass_seconds[0]
@@ -143,7 +138,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             f"{len(keys)} search keys instead of {options.roots}: "
             "the graph has no more vertices with edges that the reference would draw"
         )
-    with _engine(graph, options) as engine:
+    with Engine(graph, **options.engine.settings()) as engine:
         report = Graph500Report(
             scale=float(options.scale) if options.graph is None else _log2(edges.num_vertices),
             edgefactor=edges.num_input_edges / edges.num_vertices,
@@ -192,20 +187,6 @@ def _tiny(edges: EdgeSource) -> EdgeSource:
     if not isinstance(edges, CSRGraph):
         return tiny
     return CSRGraph.from_edge_source(tiny)
-
-
-def _engine(graph: SearchGraph, options: Graph500Options) -> Engine:
-    return Engine(
-        graph,
-        selector=options.selector,
-        device=options.device,
-        devices=options.devices,
-        max_alloc_bytes=options.max_alloc_bytes,
-        device_memory_bytes=options.device_memory_bytes,
-        decision_interval=options.decision_interval,
-        optimize=options.optimize,
-        correction=options.correction,
-    )
 
 
 def _edges(options: Graph500Options, notes: list[str]) -> tuple[EdgeSource, float]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from types import TracebackType
 from weakref import WeakKeyDictionary
 
@@ -17,7 +16,6 @@ from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import (
     CSRGraph,
@@ -26,6 +24,7 @@ from hetero_bfs.graph.edge_source import (
     NO_VERTEX,
     EdgeSource,
     check_edge_source,
+    check_sources,
     check_vertex,
 )
 from hetero_bfs.graph.search_graph import (
@@ -33,34 +32,19 @@ from hetero_bfs.graph.search_graph import (
     build_search_graph,
 )
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
-from hetero_bfs.runtime.engine_arguments import (
-    check_choices,
-    check_selector,
-    check_sources,
-    optional_bytes,
-    optional_threads,
-)
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
+from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.reference import usual_states
+from hetero_bfs.runtime.results import SavedParents, make_result, restored_parents
 from hetero_bfs.runtime.search import Search
+from hetero_bfs.runtime.warm_up import warm_up
 from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.model_selectors import ModelSelector
 from hetero_bfs.selection.objective import Objective
-from hetero_bfs.selection.selectors import FixedSelector, Selector
-from hetero_bfs.selection.strategies import STRATEGIES, Aim, available
+from hetero_bfs.selection.selectors import Selector
+from hetero_bfs.selection.strategies import Aim, available
 from hetero_bfs.support import forks
-from hetero_bfs.support.checks import check_integer
-from hetero_bfs.support.memory import aligned_empty
-
-_WARM_UP = (
-    ("TC", "BC", "TC"),
-    ("TG", "BG", "TG"),
-    ("BGC",),
-    ("TC", "TG", "TC"),
-    ("BG", "BC", "BG"),
-)
-"""Schedules that together run every kernel and cross in both directions."""
 
 
 class Engine:
@@ -70,34 +54,8 @@ class Engine:
     ----------
     graph : CSRGraph, EdgeSource or SearchGraph
         Anything but a SearchGraph is relabelled and built first.
-    selector : str or Selector
-        "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
-    device : str, optional
-        Index or part of the name of an OpenCL device; by default a GPU before any other.
-    devices : {"all", "cpu"}
-        "cpu" searches without an OpenCL device.
-    max_alloc_bytes : int, optional
-        Limit for one part of the edge array; by default the device's own.
-    order : {"auto", "degree", "locality", "compact", "given"}
-        Relabelling (relabel.py); ignored for a SearchGraph, which has it done.
-    decision_interval : int
-        Levels between two choices of the selector.
-    threads : int, optional
-        Threads that search on the host, the caller's included; by default one per core, and no
-        more than that or what the environment variable NUMBA_NUM_THREADS says.
-    tuning : Tuning, optional
-        How the kernels are compiled and launched on the OpenCL device; by default as its speed
-        model says.
-    device_memory_bytes : int, optional
-        What may be used of the OpenCL device's memory; by default all. The edges of a graph that
-        does not fit stay on the host and stream through the device in pages.
-    optimize : {"time", "energy", "edp"}
-        What a selector given by name makes least: seconds, joules or their product. Energy needs
-        watts measured in training, and a selector that compares ("auto", "learned",
-        "thresholds", "average").
-    correction : bool
-        Whether predictions are corrected by what searches measure (correction.py). Without, the
-        same searches make the same choices every time.
+    selector, device, ... : optional
+        Every other parameter is a setting; `EngineOptions` describes them, as `help(Engine)` does.
 
     Raises
     ------
@@ -114,34 +72,17 @@ class Engine:
         This process was forked from one that had used compiled loops or OpenCL.
     """
 
-    def __init__(
-        self,
-        graph: CSRGraph | EdgeSource | SearchGraph,
-        selector: str | Selector = "auto",
-        device: str | None = None,
-        devices: str = "all",
-        max_alloc_bytes: int | None = None,
-        order: str = "auto",
-        decision_interval: int = 1,
-        threads: int | None = None,
-        tuning: Tuning | None = None,
-        device_memory_bytes: int | None = None,
-        optimize: Aim = "time",
-        correction: bool = True,
-    ) -> None:
-        check_choices(selector, device, devices, tuning, optimize, correction)
-        self.decision_interval = check_integer("decision_interval", decision_interval, 1)
-        self.threads = optional_threads(threads)
-        max_alloc_bytes = optional_bytes("max_alloc_bytes", max_alloc_bytes)
-        device_memory_bytes = optional_bytes("device_memory_bytes", device_memory_bytes)
-        if device is not None and devices == "all":
-            choose_device(device)  # one that is not there is found before the graph is built
+    @takes_settings(EngineOptions)
+    def __init__(self, graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions) -> None:
+        if options.device is not None:
+            choose_device(options.device)  # so that no graph is built for one that is not there
         if not isinstance(graph, SearchGraph):
-            graph = build_search_graph(graph, order)
+            graph = build_search_graph(graph, options.order)
         self.notes: list[str] = []
-        self.tuning = tuning
-        self.optimize: Aim = optimize
-        self.correction = correction
+        self.options = options
+        self.decision_interval = options.decision_interval
+        self.threads = options.threads
+        self.optimize: Aim = options.optimize
         self._generation = forks.generation()
         self._corrections: Corrections | None = None
         self._learns: Correction | None = None
@@ -155,21 +96,20 @@ class Engine:
         """Parts of the edge array on the device; 1 without a device."""
         self.streaming: Streaming | None = None
         """How the edges stream through the device; None if they do not."""
-        self._saved: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+        self._saved = SavedParents()
         started = time.perf_counter()
-        opening = device, devices, max_alloc_bytes, device_memory_bytes
-        host, accelerator = self._open(graph, *opening)
+        host, accelerator = self._open(graph)
         self._use(Platform(graph, host, [] if accelerator is None else [accelerator]))
         uploaded = time.perf_counter()
         try:
-            self._get_ready(selector)
+            self._get_ready(options.selector)
         except DeviceError as error:
-            if accelerator is None or device is not None:
+            if accelerator is None or options.device is not None:
                 raise
             self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
             self._use(Platform(graph, CPUSearcher(graph, self.threads)))
             try:
-                self._get_ready(selector)
+                self._get_ready(options.selector)
             except ModelError:  # the selector wants the device: say what is wrong with that
                 raise error from None
         self.upload_seconds = uploaded - started
@@ -199,7 +139,7 @@ class Engine:
                 return
             platform, self._platform = self._platform, None
             self._bytes_streamed = bytes_streamed_by(platform.accelerator)
-            self._saved = np.empty(0, np.uint32)
+            self._saved.release()
             self._corrections = None
             self._learns = None
             platform.close()
@@ -303,9 +243,9 @@ class Engine:
             streamed = self._run(search)
             started = time.perf_counter()
             search.gather()
-            parent = self._restore(source, search)
+            parent = restored_parents(search, source)
             gather_seconds = time.perf_counter() - started
-        return self._result(source, search, parent, gather_seconds, streamed)
+        return make_result(search, source, parent, gather_seconds, streamed)
 
     def bfs_in_a_row(self, sources: Iterable[int]) -> list[BFSResult]:
         """Search from several vertices one after the other, then bring all results home.
@@ -329,7 +269,7 @@ class Engine:
             return [self.bfs(sources[0])]
         with self._one_at_a_time:
             roots = [self._searched_id(source) for source in sources]
-            saved = self._room_for_parents(len(roots))
+            saved = self._saved.room(self.platform, len(roots))
             searched = [self._search_and_save(*pair) for pair in zip(roots, saved, strict=True)]
             results = []
             for source, parent, (search, streamed, seconds) in zip(
@@ -338,9 +278,9 @@ class Engine:
                 started = time.perf_counter()
                 if search.root is not None:
                     search.gather_saved(parent)
-                restored = self._restore(source, search)
+                restored = restored_parents(search, source)
                 seconds += time.perf_counter() - started
-                results.append(self._result(source, search, restored, seconds, streamed))
+                results.append(make_result(search, source, restored, seconds, streamed))
         return results
 
     def _search_and_save(
@@ -373,60 +313,18 @@ class Engine:
             self.selector = self._learns.learn(search.recording(), seconds)
         return self.bytes_streamed - streamed_before
 
-    def _result(
-        self,
-        source: int,
-        search: Search,
-        parent: npt.NDArray[np.int64],
-        gather_seconds: float,
-        streamed_bytes: int,
-    ) -> BFSResult:
-        return BFSResult(
-            source,
-            parent,
-            search.seconds,
-            gather_seconds,
-            self.graph.input_degree,
-            self.graph.graph.directed,
-            search.recording().traces,
-            streamed_bytes,
-            search.selector.rule,
-        )
-
-    def _room_for_parents(self, count: int) -> npt.NDArray[np.uint32]:
-        """Return memory for the parents of so many searches, uint32 (count, num_searched)."""
-        n = self.graph.num_searched
-        if self._saved.size < count * n:
-            self._saved = np.empty(0, np.uint32)  # gone before there is another
-            self._saved = self._memory_for_copies(count * n)
-        return self._saved[: count * n].reshape(count, n)
-
-    def _memory_for_copies(self, size: int) -> npt.NDArray[np.uint32]:
-        """Return memory that the device copies to fast, or, if that is too much for it, any."""
-        if self.accelerator is not None:
-            with suppress(DeviceError):
-                return self.accelerator.device.host_array(size, np.uint32)
-        return aligned_empty(size, np.uint32)
-
-    def _open(
-        self,
-        graph: SearchGraph,
-        device: str | None,
-        devices: str,
-        max_alloc_bytes: int | None,
-        device_memory_bytes: int | None,
-    ) -> tuple[CPUSearcher, DeviceExecutor | None]:
-        if devices == "cpu":
-            return CPUSearcher(graph, self.threads), None
+    def _open(self, graph: SearchGraph) -> tuple[CPUSearcher, DeviceExecutor | None]:
+        options = self.options
+        if options.devices == "cpu":
+            return CPUSearcher(graph, options.threads), None
         try:
-            info = choose_device(device)
+            info = choose_device(options.device)
         except DeviceError as error:
-            if device is not None:
+            if options.device is not None:
                 raise
             self.notes.append(f"searching on the CPU only: {error}")
-            return CPUSearcher(graph, self.threads), None
-        limits = max_alloc_bytes, device_memory_bytes
-        host, searcher, notes = open_device(info, graph, self.threads, self.tuning, *limits)
+            return CPUSearcher(graph, options.threads), None
+        host, searcher, notes = open_device(info, graph, options)
         self.notes += notes
         return host, searcher
 
@@ -439,27 +337,12 @@ class Engine:
         self.platform.host.start_team()
         if self.accelerator is not None:
             self.accelerator.build_kernels()
-        self._warm_up()
+        warm_up(self.platform, self.candidates)
         self._warm = True
         self._look_ahead()
-        if self.correction:
+        if self.options.correction:
             self._corrections = Corrections(self.platform, self.candidates)
             self._correct()
-
-    def _warm_up(self) -> None:
-        """Run every strategy, conversion and crossing, so that no search pays for compiling."""
-        if self.graph.num_searched == 0:
-            return
-        names = {s.name for s in self.candidates}
-        root = int(self.graph.degree.argmax())
-        for schedule in _WARM_UP:
-            if names.issuperset(schedule):
-                search = Search(
-                    self.platform, root, FixedSelector(*(STRATEGIES[name] for name in schedule))
-                )
-                search.run(max_levels=len(schedule))
-                search.gather()
-                self._restore(int(self.graph.relabelling.old_of_new[root]), search)
 
     def _look_ahead(self) -> None:
         """Tell the selector, if it looks ahead, what searches of this graph are like."""
@@ -488,13 +371,6 @@ class Engine:
         """Return the new id, None for a vertex without edges that left the searched range."""
         new = int(self.graph.relabelling.new_of_old[source])
         return None if new == NO_VERTEX else new
-
-    def _restore(self, source: int, search: Search) -> npt.NDArray[np.int64]:
-        if search.root is None:
-            parent = np.full(self.graph.num_vertices, -1, np.int64)
-            parent[source] = source
-            return parent
-        return self.platform.host.restore_parents()
 
 
 def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:

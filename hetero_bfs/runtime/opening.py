@@ -11,16 +11,14 @@ from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
 from hetero_bfs.graph.search_graph import (
     SearchGraph,
 )
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.named_selectors import model_of
 
 
 def open_device(
     info: DeviceInfo,
     graph: SearchGraph,
-    threads: int | None,
-    tuning: Tuning | None,
-    max_alloc_bytes: int | None,
-    device_memory_bytes: int | None,
+    options: EngineOptions,
 ) -> tuple[CPUSearcher, DeviceExecutor | None, list[str]]:
     """Return the host, the device unless it cannot hold the graph, and notes for the user.
 
@@ -31,9 +29,10 @@ def open_device(
     """
     notes: list[str] = []
     opened = OpenCLDevice(info)
-    tuning = tuning or _trained_tuning(info, notes)
+    tuning = options.tuning or _trained_tuning(info, notes)
+    max_alloc_bytes, device_memory_bytes = options.max_alloc_bytes, options.device_memory_bytes
     try:
-        host = CPUSearcher(graph, threads, opened.host_array)
+        host = CPUSearcher(graph, options.threads, opened.host_array)
         searcher = open_searcher(opened, graph, host, max_alloc_bytes, tuning, device_memory_bytes)
     except DeviceError as error:
         if max_alloc_bytes is not None and isinstance(error, SplitError):
@@ -41,7 +40,7 @@ def open_device(
         if device_memory_bytes is not None and isinstance(error, BudgetError):
             raise
         notes.append(f"{info.name} is left out: {error}")
-        return CPUSearcher(graph, threads), None, notes
+        return CPUSearcher(graph, options.threads), None, notes
     if isinstance(searcher, StreamingSearcher):
         notes.append(f"edges are {searcher.streaming}")
     return host, searcher, notes

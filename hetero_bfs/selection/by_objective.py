@@ -20,7 +20,7 @@ from hetero_bfs.selection.speed_model import (
     TRAIN_COMMAND,
     SpeedModel,
 )
-from hetero_bfs.selection.strategies import AIM_SELECTORS, AIMS, Aim, Strategy
+from hetero_bfs.selection.strategies import AIMS, Aim, Strategy, check_aim
 from hetero_bfs.support.wording import setting
 
 
@@ -50,11 +50,7 @@ def make_aiming(
         return make_selector(wanted, device, candidates, deep, streams)
     if aim not in AIMS:
         raise ModelError(f"unknown aim {aim!r}; choose one of {', '.join(AIMS)}")
-    if wanted not in AIM_SELECTORS:
-        raise ModelError(
-            f"{setting('optimize', aim)}: selector {wanted} knows no aim; "
-            f"those that do are {', '.join(AIM_SELECTORS)}"
-        )
+    check_aim(wanted, aim)
     model, power = _measured(device, aim)
     shared = device is not None and device.unified_memory
     objective, fit = make_objective(aim, power, candidates, shared)

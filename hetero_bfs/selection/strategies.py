@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from hetero_bfs.errors import ModelError
+from hetero_bfs.support.wording import setting
+
 Direction = Literal["top-down", "bottom-up"]
 DeviceKind = Literal["cpu", "device"]
 """Where a strategy runs: the host's cores (Numba), or the OpenCL device."""
@@ -33,6 +36,15 @@ AIM_SELECTORS = ("auto", *MODEL_SELECTORS)
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide", "listed")
 """Kinds and forms in the order of their numbers in schema.py."""
+
+
+def check_aim(selector: str, aim: Aim) -> None:
+    """Raise `ModelError` for a selector that knows no aim, given one other than time."""
+    if aim != "time" and selector not in AIM_SELECTORS:
+        raise ModelError(
+            f"{setting('optimize', aim)} goes with {setting('selector')} "
+            f"{', '.join(AIM_SELECTORS)}; {selector} knows no aim"
+        )
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from hetero_bfs import energy
-from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.objective import unmetered_share
-from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.study.plan import StudyOptions
 from hetero_bfs.study.searches import Row, Subject, Way
 from hetero_bfs.support.progress import progress
-from hetero_bfs.training.regret import SELECTORS
 
 _IDLE_SECONDS = 1.0
 _MOST_UNSEEN = 0.1  # of a way's time, by all meters: more of it, and joules are not its searches'
@@ -64,16 +61,6 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
                 missing = [u.reason for u in report.unmeasured if u.domain == domain]
                 rows.append(_unmeasured(subject, way, domain, "; ".join(missing)))
     return rows
-
-
-def metering_seconds(info: DeviceInfo | None, options: StudyOptions) -> float:
-    """Estimate what the energy of one graph takes, all ways of searching."""
-    meters, _ = meters_of(info, options.power_log, [])
-    if not meters:
-        return 0.0
-    trusted = energy.trusted_seconds(meters, [meter.resolution_seconds for meter in meters])
-    ways = len(STRATEGIES) + len(SELECTORS)
-    return ways * (max(options.energy_seconds, trusted) + max(_IDLE_SECONDS, trusted))
 
 
 def _unseen(subject: Subject, way: Way, domains: Sequence[energy.Domain]) -> dict[str, str | None]:

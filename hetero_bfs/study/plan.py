@@ -1,16 +1,16 @@
-"""What a study measures: which graphs, how often, and roughly how long that takes."""
+"""What a study measures: which graphs, and how often."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import StudyGraph, families, graph_of_file, named_graph
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.support.wording import setting
 
-EDGEFACTOR = 16
 _SCALES = (14, 15, 16, 17, 18)
 _GPU_SCALES = (16, 18, 20, 22)
 _QUICK_SCALES = (12, 14)
@@ -38,6 +38,10 @@ class StudyOptions:
         Least seconds of searches for each reading of the energy meters, where there are any.
     quick : bool
         Small graphs if none are given, fewer keys and rounds: for a first look.
+    power_log : Path, optional
+        The log of an external meter.
+    engine : EngineOptions
+        Where to search. The study itself chooses selector, order, aim and correction.
     """
 
     scales: tuple[int, ...] = ()
@@ -48,9 +52,8 @@ class StudyOptions:
     rounds: int = 3
     energy_seconds: float = 2.0
     quick: bool = False
-    device: str | None = None
-    devices: str = "all"
     power_log: Path | None = None
+    engine: EngineOptions = field(default_factory=EngineOptions)
 
     def settled(self, info: DeviceInfo | None) -> StudyOptions:
         """Return the options with scales that suit the device, and with what `quick` means."""
@@ -72,13 +75,11 @@ class StudyOptions:
 class Planned:
     """One graph of a study, not made yet.
 
-    `scale` is None but for Graph500's Kronecker graphs; `edges` counts the edges, of a file roughly
-    by its size; `regret_only` leaves out all but regret.
+    `scale` is None but for Graph500's Kronecker graphs; `regret_only` leaves out all but regret.
     """
 
     graph: StudyGraph
     scale: int | None
-    edges: int
     regret_only: bool = False
 
     @property
@@ -95,34 +96,24 @@ def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
     HeteroBFSError
         A scale out of range, or a file that is not there.
     """
-    planned = [kronecker_graph(scale) for scale in sorted(options.scales)]
+    planned = [Planned(named_graph(f"kronecker{s}"), s) for s in sorted(options.scales)]
     for path in dict.fromkeys(options.graphs):
         if not path.is_file():
             raise HeteroBFSError(f"{path}: no such file; {setting('graphs')} takes graph files")
         graph = graph_of_file(path, options.directed)
         if any(other.name == graph.name for other in planned):
             raise HeteroBFSError(f"{path}: two graphs are called {graph.name}; rename the file")
-        planned.append(Planned(graph, None, _roughly(path)))
+        planned.append(Planned(graph, None))
     if options.families:
         scale = _QUICK_SCALES[0] if options.quick else _FAMILY_SCALES[_is_gpu(info)]
         known = {one.name for one in planned}
         planned += [
-            Planned(graph, None, EDGEFACTOR << scale, regret_only=True)
+            Planned(graph, None, regret_only=True)
             for graph in families(scale)
             if graph.name not in known
         ]
     return planned
 
 
-def kronecker_graph(scale: int) -> Planned:
-    """Return Graph500's graph of one scale."""
-    return Planned(named_graph(f"kronecker{scale}"), scale, EDGEFACTOR << scale)
-
-
 def _is_gpu(info: DeviceInfo | None) -> bool:
     return info is not None and info.type == "GPU"
-
-
-def _roughly(path: Path) -> int:
-    bytes_per_edge = 4 if path.suffix == ".gz" else 10
-    return path.stat().st_size // bytes_per_edge

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,23 +16,23 @@ from hetero_bfs.devices.machine import describe_machine, source_commit
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph500.report import command_line
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.speed_model import (
     SpeedModel,
 )
 from hetero_bfs.study import findings, style
 from hetero_bfs.study.choices import regret_rows, schedule_rows
-from hetero_bfs.study.efficiency import efficiency, metering_seconds
+from hetero_bfs.study.efficiency import efficiency
 from hetero_bfs.study.folder import check_folder, write_folder
 from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows
 from hetero_bfs.study.page import Part, page
-from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of, kronecker_graph
+from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of
 from hetero_bfs.study.searches import Row, open_subject, relabelling, throughput
 from hetero_bfs.study.sections import SECTIONS, Section
 from hetero_bfs.support.progress import announce
 
 _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
-_PILOT_SCALES = (8, 10, 12)
 
 
 @dataclass
@@ -66,12 +66,11 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     source_commit()  # remembered: files may change while this runs
     check_folder(folder)
     study = Study()
-    info = _device(options, study.notes)
+    info = _device(options.engine, study.notes)
     options = options.settled(info)
     graphs = graphs_of(options, info)
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a study
-    _announce_duration(graphs, options, info)
     started = time.perf_counter()
     for number, graph in enumerate(graphs, 1):
         announce(f"{graph.name}, graph {number} of {len(graphs)}")
@@ -79,9 +78,7 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     return _write(folder, study, options, info, time.perf_counter() - started)
 
 
-def measure_graph(
-    study: Study, graph: Planned, options: StudyOptions, with_energy: bool = True
-) -> None:
+def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
     """Add all of one graph's rows to a study."""
     subject = open_subject(graph, options, study.notes)
     with subject.engine:
@@ -95,52 +92,19 @@ def measure_graph(
         study.add("levels", level_rows(subject, measured))
         study.add("predictions", prediction_rows(subject, measured, study.notes))
         study.add("schedule", schedule_rows(subject, regrets, measured))
-        if with_energy:
-            study.add("energy", efficiency(subject, options, study.notes))
+        study.add("energy", efficiency(subject, options, study.notes))
 
 
-def _device(options: StudyOptions, notes: list[str]) -> DeviceInfo | None:
-    if options.devices == "cpu":
+def _device(engine: EngineOptions, notes: list[str]) -> DeviceInfo | None:
+    if engine.devices == "cpu":
         return None
     try:
-        return choose_device(options.device)
+        return choose_device(engine.device)
     except DeviceError as error:
-        if options.device is not None:
+        if engine.device is not None:
             raise
         notes.append(f"the CPU only: {error}")
         return None
-
-
-def _announce_duration(
-    graphs: Sequence[Planned], options: StudyOptions, info: DeviceInfo | None
-) -> None:
-    """Say roughly how long the study will take, by what it takes on small graphs."""
-    if max(graph.edges for graph in graphs) <= 2 * kronecker_graph(_PILOT_SCALES[-1]).edges:
-        announce(f"{len(graphs)} small graphs: a few seconds each, and compiling the first time")
-        return
-    announce("trying small graphs to say how long it takes")
-    edges, seconds = [], []
-    for scale in _PILOT_SCALES:
-        pilot = kronecker_graph(scale)
-        started = time.perf_counter()
-        measure_graph(Study(), pilot, options, with_energy=False)
-        edges.append(pilot.edges)
-        seconds.append(time.perf_counter() - started)
-    # the first one compiled; the others tell what a graph and what an edge takes
-    slope = max((seconds[2] - seconds[1]) / (edges[2] - edges[1]), 0.0)
-    constant = max(seconds[1] - slope * edges[1], 0.0)
-    total = sum(constant + slope * graph.edges for graph in graphs)
-    measured = sum(not graph.regret_only for graph in graphs)
-    total += measured * metering_seconds(info, options)
-    files = any(graph.scale is None and not graph.regret_only for graph in graphs)
-    more = "; a file of a graph with many levels may add some minutes" if files else ""
-    announce(f"{len(graphs)} graphs: about {_duration(total)}{more}")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(round(seconds, -1), 10):.0f} seconds"
-    return f"{seconds / 60:.0f} minutes"
 
 
 def _write(

@@ -9,7 +9,7 @@ A key's seconds are the median of its rounds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,13 +109,8 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
 
 
 def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
-    return Engine(
-        graph,
-        selector="fixed:TC",
-        device=options.device,
-        devices=options.devices,
-        correction=False,
-    )
+    chosen = replace(options.engine, selector="fixed:TC", optimize="time", correction=False)
+    return Engine(graph, **chosen.settings())
 
 
 def ways_of(graph: str, engine: Engine, notes: list[str]) -> list[Way]:

@@ -24,10 +24,15 @@ from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report, format_report
+from hetero_bfs.runtime import engine as engines
+from hetero_bfs.runtime import results
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.runtime.results import make_result
 from hetero_bfs.support import memory
 
-QUICK = Graph500Options(scale=10, energy_seconds=0.01, selector="fixed:TC", devices="cpu")
+ON_CPU = EngineOptions(selector="fixed:TC", devices="cpu")
+QUICK = Graph500Options(scale=10, energy_seconds=0.01, engine=ON_CPU)
 FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")
 KEYS = [
     *["SCALE", "edgefactor", "NBFS", "graph_generation", "num_mpi_processes", "construction_time"],
@@ -46,10 +51,12 @@ def edges():
 
 def run(device, **changes) -> Graph500Report:
     """Run on a DeviceInfo, or on the CPU alone (None)."""
+    engine = {name: changes.pop(name) for name in changes.keys() & vars(ON_CPU).keys()}
     if device is None:
-        return run_graph500(replace(QUICK, **changes))
+        return run_graph500(replace(QUICK, engine=replace(ON_CPU, **engine), **changes))
+    engine = replace(ON_CPU, devices="all", **engine)
     with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=device):
-        return run_graph500(replace(QUICK, devices="all", **changes))
+        return run_graph500(replace(QUICK, engine=engine, **changes))
 
 
 @cache
@@ -148,7 +155,7 @@ def test_a_search_carries_the_rule_that_it_went_by(place):
             search = engine.search(458)
             engine.set_selector("alpha-beta")  # as a correction may between a search and its result
             assert engine.selector.rule != first.rule
-            assert engine._result(458, search, np.zeros(0, np.int64), 0.0, 0).rule == first.rule
+            assert make_result(search, 458, np.zeros(0, np.int64), 0.0, 0).rule == first.rule
 
 
 def test_json(place):
@@ -378,7 +385,7 @@ def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
 
     monkeypatch.setattr(graph500, "_most_in_a_row", lambda *_: 3)
     note("search", Engine, "_run")
-    note("restore", Engine, "_restore")
+    note("restore", engines, "restored_parents")
     note("validate", Validator, "add")
     run(None, roots=5)
     first = events.index("search")
@@ -503,19 +510,16 @@ class Breaking:
     def __init__(self, how: str) -> None:
         self.how = how
         self.expected = None
-        self.restore = Engine._restore
+        self.restore = results.restored_parents
 
-    def __call__(self, engine, source, search):
-        parent = self.restore(engine, source, search)
+    def __call__(self, search, source):
+        parent = self.restore(search, source)
         if source == 220:
             self.expected = BREAKS[self.how](parent, source)
         return parent
 
     def patch(self):
-        def restore(engine, source, search):
-            return self(engine, source, search)
-
-        return mock.patch.object(Engine, "_restore", restore)
+        return mock.patch.object(engines, "restored_parents", self)
 
 
 @pytest.mark.parametrize("how", HARMLESS)

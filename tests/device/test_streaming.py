@@ -29,6 +29,7 @@ from hetero_bfs.graph.search_graph import (
 )
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import format_report
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.strategies import STRATEGIES
 
@@ -471,9 +472,8 @@ def test_shared_memory_has_nothing_to_stream(shared):
 
 
 def test_the_report_says_what_was_moved(apart):
-    options = Graph500Options(
-        scale=10, roots=8, selector="fixed:TG,BG", device_memory_bytes=60_000, energy_seconds=0.01
-    )
+    engine = EngineOptions(selector="fixed:TG,BG", device_memory_bytes=60_000)
+    options = Graph500Options(scale=10, roots=8, energy_seconds=0.01, engine=engine)
     with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=apart):
         report = run_graph500(options)
     assert report.valid

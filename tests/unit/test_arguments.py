@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import pydoc
+import re
+
 import numpy as np
 import pytest
 
@@ -10,8 +14,6 @@ from hetero_bfs.cli import arguments
 from hetero_bfs.errors import ArgumentError, GraphError, HeteroBFSError
 from hetero_bfs.runtime import engine
 from hetero_bfs.selection.strategies import NAMED_SELECTORS, STRATEGIES
-
-COMMANDS = ("graph500", "bfs", "train", "study", "devices", "convert")
 
 
 @pytest.fixture
@@ -53,10 +55,47 @@ def test_the_engine_names_argument_value_and_remedy(edges, monkeypatch, name, va
     assert remedy in str(caught.value)
 
 
+@pytest.mark.parametrize("make", [hb.EngineOptions, lambda **wrong: hb.Engine(None, **wrong)])
+def test_a_device_by_name_is_none_for_the_cpu_alone(make):
+    words = "device='0' names an OpenCL device, devices='cpu' wants none; leave one of them out"
+    with pytest.raises(ArgumentError, match=words):
+        make(device="0", devices="cpu")
+
+
+@pytest.mark.parametrize("make", [hb.EngineOptions, lambda **wrong: hb.Engine(None, **wrong)])
+def test_an_aim_that_the_selector_does_not_know(make):
+    with pytest.raises(hb.ModelError, match=r"optimize='edp' goes with .*; daga knows no aim"):
+        make(selector="daga", optimize="edp")
+
+
+def test_help_of_the_engine_lists_every_setting_with_default_and_description():
+    text = pydoc.render_doc(hb.Engine, renderer=pydoc.plaintext)
+    signature = next(line for line in text.splitlines() if "Engine(graph" in line)
+    for setting in dataclasses.fields(hb.EngineOptions):
+        assert f"{setting.name}: {setting.type!r} = {setting.default!r}" in signature
+        assert re.search(rf"^ \|\s+{setting.name} : ", text, re.MULTILINE)
+
+
+def test_an_engine_takes_its_settings_by_place_name_and_from_options(edges):
+    options = hb.EngineOptions("fixed:TC", devices="cpu", decision_interval=2)
+    with (
+        hb.Engine(edges, "fixed:TC", None, "cpu", decision_interval=2) as one,
+        hb.Engine(graph=edges, **options.settings()) as other,
+    ):
+        assert one.options == other.options == options
+        assert one.selector.name == other.selector.name == "fixed:TC"
+
+
+def test_a_setting_that_there_is_not(edges):
+    with pytest.raises(TypeError, match="colour"):
+        hb.Engine(edges, colour="red")
+
+
 def test_numpys_numbers_and_flags_will_do(edges):
     options = {"decision_interval": np.int64(2), "threads": np.int32(1), "correction": np.True_}
     with hb.Engine(edges, "fixed:TC", devices="cpu", **options) as made:
         assert made.bfs(1).parent[1] == 1
+        assert type(made.decision_interval) is type(made.threads) is int
 
 
 @pytest.mark.parametrize("graph", ["g.txt", None, np.zeros((3, 3)), 5])
@@ -110,9 +149,7 @@ def test_an_argument_error_is_ours_and_a_value_error():
 @pytest.mark.parametrize("text", ["fixed:XX", "fixed:", "fixed:TC,,BC", "fixed:TC;BC", "best", ""])
 def test_a_wrong_selector_lists_the_right_ones(text, capsys):
     with pytest.raises(SystemExit):
-        arguments.make_parser("0", dict.fromkeys(COMMANDS)).parse_args(
-            ["graph500", "--selector", text]
-        )
+        arguments.make_parser("0").parse_args(["graph500", "--selector", text])
     error = capsys.readouterr().err
     for name in STRATEGIES:
         assert name in error

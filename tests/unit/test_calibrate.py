@@ -15,6 +15,7 @@ from made_models import model_json, ship
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection import model_store, schema
 from hetero_bfs.selection.model_format import (
     read_model,
@@ -41,6 +42,7 @@ from hetero_bfs.training.fit import fit_linear
 
 LINEAR = Linear(("constant", "frontier_edges", "expected_found"), (1e-6, 1e-9, 4e-9))
 FACTOR = st.floats(0.01, 100)
+HOST = EngineOptions(devices="cpu")
 
 
 def made_rows(count=60, seed=3) -> pd.DataFrame:
@@ -192,7 +194,7 @@ def tiny(monkeypatch, tmp_path):
 def test_a_model_comes_out_and_the_old_one_is_kept(tmp_path, capsys):
     path = tmp_path / f"{machine_slug(None)}.json"
     path.write_text("the old one")
-    assert run_calibration(devices="cpu", out=tmp_path) == 0
+    assert run_calibration(engine=HOST, out=tmp_path) == 0
     assert (tmp_path / f"{path.name}.previous").read_text() == "the old one"
     model = read_model(path.read_text(), str(path))
     assert model.name == machine_slug(None)
@@ -219,7 +221,7 @@ def test_without_a_folder_of_its_own_whole_searches_say_what_auto_is(tmp_path, m
         return {"auto": fastest, "graphs": graphs, "seconds": seconds}
 
     monkeypatch.setattr("hetero_bfs.training.train.compare_selectors", compare)
-    assert run_calibration(devices="cpu") == 0
+    assert run_calibration(engine=HOST) == 0
     (path,) = (tmp_path / "own").glob("*.json")
     assert read_model(path.read_text(), str(path)).auto == fastest
     assert seen == [["kronecker6", "grid8"]], "the searches are by the model that was written"

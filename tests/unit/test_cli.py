@@ -141,6 +141,15 @@ def test_wrong_usage(arguments, capsys):
 
 
 @pytest.mark.parametrize(
+    "command", [["graph500"], ["bfs", "g", "--source", 1], ["train"], ["study", "o"]]
+)
+def test_a_device_by_name_is_none_for_the_cpu_alone(command, capsys):
+    assert run(*command, "--device", 0, "--devices", "cpu") == 2
+    error = capsys.readouterr().err
+    assert "--device 0 names an OpenCL device, --devices cpu wants none" in error
+
+
+@pytest.mark.parametrize(
     ("text", "size"),
     [("4", 4), ("256M", 2**28), ("1k", 1024), ("2 GiB", 2**31), ("3gb", 3 * 2**30), ("1T", 2**40)],
 )
@@ -267,7 +276,7 @@ def test_memory_and_interrupts_are_one_line_too(monkeypatch, capsys):
         def fail(options, error=error):
             raise error
 
-        monkeypatch.setattr(cli, "_devices", fail)
+        monkeypatch.setattr("hetero_bfs.cli.devices.run", fail)
         assert run("devices") == status
         assert words in capsys.readouterr().err
 
@@ -325,7 +334,9 @@ def test_bfs_follows_direction(graph, tmp_path):
     assert np.load(levels).tolist() == [-1, -1, 0, 1, -1, -1, -1, -1, -1]
 
 
-@pytest.mark.parametrize("extra", [["--no-relabel"], ["--no-validate"], ["--threads", "1"], ["-v"]])
+@pytest.mark.parametrize(
+    "extra", [["--order", "given"], ["--no-validate"], ["--threads", "1"], ["-v"]]
+)
 def test_bfs_options(graph, tmp_path, capsys, extra):
     levels = tmp_path / "levels.npy"
     assert run("bfs", graph, "--source", 0, "--levels", levels, *CPU, *extra) == 0
@@ -558,7 +569,7 @@ def test_a_wrong_source_by_the_header_alone(graph, tmp_path, capsys, monkeypatch
     path = tmp_path / f"g.{suffix}"
     assert run("convert", graph, path) == 0
     capsys.readouterr()
-    monkeypatch.setattr("hetero_bfs.graph.io.registry.read", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr("hetero_bfs.cli.search.read", lambda *_: pytest.fail("read"))
     assert run("bfs", path, "--source", 9, *CPU) == 1
     assert "vertex 9 is not in the graph; its ids are 0 to 8" in one_line(capsys)
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from base64 import b64decode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,10 +18,11 @@ from matplotlib.colors import to_rgb
 from hetero_bfs import energy
 from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.model_store import (
     MODELS_VARIABLE,
 )
-from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.selection.strategies import available
 from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 from hetero_bfs.study import (
     StudyOptions,
@@ -36,12 +37,10 @@ from hetero_bfs.study import (
     efficiency as power,
 )
 from hetero_bfs.study.choices import strategies_of
-from hetero_bfs.study.efficiency import metering_seconds
 from hetero_bfs.study.page import Part, page
 from hetero_bfs.study.sections import SECTIONS
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.oracle import schedule_text
-from hetero_bfs.training.regret import SELECTORS
 
 NAMES = [section.name for section in SECTIONS]
 TINY = ["--keys", "2", "--rounds", "1"]
@@ -418,7 +417,8 @@ def test_domains_stay_apart(tmp_path, monkeypatch):
     meters = [ConstantMeter("package", "cpu", 2.0), ConstantMeter("wall", "system", 8.0)]
     absent = [energy.Unmeasured("GPU", "device", "no such meter")]
     monkeypatch.setattr(energy, "find_meters", lambda *_: (meters, absent))
-    options = StudyOptions(scales=(5,), keys=2, rounds=1, energy_seconds=0.01, devices="cpu")
+    options = StudyOptions(scales=(5,), keys=2, rounds=1, energy_seconds=0.01)
+    options = replace(options, engine=EngineOptions(devices="cpu"))
     run_study(tmp_path / "out", options)
     rows = table(tmp_path / "out", "energy")
     assert set(rows["domain"]) == {"cpu", "system"}  # without a device none of its own
@@ -431,16 +431,6 @@ def test_domains_stay_apart(tmp_path, monkeypatch):
     titles = [axes.get_title(loc="left") for axes in panels if axes.get_lines()]
     assert any(title.startswith("energy of the CPU") for title in titles)
     assert any(title.startswith("energy of the whole system") for title in titles)
-
-
-def test_metering_is_part_of_the_expected_duration(monkeypatch):
-    options = StudyOptions(energy_seconds=2.0)
-    monkeypatch.setattr(energy, "find_meters", lambda *_: ([], []))
-    assert metering_seconds(None, options) == 0
-    meters = [ConstantMeter("package", "cpu", 2.0), ConstantMeter("wall", "system", 8.0, 1.0)]
-    monkeypatch.setattr(energy, "find_meters", lambda *_: (meters, []))
-    ways = len(STRATEGIES) + len(SELECTORS)
-    assert metering_seconds(None, options) >= ways * 2 * 10 * 1.0  # ten updates, idle and busy
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import (
     build_search_graph,
 )
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.model_format import (
     read_model,
@@ -25,15 +26,14 @@ from hetero_bfs.selection.model_store import (
 )
 from hetero_bfs.selection.selectors import DirectionSelector
 from hetero_bfs.selection.strategies import STRATEGIES
-from hetero_bfs.training import collect, duration, train
+from hetero_bfs.training import collect, train
 from hetero_bfs.training import contest as compare
 from hetero_bfs.training.collect import Plan, finished_graphs
 from hetero_bfs.training.contest import fastest
-from hetero_bfs.training.duration import GraphSeconds, collecting_seconds, in_words
 from hetero_bfs.training.fit import fit, fit_linear
-from hetero_bfs.training.tune import TuningPlan
 
 TINY = Plan((6, 7), 2, 1)
+HOST = EngineOptions(devices="cpu")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def tiny(monkeypatch):
 
 
 def run(folder) -> None:
-    assert train.run_training(quick=True, devices="cpu", out=folder) == 0
+    assert train.run_training(quick=True, engine=HOST, out=folder) == 0
 
 
 def files(folder):
@@ -178,7 +178,7 @@ def test_a_folder_that_no_command_looks_in_gets_no_comparison(tmp_path, monkeypa
 @pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("named", [False, True], ids=["by default", "by name"])
-def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatch, capsys, named):
+def test_it_ends_with_the_regret(tmp_path, monkeypatch, capsys, named):
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
     apart = [named_graph("kronecker8"), named_graph("grid12")]
     monkeypatch.setattr(train, "study_graphs", lambda *_: apart)
@@ -186,10 +186,8 @@ def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatc
         compare, "compared_graphs", lambda *_: {"shallow": apart[:1], "deep": apart[1:]}
     )
     out = tmp_path if named else None
-    assert train.run_training(quick=True, devices="cpu", out=out) == 0
+    assert train.run_training(quick=True, engine=HOST, out=out) == 0
     output = capsys.readouterr()
-    assert "takes about" in output.err
-    assert "14 graphs to measure" in output.err
     model_path, _ = files(tmp_path)
     model = read_model(model_path.read_text(), str(model_path))
     assert set(model.auto) == {"shallow", "deep"}
@@ -199,41 +197,6 @@ def test_it_says_how_long_it_takes_and_ends_with_the_regret(tmp_path, monkeypatc
     assert all(regret[way]["worst"] >= regret[way]["all"] >= 0 for way in regret)
     for way in regret:
         assert way in output.out
-
-
-def test_the_estimate_adds_up():
-    graph = GraphSeconds(0.5, 1e-3)
-    assert graph.total([10, 12, None]) == pytest.approx(2 * 0.5 + 1.024 + 4.096)
-    plan = Plan((8, 10), 2, 1)
-    assert [g.scale for g in plan.graphs()] == [8] * 7 + [10] * 7
-    everything = collecting_seconds(plan, 0, None, graph)
-    assert everything == pytest.approx(graph.total([8] * 7 + [10] * 7))
-    assert collecting_seconds(plan, 13, None, graph) == pytest.approx(graph.total([10]))
-    tuning = TuningPlan((9,), (), (("registers", (40, 48)),))
-    assert collecting_seconds(plan, 0, tuning, graph) > everything
-
-
-def test_the_probe_never_expects_larger_graphs_to_take_less(monkeypatch):
-    seconds = iter([9.0, 3.0, 2.0, 4.0, 5.0])  # compiling; then a busy moment, and another
-    monkeypatch.setattr(duration, "_measure", lambda *_: next(seconds))
-    graph = duration.probe(TINY, open_engine=None)
-    assert graph.total([6]) == graph.total([20]) == 3.0
-
-
-def test_the_probe_takes_the_quieter_turn_of_each_graph(monkeypatch):
-    large, small = TINY.scales[0], max(TINY.scales[0] - 2, 1)
-    seconds = iter([99.0, 8.0, 7.0, 3.0, 5.0])
-    monkeypatch.setattr(duration, "_measure", lambda *_: next(seconds))
-    graph = duration.probe(TINY, open_engine=None)
-    assert (graph.total([small]), graph.total([large])) == pytest.approx((3.0, 5.0))
-    assert next(seconds, None) is None
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0.1, "10 seconds"), (34, "30 seconds"), (95, "2 minutes")]
-)
-def test_durations_in_words(seconds, words):
-    assert in_words(seconds) == words
 
 
 def test_the_same_plan_gives_the_same_graphs_of_every_family():

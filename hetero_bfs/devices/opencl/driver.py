@@ -77,6 +77,15 @@ def check_device_name(wanted: str | None) -> None:
         )
 
 
+def check_device_agrees(device: str | None, devices: str) -> None:
+    """Raise `ArgumentError` for a device that is named beside devices="cpu"."""
+    if device is not None and devices == "cpu":
+        raise ArgumentError(
+            f"{setting('device', device)} names an OpenCL device, {setting('devices', devices)} "
+            "wants none; leave one of them out"
+        )
+
+
 def choose_device(wanted: str | None = None) -> DeviceInfo:
     """Pick a device by index or part of its name; by default a GPU before any other.
 

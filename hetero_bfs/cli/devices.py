@@ -1,0 +1,40 @@
+"""`hetero-bfs devices`: list the OpenCL devices."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from hetero_bfs.cli.output import write_json
+from hetero_bfs.devices.machine import cpu_name, usable_cores
+from hetero_bfs.devices.opencl.driver import NO_RUNTIME, DeviceInfo, choose_device, list_devices
+
+
+def run(options: Namespace) -> int:
+    """Carry out the command; returns the exit status."""
+    found = list_devices()
+    if options.json is not None:
+        write_json(options.json, [device.to_dict() for device in found])
+        if str(options.json) == "-":
+            return 0
+    print(f"host: {cpu_name()}, {usable_cores()} cores")
+    if not found:
+        print(NO_RUNTIME)
+        return 0
+    default = choose_device().index if any(d.problem is None for d in found) else None
+    for device in found:
+        _print_device(device, device.index == default)
+    return 0
+
+
+def _print_device(device: DeviceInfo, is_default: bool) -> None:
+    print(f"{device.index}: {device.name}{'  (default)' if is_default else ''}")
+    print(f"   platform         {device.platform}, {device.version}, driver {device.driver}")
+    print(f"   type             {device.type}, {device.compute_units} compute units")
+    print(
+        f"   memory           {device.memory_bytes / 2**30:.2f} GiB, "
+        f"{'shared with the host' if device.unified_memory else 'its own'}, "
+        f"at most {device.max_alloc_bytes / 2**30:.2f} GiB per buffer, "
+        f"{device.local_memory_bytes // 1024} KiB local"
+    )
+    if device.problem is not None:
+        print(f"   cannot be used   {device.problem}")

@@ -1,0 +1,13 @@
+"""The engine's settings, from the options of a command."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from hetero_bfs.runtime.options import EngineOptions
+
+
+def engine_options(options: Namespace) -> EngineOptions:
+    """Return the settings that a command takes: its options have their names."""
+    known = EngineOptions.__dataclass_fields__
+    return EngineOptions(**{name: v for name, v in vars(options).items() if name in known})

@@ -1,0 +1,36 @@
+"""`hetero-bfs graph500`: run the benchmark and print its report."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from hetero_bfs.cli.engine_settings import engine_options
+from hetero_bfs.cli.output import print_notes, text_stream, write_json
+from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
+from hetero_bfs.graph500.report import format_report
+from hetero_bfs.selection.trace import write_csv
+
+
+def run(options: Namespace) -> int:
+    """Carry out the command; returns the exit status, 1 if a search was wrong."""
+    report = run_graph500(
+        Graph500Options(
+            scale=options.scale or Graph500Options.scale,
+            edgefactor=options.edgefactor or Graph500Options.edgefactor,
+            roots=options.roots,
+            seed1=options.seed1,
+            seed2=options.seed2,
+            graph=options.graph,
+            directed=options.directed,
+            regenerate=options.regenerate,
+            validate=options.validate,
+            power_log=options.power_log,
+            engine=engine_options(options),
+        )
+    )
+    print_notes(report.notes)
+    print(format_report(report, options.verbose), file=text_stream(options))
+    if options.trace is not None:
+        write_csv(options.trace, report.trace_rows())
+    write_json(options.json, report.to_dict())
+    return 0 if report.valid else 1

@@ -1,0 +1,35 @@
+"""Where commands write what they found: text, notes and JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from hetero_bfs.support.files import replacing
+
+
+def text_stream(options: Namespace) -> TextIO:
+    """Return where text goes: not between the JSON when that goes to standard output."""
+    return sys.stderr if str(options.json) == "-" else sys.stdout
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Print notes for the user on stderr, one line each."""
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def write_json(path: Path | None, data: Any) -> None:
+    """Write JSON to a file, "-" being standard output."""
+    if path is None:
+        return
+    text = json.dumps(data, indent=1, allow_nan=False)
+    if str(path) == "-":
+        print(text)
+        return
+    with replacing(path) as stream:
+        stream.write(text + "\n")

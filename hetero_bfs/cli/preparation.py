@@ -1,0 +1,96 @@
+"""What comes before a command's own work: what can be checked at once, and loading Numba."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from hetero_bfs.errors import DeviceError, HeteroBFSError
+from hetero_bfs.support import environment
+
+
+def prepare(options: Namespace) -> None:
+    """Check what can be checked before any work, and set up progress bars and threads."""
+    from hetero_bfs.support import progress
+
+    _check_files(options)
+    environment.check()
+    if getattr(options, "device", None) is not None:
+        from hetero_bfs.devices.opencl.driver import choose_device
+
+        choose_device(options.device)
+    if getattr(options, "optimize", "time") != "time":
+        _check_aim(options)
+    progress.enabled = True
+    if getattr(options, "threads", None) is not None:
+        load_numba()
+        import numba
+
+        from hetero_bfs.algorithms.bfs.cpu_executor import check_threads
+
+        numba.set_num_threads(check_threads(options.threads))
+
+
+def _check_files(options: Namespace) -> None:
+    """Check that every output can be written, and destroys neither another one nor the input."""
+    from hetero_bfs.support.files import check_writable
+
+    if options.command == "train":
+        return  # whose --out is a folder
+    taken: dict[str, str] = {}
+    for name in ("graph", "input", "power_log"):
+        given = getattr(options, name, None)
+        for path in given if isinstance(given, list) else [given]:
+            if path is not None:
+                taken[os.path.realpath(path)] = "an input"
+    for name in ("output", "out", "levels", "trace", "json"):
+        path = getattr(options, name, None)
+        option = "OUT" if name == "output" else f"--{name}"
+        if path is None:
+            continue
+        if str(path) == "-":
+            if name != "json":
+                raise HeteroBFSError(f"{option} -: only --json knows standard output; name a file")
+            if getattr(sys.stdout, "closed_before", False):
+                raise HeteroBFSError("--json -: standard output is closed; name a file")
+            continue
+        place = os.path.realpath(path)
+        if place in taken:
+            raise HeteroBFSError(f"{option} {path} is {taken[place]}, too; name another file")
+        taken[place] = f"{option}'s file"
+        folder = getattr(options, "out_dir", None)
+        if folder is not None and Path(os.path.realpath(folder)) in Path(place).parents:
+            raise HeteroBFSError(
+                f"{option} {path} is in OUT_DIR, which holds a study and nothing else; name a file "
+                "beside it"
+            )
+        check_writable(path)
+
+
+def _check_aim(options: Namespace) -> None:
+    """Find out whether the aim's watts are known, which need not wait for a graph."""
+    from hetero_bfs.devices.opencl.driver import choose_device
+    from hetero_bfs.selection.by_objective import make_aiming
+    from hetero_bfs.selection.strategies import available
+
+    device = None
+    if options.devices == "all":
+        with suppress(DeviceError):  # one asked for by name was found before
+            device = choose_device(options.device)
+    load_numba()
+    make_aiming("learned", device, available(device is not None), False, options.optimize)
+
+
+@cache
+def load_numba() -> None:
+    """Load Numba as commands need it; have it tell on stderr, once, when it compiles."""
+    environment.import_numba()
+    from hetero_bfs.cli.announcer import announce
+    from hetero_bfs.support import code_cache
+
+    code_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
+    announce()

@@ -1,0 +1,146 @@
+"""What an engine may be asked for: one list of settings, checked before any graph is built."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from hetero_bfs.algorithms.bfs.cpu_executor import check_threads
+from hetero_bfs.devices.opencl.driver import DeviceInfo, check_device_agrees, check_device_name
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.graph.relabel import (
+    ORDERS,
+)
+from hetero_bfs.selection.named_selectors import SELECTORS
+from hetero_bfs.selection.selectors import Selector
+from hetero_bfs.selection.strategies import AIMS, Aim, check_aim
+from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type
+
+P = ParamSpec("P")
+Owner = TypeVar("Owner")
+Graph = TypeVar("Graph")
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """The settings of an `Engine`, checked when they are made.
+
+    Parameters
+    ----------
+    selector : str or Selector
+        "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
+    device : str, optional
+        Index or part of the name of an OpenCL device; by default a GPU before any other.
+    devices : {"all", "cpu"}
+        "cpu" searches without an OpenCL device, and goes with no `device`.
+    max_alloc_bytes : int, optional
+        Limit for one part of the edge array; by default the device's own.
+    order : {"auto", "degree", "locality", "compact", "given"}
+        Relabelling (relabel.py); ignored for a SearchGraph, which has it done.
+    decision_interval : int
+        Levels between two choices of the selector.
+    threads : int, optional
+        Threads that search on the host, the caller's included; by default one per core, and no
+        more than that or what the environment variable NUMBA_NUM_THREADS says.
+    tuning : Tuning, optional
+        How the kernels are compiled and launched on the OpenCL device; by default as its speed
+        model says.
+    device_memory_bytes : int, optional
+        What may be used of the OpenCL device's memory; by default all. The edges of a graph that
+        does not fit stay on the host and stream through the device in pages.
+    optimize : {"time", "energy", "edp"}
+        What a selector given by name makes least: seconds, joules or their product. Energy needs
+        watts measured in training, and a selector that compares ("auto", "learned",
+        "thresholds", "average").
+    correction : bool
+        Whether predictions are corrected by what searches measure (correction.py). Without, the
+        same searches make the same choices every time.
+
+    Raises
+    ------
+    ArgumentError
+        A setting of the wrong type, out of range, or none of its choices; or both `device` and
+        `devices="cpu"`.
+    ModelError
+        The selector cannot take `optimize` into account.
+    """
+
+    selector: str | Selector = "auto"
+    device: str | None = None
+    devices: str = "all"
+    max_alloc_bytes: int | None = None
+    order: str = "auto"
+    decision_interval: int = 1
+    threads: int | None = None
+    tuning: Tuning | None = None
+    device_memory_bytes: int | None = None
+    optimize: Aim = "time"
+    correction: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what no engine can use; integers become Python's own."""
+        check_selector(self.selector)
+        check_device_name(self.device)
+        check_choice("devices", self.devices, ("all", "cpu"))
+        check_choice("order", self.order, ORDERS)
+        check_choice("optimize", self.optimize, AIMS)
+        check_flag("correction", self.correction)
+        if self.tuning is not None:
+            check_type("tuning", self.tuning, Tuning, "a Tuning, or None for the speed model's")
+        for name in ("decision_interval", "max_alloc_bytes", "device_memory_bytes"):
+            value = getattr(self, name)
+            if value is not None or name == "decision_interval":
+                self._set(name, check_integer(name, value, 1))
+        if self.threads is not None:
+            self._set("threads", check_threads(self.threads))
+        check_device_agrees(self.device, self.devices)
+        if isinstance(self.selector, str):  # another one has been made for its aim
+            check_aim(self.selector, self.optimize)
+
+    def _set(self, name: str, value: int) -> None:
+        object.__setattr__(self, name, value)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings as keywords of `Engine`."""
+        return dict(vars(self))
+
+
+def check_selector(selector: Any) -> None:
+    """Raise `ArgumentError` for what is neither a selector nor text."""
+    names = f"a Selector or one of {', '.join(SELECTORS)}"
+    check_type("selector", selector, (str, Selector), names)
+
+
+def device_settings(info: DeviceInfo | None) -> dict[str, Any]:
+    """Return the settings that search on this OpenCL device, or (None) on the host alone."""
+    return {"devices": "cpu"} if info is None else {"device": str(info.index)}
+
+
+def takes_settings(
+    options: Callable[P, EngineOptions],
+) -> Callable[
+    [Callable[[Owner, Graph, EngineOptions], None]],
+    Callable[Concatenate[Owner, Graph, P], None],
+]:
+    """Let an `__init__` of a graph and options be called with a graph and each setting.
+
+    So the settings have one list, and `help` and type checkers see them all.
+    """
+
+    def decorate(
+        init: Callable[[Owner, Graph, EngineOptions], None],
+    ) -> Callable[Concatenate[Owner, Graph, P], None]:
+        def with_settings(self: Owner, graph: Graph, *args: P.args, **kwargs: P.kwargs) -> None:
+            init(self, graph, options(*args, **kwargs))
+
+        update_wrapper(with_settings, init)
+        own = list(inspect.signature(init).parameters.values())[:2]
+        listed = inspect.signature(options).parameters.values()
+        with_settings.__signature__ = inspect.Signature([*own, *listed])  # type: ignore[attr-defined]
+        with_settings.__doc__ = options.__doc__
+        return with_settings  # type: ignore[return-value]  # takes the graph by name, too
+
+    return decorate

@@ -1,0 +1,76 @@
+"""What a search gives its caller: parents in the caller's ids, and copies of them meanwhile."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.runtime.platform import Platform
+from hetero_bfs.runtime.search import Search
+from hetero_bfs.support.memory import aligned_empty
+
+
+class SavedParents:
+    """Memory for the parents of searches whose ids are restored later; kept from row to row."""
+
+    def __init__(self) -> None:
+        self._memory: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+
+    def room(self, platform: Platform, count: int) -> npt.NDArray[np.uint32]:
+        """Return memory for the parents of so many searches, uint32 (count, num_searched)."""
+        n = platform.graph.num_searched
+        if self._memory.size < count * n:
+            self.release()  # before there is another
+            self._memory = _memory_for_copies(platform, count * n)
+        return self._memory[: count * n].reshape(count, n)
+
+    def release(self) -> None:
+        """Let go of the memory."""
+        self._memory = np.empty(0, np.uint32)
+
+
+def _memory_for_copies(platform: Platform, size: int) -> npt.NDArray[np.uint32]:
+    """Return memory that the device copies to fast, or, if that is too much for it, any."""
+    if platform.accelerator is not None:
+        with suppress(DeviceError):
+            return platform.accelerator.device.host_array(size, np.uint32)
+    return aligned_empty(size, np.uint32)
+
+
+def restored_parents(search: Search, source: int) -> npt.NDArray[np.int64]:
+    """Return the parents that a search gathered on the host, in the caller's ids; int64.
+
+    `source` is the caller's id too.
+    """
+    platform = search.platform
+    if search.root is None:
+        parent = np.full(platform.graph.num_vertices, -1, np.int64)
+        parent[source] = source
+        return parent
+    return platform.host.restore_parents()
+
+
+def make_result(
+    search: Search,
+    source: int,
+    parent: npt.NDArray[np.int64],
+    gather_seconds: float,
+    streamed_bytes: int,
+) -> BFSResult:
+    """Return what the caller gets of a search that has ended."""
+    graph = search.platform.graph
+    return BFSResult(
+        source,
+        parent,
+        search.seconds,
+        gather_seconds,
+        graph.input_degree,
+        graph.graph.directed,
+        search.recording().traces,
+        streamed_bytes,
+        search.selector.rule,
+    )
