@@ -39,7 +39,7 @@ from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.selectors import FixedSelector, Selector
-from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES
+from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_alone
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
@@ -106,7 +106,7 @@ def measure_regret(
         wanted = (None, "cpu") if info is None else (str(info.index), "all")
         with Engine(
             build_search_graph(graph.make()),
-            "fixed:TC",
+            host_alone(),
             device=wanted[0],
             devices=wanted[1],
             correction=False,

@@ -34,7 +34,7 @@ from hetero_bfs.selection.model_store import (
 from hetero_bfs.selection.speed_model import (
     SpeedModel,
 )
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.selection.strategies import STRATEGIES, host_alone
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import (
@@ -210,7 +210,7 @@ def _announce(
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
     """Return what opens an engine on the machine to train."""
     wanted, devices = (None, "cpu") if info is None else (str(info.index), "all")
-    return partial(Engine, selector="fixed:TC", device=wanted, devices=devices, tuning=tuning)
+    return partial(Engine, selector=host_alone(), device=wanted, devices=devices, tuning=tuning)
 
 
 def _report_whole(whole: dict[str, Any]) -> None:

@@ -33,24 +33,16 @@ from hetero_bfs.runtime.engine_arguments import (
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.reference import usual_states
+from hetero_bfs.runtime.schedules import warm_up_schedules
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.by_objective import make_aiming
 from hetero_bfs.selection.model_selectors import ModelSelector
 from hetero_bfs.selection.objective import Objective
 from hetero_bfs.selection.selectors import FixedSelector, Selector
-from hetero_bfs.selection.strategies import STRATEGIES, Aim, available
+from hetero_bfs.selection.strategies import Aim, available
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import aligned_empty
-
-_WARM_UP = (
-    ("TC", "BC", "TC"),
-    ("TG", "BG", "TG"),
-    ("BGC",),
-    ("TC", "TG", "TC"),
-    ("BG", "BC", "BG"),
-)
-"""Schedules that together run every kernel and cross in both directions."""
 
 
 class Engine:
@@ -440,16 +432,12 @@ class Engine:
         """Run every strategy, conversion and crossing, so that no search pays for compiling."""
         if self.graph.num_searched == 0:
             return
-        names = {s.name for s in self.candidates}
         root = int(self.graph.degree.argmax())
-        for schedule in _WARM_UP:
-            if names.issuperset(schedule):
-                search = Search(
-                    self.platform, root, FixedSelector(*(STRATEGIES[name] for name in schedule))
-                )
-                search.run(max_levels=len(schedule))
-                search.gather()
-                self._restore(int(self.graph.relabelling.old_of_new[root]), search)
+        for schedule in warm_up_schedules(self.candidates):
+            search = Search(self.platform, root, FixedSelector(*schedule))
+            search.run(max_levels=len(schedule))
+            search.gather()
+            self._restore(int(self.graph.relabelling.old_of_new[root]), search)
 
     def _look_ahead(self) -> None:
         """Tell the selector, if it looks ahead, what searches of this graph are like."""

@@ -23,6 +23,7 @@ from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph500.statistics import teps_statistics
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.selectors import FixedSelector, Selector
+from hetero_bfs.selection.strategies import host_alone
 from hetero_bfs.study.plan import Planned, StudyOptions
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import seconds_in_a_row
@@ -106,7 +107,7 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
 def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
     return Engine(
         graph,
-        selector="fixed:TC",
+        selector=host_alone(),
         device=options.device,
         devices=options.devices,
         correction=False,
