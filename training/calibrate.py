@@ -42,7 +42,7 @@ from hetero_bfs.selection.speed_model import (
     Linear,
     SpeedModel,
 )
-from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.selection.strategies import STRATEGIES, available, host_alone
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.fit import fit, fit_linear
@@ -182,7 +182,7 @@ def measure_graphs(
     for number, name in enumerate(progress(names, "measuring graphs", delay_seconds=0.0)):
         graph = named_graph(name)
         with Engine(
-            build_search_graph(graph.make()), "fixed:TC", tuning=tuning, **device_settings(info)
+            build_search_graph(graph.make()), host_alone(), tuning=tuning, **device_settings(info)
         ) as engine:
             rows += measure_graph(engine, number, graph, roots)
     return pd.DataFrame(rows)

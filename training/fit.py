@@ -22,7 +22,7 @@ from hetero_bfs.selection.speed_model import (
     Linear,
     SpeedModel,
 )
-from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind
+from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
 
 _ROUNDS = 12  # of the fit; the predictions change by less than a percent long before
 _FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay
@@ -34,7 +34,7 @@ def fit(
     """Fit all parts of a model to a table of samples (see collect.py)."""
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
     deep = samples["deep"] > 0
-    alpha = _alpha(by_measured["BC"])
+    alpha = _alpha(by_measured[plain("bottom-up", "cpu").name])
     return SpeedModel(
         name=name,
         learned=_fit_strategies(samples if deep.all() else samples[~deep]),
@@ -83,18 +83,16 @@ def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:
 
 
 def _moves(by_measured: Mapping[str, pd.DataFrame], what: str) -> dict[DeviceKind, Linear]:
-    kinds: tuple[DeviceKind, ...] = ("cpu", "device")
     return {
         kind: fit_linear(by_measured[f"{what}_{kind}"], MOVE_COLUMNS)
-        for kind in kinds
+        for kind in DEVICE_KINDS
         if f"{what}_{kind}" in by_measured
     }
 
 
 def _starts(by_measured: Mapping[str, pd.DataFrame]) -> dict[DeviceKind, Linear]:
     """Return the median seconds of starting, which are differences of two measurements."""
-    kinds: tuple[DeviceKind, ...] = ("cpu", "device")
-    found = {kind: by_measured.get(f"start_{kind}") for kind in kinds}
+    found = {kind: by_measured.get(f"start_{kind}") for kind in DEVICE_KINDS}
     return {
         kind: Linear(("constant",), (float(f"{rows['seconds'].median():.6g}"),))
         for kind, rows in found.items()

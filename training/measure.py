@@ -33,7 +33,7 @@ from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.cost_to_go import sampled_levels
 from hetero_bfs.selection.selectors import FixedSelector
-from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy
+from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain
 from hetero_bfs.selection.trace import LevelFeatures
 
 REPEATS = 3
@@ -69,7 +69,7 @@ def count_levels(engine: Engine, root: int) -> tuple[int, int]:
 
 def search_top_down(engine: Engine, root: int) -> Search:
     """Search from `root` (a new id) on the host, top-down alone."""
-    search = Search(engine.platform, root, FixedSelector(STRATEGIES["TC"]))
+    search = Search(engine.platform, root, FixedSelector(plain("top-down", "cpu")))
     search.run()
     return search
 
@@ -135,7 +135,7 @@ def measure_search(
                 walk.note(replace(features, frontier_vertices=found), name, seconds, None)
             measurement.restore()
             frontier.remaining = measurement.remaining
-        host.run(STRATEGIES["TC"], frontier)
+        host.run(plain("top-down", "cpu"), frontier)
         if not frontier.has_queue and not frontier.is_over:
             host.to_queue(frontier)  # all strategies start from a queue
     kinds = dict.fromkeys(s.device_kind for s in engine.candidates)
@@ -346,8 +346,8 @@ class _LevelMeasurement:
             times.append(seconds)
             examined = found.examined
             self.remaining = max(self.remaining, state.remaining)
-            plain = strategy.variant == "plain" and strategy.direction == "bottom-up"
-            if plain and not state.has_queue:
+            is_plain = strategy == plain("bottom-up", strategy.device_kind)
+            if is_plain and not state.has_queue:
                 self._convert(state, strategy.device_kind, found.vertices)
             if on_device:
                 self._leave_device(state)

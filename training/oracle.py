@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.cost_to_go import sampled_levels
-from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, Strategy
+from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
 from hetero_bfs.training.measure import MOST_MEASURED, measure_search, search_top_down
 
 REPEATS = 5
@@ -98,9 +98,13 @@ class Schedule:
     seconds: float
 
 
-def best_schedule(costs: SearchCosts, among: Collection[str] = tuple(STRATEGIES)) -> Schedule:
-    """Return the schedule of least seconds, exactly, of the strategies `among` which to choose."""
-    allowed = np.array([0.0 if s.name in among else np.inf for s in costs.strategies])
+def best_schedule(costs: SearchCosts, among: Collection[str] | None = None) -> Schedule:
+    """Return the schedule of least seconds, exactly, of the strategies `among` which to choose.
+
+    By default of all that were measured.
+    """
+    names = [s.name for s in costs.strategies]
+    allowed = np.array([0.0 if among is None or s in among else np.inf for s in names])
     moves = costs.moves()
     levels, count = costs.seconds.shape
     least = moves[0, 0] + costs.seconds[0] + allowed
@@ -114,7 +118,7 @@ def best_schedule(costs: SearchCosts, among: Collection[str] = tuple(STRATEGIES)
     path = [chosen]
     for level in range(levels - 1, 0, -1):
         path.append(int(before[level, path[-1]]))
-    return Schedule(tuple(costs.strategies[i].name for i in reversed(path)), seconds)
+    return Schedule(tuple(names[i] for i in reversed(path)), seconds)
 
 
 def schedule_text(schedule: Sequence[str]) -> str:

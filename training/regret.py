@@ -43,7 +43,7 @@ from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.selectors import FixedSelector, Selector
-from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES
+from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_alone
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
@@ -109,7 +109,7 @@ def measure_regret(
     for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
         with Engine(
             build_search_graph(graph.make()),
-            "fixed:TC",
+            host_alone(),
             correction=False,
             **device_settings(info),
         ) as engine:

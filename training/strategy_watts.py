@@ -6,8 +6,9 @@ levels between, so joules over seconds of that difference are the watts of one s
 that it is used for, launched as in real searches: on a GPU both are one launch each.
 
     first       level 0 top-down
-    TC, TG      top-down until the rule turns: more than `first` by top-down levels
-    BC, BG, ..  the same, then bottom-up until it turns back: more than TC or TG by those levels
+    top-down    that strategy after it until the rule turns: more than `first` by those levels
+    bottom-up   top-down until the rule turns, then that strategy until it turns back: more than the
+                plain top-down one by those levels
 
 Every search is repeated for a window of time that the meters resolve, all kinds in turn, some
 rounds over. The error is that of the rounds' scatter, at least that of sampling. Where it is too
@@ -35,7 +36,14 @@ from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.objective import Power, is_metered
 from hetero_bfs.selection.selectors import FixedSelector, alpha_beta
-from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy, available
+from hetero_bfs.selection.strategies import (
+    STRATEGIES,
+    DeviceKind,
+    Strategy,
+    available,
+    host_alone,
+    plain,
+)
 from hetero_bfs.training.metering import Batch, Metering, Window
 
 ROUNDS = 3
@@ -87,7 +95,7 @@ def measure_power(
     graph = build_search_graph(KroneckerEdges(scale).materialise())
     seen = _seen(info, metering)
     windows: dict[str, list[Window]] = {IDLE: []}
-    with Engine(graph, "fixed:TC", **device_settings(info), tuning=tuning) as engine:
+    with Engine(graph, host_alone(), **device_settings(info), tuning=tuning) as engine:
         time.sleep(REST_SECONDS)
         for _ in range(ROUNDS):
             windows[IDLE].append(metering.rest())
@@ -192,9 +200,7 @@ def _base_of(strategy: Strategy) -> str:
     kind = strategy.device_kind
     if strategy.direction == "top-down":
         return f"first {kind}"
-    return next(
-        s.name for s in available(True) if (s.device_kind, s.direction) == (kind, "top-down")
-    )
+    return plain("top-down", kind).name
 
 
 def _batches(engine: Engine, kind: DeviceKind) -> dict[str, Batch]:
@@ -202,17 +208,15 @@ def _batches(engine: Engine, kind: DeviceKind) -> dict[str, Batch]:
     keys = _usual_keys(engine, kind)
     if not keys:  # a graph too small to turn
         return {}
-    down, *up = sorted(
-        (s for s in engine.candidates if s.device_kind == kind),
-        key=lambda s: s.direction != "top-down",
-    )
-    schedules = {
-        f"first {kind}": {key: [down] for key in keys},
-        down.name: {key: [down] * first for key, (first, _) in keys.items()},
-    }
-    for s in up:
+    down = plain("top-down", kind)
+    schedules = {f"first {kind}": {key: [down] for key in keys}}
+    here = (s for s in engine.candidates if s.device_kind == kind)
+    for s in sorted(here, key=lambda s: s.direction != "top-down"):
         schedules[s.name] = {
-            key: [down] * first + [s] * then for key, (first, then) in keys.items()
+            key: [down] + [s] * (first - 1)
+            if s.direction == "top-down"
+            else [down] * first + [s] * then
+            for key, (first, then) in keys.items()
         }
     return {name: _batch(engine, of_key) for name, of_key in schedules.items()}
 

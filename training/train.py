@@ -37,7 +37,7 @@ from hetero_bfs.selection.model_store import (
 from hetero_bfs.selection.speed_model import (
     SpeedModel,
 )
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.selection.strategies import STRATEGIES, host_alone
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import (
@@ -187,7 +187,7 @@ def _note_that_nothing_is_compared() -> None:
 
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
     """Return what opens an engine on the machine to train."""
-    return partial(Engine, selector="fixed:TC", tuning=tuning, **device_settings(info))
+    return partial(Engine, selector=host_alone(), tuning=tuning, **device_settings(info))
 
 
 def _report_whole(whole: dict[str, Any]) -> None:

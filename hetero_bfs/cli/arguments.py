@@ -170,7 +170,7 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "--selector",
         type=_selector,
         default="auto",
-        help="auto, learned, thresholds, average, alpha-beta, daga, or fixed:TC (TG, BC, BG, BGC; "
+        help=f"{', '.join(NAMED_SELECTORS)}, or fixed:NAME ({', '.join(STRATEGIES)}; "
         "with commas one per level); default %(default)s: what was the fastest when this machine "
         "was trained, average if it was not",
     )

@@ -19,11 +19,12 @@ import numpy.typing as npt
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.runtime.reference import usual_root
+from hetero_bfs.runtime.schedules import pairs_to_probe
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.model_selectors import MOVES, ModelSelector
 from hetero_bfs.selection.selectors import FixedSelector, Selector, alpha_beta
-from hetero_bfs.selection.strategies import STRATEGIES, Aim, Direction, Strategy
+from hetero_bfs.selection.strategies import Aim, Direction, Strategy, available
 
 _PROBED_LEVELS = 32
 _PROBE_REPEATS = 3
@@ -143,24 +144,21 @@ def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
     """Run every strategy and move on levels of a usual search; kernels should be warm.
 
     Beamer's rule says which levels are bottom-up; a search that has none gets one, where the
-    frontier is largest. Searches stay on one device each; the last one uses both.
+    frontier is largest. `pairs_to_probe` says which search uses both devices.
     """
     graph = platform.graph
-    names = {s.name for s in candidates}
-    if graph.num_searched == 0 or not {"TC", "BC"} <= names:
+    pairs = pairs_to_probe(candidates) if graph.num_searched else []
+    if not pairs:
         return []
     root = usual_root(platform)
     directions = _directions(platform, root)
-    pairs = [("TC", "BC")]
-    if {"TG", "BG", "BGC"} <= names:
-        pairs += [("TG", "BG"), ("TC", "BGC")]
     schedules = [[down if d == "top-down" else up for d in directions] for down, up in pairs]
     return [_probe_schedule(platform, root, schedule) for schedule in schedules]
 
 
-def _probe_schedule(platform: Platform, root: int, schedule: Sequence[str]) -> Probe:
+def _probe_schedule(platform: Platform, root: int, schedule: Sequence[Strategy]) -> Probe:
     """Measure a schedule some times; the first search hands it over, and counts only if long."""
-    selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
+    selector = FixedSelector(*schedule)
     first = _run(platform, root, selector, len(schedule))
     if first.seconds > _REPEAT_SECONDS:
         return first
@@ -172,7 +170,7 @@ def _probe_schedule(platform: Platform, root: int, schedule: Sequence[str]) -> P
 
 def _directions(platform: Platform, root: int) -> list[Direction]:
     """Return the direction of each level to probe."""
-    rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]])
+    rule = alpha_beta(None, available(False))
     search = Search(platform, root, rule)
     search.run(_PROBED_LEVELS)
     records = search.recording().records

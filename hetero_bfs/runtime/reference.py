@@ -9,7 +9,7 @@ from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.selectors import alpha_beta
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.selection.strategies import available
 
 
 def usual_root(platform: Platform) -> int:
@@ -29,7 +29,7 @@ def usual_states(platform: Platform) -> npt.NDArray[np.float64]:
     """Search once on the host; return the state before each level (cost_to_go.py's profile)."""
     if platform.graph.num_searched == 0:
         return np.empty((0, layout.RECORD_STATE))
-    rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]])
+    rule = alpha_beta(None, available(False))
     search = Search(platform, usual_root(platform), rule)
     search.run()
     return search.recording().records[:, : layout.RECORD_STATE].copy()

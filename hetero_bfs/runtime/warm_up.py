@@ -6,18 +6,10 @@ from collections.abc import Sequence
 
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.results import restored_parents
+from hetero_bfs.runtime.schedules import warm_up_schedules
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.selectors import FixedSelector
-from hetero_bfs.selection.strategies import STRATEGIES, Strategy
-
-_SCHEDULES = (
-    ("TC", "BC", "TC"),
-    ("TG", "BG", "TG"),
-    ("BGC",),
-    ("TC", "TG", "TC"),
-    ("BG", "BC", "BG"),
-)
-"""Schedules that together run every kernel and cross in both directions."""
+from hetero_bfs.selection.strategies import Strategy
 
 
 def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
@@ -25,12 +17,9 @@ def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
     graph = platform.graph
     if graph.num_searched == 0:
         return
-    names = {strategy.name for strategy in candidates}
     root = int(graph.degree.argmax())
-    for schedule in _SCHEDULES:
-        if names.issuperset(schedule):
-            selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
-            search = Search(platform, root, selector)
-            search.run(max_levels=len(schedule))
-            search.gather()
-            restored_parents(search, int(graph.relabelling.old_of_new[root]))
+    for schedule in warm_up_schedules(candidates):
+        search = Search(platform, root, FixedSelector(*schedule))
+        search.run(max_levels=len(schedule))
+        search.gather()
+        restored_parents(search, int(graph.relabelling.old_of_new[root]))

@@ -14,7 +14,7 @@ typedef float REAL;
 #define COPY_SIZE (POLICY_SIZE + MOST_KNOTS * (1 + MOST_CANDIDATES)) /* what is in local memory */
 #define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
-#define IS_CACHED(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
+#define VARIANT(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
 
 /* What a policy looks at, as schema.py has it; `form` 1 for a bitmap. */
 typedef struct {

@@ -49,7 +49,7 @@ from hetero_bfs.selection.schema import (
     is_wide,
     was_bottom_up,
 )
-from hetero_bfs.selection.strategies import Strategy
+from hetero_bfs.selection.strategies import STRATEGIES, Strategy
 from hetero_bfs.support.compiling import kernel
 
 NUM_COLUMNS, NUM_MOVE_COLUMNS = len(COLUMNS), len(MOVE_COLUMNS)
@@ -123,8 +123,10 @@ class Policy(NamedTuple):
         level on the host is chosen although the next one must leave it again. May be empty.
     caution : float64
         MODEL: see CAUTION; 1 for none.
-    kinds, top_down, cached : int64, bool, bool (candidates,)
-        Device, direction and variant of each candidate.
+    kinds, top_down, widens, variants : int64, bool, bool, int64 (candidates,)
+        Each candidate's row of the table: its device, and what `Strategy` says.
+    rows : int64 (candidates,)
+        The rows' numbers.
     work : float64 (NUM_COLUMNS,)
         Scratch.
     """
@@ -139,7 +141,9 @@ class Policy(NamedTuple):
     caution: Any
     kinds: Any
     top_down: Any
-    cached: Any
+    widens: Any
+    variants: Any
+    rows: Any
     work: Any
 
 
@@ -158,10 +162,16 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         **fields,
     }
     given["schedule"] = np.array(given["schedule"], np.int64)
-    kinds = np.array([s.place for s in candidates])
-    top_down = np.array([s.direction == "top-down" for s in candidates])
-    cached = np.array([s.variant == "cached" for s in candidates])
-    return Policy(rule=rule, kinds=kinds, top_down=top_down, cached=cached, **given)
+    numbers = {name: row for row, name in enumerate(STRATEGIES)}
+    return Policy(
+        rule=rule,
+        kinds=np.array([s.place for s in candidates]),
+        top_down=np.array([s.direction == "top-down" for s in candidates]),
+        widens=np.array([s.widens for s in candidates]),
+        variants=np.array([s.variant for s in candidates]),
+        rows=np.array([numbers[s.row] for s in candidates]),
+        **given,
+    )
 
 
 def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Policy:
@@ -191,7 +201,7 @@ def pack_policy(
         "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
     }
     numbers = [named[name] for name in _PACKED_NUMBERS]
-    traits = (policy.kinds == place, policy.top_down, policy.cached)
+    traits = (policy.kinds == place, policy.top_down, policy.variants)
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
     rest = np.concatenate((policy.schedule, policy.ahead.ravel()))

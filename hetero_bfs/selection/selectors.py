@@ -187,10 +187,10 @@ def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) ->
 def by_direction(
     candidates: Sequence[Strategy], top_down: DeviceKind, bottom_up: DeviceKind
 ) -> dict[Direction, Strategy]:
-    """Return the plain strategies for top-down and bottom-up that run on these devices."""
+    """Return the first candidates for top-down and bottom-up that run on these devices."""
     wanted = {("top-down", top_down), ("bottom-up", bottom_up)}
-    return {
-        s.direction: s
-        for s in candidates
-        if (s.direction, s.device_kind) in wanted and s.variant == "plain"
-    }
+    found: dict[Direction, Strategy] = {}
+    for s in candidates:
+        if (s.direction, s.device_kind) in wanted:
+            found.setdefault(s.direction, s)
+    return found

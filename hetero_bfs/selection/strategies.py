@@ -1,6 +1,18 @@
-"""The strategies: every way in which one level can be computed (Zhang et al. 2018, section 3).
+"""The table of strategies: every way to compute one level (Zhang et al. 2018, section 3).
 
 And what choosing among them may aim at.
+
+A strategy is one row of `STRATEGIES` and one kernel; no other module knows any by name. A row on
+the host names its kernel, which the level loop calls by address once a level:
+
+    kernel(control, arrays, state, records) -> (form, found, edges, scanned), all int64
+
+`control` are the team's words, `arrays` the graph and the search (kernels/phases.py), `state` and
+`records` what schema.py says. The kernel finds a top-down frontier in the queue, which
+`phases.join` makes one piece, and all visited vertices in the bitmap. It leaves what it found in
+the other queue (form QUEUE) or the other bitmap (BITMAP, WIDE_BITMAP), the parents, and in `found`
+and `edges` the vertices and their edges; `scanned` counts neighbours, -1 if it does not.
+A row on the device has the number of a variant of level.cl's kernels.
 """
 
 from __future__ import annotations
@@ -49,34 +61,61 @@ def check_aim(selector: str, aim: Aim) -> None:
 
 @dataclass(frozen=True)
 class Strategy:
-    """One row of the table: the direction, where it runs, and which variant of the kernel.
+    """One row of the table; the first of a direction and device is the plain one (`plain`).
 
-    `columns` are those of a level by which a speed model predicts it (schema.py).
+    Parameters
+    ----------
+    name : str
+        In capitals.
+    direction, device_kind
+        What it reads, and where it runs.
+    columns : tuple of str
+        Those of a level by which a speed model predicts it (schema.py).
+    description : str
+    color, marker : str
+        How a study draws it (Matplotlib's).
+    kernel : str
+        On the host: "module:function" of the compiled level; see the head of this file.
+    variant : int
+        On the device: 0, or 1 for the hubs' bits in local memory.
+    widens : bool
+        Whether a top-down level that is wide (`schema.is_wide`) leaves a bitmap.
+    device : int
+        Which device it runs on, of several beside the host (`on`).
     """
 
     name: str
     direction: Direction
     device_kind: DeviceKind
-    variant: Literal["plain", "cached"]
     columns: tuple[str, ...]
     description: str
+    color: str
+    marker: str
+    kernel: str = ""
+    variant: int = 0
+    widens: bool = False
     device: int = 1
-    """Which device it runs on, of several beside the host; see `on`."""
 
     @property
     def place(self) -> int:
         """Number of what runs it, as the state's KIND has it: the host is 0, devices follow."""
         return 0 if self.device_kind == "cpu" else self.device
 
+    @property
+    def row(self) -> str:
+        """Its name in the table, whichever device it is for."""
+        return self.name.partition("@")[0]
+
     def on(self, device: int) -> Strategy:
         """Return this strategy for another device: of the second one TG is called TG@2."""
-        name = self.name.partition("@")[0]
-        return replace(self, name=name if device == 1 else f"{name}@{device}", device=device)
+        name = self.row if device == 1 else f"{self.row}@{device}"
+        return replace(self, name=name, device=device)
 
 
 _TOP_DOWN = ("constant", "frontier_vertices", "frontier_edges")
 _HOST_TOP_DOWN = (*_TOP_DOWN, "expected_claims", "wide_vertices", "shared_level")
 _DEVICE_TOP_DOWN = (*_TOP_DOWN, "expected_found")
+_KERNELS = "hetero_bfs.algorithms.bfs.kernels.host_strategies"
 _BOTTOM_UP = (
     "constant",
     "num_vertices",
@@ -94,41 +133,50 @@ STRATEGIES: dict[str, Strategy] = {
             name="TC",
             direction="top-down",
             device_kind="cpu",
-            variant="plain",
             columns=_HOST_TOP_DOWN,
             description="top-down on the CPU, queue frontier",
+            color="#0072B2",
+            marker="o",
+            kernel=f"{_KERNELS}:top_down_level",
+            widens=True,
         ),
         Strategy(
             name="TG",
             direction="top-down",
             device_kind="device",
-            variant="plain",
             columns=_DEVICE_TOP_DOWN,
             description="top-down on the OpenCL device, queue",
+            color="#E69F00",
+            marker="s",
         ),
         Strategy(
             name="BC",
             direction="bottom-up",
             device_kind="cpu",
-            variant="plain",
             columns=_BOTTOM_UP,
             description="bottom-up on the CPU, bitmap or list",
+            color="#009E73",
+            marker="^",
+            kernel=f"{_KERNELS}:bottom_up_level",
         ),
         Strategy(
             name="BG",
             direction="bottom-up",
             device_kind="device",
-            variant="plain",
             columns=_BOTTOM_UP,
             description="bottom-up on the OpenCL device, bitmap",
+            color="#D55E00",
+            marker="v",
         ),
         Strategy(
             name="BGC",
             direction="bottom-up",
             device_kind="device",
-            variant="cached",
             columns=_BOTTOM_UP,
             description="BG with the hubs' bits in local memory",
+            color="#CC79A7",
+            marker="D",
+            variant=1,
         ),
     )
 }
@@ -150,6 +198,17 @@ def schedule_names(selector: str) -> list[str]:
             "such as fixed:TC or, one for each level, fixed:TC,BC"
         )
     return names
+
+
+def plain(direction: Direction, device_kind: DeviceKind) -> Strategy:
+    """Return the strategy of a direction and device that rules and measurements take."""
+    kind = direction, device_kind
+    return next(s for s in STRATEGIES.values() if (s.direction, s.device_kind) == kind)
+
+
+def host_alone() -> str:
+    """Return the selector that needs neither model nor device, as a stand-in for another."""
+    return f"fixed:{plain('top-down', 'cpu').name}"
 
 
 def available(has_device: bool) -> list[Strategy]:

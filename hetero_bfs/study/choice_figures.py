@@ -72,7 +72,7 @@ def _cell(axes: Axes, x: int, y: int, strategy: str, differs: bool) -> None:
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
-    tint = tuple(1 - 0.35 * (1 - part) for part in to_rgb(style.LOOKS[strategy].color))
+    tint = tuple(1 - 0.35 * (1 - part) for part in to_rgb(style.looks()[strategy].color))
     axes.add_patch(
         Rectangle(
             (x - 0.46, y - 0.42),

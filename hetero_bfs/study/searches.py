@@ -28,6 +28,7 @@ from hetero_bfs.graph.search_graph import (
 from hetero_bfs.graph500.statistics import teps_statistics
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.selectors import FixedSelector, Selector
+from hetero_bfs.selection.strategies import host_alone
 from hetero_bfs.study.plan import Planned, StudyOptions
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import seconds_in_a_row
@@ -109,7 +110,7 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
 
 
 def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
-    chosen = replace(options.engine, selector="fixed:TC", optimize="time", correction=False)
+    chosen = replace(options.engine, selector=host_alone(), optimize="time", correction=False)
     return Engine(graph, **chosen.settings())
 
 

@@ -33,12 +33,7 @@ class Look(NamedTuple):
     line: str
 
 
-LOOKS = {
-    "TC": Look("#0072B2", "o", "--"),
-    "TG": Look("#E69F00", "s", "--"),
-    "BC": Look("#009E73", "^", ":"),
-    "BG": Look("#D55E00", "v", ":"),
-    "BGC": Look("#CC79A7", "D", ":"),
+_SELECTORS = {
     "alpha-beta": Look("#56B4E9", "P", "-"),
     "daga": Look("#7F7F7F", "X", "-"),
     "average": Look("#B8A800", "h", "-"),
@@ -47,22 +42,30 @@ LOOKS = {
     "auto": Look("#882255", "*", "-"),
     "oracle": Look("#332288", "p", "-"),
 }
-"""Okabe and Ito's eight colours, a darker yellow and three more that differ in lightness."""
+"""With the strategies' looks Okabe and Ito's eight colours, a darker yellow and three more that
+differ in lightness."""
 
 
 _MARKER_SIZES = {"*": 7, "P": 7, "X": 7, "v": 10}
 """BG's is seen around BGC's, which mostly takes as long."""
 
 
+def looks() -> dict[str, Look]:
+    """Return how strategies (broken lines, as the table has them) and then selectors are drawn."""
+    lines = {"top-down": "--", "bottom-up": ":"}
+    table = {s.name: Look(s.color, s.marker, lines[s.direction]) for s in STRATEGIES.values()}
+    return table | _SELECTORS
+
+
 def order_of(names: Iterable[str]) -> list[str]:
-    """Return names without repetitions, in the order of `LOOKS`, others last."""
-    known = {name: place for place, name in enumerate(LOOKS)}
+    """Return names without repetitions, in the order of `looks`, others last."""
+    known = {name: place for place, name in enumerate(looks())}
     return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
 
 
 def look_of(name: str) -> dict[str, Any]:
     """Return Matplotlib's arguments for a line with markers."""
-    look = LOOKS.get(name, Look("#444444", ".", "-"))
+    look = looks().get(name, Look("#444444", ".", "-"))
     strategy = name in STRATEGIES
     return {
         "color": look.color,

@@ -33,6 +33,11 @@ from numba.np.numpy_support import from_dtype
 
 _WORD = ir.IntType(64)
 
+STATE, RECORDS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
+"""The types of a search's state and of its records of levels."""
+
+LEVEL_RESULTS = 4
+
 
 class StructType(types.Type):  # type: ignore[misc]
     """The Numba type of a struct; it says what the fields are, and where."""
@@ -172,8 +177,39 @@ def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any
 
     It must have been compiled for arguments of these types, with int64 for both integers.
     """
-    kinds = (control, arrays, types.int64, types.int64)
-    result = types.UniTuple(types.int64, 3)
+    return _caller((control, arrays, types.int64, types.int64), 3)
+
+
+@intrinsic
+def call_level(
+    typing_context: Any, address: Any, control: Any, arrays: Any, state: Any, records: Any
+) -> Any:
+    """call_level(address, control, arrays, state, records): call a kernel of `level_address`."""
+    return _caller((control, arrays, STATE, RECORDS), LEVEL_RESULTS)
+
+
+def level_address(function: Any, control: Any, arrays: Any) -> int:
+    """Return where a kernel is that runs a level: it takes control, arrays, STATE and RECORDS.
+
+    Raises
+    ------
+    TypeError
+        It does not return LEVEL_RESULTS integers, which its callers rely on.
+    """
+    kinds = (control, arrays, STATE, RECORDS)
+    address = address_of(function, *kinds)
+    result = function.overloads[kinds].signature.return_type
+    if result != types.UniTuple(types.int64, LEVEL_RESULTS):
+        raise TypeError(
+            f"{function.py_func.__name__} returns {result}; a level's kernel must return "
+            f"{LEVEL_RESULTS} int64 (form, found, edges, scanned); wrap constants in np.int64"
+        )
+    return address
+
+
+def _caller(kinds: tuple[Any, ...], results: int) -> Any:
+    """Return what an intrinsic is that calls a kernel at an address: signature and code."""
+    result = types.UniTuple(types.int64, results)
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return _call(context, builder, values[0], result, kinds, values[1:])

@@ -182,7 +182,7 @@ def lines_of(axes, vertical=True) -> dict[str, np.ndarray]:
     return {
         line.get_label(): np.asarray(line.get_ydata() if vertical else line.get_xdata(), float)
         for line in axes.get_lines()
-        if line.get_label() in style.LOOKS
+        if line.get_label() in style.looks()
     }
 
 
@@ -308,10 +308,10 @@ def test_predictions_are_drawn_with_their_median_error():
 def test_looks_differ_without_colour():
     shapes = [
         (look["marker"], look["linestyle"], look["markerfacecolor"] == "white")
-        for look in map(style.look_of, style.LOOKS)
+        for look in map(style.look_of, style.looks())
     ]
     assert len(set(shapes)) == len(shapes)
-    assert all(max(to_rgb(look.color)) < 1.0 for look in style.LOOKS.values())  # seen on white
+    assert all(max(to_rgb(look.color)) < 1.0 for look in style.looks().values())  # seen on white
 
 
 # Energy, with and without meters.

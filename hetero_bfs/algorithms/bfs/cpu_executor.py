@@ -21,7 +21,7 @@ from hetero_bfs.graph.search_graph import (
 )
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy
-from hetero_bfs.selection.strategies import DeviceKind, Strategy
+from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import Recycler, aligned_empty
@@ -232,12 +232,13 @@ class CPUSearcher:
             self.graph.is_deep,
             self.edge_bits,
             np.zeros(NUM_TASKS, np.int64),
+            np.zeros(len(STRATEGIES), np.int64),
         )
 
     @cached_property
     def _shared(self) -> Any:
         """The arrays as kernels get them, with what those call compiled."""
-        from hetero_bfs.algorithms.bfs.kernels.chunks import link_work
+        from hetero_bfs.algorithms.bfs.kernels.chunks import link_levels, link_work
         from hetero_bfs.devices.cpu.vectors import can_pack
         from hetero_bfs.support.by_address import Struct
 
@@ -245,6 +246,7 @@ class CPUSearcher:
         shared = Struct("HostArrays", arrays._asdict())
         is_packed = self.graph.is_deep and not self.graph.is_regular and can_pack()
         link_work(shared, self.threads, self._count_owners(), is_packed, arrays.work)
+        link_levels(shared, arrays.levels)
         return shared
 
     def _most_remaining(self) -> int:

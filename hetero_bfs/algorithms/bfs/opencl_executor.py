@@ -23,7 +23,7 @@ from hetero_bfs.graph.search_graph import (
 )
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy
-from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy
+from hetero_bfs.selection.strategies import DeviceKind, Strategy, plain
 
 
 class OpenCLSearcher:
@@ -86,7 +86,7 @@ class OpenCLSearcher:
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
         self.acquire()
-        self.program.launch(self._alone_policy(STRATEGIES["TG"]), root, 0, 0, frontier)
+        self.program.launch(self._alone_policy(plain("top-down", "device")), root, 0, 0, frontier)
 
     def to_queue(self, frontier: Frontier) -> float:
         """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds.
@@ -97,7 +97,7 @@ class OpenCLSearcher:
 
         started = time.perf_counter()
         frontier.state[layout.CHOSEN] = 0
-        policy = self._alone_policy(STRATEGIES["TG"])
+        policy = self._alone_policy(plain("top-down", "device"))
         limit = frontier.level + 1
         state = self.program.launch(policy, NO_VERTEX, limit, steps.CONVERTS, frontier)
         frontier.state[layout.CHOSEN] = -1
@@ -111,7 +111,7 @@ class OpenCLSearcher:
     def launch_nothing(self, frontier: Frontier) -> None:
         """Launch and read back without a level: what every stay on the device costs."""
         frontier.state[layout.CHOSEN] = 0
-        policy = self._alone_policy(STRATEGIES["TG"])
+        policy = self._alone_policy(plain("top-down", "device"))
         self.program.launch(policy, NO_VERTEX, frontier.level, 0, frontier)
         frontier.state[layout.CHOSEN] = -1
 

@@ -8,6 +8,8 @@ searches can come to it.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import numpy.typing as npt
 from numba import int64, njit, types
@@ -23,7 +25,8 @@ from hetero_bfs.algorithms.bfs.kernels.level import (
 )
 from hetero_bfs.algorithms.bfs.kernels.restore import restore_range
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS, JOB, OWN, report_of
-from hetero_bfs.support.by_address import Struct, address_of
+from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.support.by_address import Struct, address_of, level_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import array_at
 
@@ -278,6 +281,15 @@ def _collect(control, arrays, owner, me):
         arrays.boxes[1 - control[QUEUE]],
     )
     return _NONE, _NONE, _NONE
+
+
+def link_levels(arrays: Struct, levels: npt.NDArray[np.int64]) -> None:
+    """Compile what runs levels on the host, and fill `levels` with it by the table's rows."""
+    for row, strategy in enumerate(STRATEGIES.values()):
+        if strategy.device_kind == "cpu":
+            module, _, name = strategy.kernel.partition(":")
+            function = getattr(import_module(module), name)
+            levels[row] = level_address(function, types.Array(int64, 1, "C"), arrays.numba_type)
 
 
 def link_work(

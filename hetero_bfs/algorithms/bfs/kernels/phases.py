@@ -23,7 +23,7 @@ from hetero_bfs.algorithms.bfs.kernels.chunks import (
     VERTICES,
     VISITED,
 )
-from hetero_bfs.algorithms.bfs.kernels.expand import read_report
+from hetero_bfs.algorithms.bfs.kernels.expand import join_segments, read_report
 from hetero_bfs.devices.cpu.thread_pool import (
     CHUNKS,
     await_share,
@@ -62,7 +62,8 @@ class HostArrays(NamedTuple):
     post to each other from a queue; `territory`, int64 (owners + 1,), where each one's part of a
     queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's;
     `is_local` tells whether that is by locality. `work`, int64 (NUM_TASKS,), has the addresses of
-    what stages do (chunks.py).
+    what stages do (chunks.py), `levels`, int64 (strategies,), those of the host's strategies by
+    their rows in the table.
     """
 
     indptr: Any
@@ -89,6 +90,7 @@ class HostArrays(NamedTuple):
     is_local: Any
     edge_bits: Any
     work: Any
+    levels: Any
 
 
 @njit(inline="always")
@@ -211,3 +213,17 @@ def share_among_owners(control, arrays, state, task):
         late += more[3]
         late_edges += more[4]
     return found, edges, posted, late, late_edges
+
+
+@njit(inline="always")
+def counted(arrays):
+    """Return vertices and edges of the packed counter."""
+    packed, bits = arrays.counter[0], np.uint64(arrays.edge_bits)
+    return np.int64(packed >> bits), np.int64(packed & ((np.uint64(1) << bits) - np.uint64(1)))
+
+
+@kernel(counted=False, inner=True)
+def join(arrays, state):
+    """Make the frontier's queue one piece, as others than this loop want it."""
+    this = np.int64(state[QUEUE_INDEX])
+    join_segments(arrays.segments[this], arrays.queue[this], arrays.indptr, arrays.offsets[this])

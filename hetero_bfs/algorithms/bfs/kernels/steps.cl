@@ -252,7 +252,7 @@ static void run_pull(uint group, uint groups, const Graph *graph, const Arrays *
     const uint v = (uint)state[VISITED_INDEX];
     bottom_up(group, groups, graph, state[UNVISITED_VERTICES],
               v ? arrays->visited1 : arrays->visited0, v ? arrays->visited0 : arrays->visited1,
-              arrays->parent, mine->policy[IS_CACHED(state[CHOSEN])] != 0 ? CACHED_WORDS : 0,
+              arrays->parent, mine->policy[VARIANT(state[CHOSEN])] != 0 ? CACHED_WORDS : 0,
               counter,
               &mine->level.bottom_up, mine->scratch);
 }

@@ -1,0 +1,46 @@
+"""Schedules that together run every strategy and every move, whatever rows the table has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hetero_bfs.selection.selectors import by_direction
+from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
+
+Pair = tuple[Strategy, Strategy]
+"""A top-down and a bottom-up strategy."""
+
+
+def warm_up_schedules(candidates: Sequence[Strategy]) -> list[tuple[Strategy, ...]]:
+    """Return schedules that run every candidate, convert on each device and cross both ways."""
+    pairs = _plain_pairs(candidates)
+    schedules: list[tuple[Strategy, ...]] = [(down, up, down) for down, up in pairs]
+    schedules += [(strategy,) for strategy in _others(candidates, pairs)]
+    if len(pairs) == len(DEVICE_KINDS):
+        (down, up), (other_down, other_up) = pairs
+        schedules += [(down, other_down, down), (other_up, up, other_up)]
+    return schedules
+
+
+def pairs_to_probe(candidates: Sequence[Strategy]) -> list[Pair]:
+    """Return pairs that have every candidate: the plain ones of each device, then the others.
+
+    Those have a plain one of another device beside them, if there is any, so that searches cross.
+    """
+    pairs = _plain_pairs(candidates)
+    found = list(pairs)
+    for strategy in _others(candidates, pairs):
+        down, up = next((p for p in pairs if p[0].device_kind != strategy.device_kind), pairs[0])
+        found.append((strategy, up) if strategy.direction == "top-down" else (down, strategy))
+    return found
+
+
+def _plain_pairs(candidates: Sequence[Strategy]) -> list[Pair]:
+    """Return the plain pair of each device that has both directions."""
+    found = [by_direction(candidates, kind, kind) for kind in DEVICE_KINDS]
+    return [(one["top-down"], one["bottom-up"]) for one in found if len(one) == 2]
+
+
+def _others(candidates: Sequence[Strategy], pairs: Sequence[Pair]) -> list[Strategy]:
+    paired = {strategy for pair in pairs for strategy in pair}
+    return [strategy for strategy in candidates if strategy not in paired]
