@@ -34,6 +34,7 @@ from hetero_bfs.selection.model_selectors import model_selector
 from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.selectors import Selector, alpha_beta
 from hetero_bfs.selection.speed_model import (
+    Linear,
     SpeedModel,
 )
 from hetero_bfs.support.files import replacing
@@ -98,12 +99,17 @@ def spoilings(names: list[str], count: int, seed: int) -> dict[str, Factors]:
     return found
 
 
+def times(linear: Linear, factor: float) -> Linear:
+    """Return a formula of so many times the seconds."""
+    return replace(linear, coefficients=tuple(factor * value for value in linear.coefficients))
+
+
 def spoil(model: SpeedModel, factors: Factors) -> SpeedModel:
     """Return the model with the seconds of strategies and moves times factors."""
 
     def scaled(table: Any, prefix: str) -> Any:
         return {
-            name: linear.scaled(*2 * [factors.get(f"{prefix}{name}", 1.0)])
+            name: times(linear, factors.get(f"{prefix}{name}", 1.0))
             for name, linear in table.items()
         }
 

@@ -1,21 +1,20 @@
-"""Show what speed models of other machines are worth on this one, before and after calibration.
+"""Show what speed models of other machines are worth on this one, and what calibration gives.
 
     python benchmarks/transfer.py --out benchmarks/results/NAME
 
 measures the graphs of `hetero-bfs train --calibrate` once. Every shipped model is then judged on
-the graphs that calibration did not see: as it is, with all formulas kept but for factors, and as
-calibration leaves it; beside them a model fitted to the probes alone. Writes transfer.csv, a row
-for each model and state: median relative error by strategy, of deep graphs apart; `excess`,
-seconds of the levels as chosen over those of the best strategy at each level, minus 1, moves left
-out; `changed`, the share of levels where this machine's own model chooses otherwise. With --regret
-whole searches are replayed too (training/regret.py), and transfer-regret.csv has a row for each
-graph, root and model. transfer.md has all as tables.
+the graphs that calibration did not see, as it is; beside them a model fitted to the probes, which
+is what calibration gives. Writes transfer.csv, a row for each model and state: median relative
+error by strategy, of deep graphs apart; `excess`, seconds of the levels as chosen over those of the
+best strategy at each level, minus 1, moves left out; `changed`, the share of levels where this
+machine's own model chooses otherwise. With --regret whole searches are replayed too
+(training/regret.py), and transfer-regret.csv has a row for each graph, root and model. transfer.md
+has all as tables.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,6 @@ from hetero_bfs.support.progress import progress
 from hetero_bfs.training.calibrate import (
     FITTED_GRAPHS,
     JUDGED_GRAPHS,
-    calibrate,
     measure_graphs,
     predict_levels,
     relative_errors,
@@ -67,7 +65,7 @@ def main() -> None:
     tuning = None if own is None else own.tuning
     fitted = measure_graphs(FITTED_GRAPHS, info, tuning)
     judged = measure_graphs(JUDGED_GRAPHS, info, tuning)
-    models = dict(states(fitted, judged))
+    models = dict(states(fitted))
     if own is not None:
         models["of this machine", "own"] = own
     rows = pd.DataFrame(list(judge(models, own, judged)))
@@ -92,14 +90,11 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def states(fitted: pd.DataFrame, judged: pd.DataFrame) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Yield every shipped model as it is, by factors alone and calibrated; and one without any."""
+def states(fitted: pd.DataFrame) -> Iterator[tuple[tuple[str, str], SpeedModel]]:
+    """Yield every shipped model as it is, and one fitted to the probes."""
     for model in shipped_models():
         if not model.lacking(available(True)):
             yield (model.name, "as it is"), model
-            by_factors = calibrate(model, fitted, judged, clearly=math.inf)
-            yield (model.name, "factors alone"), by_factors.model
-            yield (model.name, "calibrated"), calibrate(model, fitted, judged).model
     yield ("none", "fitted to the probes"), fit(fitted, "probes", {})
 
 

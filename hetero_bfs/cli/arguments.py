@@ -83,13 +83,13 @@ def _add_train(commands: Any) -> None:
     how.add_argument(
         "--calibrate",
         action="store_true",
-        help="adapt another machine's model with a few probes, in half a minute",
+        help="a model from a few small graphs, with another machine's tuning of the kernels",
     )
     add(
         "--from",
         dest="source",
         metavar="NAME",
-        help="the model that --calibrate starts from (default: that of the most similar machine)",
+        help="the model whose tuning --calibrate takes (default: that of the most similar machine)",
     )
     add(
         "--out",

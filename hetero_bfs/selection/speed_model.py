@@ -55,13 +55,6 @@ class Linear:
         given = dict(zip(self.columns, self.coefficients, strict=True))
         return [given.get(name, 0.0) for name in COLUMNS]
 
-    def scaled(self, constant: float, work: float) -> Linear:
-        """Return this with the constant part, and all that grows with work, times factors."""
-        named = zip(self.columns, self.coefficients, strict=True)
-        return Linear(
-            self.columns, tuple(v * (constant if c == "constant" else work) for c, v in named)
-        )
-
     def seconds(self, features: LevelFeatures) -> float:
         """Predict seconds for one level."""
         return sum(
