@@ -185,7 +185,7 @@ def measure_graph(
                 "family": graph.family,
                 "name": graph.name,
                 "root": root,
-                "deep": int(engine.graph.is_deep),
+                "deep": int(engine.high_diameter),
                 **asdict(features),
                 "expected_examined": features.expected_examined,
                 "expected_found": features.expected_found,

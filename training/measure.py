@@ -35,6 +35,7 @@ from hetero_bfs.selection.cost_to_go import sampled_levels
 from hetero_bfs.selection.selectors import FixedSelector
 from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain
 from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.selection.transitions import moves_of
 
 REPEATS = 3
 """Times a level is repeated for training."""
@@ -226,7 +227,7 @@ class _Walk:
         crossings = [
             level
             for level in range(1, len(used))
-            if used[level].device_kind != used[level - 1].device_kind
+            if moves_of(used[level - 1], used[level], False).switch is not None
         ]
         searches = _whole_searches(engine, root, schedule)
         taken = np.array([_seconds(search) for search in searches])
@@ -237,10 +238,10 @@ class _Walk:
         parts = taken[:, there].sum(axis=(1, 2)) + host[~there].sum()
         timed = self.starts[used[0].device_kind]
         for level in crossings:
-            kind, last = used[level].device_kind, used[level - 1]
+            last, wide = used[level - 1], searches[0].traces[level].features.form == "wide"
+            kind = moves_of(last, used[level], wide).switch
             # Leaving the device was measured after the level before.
             timed += self._last_measured(level - (kind == "cpu")).get(f"to_{kind}", 0.0)
-            wide = searches[0].traces[level].features.form == "wide"
             timed += self._conversion(level, last, used[level], wide)
         return max(_beyond(searches, parts + timed), 0.0)
 
@@ -274,12 +275,12 @@ class _Walk:
     ) -> float:
         """Return what turning a bitmap into a queue before a level takes, 0 if there is none.
 
-        A `wide` level leaves one though it was top-down (`level.is_wide`).
+        A `wide` level may leave one though it was top-down (`Strategy.widens`).
         """
-        left_bitmap = wide or last.direction == "bottom-up"
-        if not (left_bitmap and strategy.direction == "top-down"):
+        convert = moves_of(last, strategy, wide).convert
+        if convert is None:
             return 0.0
-        return self._last_measured(level - 1).get(f"convert_{last.device_kind}", 0.0)
+        return self._last_measured(level - 1).get(f"convert_{convert}", 0.0)
 
     def _last_measured(self, level: int) -> dict[str, float]:
         """Return what was measured at a level, or at the last one before it that was."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from statistics import median
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy.typing as npt
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.cost_to_go import sampled_levels
 from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
+from hetero_bfs.selection.transitions import moves_of
 from hetero_bfs.training.measure import MOST_MEASURED, measure_search, search_top_down
 
 REPEATS = 5
@@ -70,15 +71,20 @@ class SearchCosts:
 
         At level 0 all rows are alike: what it takes to start.
         """
-        kind = np.array([DEVICE_KINDS.index(s.device_kind) for s in self.strategies])
-        top_down = np.array([s.direction == "top-down" for s in self.strategies])
-        on_host = kind == DEVICE_KINDS.index("cpu")
-        leaves_bitmap = ~top_down | (self.wide[:, None] & on_host)
-        converts = leaves_bitmap[:, :, None] & top_down
-        crosses = kind[:, None] != kind[None, :]
-        moves = converts * self.convert[:, kind, None] + crosses * self.switch[:, None, kind]
-        moves[0] = self.start[kind]
-        return np.asarray(moves)
+        count = len(self.strategies)
+        moves = np.zeros((self.num_levels, count, count))
+        for (i, last), (j, strategy) in product(enumerate(self.strategies), repeat=2):
+            for wide in (False, True):
+                _, convert, switch = moves_of(last, strategy, wide)
+                levels = self.wide == wide
+                if convert is not None:
+                    moves[levels, i, j] += self.convert[levels, DEVICE_KINDS.index(convert)]
+                if switch is not None:
+                    moves[levels, i, j] += self.switch[levels, DEVICE_KINDS.index(switch)]
+        for j, strategy in enumerate(self.strategies):
+            start = moves_of(None, strategy, False).start
+            moves[0, :, j] = 0.0 if start is None else self.start[DEVICE_KINDS.index(start)]
+        return moves
 
     def schedule_seconds(self, schedule: Sequence[str]) -> float:
         """Add up what a schedule of one strategy a level should take."""

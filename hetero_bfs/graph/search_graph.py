@@ -61,8 +61,8 @@ class SearchGraph:
         return self.relabelling.num_searched
 
     @property
-    def is_deep(self) -> bool:
-        """True if searches take many levels: what is numbered by locality."""
+    def is_local(self) -> bool:
+        """True if vertices are numbered by locality, which owners of patches rely on."""
         return self.relabelling.order == "locality"
 
     @property

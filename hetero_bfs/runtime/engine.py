@@ -35,7 +35,7 @@ from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
 from hetero_bfs.runtime.platform import Platform
-from hetero_bfs.runtime.reference import usual_states
+from hetero_bfs.runtime.reference import has_high_diameter, usual_states
 from hetero_bfs.runtime.results import SavedParents, make_result, restored_parents
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.runtime.warm_up import warm_up
@@ -173,6 +173,12 @@ class Engine:
         return self.platform.graph
 
     @property
+    def high_diameter(self) -> bool:
+        """Whether searches of the graph take many levels; the first time, one is measured."""
+        with self._one_at_a_time:
+            return self._has_high_diameter()
+
+    @property
     def accelerator(self) -> DeviceExecutor | None:
         """What runs levels on the OpenCL device, if one is in use."""
         return self.platform.accelerator
@@ -203,7 +209,7 @@ class Engine:
                 selector,
                 self.device_info,
                 self.candidates,
-                self.graph.is_deep,
+                selector == "auto" and self._has_high_diameter(),
                 aim,
                 streams=self.streaming is not None,
             )
@@ -339,22 +345,32 @@ class Engine:
             self.accelerator.build_kernels()
         warm_up(self.platform, self.candidates)
         self._warm = True
-        self._look_ahead()
+        self.set_selector(selector)  # it can be told now what searches are like
         if self.options.correction:
             self._corrections = Corrections(self.platform, self.candidates)
             self._correct()
+
+    def _reference_states(self) -> npt.NDArray[np.float64]:
+        if self._usual_states is None:
+            self._usual_states = usual_states(self.platform)
+        return self._usual_states
+
+    def _has_high_diameter(self) -> bool:
+        """Tell what is measured, or before kernels are there what the order lets expect."""
+        return has_high_diameter(self._reference_states()) if self._warm else self.graph.is_local
 
     def _look_ahead(self) -> None:
         """Tell the selector, if it looks ahead, what searches of this graph are like."""
         if not (self._warm and isinstance(self.selector, ModelSelector)):
             return
-        if self._usual_states is None:
-            self._usual_states = usual_states(self.platform)
-        graph, unbound = self.graph, self.selector
+        states, graph, unbound = self._reference_states(), self.graph, self.selector
         bound = self._on_graph.get(unbound)
         if bound is None:
             bound = unbound.on_graph(
-                graph.num_searched, graph.graph.num_stored_edges, self._usual_states, graph.is_deep
+                graph.num_searched,
+                graph.graph.num_stored_edges,
+                states,
+                has_high_diameter(states),
             )
             if bound is not unbound:  # which would keep itself alive
                 self._on_graph[unbound] = bound

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.graph.relabel import (
+    DEEP_LEVELS,
+)
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema as layout
@@ -33,3 +36,12 @@ def usual_states(platform: Platform) -> npt.NDArray[np.float64]:
     search = Search(platform, usual_root(platform), rule)
     search.run()
     return search.recording().records[:, : layout.RECORD_STATE].copy()
+
+
+def has_high_diameter(states: npt.NDArray[np.float64]) -> bool:
+    """Tell whether searches take many levels, from the states of `usual_states`.
+
+    This alone decides by which formulas a model predicts, and what "auto" is. The order of the
+    vertices says something else: which kernels of the host can run (`SearchGraph.is_local`).
+    """
+    return len(states) >= DEEP_LEVELS

@@ -19,7 +19,7 @@ import math
 
 from numba import njit
 
-from hetero_bfs.selection.policy import CONVERT, START, SWITCH, dot, fill_columns, move_seconds
+from hetero_bfs.selection.policy import dot, fill_columns
 from hetero_bfs.selection.schema import (
     DEVICE,
     FRONTIER_EDGES,
@@ -33,6 +33,7 @@ from hetero_bfs.selection.schema import (
     UNVISITED_VERTICES,
     has_queue,
 )
+from hetero_bfs.selection.transitions import CONVERT, START, SWITCH, move_seconds, moves_between
 from hetero_bfs.support.compiling import kernel
 
 _has_queue = kernel(has_queue, counted=False, inner=True)
@@ -89,19 +90,21 @@ _SAME = 0.01  # relative difference of levels below which what is expected of on
 def _moves(policy, record, columns):
     """Return two moves that precede a level, and the seconds expected of each; -1 for none."""
     first = policy.kinds.size
-    chosen, kind = int(record[STRATEGY]), int(record[KIND])
-    there = policy.kinds[chosen]
-    if kind < 0:
-        return first + 2 * START + there, move_seconds(policy, START, there, columns), -1, 0.0
-    converting, switching = -1, -1
-    conversion, switch = 0.0, 0.0
-    if policy.top_down[chosen] and not _has_queue(record):
-        converting = first + 2 * CONVERT + kind
-        conversion = move_seconds(policy, CONVERT, kind, columns)
-    if there != kind:
-        switching = first + 2 * SWITCH + there
-        switch = move_seconds(policy, SWITCH, there, columns)
-    return converting, conversion, switching, switch
+    chosen = int(record[STRATEGY])
+    start, convert, switch = moves_between(
+        int(record[KIND]), _has_queue(record), policy.kinds[chosen], policy.top_down[chosen]
+    )
+    one, one_seconds, two, two_seconds = -1, 0.0, -1, 0.0
+    if start >= 0:
+        one = first + 2 * START + start
+        one_seconds = move_seconds(policy, START, start, columns)
+    if convert >= 0:
+        one = first + 2 * CONVERT + convert
+        one_seconds = move_seconds(policy, CONVERT, convert, columns)
+    if switch >= 0:
+        two = first + 2 * SWITCH + switch
+        two_seconds = move_seconds(policy, SWITCH, switch, columns)
+    return one, one_seconds, two, two_seconds
 
 
 @kernel(counted=False, inner=True)

@@ -13,17 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.selection.policy import (
-    CONVERT,
     MOST_KNOTS,
-    SWITCH,
     Policy,
     dot,
     fill_columns,
     is_wide_level,
-    move_seconds,
     share_left,
 )
-from hetero_bfs.selection.schema import FRONTIER_EDGES, HOST, UNVISITED_EDGES, UNVISITED_VERTICES
+from hetero_bfs.selection.schema import FRONTIER_EDGES, UNVISITED_EDGES, UNVISITED_VERTICES
+from hetero_bfs.selection.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
 _FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
@@ -59,13 +57,10 @@ def costs_after(policy, num_vertices, profile, after):
         before = profile[level - 1]
         wide = is_wide_level(num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES])
         for last in range(kinds.size):
-            left_bitmap = not top_down[last] or (wide and kinds[last] == HOST)
+            is_queue = leaves_queue(top_down[last], policy.widens[last], wide)
             least = np.inf
             for s in range(kinds.size):
                 seconds = dot(policy.weights[s], columns) + after[level, s]
-                if top_down[s] and left_bitmap:
-                    seconds += move_seconds(policy, CONVERT, kinds[last], columns)
-                if kinds[s] != kinds[last]:
-                    seconds += move_seconds(policy, SWITCH, kinds[s], columns)
+                seconds += transition_seconds(policy, columns, kinds[last], is_queue, s)
                 least = min(least, seconds)
             after[level - 1, last] = least

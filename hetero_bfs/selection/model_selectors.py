@@ -22,7 +22,6 @@ from hetero_bfs.selection.policy import (
     CAUTION,
     DIRECTION,
     MODEL,
-    NUM_MOVE_COLUMNS,
     Policy,
     make_policy,
 )
@@ -41,6 +40,7 @@ from hetero_bfs.selection.speed_model import (
 )
 from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.selection.transitions import NUM_MOVE_COLUMNS
 
 MOVES = tuple(
     f"{what} {k}" for what in ("start on", "switch to", "convert on") for k in DEVICE_KINDS

@@ -78,6 +78,18 @@ static REAL move_seconds(__local const REAL *policy, uint move, uint to_device,
     return dot_columns(policy + MOVES + (2 * move + to_device) * MOVE_COLUMNS, columns, MOVE_COLUMNS);
 }
 
+/* What it takes from a frontier on the device to a candidate; see transitions.py. */
+static REAL transition_seconds(__local const REAL *policy, bool is_bitmap, uint s,
+                               __local const REAL *columns)
+{
+    REAL seconds = 0;
+    if (policy[IS_TOP_DOWN(s)] != 0 && is_bitmap)
+        seconds += move_seconds(policy, CONVERT, 1, columns);
+    if (policy[ON_DEVICE(s)] == 0)
+        seconds += move_seconds(policy, SWITCH, 0, columns);
+    return seconds;
+}
+
 /* The row of what is ahead whose first item is nearest to `left`, as a ratio; they fall. */
 static uint find_knot(__local const REAL *ahead, uint knots, uint row, REAL left)
 {
@@ -148,11 +160,8 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
 static REAL predict(__local const REAL *policy, __local const Question *question, uint s)
 {
     __local const REAL *columns = question->columns;
-    REAL seconds = dot_columns(policy + CANDIDATE(s), columns, NUM_COLUMNS);
-    if (policy[IS_TOP_DOWN(s)] != 0 && question->is_bitmap)
-        seconds += move_seconds(policy, CONVERT, 1, columns);
-    if (policy[ON_DEVICE(s)] == 0)
-        seconds += move_seconds(policy, SWITCH, 0, columns);
+    const REAL seconds = dot_columns(policy + CANDIDATE(s), columns, NUM_COLUMNS) +
+                         transition_seconds(policy, question->is_bitmap, s, columns);
     return question->ahead ? seconds + policy[question->ahead + 1 + s] : seconds;
 }
 

@@ -35,7 +35,6 @@ from hetero_bfs.selection.schema import (
     LEAST_SHARED_EDGES,
     LEAST_WIDE_EDGES,
     LEVEL,
-    MOVE_COLUMNS,
     PREDICTED,
     PREVIOUS_EDGES,
     RECORD_STATE,
@@ -50,13 +49,18 @@ from hetero_bfs.selection.schema import (
     was_bottom_up,
 )
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy
+from hetero_bfs.selection.transitions import (
+    CONVERT,
+    NUM_MOVE_COLUMNS,
+    SWITCH,
+    transition_seconds,
+)
 from hetero_bfs.support.compiling import kernel
 
-NUM_COLUMNS, NUM_MOVE_COLUMNS = len(COLUMNS), len(MOVE_COLUMNS)
+NUM_COLUMNS = len(COLUMNS)
 MOST_CANDIDATES = 8
 MOST_KNOTS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
-START, SWITCH, CONVERT = 0, 1, 2  # first index of `moves`
 MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
 LARGEST_SHARE = 0.999999
 SMALL = 0.01  # up to where the first terms of a series do
@@ -271,16 +275,6 @@ def dot(weights, columns):
     return total
 
 
-@njit(inline="always")
-def move_seconds(policy, move, kind, columns):
-    """Return the predicted seconds of a move: START, SWITCH or CONVERT, on or to a device."""
-    weights = policy.moves[move, kind]
-    total = 0.0
-    for i in range(NUM_MOVE_COLUMNS):
-        total += weights[i] * columns[i]
-    return total
-
-
 @kernel(counted=False, inlined=True, inner=True)
 def fill_columns(columns, num_vertices, state):
     """Fill what a model sees of a level, float64 (NUM_COLUMNS,)."""
@@ -359,23 +353,11 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     if ahead.shape[0]:
         knot = _find_knot(ahead, share_left(state[UNVISITED_EDGES], num_edges))
     early = _is_early(state)
-    to_host = to_device = convert = 0.0
-    if kind < 0:
-        to_host = move_seconds(policy, START, HOST, columns)
-        to_device = move_seconds(policy, START, DEVICE, columns)
-    else:
-        if not _has_queue(state):
-            convert = move_seconds(policy, CONVERT, kind, columns)
-        if kind == HOST:
-            to_device = move_seconds(policy, SWITCH, DEVICE, columns)
-        else:
-            to_host = move_seconds(policy, SWITCH, HOST, columns)
+    is_queue = _has_queue(state)
     best = 0
     for s in range(policy.kinds.size):
         seconds = dot(policy.weights[s], columns)
-        seconds += to_host if policy.kinds[s] == HOST else to_device
-        if policy.top_down[s]:
-            seconds += convert
+        seconds += transition_seconds(policy, columns, kind, is_queue, s)
         predicted[s] = seconds
         total[s] = _care(policy, early, s) * seconds
         if knot >= 0:

@@ -35,7 +35,8 @@ FORMAT = 2
 TRAIN_COMMAND = "hetero-bfs train"
 
 AUTO_GRAPHS = ("shallow", "deep")
-"""Kinds of graphs for which the fastest selector is kept apart (relabel.py tells them apart)."""
+"""Kinds of graphs for which the fastest selector is kept apart (runtime/reference.py tells which
+a graph is)."""
 
 
 def column(features: LevelFeatures, name: str) -> float:

@@ -15,21 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.selection.policy import (
-    CONVERT,
-    START,
     Policy,
     dot,
     fill_columns,
     is_wide_level,
-    move_seconds,
 )
 from hetero_bfs.selection.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
-    HOST,
+    NOWHERE,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
 )
+from hetero_bfs.selection.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
 _USUAL_ALPHA = 8.0
@@ -88,19 +86,21 @@ def _add_up(policy, num_vertices, profile, pairs, alphas, betas, bottom_up, cost
         state = profile[level]
         fill_columns(columns, num_vertices, state)
         for p in range(pairs.shape[0]):
-            kind = policy.kinds[pairs[p, 0]]
-            down = dot(policy.weights[pairs[p, 0]], columns)
-            up = dot(policy.weights[pairs[p, 1]], columns)
-            convert = move_seconds(policy, CONVERT, kind, columns)
-            start = move_seconds(policy, START, kind, columns) if level == 0 else 0.0
+            first, second = pairs[p, 0], pairs[p, 1]
+            kind = policy.kinds[first] if level else NOWHERE
+            down = dot(policy.weights[first], columns)
+            from_queue = down + transition_seconds(policy, columns, kind, True, first)
+            from_bitmap = down + transition_seconds(policy, columns, kind, False, first)
+            up = dot(policy.weights[second], columns)
+            up += transition_seconds(policy, columns, kind, True, second)  # or from a bitmap
+            stays_queue = leaves_queue(True, policy.widens[first], was_wide)
             for a in range(alphas.size):
                 rises = state[FRONTIER_EDGES] * alphas[a] > state[UNVISITED_EDGES]
                 for b in range(betas.size):
                     was = bottom_up[p, a, b]
                     stays = state[FRONTIER_VERTICES] * betas[b] >= num_vertices
                     now = stays if was else rises
-                    costs[p, a, b] += start + (up if now else down)
-                    left_bitmap = was or (was_wide and kind == HOST)
-                    costs[p, a, b] += convert if left_bitmap and not now else 0.0
+                    down = from_queue if stays_queue and not was else from_bitmap
+                    costs[p, a, b] += up if now else down
                     bottom_up[p, a, b] = now
         was_wide = is_wide_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])

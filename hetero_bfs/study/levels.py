@@ -92,7 +92,7 @@ def prediction_rows(
     rows = []
     for one in measured:
         if one.strategy.name in model.learned:
-            deep = subject.engine.graph.is_deep
+            deep = subject.engine.high_diameter
             predicted = model.learned_seconds(one.features, one.strategy, deep)
             rows.append(
                 {

@@ -511,7 +511,7 @@ def test_a_frontier_of_owners_goes_to_the_device(opencl_device):
     edges = grid(300, 300)
     schedule = "fixed:" + "TC," * 200 + "TG,TC," + "TC," * 40 + "TG,TC"
     with engine_on(opencl_device, edges, selector=schedule, threads=5) as engine:
-        assert engine.graph.is_deep
+        assert engine.graph.is_local
         for root in (0, 300 * 150 + 150):
             check_search(engine, edges, root)
 

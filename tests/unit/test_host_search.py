@@ -178,7 +178,7 @@ GRAPHS = {
 
 def test_which_graphs_are_deep_and_regular():
     graphs = {name: build_search_graph(edges) for name, edges in GRAPHS.items()}
-    assert [name for name, graph in graphs.items() if graph.is_deep] == ["grid", "roads"]
+    assert [name for name, graph in graphs.items() if graph.is_local] == ["grid", "roads"]
     assert [name for name, graph in graphs.items() if graph.is_regular] == ["grid"]
 
 

@@ -229,7 +229,7 @@ class CPUSearcher:
             territories(self.graph.num_searched, owners),
             int(self.graph.degree.max(initial=0)),
             self.graph.relabelling.old_of_new,
-            self.graph.is_deep,
+            self.graph.is_local,
             self.edge_bits,
             np.zeros(NUM_TASKS, np.int64),
             np.zeros(len(STRATEGIES), np.int64),
@@ -244,7 +244,7 @@ class CPUSearcher:
 
         arrays = self._arrays
         shared = Struct("HostArrays", arrays._asdict())
-        is_packed = self.graph.is_deep and not self.graph.is_regular and can_pack()
+        is_packed = self.graph.is_local and not self.graph.is_regular and can_pack()
         link_work(shared, self.threads, self._count_owners(), is_packed, arrays.work)
         link_levels(shared, arrays.levels)
         return shared
@@ -260,7 +260,7 @@ class CPUSearcher:
 
     def _count_owners(self) -> int:
         """Return among how many owners the patches of vertices are divided; 1 without patches."""
-        if not self.graph.is_deep or self.graph.graph.directed:
+        if not self.graph.is_local or self.graph.graph.directed:
             return 1
         return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
 
