@@ -7,10 +7,10 @@ measurement) and energy.md (the table, watts and schedules, with machine and ver
 machine's model has no watts yet, they are measured first and the model with them is written
 there too; `--watts` does so anyway.
 
-Each selector searches under each aim in turn from the same keys, for as long as the meters need,
-`--rounds` times over; the machine at rest is metered in every round. Joules are those of one domain
-("device", "cpu", "system"), never of several. Work that no meter sees is stated as a share of the
-levels' seconds: joules of such rows lack it, and are not comparable with the others.
+Each selector searches under each objective in turn from the same keys, for as long as the meters
+need, `--rounds` times over; the machine at rest is metered in every round. Joules are those of one
+domain ("device", "cpu", "system"), never of several. Work that no meter sees is stated as a share
+of the levels' seconds: joules of such rows lack it, and are not comparable with the others.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from hetero_bfs.selection.objective import Power, unmetered_share
 from hetero_bfs.selection.speed_model import (
     TRAIN_COMMAND,
 )
-from hetero_bfs.selection.strategies import AIMS
+from hetero_bfs.selection.strategies import OBJECTIVES
 from hetero_bfs.selection.trace import LevelTrace
 from hetero_bfs.training.energy import add_watts
 from hetero_bfs.training.metering import Metering, Window, batch_of
@@ -120,19 +120,19 @@ def measure(
     metering: Metering,
     options: argparse.Namespace,
 ) -> list[Row]:
-    """Meter every selector under every aim in turn, and the machine at rest, some rounds over."""
+    """Meter every selector under every objective in turn, and the machine at rest, in rounds."""
     keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)
     rows: list[Row] = []
     with hb.Engine(graph, **device_settings(info)) as engine:
         for selector in SELECTORS:
-            for aim in AIMS:
+            for aim in OBJECTIVES:
                 engine.set_selector(selector, aim)
                 validate(engine, edges, keys[:2])
         for number in range(options.rounds):
             rest = metering.rest()
             idle = {domain: joules / rest.seconds for domain, joules in rest.joules.items()}
             for selector in SELECTORS:
-                for aim in AIMS:
+                for aim in OBJECTIVES:
                     engine.set_selector(selector, aim)
                     window = metering.window(batch_of(engine, keys))
                     about = {"scale": scale, "selector": selector, "aim": aim, "round": number}

@@ -179,7 +179,7 @@ def measure_graph(
     for root in random.choice(engine.graph.num_searched, count, replace=False).tolist():
         _, wanted = levels_to_measure(engine, root, MOST_LEVELS)
         walk = measure_search(engine, root, levels=frozenset(wanted))
-        for features, measured, seconds, examined in walk:
+        for features, measured, seconds, edges_scanned in walk:
             yield {
                 "graph": number,
                 "family": graph.family,
@@ -195,5 +195,5 @@ def measure_graph(
                 "shared_level": features.shared_level,
                 "measured": measured,
                 "seconds": seconds,
-                "examined": "" if examined is None else examined,
+                "examined": "" if edges_scanned is None else edges_scanned,
             }

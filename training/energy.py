@@ -49,7 +49,7 @@ def add_watts(
         raise MeterError(f"no watts of any strategy could be measured; {METERS_REMEDY}")
     model = replace(model, power=watts)
     write_model(model, path)
-    model = compare_under_aims(model, info, quick, metering)
+    model = compare_under_objectives(model, info, quick, metering)
     write_model(model, path)
     return model
 
@@ -105,12 +105,12 @@ def _report(measured: Power, metering: Metering) -> None:
         print(f"  {name:<4} {'rough' if name in measured.watts else 'unmeasured'}: {why}")
 
 
-def compare_under_aims(
+def compare_under_objectives(
     model: SpeedModel, info: DeviceInfo | None, quick: bool, metering: Metering
 ) -> SpeedModel:
-    """Return the model, which is installed, with the best selector under each aim."""
-    assert model.power is not None, "without watts there are no aims"
-    steps = aims.compare_aims(info, quick, metering)
+    """Return the model, which is installed, with the best selector under each objective."""
+    assert model.power is not None, "without watts there are no objectives"
+    steps = aims.compare_objectives(info, quick, metering)
     *_, found = progress(steps, "comparing aims", delay_seconds=0.0)
     assert found is not None, "the last one"
     for kind, figures in found["searches"].items():

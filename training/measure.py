@@ -27,7 +27,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.search import Search
@@ -115,7 +115,7 @@ def measure_search(
     ------
     tuple
         Features, what was measured (see the head of this file), seconds, and the neighbours that
-        bottom-up examined where it counts them.
+        bottom-up edges_scanned where it counts them.
     """
     graph, host = engine.graph, engine.platform.host
     num_edges = graph.graph.num_stored_edges
@@ -130,8 +130,8 @@ def measure_search(
             features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
             measurement = _LevelMeasurement(engine, frontier, repeats, middle)
             for strategy in engine.candidates:
-                seconds, examined = measurement.strategy(strategy)
-                walk.note(features, strategy.name, seconds, examined)
+                seconds, edges_scanned = measurement.strategy(strategy)
+                walk.note(features, strategy.name, seconds, edges_scanned)
             for name, seconds, found in measurement.moves():
                 walk.note(replace(features, frontier_vertices=found), name, seconds, None)
             measurement.restore()
@@ -144,10 +144,10 @@ def measure_search(
         walk.add_whole_searches(engine, root, kind, frontier.level)
     if walk.seconds and len(kinds) > 1:
         walk.charge_crossings(engine, root, frontier.level)
-    for features, name, seconds, examined in walk.rows:
+    for features, name, seconds, edges_scanned in walk.rows:
         in_search = walk.in_search.get((features.level, name), seconds)
         took = max(in_search + walk.beyond.get(name, 0.0), _LEAST_SECONDS)
-        yield features, name, took, examined
+        yield features, name, took, edges_scanned
 
 
 class _Walk:
@@ -322,7 +322,7 @@ class _LevelMeasurement:
         self.engine = engine
         self.repeats, self.middle = repeats, middle
         self.frontier = frontier
-        self.host: CPUSearcher = engine.platform.host
+        self.host: CPUExecutor = engine.platform.host
         self.snapshot = self.host.visited[frontier.visited_index].copy()
         self.remaining = frontier.remaining  # the host's list, as bottom-up left it if it ran
         self.times: dict[str, list[float]] = {}
@@ -335,24 +335,24 @@ class _LevelMeasurement:
     def strategy(self, strategy: Strategy) -> tuple[float, int | None]:
         """Return the seconds of one strategy, and what bottom-up looked at if it counts."""
         times = []
-        examined = None
+        edges_scanned = None
         on_device = strategy.device_kind == "device"
         for _ in range(self.repeats):
             self.restore()
             state = self.frontier.copy()
             if on_device:
                 self._enter_device(state)
-            searcher = self.engine.platform.searcher(strategy.place)
-            found, seconds = searcher.run(strategy, state)
+            executor = self.engine.platform.executor(strategy.place)
+            found, seconds = executor.run(strategy, state)
             times.append(seconds)
-            examined = found.examined
+            edges_scanned = found.edges_scanned
             self.remaining = max(self.remaining, state.remaining)
             is_plain = strategy == plain("bottom-up", strategy.device_kind)
             if is_plain and not state.has_queue:
                 self._convert(state, strategy.device_kind, found.vertices)
             if on_device:
                 self._leave_device(state)
-        return self.middle(times), examined
+        return self.middle(times), edges_scanned
 
     def moves(self) -> Iterator[tuple[str, float, int]]:
         """Yield (name, seconds, frontier vertices) of conversions and crossings."""
@@ -362,7 +362,7 @@ class _LevelMeasurement:
     def _convert(self, state: Frontier, kind: str, found: int) -> None:
         if found:
             state.queue_index ^= 1  # keep the level's own queue
-            seconds = self.engine.platform.searcher(DEVICE_KINDS.index(kind)).to_queue(state)
+            seconds = self.engine.platform.executor(DEVICE_KINDS.index(kind)).to_queue(state)
             self._note(f"convert_{kind}", seconds, found)
 
     def _enter_device(self, state: Frontier) -> None:

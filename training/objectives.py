@@ -1,8 +1,9 @@
 """Which selector takes the least energy, and the least energy-delay product, at whole searches.
 
-What compare.py does by the clock, by the meters: searches by the models' selectors under each aim
-and by Beamer's rule with several thresholds, each repeated for a window that the meters resolve.
-It becomes "auto" under that aim. Only selectors whose strategies have watts take part.
+What compare.py does by the clock, by the meters: searches by the models' selectors under each
+objective and by Beamer's rule with several thresholds, each repeated for a window that the meters
+resolve. It becomes "auto" under that objective. Only selectors whose strategies have watts take
+part.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from hetero_bfs.graph.search_graph import (
 )
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import device_settings
-from hetero_bfs.selection.by_objective import make_aiming
-from hetero_bfs.selection.objective import POWER_AIMS, Objective
+from hetero_bfs.selection.by_objective import make_objective_selector
+from hetero_bfs.selection.objective import POWER_OBJECTIVES, Objective
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES
 from hetero_bfs.training.contest import KEYS, beamers_rules, compared_graphs
@@ -31,7 +32,7 @@ _Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
 KINDS = ("shallow", "deep")
 
 
-def compare_aims(
+def compare_objectives(
     info: DeviceInfo | None, quick: bool, metering: Metering
 ) -> Iterator[dict[str, Any] | None]:
     """Search by the model that is installed, which has watts; yields None after each window.
@@ -41,11 +42,11 @@ def compare_aims(
     Yields
     ------
     dict
-        At last. "auto": by aim and kind of graph the best selector, as a model file names it.
+        At last. "auto": by objective and kind of graph the best selector, as a model file names it.
         "searches": by kind of graph and selector, "seconds" and "joules" of a search. "domains":
         what joules are of.
     """
-    auto: dict[str, dict[str, Any]] = {aim: {} for aim in POWER_AIMS}
+    auto: dict[str, dict[str, Any]] = {aim: {} for aim in POWER_OBJECTIVES}
     searches: dict[str, dict[str, dict[str, float]]] = {}
     domains: tuple[Any, ...] = ()
     for kind, graphs in compared_graphs(info, quick).items():
@@ -65,7 +66,7 @@ def compare_aims(
                         "joules": window.joules_of(domains),
                     }
         searches[kind] = figures
-        for aim in POWER_AIMS:
+        for aim in POWER_OBJECTIVES:
             able = [name for name in figures if aim in contest[name][2]]
             if able:
                 best = min(able, key=lambda name: _score(aim, figures[name]))
@@ -78,16 +79,16 @@ def _contest(engine: Engine) -> tuple[Objective, _Contest]:
     """Return what joules are summed over, and who takes part."""
     info, candidates = engine.device_info, engine.candidates
     found: _Contest = {}
-    for aim in POWER_AIMS:
+    for aim in POWER_OBJECTIVES:
         for name in MODEL_SELECTORS:
-            selector, _ = make_aiming(name, info, candidates, False, aim)
+            selector, _ = make_objective_selector(name, info, candidates, False, aim)
             found[f"{name}, {aim}"] = selector, {"selector": name}, (aim,)
     objective = selector.objective
-    assert objective is not None, "made for an aim"
+    assert objective is not None, "made for an objective"
     fit = {STRATEGIES[name] for name in objective.watts}
     for name, (rule, about) in beamers_rules(info, candidates).items():
         if set(rule.candidates) <= fit:
-            found[name] = rule, about, POWER_AIMS
+            found[name] = rule, about, POWER_OBJECTIVES
     return objective, found
 
 

@@ -50,7 +50,7 @@ from hetero_bfs.training.collect import (
 )
 from hetero_bfs.training.contest import CLEARLY_FASTER, compare_selectors
 from hetero_bfs.training.energy import (
-    compare_under_aims,
+    compare_under_objectives,
     measure_watts,
     open_meters,
 )
@@ -111,7 +111,7 @@ def run_training(
     if found:
         model = install_auto(model, model_path, info, quick)
         if metering is not None and model.power is not None:
-            model = compare_under_aims(model, info, quick, metering)
+            model = compare_under_objectives(model, info, quick, metering)
             write_model(model, model_path)
         _add_regret(model, model_path, info)
     return 0

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.selection.strategies import AIMS, NAMED_SELECTORS, STRATEGIES, schedule_names
+from hetero_bfs.selection.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
 
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -176,7 +176,7 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--optimize",
-        choices=AIMS,
+        choices=OBJECTIVES,
         default="time",
         help="what the selector makes least: seconds, joules, or edp, joules times seconds; the "
         "latter two need watts measured in training (default %(default)s)",

@@ -62,7 +62,7 @@ def _summary(
         "gather_seconds": result.gather_seconds,
         "teps": result.teps,
         "selector": engine.selector.name,
-        "optimize": _aim_figures(engine, result),
+        "optimize": _objective_figures(engine, result),
         "corrections": engine.corrections,
         "device": None if engine.device_info is None else engine.device_info.name,
         "strategies": [trace.strategy for trace in result.traces],
@@ -70,8 +70,8 @@ def _summary(
     }
 
 
-def _aim_figures(engine: Engine, result: BFSResult) -> dict[str, Any]:
-    """Return the aim, and what the search took by the model's watts."""
+def _objective_figures(engine: Engine, result: BFSResult) -> dict[str, Any]:
+    """Return the objective, and what the search took by the model's watts."""
     objective = engine.objective
     if objective is None:
         return {"aim": "time"}
@@ -96,8 +96,8 @@ def _print_summary(
     if engine.objective is not None:
         figures = summary["optimize"]
         print(
-            f"aim: least {engine.objective}\n{1e3 * figures['model_joules']:.4g} mJ by these watts,"
-            f" {1e3 * figures['model_net_joules']:.4g} above idle",
+            f"objective: least {engine.objective}\n{1e3 * figures['model_joules']:.4g} mJ by these "
+            f"watts, {1e3 * figures['model_net_joules']:.4g} above idle",
             file=text,
         )
     if options.verbose:

@@ -24,7 +24,7 @@ def prepare(options: Namespace) -> None:
 
         choose_device(options.device)
     if getattr(options, "optimize", "time") != "time":
-        _check_aim(options)
+        _check_objective(options)
     progress.enabled = True
     if getattr(options, "threads", None) is not None:
         load_numba()
@@ -71,10 +71,10 @@ def _check_files(options: Namespace) -> None:
         check_writable(path)
 
 
-def _check_aim(options: Namespace) -> None:
-    """Find out whether the aim's watts are known, which need not wait for a graph."""
+def _check_objective(options: Namespace) -> None:
+    """Find out whether the objective's watts are known, which need not wait for a graph."""
     from hetero_bfs.devices.opencl.driver import choose_device
-    from hetero_bfs.selection.by_objective import make_aiming
+    from hetero_bfs.selection.by_objective import make_objective_selector
     from hetero_bfs.selection.strategies import available
 
     device = None
@@ -82,7 +82,9 @@ def _check_aim(options: Namespace) -> None:
         with suppress(DeviceError):  # one asked for by name was found before
             device = choose_device(options.device)
     load_numba()
-    make_aiming("learned", device, available(device is not None), False, options.optimize)
+    make_objective_selector(
+        "learned", device, available(device is not None), False, options.optimize
+    )
 
 
 @cache

@@ -257,11 +257,11 @@ class CSRGraph:
 
     @property
     def transpose(self) -> CSRGraph:
-        """The graph with every edge turned round; an undirected graph itself."""
-        return self._turned_round if self.directed else self
+        """The graph with every edge transposed; an undirected graph itself."""
+        return self._transposed if self.directed else self
 
     @cached_property
-    def _turned_round(self) -> CSRGraph:
+    def _transposed(self) -> CSRGraph:
         return CSRGraph.from_edge_source(_Reversed(self))
 
     def degree(self) -> VertexArray:

@@ -111,7 +111,7 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
     if order in ("auto", "locality") and relabelling.order == "compact":
         relabelling, graphs = _move_together(graphs, relabelling, order == "locality")
     if edges.directed:
-        graphs[0].__dict__["_turned_round"] = graphs[1]
+        graphs[0].__dict__["_transposed"] = graphs[1]
     return SearchGraph(
         graphs[0],
         relabelling,

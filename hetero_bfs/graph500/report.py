@@ -123,7 +123,7 @@ class Graph500Report:
         return sorted(self.roots, key=lambda r: r.result.seconds)[len(self.roots) // 2]
 
     def aim_figures(self) -> dict[str, Any]:
-        """Return the aim, and what a search takes by the model's watts, means over the keys.
+        """Return the objective, and what a search takes by the model's watts, means over the keys.
 
         Joules that were metered are in `energy`; they also have what the host does between
         searches.
@@ -259,7 +259,7 @@ def _machine_block(report: Graph500Report) -> str:
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
         f"selector: {report.selector}{_rules(report)}{_corrections(report)}",
         f"speed model: {report.model.origin_text if report.model else 'none of this machine'}",
-        *([] if report.objective is None else _aim_lines(report, report.objective)),
+        *([] if report.objective is None else _objective_lines(report, report.objective)),
         f"edge array: {_edge_array(report)}",
         f"relabelling: {_ORDERS[report.order]}; {removed} of {report.num_vertices} vertices have "
         "no edges and left the searched range",
@@ -276,8 +276,8 @@ def _machine_block(report: Graph500Report) -> str:
     return "\n".join(lines)
 
 
-def _aim_lines(report: Graph500Report, objective: Objective) -> list[str]:
-    """Return the aim and its watts, and joules per search by them beside the metered ones."""
+def _objective_lines(report: Graph500Report, objective: Objective) -> list[str]:
+    """Return the objective and its watts, and joules per search by them beside the metered ones."""
     figures = report.aim_figures()
     line = (
         f"energy of a search: {1e3 * figures['model_joules_per_search']:.4g} mJ by these watts, "
@@ -289,7 +289,7 @@ def _aim_lines(report: Graph500Report, objective: Objective) -> list[str]:
             net = total.net_joules
             above = "" if net is None else f", {1e3 * net / total.searches:.4g} above idle"
             line += f"; metered {total.domain} {1e3 * total.joules_per_search:.4g} mJ{above}"
-    return [f"aim: least {objective}", line]
+    return [f"objective: least {objective}", line]
 
 
 def _edge_array(report: Graph500Report) -> str:

@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.recording import Recording
-from hetero_bfs.runtime.reference import usual_root
+from hetero_bfs.runtime.reference import reference_source
 from hetero_bfs.runtime.schedules import pairs_to_probe
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.model_selectors import MOVES, ModelSelector
 from hetero_bfs.selection.selectors import FixedSelector, Selector, alpha_beta
-from hetero_bfs.selection.strategies import Aim, Direction, Strategy, available
+from hetero_bfs.selection.strategies import Direction, ObjectiveName, Strategy, available
 
 _PROBED_LEVELS = 32
 _PROBE_REPEATS = 3
@@ -96,19 +96,19 @@ class Correction:
         same = zip(_numbers(mine), _numbers(theirs), strict=True)
         return (
             mine.candidates == theirs.candidates
-            and mine.looks_ahead == theirs.looks_ahead
+            and mine.uses_cost_to_go == theirs.uses_cost_to_go
             and all(np.array_equal(one, other) for one, other in same)
         )
 
 
 class Corrections:
-    """The corrections of an engine, kept by selector and aim while another one is in use."""
+    """The corrections of an engine, kept by selector and objective while another one is in use."""
 
     def __init__(self, platform: Platform, candidates: Sequence[Strategy]) -> None:
         self._platform = platform
         self._candidates = tuple(candidates)
         self._probes: list[Probe] | None = None
-        self._known: dict[tuple[str, Aim], Correction] = {}
+        self._known: dict[tuple[str, ObjectiveName], Correction] = {}
 
     def of(self, base: Selector) -> Correction | None:
         """Return the correction of a selector, None for one that is not to be corrected.
@@ -141,7 +141,7 @@ def factors_of(selector: Selector) -> dict[str, float]:
 
 
 def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
-    """Run every strategy and move on levels of a usual search; kernels should be warm.
+    """Run every strategy and move on levels of a reference search; kernels should be warm.
 
     Beamer's rule says which levels are bottom-up; a search that has none gets one, where the
     frontier is largest. `pairs_to_probe` says which search uses both devices.
@@ -150,7 +150,7 @@ def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
     pairs = pairs_to_probe(candidates) if graph.num_searched else []
     if not pairs:
         return []
-    root = usual_root(platform)
+    root = reference_source(platform)
     directions = _directions(platform, root)
     schedules = [[down if d == "top-down" else up for d in directions] for down, up in pairs]
     return [_probe_schedule(platform, root, schedule) for schedule in schedules]

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
@@ -35,15 +35,15 @@ from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
 from hetero_bfs.runtime.platform import Platform
-from hetero_bfs.runtime.reference import has_high_diameter, usual_states
+from hetero_bfs.runtime.reference import has_high_diameter, reference_states
 from hetero_bfs.runtime.results import SavedParents, make_result, restored_parents
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.runtime.warm_up import warm_up
-from hetero_bfs.selection.by_objective import make_aiming
+from hetero_bfs.selection.by_objective import make_objective_selector
 from hetero_bfs.selection.model_selectors import ModelSelector
 from hetero_bfs.selection.objective import Objective
 from hetero_bfs.selection.selectors import Selector
-from hetero_bfs.selection.strategies import Aim, available
+from hetero_bfs.selection.strategies import ObjectiveName, available
 from hetero_bfs.support import forks
 
 
@@ -82,11 +82,11 @@ class Engine:
         self.options = options
         self.decision_interval = options.decision_interval
         self.threads = options.threads
-        self.optimize: Aim = options.optimize
+        self.optimize: ObjectiveName = options.optimize
         self._generation = forks.generation()
         self._corrections: Corrections | None = None
         self._learns: Correction | None = None
-        self._usual_states: npt.NDArray[np.float64] | None = None
+        self._known_states: npt.NDArray[np.float64] | None = None
         self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
         self._one_at_a_time = threading.Lock()
         self._platform: Platform | None = None
@@ -107,7 +107,7 @@ class Engine:
             if accelerator is None or options.device is not None:
                 raise
             self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
-            self._use(Platform(graph, CPUSearcher(graph, self.threads)))
+            self._use(Platform(graph, CPUExecutor(graph, self.threads)))
             try:
                 self._get_ready(options.selector)
             except ModelError:  # the selector wants the device: say what is wrong with that
@@ -195,17 +195,17 @@ class Engine:
         """What the selector was made for, if not for the least time."""
         return self.selector.objective
 
-    def set_selector(self, selector: str | Selector, optimize: Aim | None = None) -> None:
-        """Choose strategies by another selector from now on, and with another aim if given."""
+    def set_selector(self, selector: str | Selector, optimize: ObjectiveName | None = None) -> None:
+        """Choose strategies by another selector from now on, for another objective if given."""
         _ = self.platform  # refuses before it waits for searches
         with self._one_at_a_time:
             self._set_selector(selector, optimize)
 
-    def _set_selector(self, selector: str | Selector, optimize: Aim | None) -> None:
+    def _set_selector(self, selector: str | Selector, optimize: ObjectiveName | None) -> None:
         check_selector(selector)
         if isinstance(selector, str):
             aim = self.optimize if optimize is None else optimize
-            made, notes = make_aiming(
+            made, notes = make_objective_selector(
                 selector,
                 self.device_info,
                 self.candidates,
@@ -221,7 +221,7 @@ class Engine:
             if missing:
                 raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
             self.selector = selector.uncorrected
-        self._look_ahead()
+        self._tell_reference()
         self._correct()
 
     @property
@@ -319,20 +319,20 @@ class Engine:
             self.selector = self._learns.learn(search.recording(), seconds)
         return self.bytes_streamed - streamed_before
 
-    def _open(self, graph: SearchGraph) -> tuple[CPUSearcher, DeviceExecutor | None]:
+    def _open(self, graph: SearchGraph) -> tuple[CPUExecutor, DeviceExecutor | None]:
         options = self.options
         if options.devices == "cpu":
-            return CPUSearcher(graph, options.threads), None
+            return CPUExecutor(graph, options.threads), None
         try:
             info = choose_device(options.device)
         except DeviceError as error:
             if options.device is not None:
                 raise
             self.notes.append(f"searching on the CPU only: {error}")
-            return CPUSearcher(graph, options.threads), None
-        host, searcher, notes = open_device(info, graph, options)
+            return CPUExecutor(graph, options.threads), None
+        host, executor, notes = open_device(info, graph, options)
         self.notes += notes
-        return host, searcher
+        return host, executor
 
     def _get_ready(self, selector: str | Selector) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""
@@ -340,7 +340,7 @@ class Engine:
         self._warm = False
         self.candidates = available(self.accelerator is not None)
         self.set_selector(selector)
-        self.platform.host.start_team()
+        self.platform.host.start_workers()
         if self.accelerator is not None:
             self.accelerator.build_kernels()
         warm_up(self.platform, self.candidates)
@@ -351,15 +351,15 @@ class Engine:
             self._correct()
 
     def _reference_states(self) -> npt.NDArray[np.float64]:
-        if self._usual_states is None:
-            self._usual_states = usual_states(self.platform)
-        return self._usual_states
+        if self._known_states is None:
+            self._known_states = reference_states(self.platform)
+        return self._known_states
 
     def _has_high_diameter(self) -> bool:
         """Tell what is measured, or before kernels are there what the order lets expect."""
         return has_high_diameter(self._reference_states()) if self._warm else self.graph.is_local
 
-    def _look_ahead(self) -> None:
+    def _tell_reference(self) -> None:
         """Tell the selector, if it looks ahead, what searches of this graph are like."""
         if not (self._warm and isinstance(self.selector, ModelSelector)):
             return

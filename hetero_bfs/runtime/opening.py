@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
-from hetero_bfs.algorithms.bfs.streamed_executor import Streaming, StreamingSearcher, open_searcher
+from hetero_bfs.algorithms.bfs.streamed_executor import StreamedExecutor, Streaming, open_executor
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
@@ -19,7 +19,7 @@ def open_device(
     info: DeviceInfo,
     graph: SearchGraph,
     options: EngineOptions,
-) -> tuple[CPUSearcher, DeviceExecutor | None, list[str]]:
+) -> tuple[CPUExecutor, DeviceExecutor | None, list[str]]:
     """Return the host, the device unless it cannot hold the graph, and notes for the user.
 
     Raises
@@ -32,28 +32,28 @@ def open_device(
     tuning = options.tuning or _trained_tuning(info, notes)
     max_alloc_bytes, device_memory_bytes = options.max_alloc_bytes, options.device_memory_bytes
     try:
-        host = CPUSearcher(graph, options.threads, opened.host_array)
-        searcher = open_searcher(opened, graph, host, max_alloc_bytes, tuning, device_memory_bytes)
+        host = CPUExecutor(graph, options.threads, opened.host_array)
+        executor = open_executor(opened, graph, host, max_alloc_bytes, tuning, device_memory_bytes)
     except DeviceError as error:
         if max_alloc_bytes is not None and isinstance(error, SplitError):
             raise
         if device_memory_bytes is not None and isinstance(error, BudgetError):
             raise
         notes.append(f"{info.name} is left out: {error}")
-        return CPUSearcher(graph, options.threads), None, notes
-    if isinstance(searcher, StreamingSearcher):
-        notes.append(f"edges are {searcher.streaming}")
-    return host, searcher, notes
+        return CPUExecutor(graph, options.threads), None, notes
+    if isinstance(executor, StreamedExecutor):
+        notes.append(f"edges are {executor.streaming}")
+    return host, executor, notes
 
 
 def streaming_of(accelerator: DeviceExecutor | None) -> Streaming | None:
     """Return how the edges stream through a device; None if they do not."""
-    return accelerator.streaming if isinstance(accelerator, StreamingSearcher) else None
+    return accelerator.streaming if isinstance(accelerator, StreamedExecutor) else None
 
 
 def bytes_streamed_by(accelerator: DeviceExecutor | None) -> int:
     """Return how many bytes of edges were sent to a device that does not keep them."""
-    return accelerator.bytes_streamed if isinstance(accelerator, StreamingSearcher) else 0
+    return accelerator.bytes_streamed if isinstance(accelerator, StreamedExecutor) else 0
 
 
 def _trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:

@@ -16,7 +16,7 @@ from hetero_bfs.graph.relabel import (
 )
 from hetero_bfs.selection.named_selectors import SELECTORS
 from hetero_bfs.selection.selectors import Selector
-from hetero_bfs.selection.strategies import AIMS, Aim, check_aim
+from hetero_bfs.selection.strategies import OBJECTIVES, ObjectiveName, check_aim
 from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type
 
 P = ParamSpec("P")
@@ -77,7 +77,7 @@ class EngineOptions:
     threads: int | None = None
     tuning: Tuning | None = None
     device_memory_bytes: int | None = None
-    optimize: Aim = "time"
+    optimize: ObjectiveName = "time"
     correction: bool = True
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class EngineOptions:
         check_device_name(self.device)
         check_choice("devices", self.devices, ("all", "cpu"))
         check_choice("order", self.order, ORDERS)
-        check_choice("optimize", self.optimize, AIMS)
+        check_choice("optimize", self.optimize, OBJECTIVES)
         check_flag("correction", self.correction)
         if self.tuning is not None:
             check_type("tuning", self.tuning, Tuning, "a Tuning, or None for the speed model's")
@@ -97,7 +97,7 @@ class EngineOptions:
         if self.threads is not None:
             self._set("threads", check_threads(self.threads))
         check_device_agrees(self.device, self.devices)
-        if isinstance(self.selector, str):  # another one has been made for its aim
+        if isinstance(self.selector, str):  # another one has been made for its objective
             check_aim(self.selector, self.optimize)
 
     def _set(self, name: str, value: int) -> None:

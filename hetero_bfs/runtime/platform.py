@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.search_graph import (
@@ -32,7 +32,7 @@ class Platform:
     """
 
     graph: SearchGraph
-    host: CPUSearcher
+    host: CPUExecutor
     devices: Sequence[DeviceExecutor] = ()
     records: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     _first_records: dict[tuple[int, int], tuple[Policy, npt.NDArray[np.float64]]] = field(
@@ -55,13 +55,13 @@ class Platform:
         """Return the executor of a device by its place, from 1 on."""
         return self.devices[place - 1]
 
-    def searcher(self, place: int) -> CPUSearcher | DeviceExecutor:
+    def executor(self, place: int) -> CPUExecutor | DeviceExecutor:
         """Return what runs levels at a place."""
         return self.host if place == 0 else self.device_at(place)
 
     def close(self) -> None:
         """Wait for the devices and end the host's threads; memory goes with the last user."""
-        self.host.stop_team()
+        self.host.stop_workers()
         for executor in self.devices:
             executor.device.finish()
 

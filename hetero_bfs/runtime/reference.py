@@ -15,7 +15,7 @@ from hetero_bfs.selection.selectors import alpha_beta
 from hetero_bfs.selection.strategies import available
 
 
-def usual_root(platform: Platform) -> int:
+def reference_source(platform: Platform) -> int:
     """Return a vertex of low degree beside the one of highest, as most search keys are.
 
     In a directed graph that may lead nowhere, so there it is the one of highest degree.
@@ -28,18 +28,18 @@ def usual_root(platform: Platform) -> int:
     return int(neighbours[platform.graph.degree[neighbours].argmin()])
 
 
-def usual_states(platform: Platform) -> npt.NDArray[np.float64]:
-    """Search once on the host; return the state before each level (cost_to_go.py's profile)."""
+def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
+    """Search once on the host; return the state before each level (cost_to_go.py's reference)."""
     if platform.graph.num_searched == 0:
         return np.empty((0, layout.RECORD_STATE))
     rule = alpha_beta(None, available(False))
-    search = Search(platform, usual_root(platform), rule)
+    search = Search(platform, reference_source(platform), rule)
     search.run()
     return search.recording().records[:, : layout.RECORD_STATE].copy()
 
 
 def has_high_diameter(states: npt.NDArray[np.float64]) -> bool:
-    """Tell whether searches take many levels, from the states of `usual_states`.
+    """Tell whether searches take many levels, from the states of `reference_states`.
 
     This alone decides by which formulas a model predicts, and what "auto" is. The order of the
     vertices says something else: which kernels of the host can run (`SearchGraph.is_local`).

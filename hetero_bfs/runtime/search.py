@@ -207,7 +207,7 @@ class Search:
             self._enter(place, frontier)
             return
         if with_queue and not frontier.has_queue:
-            self.platform.searcher(before).to_queue(frontier)
+            self.platform.executor(before).to_queue(frontier)
         if before != layout.HOST:
             self.platform.device_at(before).send(frontier, with_queue)
             self.platform.host.note_foreign_queue(frontier)
@@ -240,7 +240,7 @@ class Search:
         self._complete_at = frontier.place
         if len(self._used) == 1:
             if self._complete_at == layout.HOST:
-                host.forget_stale_parents(frontier)
+                host.invalidate_stale_parents(frontier)
             elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
         elif frontier.listed >= 0:  # which is kept for one device with memory of its own
@@ -270,6 +270,6 @@ class Search:
             device.read_parents(other)
             merge_parents(host.parent, other, visited)
         if not apart:
-            host.forget_stale_parents(frontier)
+            host.invalidate_stale_parents(frontier)
         else:
             host.note_foreign_parents()

@@ -1,7 +1,7 @@
-"""Selectors by aim: least time, or least energy or energy-delay product (objective.py).
+"""Selectors by objective: least time, or least energy or energy-delay product (objective.py).
 
 Only selectors that compare what candidates cost can take joules for seconds: the models', and
-"auto", which is the best of whole searches under the aim if training could meter those, else
+"auto", which is the best of whole searches under the objective if training could meter those, else
 "learned". Beamer's rule, daga and fixed schedules compare nothing.
 """
 
@@ -20,19 +20,19 @@ from hetero_bfs.selection.speed_model import (
     TRAIN_COMMAND,
     SpeedModel,
 )
-from hetero_bfs.selection.strategies import AIMS, Aim, Strategy, check_aim
+from hetero_bfs.selection.strategies import OBJECTIVES, ObjectiveName, Strategy, check_aim
 from hetero_bfs.support.wording import setting
 
 
-def make_aiming(
+def make_objective_selector(
     wanted: str,
     device: DeviceInfo | None,
     candidates: Sequence[Strategy],
     deep: bool,
-    aim: Aim,
+    aim: ObjectiveName,
     streams: bool = False,
 ) -> tuple[Selector, list[str]]:
-    """Make a selector by name for an aim; also return notes for the user, one line each.
+    """Make a selector by name for an objective; also return notes for the user, one line each.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ def make_aiming(
     Raises
     ------
     ModelError
-        An unknown selector or aim, an aim that the selector does not know, or for which nothing
-        was measured on this machine; and as `make_selector`.
+        An unknown selector or objective, an objective that the selector does not know, or for
+        which nothing was measured on this machine; and as `make_selector`.
     """
     if aim == "time":
         return make_selector(wanted, device, candidates, deep, streams)
-    if aim not in AIMS:
-        raise ModelError(f"unknown aim {aim!r}; choose one of {', '.join(AIMS)}")
+    if aim not in OBJECTIVES:
+        raise ModelError(f"unknown objective {aim!r}; choose one of {', '.join(OBJECTIVES)}")
     check_aim(wanted, aim)
     model, power = _measured(device, aim)
     shared = device is not None and device.unified_memory
@@ -62,7 +62,7 @@ def make_aiming(
             "where they work; the others are compared by what the "
             f"{' and '.join(objective.domains)} draws"
         )
-    corrects = wanted != "average"  # as without an aim: it is to be the paper's
+    corrects = wanted != "average"  # as without an objective: it is to be the paper's
     if wanted == "auto":
         auto = (power.auto or {}).get(aim)
         wanted, made = best_in_training(model, auto, device, candidates, deep)
@@ -73,7 +73,7 @@ def make_aiming(
     return model_selector(wanted, model, fit, corrects, objective), notes
 
 
-def _measured(device: DeviceInfo | None, aim: Aim) -> tuple[SpeedModel, Power]:
+def _measured(device: DeviceInfo | None, aim: ObjectiveName) -> tuple[SpeedModel, Power]:
     """Return this machine's model and its watts; those of other machines say nothing here."""
     model = model_of(device)
     if model is None:

@@ -1,7 +1,7 @@
 """What the rest of a search costs after each of its levels, compiled.
 
-The levels of searches of one graph are much alike, whatever the root: so one usual search tells
-what is ahead of the others. Its `profile` is the state before each level (schema.py), float64
+The levels of searches of one graph are much alike, whatever the root: so one reference search tells
+what is ahead of the others. Its `reference` is the state before each level (schema.py), float64
 (levels, RECORD_STATE), of a deep one a sample of levels is kept; a policy (policy.py) predicts
 what each level and move of it takes, and backwards from the last level the least seconds to the
 end follow exactly.
@@ -27,15 +27,15 @@ from hetero_bfs.support.compiling import kernel
 _FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
 
 
-def look_ahead(
-    policy: Policy, num_vertices: int, num_edges: int, profile: npt.NDArray[np.float64]
+def with_cost_to_go(
+    policy: Policy, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
 ) -> Policy:
-    """Return the policy with `ahead` filled by what it predicts for a usual search."""
-    levels = profile.shape[0]
+    """Return the policy with `ahead` filled by what it predicts for a reference search."""
+    levels = reference.shape[0]
     after = np.zeros((levels, policy.kinds.size))
-    costs_after(policy, num_vertices, profile, after)
+    costs_after(policy, num_vertices, reference, after)
     kept = sampled_levels(levels, MOST_KNOTS)
-    unvisited = profile[kept, UNVISITED_EDGES].tolist()
+    unvisited = reference[kept, UNVISITED_EDGES].tolist()
     left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # compiled only inlined
     return policy._replace(ahead=np.column_stack((left, after[kept])))
 
@@ -49,12 +49,12 @@ def sampled_levels(count: int, most: int) -> list[int]:
 
 
 @kernel(counted=False)
-def costs_after(policy, num_vertices, profile, after):
+def costs_after(policy, num_vertices, reference, after):
     """Fill `after`, float64 (levels, candidates): least seconds after a level by each of them."""
     columns, kinds, top_down = policy.work, policy.kinds, policy.top_down
-    for level in range(profile.shape[0] - 1, 0, -1):
-        fill_columns(columns, num_vertices, profile[level])
-        before = profile[level - 1]
+    for level in range(reference.shape[0] - 1, 0, -1):
+        fill_columns(columns, num_vertices, reference[level])
+        before = reference[level - 1]
         wide = is_wide_level(num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES])
         for last in range(kinds.size):
             is_queue = leaves_queue(top_down[last], policy.widens[last], wide)

@@ -2,7 +2,7 @@
 
 `ModelSelector` predicts every candidate at every level. `ThresholdSelector` asks the model before a
 search, when an engine opens and when corrections change: which two thresholds of Beamer's rule, on
-which device, would take the least on a usual search of the graph. That costs a search nothing.
+which device, would take the least on a reference search of the graph. That costs a search nothing.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class ModelSelector(Selector):
     """The candidate with the least predicted seconds, moving the frontier included.
 
     On the host bottom-up must be clearly faster early in a search (CAUTION in policy.py).
-    With `looks_ahead` each candidate also bears what the rest of the search is expected to cost
-    after it, once it is told a graph's profile (`on_graph`); else a cheap first level on the host
+    With `uses_cost_to_go` each candidate also bears what the rest of the search is expected to cost
+    after it, once it is told a graph's reference (`on_graph`); else a cheap first level on the host
     is chosen although the next one must leave it again.
 
     With an `objective` the policy's numbers are costs under it instead of seconds, as `in_costs`
@@ -66,7 +66,7 @@ class ModelSelector(Selector):
         model: SpeedModel,
         candidates: Sequence[Strategy],
         predictors: Sequence[Linear],
-        looks_ahead: bool,
+        uses_cost_to_go: bool,
         corrects: bool = True,
         objective: Objective | None = None,
         deep_predictors: Sequence[Linear] | None = None,
@@ -76,7 +76,7 @@ class ModelSelector(Selector):
         self.corrects = corrects
         self.objective = objective
         self.factors = np.ones(len(candidates) + len(MOVES))
-        self.looks_ahead = looks_ahead
+        self.uses_cost_to_go = uses_cost_to_go
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
         self.in_seconds, self.in_costs = self._policies(candidates, deep=False)
         super().__init__(name, candidates, self._rule(candidates))
@@ -85,7 +85,7 @@ class ModelSelector(Selector):
         """Return the policy that counts seconds, and the one that counts the objective."""
         weights = np.array([linear.weights() for linear in self._predictors[deep]])
         moves = _move_weights(self.model)
-        caution = CAUTION if self.looks_ahead else 1.0  # the paper's model is taken as it is
+        caution = CAUTION if self.uses_cost_to_go else 1.0  # the paper's model is taken as it is
         in_seconds = make_policy(MODEL, candidates, weights=weights, moves=moves, caution=caution)
         if self.objective is None:
             return in_seconds, in_seconds
@@ -107,27 +107,29 @@ class ModelSelector(Selector):
         return replace(choice, predicted_seconds=named)
 
     def on_graph(
-        self, num_vertices: int, num_edges: int, profile: npt.NDArray[np.float64], deep: bool
+        self, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64], deep: bool
     ) -> ModelSelector:
-        """Return this selector for a graph, a usual search of which is told (cost_to_go.py).
+        """Return this selector for a graph, a reference search of which is told (cost_to_go.py).
 
         On a `deep` graph it predicts by `deep_predictors`, if it was given any.
         """
-        if not self.looks_ahead or (self._graph is not None and self._graph[2] is profile):
+        if not self.uses_cost_to_go or (self._graph is not None and self._graph[2] is reference):
             return self
         other = copy(self.uncorrected)
         assert isinstance(other, ModelSelector)
         other.in_seconds, other.in_costs = other._policies(other.candidates, deep)
         other.uncorrected = other
-        other._graph = (num_vertices, num_edges, profile)
+        other._graph = (num_vertices, num_edges, reference)
         other.policy = other._rule(other.candidates)
         return other
 
     def _rule(self, candidates: Sequence[Strategy]) -> Policy:
         """Return what decides, from `in_costs` and what is known of the graph."""
-        from hetero_bfs.selection.cost_to_go import look_ahead
+        from hetero_bfs.selection.cost_to_go import with_cost_to_go
 
-        return self.in_costs if self._graph is None else look_ahead(self.in_costs, *self._graph)
+        return (
+            self.in_costs if self._graph is None else with_cost_to_go(self.in_costs, *self._graph)
+        )
 
     def corrected(self, factors: npt.NDArray[np.float64]) -> ModelSelector:
         """Return this selector, itself uncorrected, with all predicted seconds times factors."""
@@ -197,8 +199,8 @@ class ThresholdSelector(ModelSelector):
         if self._graph is None:
             rule = Rule(*pairs[0], float(ALPHA), float(BETA))
         else:
-            num_vertices, _, profile = self._graph
-            rule = find_rule(self.in_costs, num_vertices, profile, pairs)
+            num_vertices, _, reference = self._graph
+            rule = find_rule(self.in_costs, num_vertices, reference, pairs)
         if self._made is not None and self._made[0] == rule:
             return self._made[1]  # the device has it already
         schedule = [rule.top_down, rule.bottom_up]

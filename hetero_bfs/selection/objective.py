@@ -9,11 +9,11 @@ Watts are measured in training (strategy_watts.py) and kept in the speed model's
     meters               per domain, their names
     method               how it was measured, in words
     remarks              per strategy without watts, or with rough ones, why
-    auto                 per aim, the selector of least energy or product among whole searches
+    auto                 per objective, the selector of least energy or product among whole searches
 
-Domains (hetero_bfs/energy) are kept apart here as everywhere. An aim takes the watts of the whole
-system if that was metered, else of processor and device together, which are disjoint; a strategy
-whose work draws power that no meter sees is no candidate, since nothing can be said of it.
+Domains (hetero_bfs/energy) are kept apart here as everywhere. An objective takes the watts of the
+whole system if that was metered, else of processor and device together, which are disjoint; a
+strategy whose work draws power that no meter sees is no candidate, since nothing can be said of it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any
 
 from hetero_bfs.energy import DOMAINS, Domain
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection.strategies import STRATEGIES, Aim, DeviceKind, Strategy
+from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, ObjectiveName, Strategy
 from hetero_bfs.selection.trace import LevelTrace
 from hetero_bfs.support.wording import setting
 
-POWER_AIMS: tuple[Aim, ...] = ("energy", "edp")
+POWER_OBJECTIVES: tuple[ObjectiveName, ...] = ("energy", "edp")
 """The aims that need watts."""
 
 METERS_REMEDY = (
@@ -78,7 +78,7 @@ def read_power(data: Mapping[str, Any]) -> Power:
     Raises
     ------
     ModelError
-        An unknown strategy, domain or aim, watts that are none, or watts without error, idle
+        An unknown strategy, domain or objective, watts that are none, or watts without error, idle
         watts or meter.
     """
     idle = _by_domain(data["idle_watts"], "idle_watts")
@@ -103,9 +103,9 @@ def read_power(data: Mapping[str, Any]) -> Power:
         k: set(v) for k, v in power.error_watts.items()
     }:
         raise ModelError("power: watts and error_watts have different strategies or domains")
-    unknown = set(power.auto or {}) - set(POWER_AIMS)
+    unknown = set(power.auto or {}) - set(POWER_OBJECTIVES)
     if unknown:
-        raise ModelError(f"power: auto of an unknown aim {sorted(unknown)[0]!r}")
+        raise ModelError(f"power: auto of an unknown objective {sorted(unknown)[0]!r}")
     return power
 
 
@@ -144,7 +144,7 @@ def _positive(value: Any, what: str, may_be_zero: bool) -> float:
 
 @dataclass(frozen=True)
 class Objective:
-    """What one second of each strategy costs under an aim other than time.
+    """What one second of each strategy costs under an objective other than time.
 
     energy   A second costs its watts: a level's joules are seconds x watts. Idle power is in
              them, since the whole machine is on until the search ends; what the strategies draw
@@ -166,7 +166,7 @@ class Objective:
     idle_watts : float
     """
 
-    aim: Aim
+    aim: ObjectiveName
     domains: tuple[Domain, ...]
     watts: Mapping[str, float]
     error_watts: Mapping[str, float]
@@ -213,7 +213,7 @@ class Objective:
         return self.joules(traces) - self.idle_watts * seconds
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the aim and its watts as JSON has them."""
+        """Return the objective and its watts as JSON has them."""
         return {
             "aim": self.aim,
             "domains": list(self.domains),
@@ -234,7 +234,7 @@ class Objective:
 
 
 def make_objective(
-    aim: Aim, power: Power, candidates: Sequence[Strategy], shared_memory: bool
+    aim: ObjectiveName, power: Power, candidates: Sequence[Strategy], shared_memory: bool
 ) -> tuple[Objective, list[Strategy]]:
     """Return the objective and the candidates that can be compared under it.
 

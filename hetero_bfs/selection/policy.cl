@@ -131,17 +131,17 @@ static uint steps_of(__local const REAL *policy, REAL frontier_edges, REAL unvis
 static void ask(__local const REAL *policy, const Level *level, __local Question *question)
 {
     __local REAL *columns = question->columns;
-    REAL examined, found;
-    expectations(level, &examined, &found);
+    REAL edges_scanned, found;
+    expectations(level, &edges_scanned, &found);
     columns[0] = 1;
     columns[1] = policy[NUM_VERTICES];
     columns[2] = level->frontier_vertices;
     columns[3] = level->frontier_edges;
     columns[4] = level->unvisited_vertices;
     columns[5] = level->unvisited_edges;
-    columns[6] = examined;
+    columns[6] = edges_scanned;
     columns[7] = found;
-    columns[8] = examined / max(level->unvisited_vertices, (REAL)1);
+    columns[8] = edges_scanned / max(level->unvisited_vertices, (REAL)1);
     const bool wide = is_wide(policy, level->frontier_edges, level->unvisited_vertices);
     columns[9] = wide ? 0 : found;
     columns[10] = wide ? policy[NUM_VERTICES] : 0;

@@ -80,7 +80,7 @@ RECORD_STATE = LEVEL + 1
     TRANSFER_SECONDS,
     SELECT_SECONDS,
     FOUND_VERTICES,
-    EXAMINED,  # neighbours that bottom-up looked at, -1 where nobody counts them
+    EDGES_SCANNED,  # neighbours that bottom-up looked at, -1 where nobody counts them
     CHOSEN_AT,  # level whose choice this is, if the selector had no need to choose again
     WITHIN,  # ratio within which the levels that follow have to be to keep it
 ) = range(RECORD_STATE, RECORD_STATE + 8)

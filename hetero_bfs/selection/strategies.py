@@ -7,8 +7,8 @@ the host names its kernel, which the level loop calls by address once a level:
 
     kernel(control, arrays, state, records) -> (form, found, edges, scanned), all int64
 
-`control` are the team's words, `arrays` the graph and the search (kernels/phases.py), `state` and
-`records` what schema.py says. The kernel finds a top-down frontier in the queue, which
+`control` are the thread pool's words, `arrays` the graph and the search (kernels/phases.py),
+`state` and `records` what schema.py says. The kernel finds a top-down frontier in the queue, which
 `phases.join` makes one piece, and all visited vertices in the bitmap. It leaves what it found in
 the other queue (form QUEUE) or the other bitmap (BITMAP, WIDE_BITMAP), the parents, and in `found`
 and `edges` the vertices and their edges; `scanned` counts neighbours, -1 if it does not.
@@ -32,30 +32,30 @@ Form = Literal["queue", "bitmap", "wide", "listed"]
 that top-down on the host left, having found very many vertices; "listed" is a queue that bottom-up
 on the host left, having looked through a list of the few unvisited vertices."""
 
-Aim = Literal["time", "energy", "edp"]
+ObjectiveName = Literal["time", "energy", "edp"]
 """What a selector makes least: seconds, joules, or the energy-delay product (objective.py)."""
 
-AIMS: tuple[Aim, ...] = get_args(Aim)
+OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
 MODEL_SELECTORS = ("learned", "thresholds", "average")
 """Selectors that ask a speed model."""
 
 NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga")
 """Selectors but schedules of given strategies ("fixed:TC,BC")."""
 
-AIM_SELECTORS = ("auto", *MODEL_SELECTORS)
-"""Selectors that know aims other than time: those that compare what candidates cost."""
+OBJECTIVE_SELECTORS = ("auto", *MODEL_SELECTORS)
+"""Selectors that know objectives other than time: those that compare what candidates cost."""
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide", "listed")
 """Kinds and forms in the order of their numbers in schema.py."""
 
 
-def check_aim(selector: str, aim: Aim) -> None:
-    """Raise `ModelError` for a selector that knows no aim, given one other than time."""
-    if aim != "time" and selector not in AIM_SELECTORS:
+def check_aim(selector: str, aim: ObjectiveName) -> None:
+    """Raise `ModelError` for a selector that knows no objective, given one other than time."""
+    if aim != "time" and selector not in OBJECTIVE_SELECTORS:
         raise ModelError(
             f"{setting('optimize', aim)} goes with {setting('selector')} "
-            f"{', '.join(AIM_SELECTORS)}; {selector} knows no aim"
+            f"{', '.join(OBJECTIVE_SELECTORS)}; {selector} knows no objective"
         )
 
 

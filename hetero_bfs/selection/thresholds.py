@@ -1,7 +1,7 @@
 """Beamer's two thresholds that a model finds best for a graph.
 
-The levels of a search are the same whatever runs them, so one usual search (cost_to_go.py's
-profile) tells what any pair of thresholds would have chosen, and the model what that would take.
+The levels of a search are the same whatever runs them, so one reference search (cost_to_go.py's
+reference) tells what any pair of thresholds would have chosen, and the model what that would take.
 Most pairs choose alike on so few levels: of those that hardly differ the one nearest to a usual
 alpha serves other roots best, and the one that returns to top-down the latest.
 """
@@ -48,25 +48,25 @@ class Rule(NamedTuple):
 def find_rule(
     policy: Policy,
     num_vertices: int,
-    profile: npt.NDArray[np.float64],
+    reference: npt.NDArray[np.float64],
     pairs: Sequence[tuple[int, int]],
 ) -> Rule:
-    """Return the rule that takes the least on a usual search, as a model predicts it.
+    """Return the rule that takes the least on a reference search, as a model predicts it.
 
     Parameters
     ----------
     policy : Policy
         MODEL's, in seconds or whatever is to be least.
     num_vertices : int
-    profile : float64 (levels, RECORD_STATE)
-        The state before each level of a usual search.
+    reference : float64 (levels, RECORD_STATE)
+        The state before each level of a reference search.
     pairs : sequence of (int, int)
         Candidates for top-down and bottom-up, each pair on one device.
     """
     costs = np.zeros((len(pairs), _ALPHAS.size, _BETAS.size))
     bottom_up = np.zeros(costs.shape, np.bool_)
     chosen = np.array(pairs, np.int64)
-    _add_up(policy, num_vertices, profile, chosen, _ALPHAS, _BETAS, bottom_up, costs)
+    _add_up(policy, num_vertices, reference, chosen, _ALPHAS, _BETAS, bottom_up, costs)
     pair = int(costs.min(axis=(1, 2)).argmin())
     alike = np.argwhere(costs[pair] <= (1.0 + _NEGLIGIBLE) * costs[pair].min())
     distance = np.abs(np.log(np.maximum(_ALPHAS, 1e-9) / _USUAL_ALPHA))
@@ -75,15 +75,15 @@ def find_rule(
 
 
 @kernel(counted=False)
-def _add_up(policy, num_vertices, profile, pairs, alphas, betas, bottom_up, costs):
+def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, costs):
     """Add what every rule takes on all levels to `costs`, float64 (pairs, alphas, betas).
 
     `bottom_up`, bool of the same shape, says what each rule chose last; no level yet is False.
     """
     columns = policy.work
     was_wide = False
-    for level in range(profile.shape[0]):
-        state = profile[level]
+    for level in range(reference.shape[0]):
+        state = reference[level]
         fill_columns(columns, num_vertices, state)
         for p in range(pairs.shape[0]):
             first, second = pairs[p, 0], pairs[p, 1]

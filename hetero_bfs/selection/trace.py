@@ -129,8 +129,8 @@ class LevelFeatures:
     def _expectations(self) -> tuple[float, float]:
         from hetero_bfs.selection.policy import expectations
 
-        examined, found = expectations(self._state())
-        return float(examined), float(found)
+        edges_scanned, found = expectations(self._state())
+        return float(edges_scanned), float(found)
 
     def _state(self) -> npt.NDArray[np.float64]:
         state = np.zeros(layout.STATE_SIZE)

@@ -146,10 +146,10 @@ def name_ends(axes: Axes, ends: Mapping[str, tuple[float, float]], height_inches
     heights = spread([at[name] for name in names], _NAME_INCHES / height_inches)
     for name, height in zip(names, heights, strict=True):
         start = (ends[name][0] - left) / (right - left)
-        leader = Line2D([start, 1.03], [at[name], height], color="#999999", linewidth=0.6)
+        master = Line2D([start, 1.03], [at[name], height], color="#999999", linewidth=0.6)
         look = look_of(name) | {"linestyle": "none", "label": f"_{name}"}
         mark = Line2D([1.03], [height], **look)
-        for artist in (leader, mark):
+        for artist in (master, mark):
             artist.set(transform=axes.transAxes, clip_on=False, zorder=1.5)
             axes.add_artist(artist)
         axes.annotate(

@@ -10,7 +10,7 @@ from graphs import nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -38,7 +38,7 @@ class FakeDevice:
 
     def __init__(self, graph, host):
         self.device = SimpleNamespace(finish=lambda: None, host_array=np.empty)
-        self.graph, self.host, self.own = graph, host, CPUSearcher(graph, 1)
+        self.graph, self.host, self.own = graph, host, CPUExecutor(graph, 1)
         self.levels_run = 0
 
     def begin(self, root, frontier):
@@ -115,7 +115,7 @@ class FakeDevice:
 
 def platform_of(edges, devices):
     graph = build_search_graph(edges)
-    host = CPUSearcher(graph, 1)
+    host = CPUExecutor(graph, 1)
     return Platform(graph, host, [FakeDevice(graph, host) for _ in range(devices)])
 
 
@@ -160,8 +160,8 @@ def test_each_device_runs_its_own_levels():
 def test_places_are_numbered():
     platform = platform_of(nasty("star"), 2)
     assert [device.place for device in platform.devices] == [1, 2]
-    assert platform.searcher(0) is platform.host
-    assert platform.searcher(2) is platform.devices[1]
+    assert platform.executor(0) is platform.host
+    assert platform.executor(2) is platform.devices[1]
     assert platform.accelerator is platform.devices[0]
     assert (TG.on(2).name, TG.on(2).place, TG.on(2).on(1), TC.place) == ("TG@2", 2, TG, 0)
 

@@ -159,20 +159,20 @@ def test_a_bitmap_becomes_a_queue_of_the_new_vertices_alone(place, name, directe
     bottom_up = STRATEGIES["BC" if place is None else "BG"]
     with engine_on(place, edges, selector="fixed:TC", order="given") as engine:
         engine.bfs(0)
-        searcher = engine.platform.searcher(0 if place is None else 1)
+        executor = engine.platform.executor(0 if place is None else 1)
         root = int(edges.src[3])
         levels = true_levels(edges, root)
         graph = engine.graph
         frontier = Frontier(
             int(graph.degree[root]), graph.num_searched, graph.graph.num_stored_edges
         )
-        searcher.begin(root, frontier)
+        executor.begin(root, frontier)
         frontier.kind = "cpu" if place is None else "device"
         for level in range(1, min(levels.max(), 4) + 1):
-            searcher.run(bottom_up, frontier)
+            executor.run(bottom_up, frontier)
             new = np.flatnonzero((levels == level) & (engine.graph.degree > 0))
             if not frontier.has_queue:
-                searcher.to_queue(frontier)
+                executor.to_queue(frontier)
             assert frontier.has_queue
             assert frontier.vertices == new.size
             assert frontier.edges == engine.graph.degree[new].sum()

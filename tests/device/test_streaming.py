@@ -181,24 +181,24 @@ def test_single_steps(apart, directed):
     """What measurements use: begin, levels one by one, and a queue of the new vertices alone."""
     edges = nasty("Kronecker 10", directed)
     with streaming(apart, build_search_graph(edges, "given"), 0.5) as engine:
-        searcher, graph = engine.accelerator, engine.graph
+        executor, graph = engine.accelerator, engine.graph
         root = int(edges.src[3])
         levels = true_levels(edges, root)
         frontier = Frontier(
             int(graph.degree[root]), graph.num_searched, graph.graph.num_stored_edges
         )
-        searcher.begin(root, frontier)
+        executor.begin(root, frontier)
         frontier.kind = "device"
         for level in range(1, levels.max() + 1):
-            found, seconds = searcher.run(STRATEGIES["TG" if level == 2 else "BG"], frontier)
+            found, seconds = executor.run(STRATEGIES["TG" if level == 2 else "BG"], frontier)
             new = np.flatnonzero((levels == level) & (graph.degree > 0))
             assert found.edges == graph.degree[new].sum()
             assert seconds > 0
             if frontier.form == "bitmap":
-                searcher.to_queue(frontier)
+                executor.to_queue(frontier)
             assert (frontier.level, frontier.vertices) == (level, new.size)
-        searcher.launch_nothing(frontier)
-        assert not searcher.one_launch
+        executor.launch_nothing(frontier)
+        assert not executor.one_launch
 
 
 # What is sent.
@@ -432,11 +432,11 @@ def test_max_alloc_bounds_the_buffers_of_edges(apart, directed):
     edges = nasty("Kronecker 10", directed)
     graph = build_search_graph(edges)
     with streaming(apart, graph, 0.6, columns=2, max_alloc_bytes=1500) as engine:
-        searcher = engine.accelerator
-        buffers = [part for parts in searcher._lists.pages for part in parts]
-        buffers += [slot.buffer for slot in searcher._slots.slots]
+        executor = engine.accelerator
+        buffers = [part for parts in executor._lists.pages for part in parts]
+        buffers += [slot.buffer for slot in executor._slots.slots]
         assert max(buffer.size for buffer in buffers) <= 1500
-        assert len(searcher._lists.partition.parts) > 4
+        assert len(executor._lists.partition.parts) > 4
         check_search(engine, edges, 458)
         engine.set_selector("fixed:BG,TG,BG")
         check_search(engine, edges, 458)

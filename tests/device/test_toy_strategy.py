@@ -84,7 +84,7 @@ def test_it_runs_and_is_traced(name, directed):
 
 @pytest.mark.usefixtures("many_threads")
 def test_it_takes_a_frontier_from_owners():
-    """Which they keep in parts, with edges posted that others must not miss."""
+    """Which they keep in parts, with edges deferred that others must not miss."""
     edges = grid(150, 3000)
     with engine_on(None, edges, selector="fixed:TC", threads=4) as engine:
         assert engine.graph.relabelling.order == "locality"

@@ -1,4 +1,4 @@
-"""What each aim chooses on levels made by hand, and what has no aim."""
+"""What each objective chooses on levels made by hand, and what has no objective."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.runtime.correction import Correction, Probe
 from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.by_objective import make_aiming
+from hetero_bfs.selection.by_objective import make_objective_selector
 from hetero_bfs.selection.model_selectors import ModelSelector
 from hetero_bfs.selection.named_selectors import make_selector
 from hetero_bfs.selection.selectors import DirectionSelector
-from hetero_bfs.selection.strategies import AIMS
+from hetero_bfs.selection.strategies import OBJECTIVES
 
 # By the made model: TC 1 us + 1 ns an edge, BC 1 us + 10 ns an unvisited vertex; the device twice.
 LEVEL = replace(START, level=1, device_kind="cpu", frontier_edges=6000, unvisited_vertices=1000)
@@ -38,7 +38,9 @@ def aiming(trained):
                 data["power"] = power
 
         trained(device, change)
-        return make_aiming(wanted, device, HOST_ONLY if device is None else ALL, deep, aim)
+        return make_objective_selector(
+            wanted, device, HOST_ONLY if device is None else ALL, deep, aim
+        )
 
     return make
 
@@ -58,7 +60,7 @@ def chosen(aiming, power, aim, **more) -> str:
     ],
 )
 def test_each_aim_chooses_by_itself(aiming, watts, expected):
-    assert [chosen(aiming, system(**watts), aim) for aim in AIMS] == expected
+    assert [chosen(aiming, system(**watts), aim) for aim in OBJECTIVES] == expected
 
 
 def test_the_product_is_least_where_the_aim_is_the_product(aiming):
@@ -84,7 +86,7 @@ def test_predictions_stay_seconds(aiming):
 
 def test_reasons_are_in_units_of_the_aim(aiming):
     watts = system(TC=100.0, BC=50.0)
-    reasons = [aiming(watts, aim)[0].choose(LEVEL).reason for aim in AIMS]
+    reasons = [aiming(watts, aim)[0].choose(LEVEL).reason for aim in OBJECTIVES]
     assert reasons == ["4 us before BC", "0.15 mJ before TC", "1 us (edp) before BC"]
 
 
@@ -114,7 +116,7 @@ def test_without_watts_the_remedy_is_named(aiming, trained, monkeypatch, tmp_pat
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path / "none"))
     ship(monkeypatch, tmp_path / "shipped")
     with pytest.raises(ModelError, match=r"no speed model of this machine.*hetero-bfs train"):
-        make_aiming("learned", None, HOST_ONLY, False, aim)
+        make_objective_selector("learned", None, HOST_ONLY, False, aim)
 
 
 def test_watts_of_another_machine_are_never_taken(monkeypatch, tmp_path):
@@ -122,23 +124,25 @@ def test_watts_of_another_machine_are_never_taken(monkeypatch, tmp_path):
     data = model_json("another__card") | {"power": system(TC=50.0, BC=50.0)}
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path))
     ship(monkeypatch, tmp_path / "shipped", data)
-    assert make_aiming("auto", None, HOST_ONLY, False, "time")[0].name == "average"
+    assert make_objective_selector("auto", None, HOST_ONLY, False, "time")[0].name == "average"
     with pytest.raises(ModelError, match="no speed model of this machine"):
-        make_aiming("auto", None, HOST_ONLY, False, "energy")
+        make_objective_selector("auto", None, HOST_ONLY, False, "energy")
 
 
 @pytest.mark.parametrize("wanted", ["alpha-beta", "daga", "fixed:TC"])
 def test_rules_that_compare_nothing_know_no_aim(aiming, wanted):
     power = system(TC=50.0, BC=50.0, TG=1.0, BG=1.0, BGC=1.0)
     with pytest.raises(
-        ModelError, match=f"goes with selector auto, learned, .*; {wanted} knows no aim"
+        ModelError, match=f"goes with selector auto, learned, .*; {wanted} knows no objective"
     ):
         aiming(power, "energy", wanted=wanted, device=GPU)
     assert aiming(power, "time", wanted=wanted, device=GPU)[0].objective is None
 
 
 def test_an_unknown_aim(aiming):
-    with pytest.raises(ModelError, match="unknown aim 'power'; choose one of time, energy, edp"):
+    with pytest.raises(
+        ModelError, match="unknown objective 'power'; choose one of time, energy, edp"
+    ):
         aiming(system(TC=50.0, BC=50.0), "power")
 
 
@@ -163,7 +167,7 @@ def test_auto_is_what_was_best_under_the_aim(trained, aim, deep, name):
         data["power"]["auto"] = {"energy": {"shallow": RULE, "deep": {"selector": "average"}}}
 
     trained(None, change)
-    selector, notes = make_aiming("auto", None, HOST_ONLY, deep, aim)
+    selector, notes = make_objective_selector("auto", None, HOST_ONLY, deep, aim)
     assert (selector.name, notes) == (name, [])
     assert (selector.objective is None) == (aim == "time")
     if aim != "time":
@@ -177,24 +181,24 @@ def test_auto_by_a_rule_whose_strategies_lost_their_watts(trained):
         data["power"]["auto"] = {"energy": dict.fromkeys(("shallow", "deep"), RULE)}
 
     trained(None, change)
-    selector, notes = make_aiming("auto", None, HOST_ONLY, False, "energy")
+    selector, notes = make_objective_selector("auto", None, HOST_ONLY, False, "energy")
     assert selector.name == "learned"
     assert "leaves out BC" in notes[0]
 
 
 def test_time_is_as_it_was(trained):
     trained(GPU)
-    mine, _ = make_aiming("learned", GPU, ALL, False, "time")
+    mine, _ = make_objective_selector("learned", GPU, ALL, False, "time")
     theirs, _ = make_selector("learned", GPU, ALL)
     assert mine.choose(LEVEL) == theirs.choose(LEVEL)
 
 
-# With correction.py: what is learned is about seconds, whatever the aim.
+# With correction.py: what is learned is about seconds, whatever the objective.
 
 
 def test_what_was_measured_corrects_seconds_and_costs_alike(aiming):
     watts = system(TC=100.0, BC=50.0)
-    for aim in AIMS:
+    for aim in OBJECTIVES:
         selector, _ = aiming(watts, aim)
         factors = np.ones(selector.factors.size)
         factors[0] = 3.0  # TC
@@ -206,9 +210,9 @@ def test_what_was_measured_corrects_seconds_and_costs_alike(aiming):
         assert corrected.choose(LEVEL).strategy.name == "BC"
 
 
-@pytest.mark.parametrize("aim", AIMS)
+@pytest.mark.parametrize("aim", OBJECTIVES)
 def test_levels_as_long_as_predicted_correct_nothing(aiming, aim):
-    """Whatever the aim: its costs are no seconds, and are not taken for them."""
+    """Whatever the objective: its costs are no seconds, and are not taken for them."""
     selector, _ = aiming(system(TC=1000.0, BC=0.001), aim)
     correction = Correction(selector)
     features = [replace(LEVEL, level=i, frontier_edges=6000 + i) for i in range(4)]

@@ -14,7 +14,7 @@ import pytest
 from made_models import model_json, ship
 
 import hetero_bfs
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.cli import arguments
 from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
@@ -218,15 +218,15 @@ def test_a_selector_that_needs_a_device(graph, capsys, selector):
 def test_threads_are_those_of_the_search_too(monkeypatch, threads):
     if threads > numba.config.NUMBA_NUM_THREADS:
         pytest.skip("one core")
-    teams = []
-    monkeypatch.setattr(CPUSearcher, "start_team", lambda self: teams.append(self.threads))
+    pools = []
+    monkeypatch.setattr(CPUExecutor, "start_workers", lambda self: pools.append(self.threads))
     usual = numba.get_num_threads()
     try:
         assert run("graph500", "--scale", 13, "--roots", 1, "--threads", threads, *CPU) == 0
         assert numba.get_num_threads() == threads
     finally:
         numba.set_num_threads(usual)
-    assert teams == [threads]
+    assert pools == [threads]
 
 
 def test_a_search_loads_only_what_it_needs(graph):

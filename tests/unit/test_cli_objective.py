@@ -53,8 +53,8 @@ def test_the_report_has_the_aim_its_figures_and_the_metered_ones(
     out, trace = tmp_path / "r.json", tmp_path / "t.csv"
     assert run(*G500, "--optimize", aim, "--json", out, "--trace", trace) == 0
     text = capsys.readouterr().out
-    assert ("aim: least energy of the cpu" in text) == (aim == "energy")
-    assert ("aim: least energy-delay product of the cpu" in text) == (aim == "edp")
+    assert ("objective: least energy of the cpu" in text) == (aim == "energy")
+    assert ("objective: least energy-delay product of the cpu" in text) == (aim == "edp")
     assert "TC 90 +- 0.5, BC 60 +- 0.5; idle 30" in text
     assert "metered cpu" in text
     assert "updates every 2 ms" in text
@@ -89,7 +89,7 @@ def test_one_search(tmp_path, capsys):
     graph.write_text("0 1\n1 2\n2 3\n")
     options = ["--source", 0, "--devices", "cpu", "--json", tmp_path / "r.json"]
     assert run("bfs", graph, *options, "--optimize", "energy") == 0
-    assert "aim: least energy of the cpu" in capsys.readouterr().out
+    assert "objective: least energy of the cpu" in capsys.readouterr().out
     optimize = json.loads((tmp_path / "r.json").read_text())["optimize"]
     assert optimize["watts"] == {"TC": 90.0, "BC": 60.0}
     assert optimize["model_joules"] > optimize["model_net_joules"] > 0
@@ -100,7 +100,8 @@ def test_selectors_that_know_no_aim_are_wrong_usage(capsys, selector):
     assert run(*G500, "--selector", selector, "--optimize", "energy") == 2
     error = capsys.readouterr().err
     assert (
-        f"goes with --selector auto, learned, thresholds, average; {selector} knows no aim" in error
+        f"goes with --selector auto, learned, thresholds, average; {selector} knows no objective"
+        in error
     )
 
 
@@ -132,9 +133,9 @@ def test_an_engine_with_an_aim():
     with Engine(edges, selector="learned", devices="cpu", optimize="energy") as engine:
         assert engine.objective.aim == "energy"
         engine.set_selector("average")
-        assert engine.objective.aim == "energy", "the aim stays until another one is given"
+        assert engine.objective.aim == "energy", "the objective stays until another one is given"
         engine.set_selector("fixed:TC", "time")
         assert engine.objective is None
-        with pytest.raises(ModelError, match="fixed:TC knows no aim"):
+        with pytest.raises(ModelError, match="fixed:TC knows no objective"):
             engine.set_selector("fixed:TC", "edp")
         assert engine.optimize == "time", "what was refused changes nothing"

@@ -156,12 +156,12 @@ def test_close_releases_memory_threads_and_device():
     if platform.accelerator is not None:
         parts.append(platform.accelerator.device)
     gone = [weakref.ref(part) for part in parts if part is not None]
-    helpers = [t for t in threading.enumerate() if t.name.startswith("hetero_bfs helper")]
+    workers = [t for t in threading.enumerate() if t.name.startswith("hetero_bfs worker")]
     del platform, parts
     engine.close()
     gc.collect()
     assert [ref() for ref in gone] == [None] * len(gone)
-    assert not any(helper.is_alive() for helper in helpers)
+    assert not any(worker.is_alive() for worker in workers)
 
 
 def test_close_waits_for_a_search_and_those_that_come_late_are_refused():
@@ -176,13 +176,13 @@ def test_close_waits_for_a_search_and_those_that_come_late_are_refused():
             except EngineClosedError:
                 return
 
-    searchers = [threading.Thread(target=search_until_refused) for _ in range(3)]
-    for searcher in searchers:
-        searcher.start()
+    executors = [threading.Thread(target=search_until_refused) for _ in range(3)]
+    for executor in executors:
+        executor.start()
     while len(outcomes) < 5:
         threading.Event().wait(0.001)
     engine.close()
-    for searcher in searchers:
-        searcher.join(60)
-        assert not searcher.is_alive()
+    for executor in executors:
+        executor.join(60)
+        assert not executor.is_alive()
     assert all(outcomes)

@@ -1,4 +1,4 @@
-"""The team of threads and the compiled level loop, also with more threads than cores."""
+"""The thread pool of threads and the compiled level loop, also with more threads than cores."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from graphs import core_with_tails, grid, path, roads
 from oracle import check_search
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher, counter_edge_bits
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor, counter_edge_bits
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.devices.cpu import thread_pool as team
+from hetero_bfs.devices.cpu import thread_pool
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import (
     NO_VERTEX,
@@ -43,63 +43,63 @@ pytestmark = pytest.mark.usefixtures("many_threads")
 @kernel(counted=False)
 def _count_chunks(control, me, threads, counts):
     while True:
-        chunk = team.take_chunk(control, me, threads)
+        chunk = thread_pool.take_chunk(control, me, threads)
         if chunk < 0:
             return
         atomic_add(counts, chunk, 1)
 
 
-_OWN = team.JOB + 1
-"""A word of the job: whether each share of the stage is its thread's own, or it has chunks."""
+_OWN = thread_pool.JOB + 1
+"""A word of the job: whether each share of the phase is its thread's own, or it has chunks."""
 
 
 @kernel(counted=False)
 def _lead(control, threads, participants, counts, patience=64):
-    """Lead a stage of shares of their own, or of chunks."""
-    stage = team.begin_stage(control, participants, threads)
+    """Lead a phase of shares of their own, or of chunks."""
+    phase = thread_pool.begin_phase(control, participants, threads)
     if not control[_OWN]:
         _count_chunks(control, 0, threads, counts)
-        team.end_chunks(control, stage)
+        thread_pool.end_chunks(control, phase)
         return
     atomic_add(counts, 0, 1)
     for thread in range(1, participants):
-        if team.await_share(control, thread, stage, patience):
+        if thread_pool.await_share(control, thread, phase, patience):
             atomic_add(counts, thread, 1)
-            team.end_share(control, thread, stage)
+            thread_pool.end_share(control, thread, phase)
 
 
 @kernel(counted=False)
 def _help(control, me, threads, counts):
-    stage = np.int64(0)
+    phase = np.int64(0)
     while True:
-        stage = team.await_stage(control, me, stage)
-        if stage < 0:
+        phase = thread_pool.await_phase(control, me, phase)
+        if phase < 0:
             return
-        if team.take_share(control, me, stage):
+        if thread_pool.take_share(control, me, phase):
             if control[_OWN]:
                 atomic_add(counts, me, 1)
-                team.report_of(control, me)[0] = 100 + me
+                thread_pool.report_of(control, me)[0] = 100 + me
             else:
                 _count_chunks(control, me, threads, counts)
-            team.end_share(control, me, stage)
+            thread_pool.end_share(control, me, phase)
 
 
 @contextmanager
 def _team(threads, counts):
-    """Yield the control block of a team whose helpers count what they do."""
-    control = aligned_empty(team.control_words(threads), np.int64)
-    team.initialise(control)
-    helpers = [
+    """Yield the control block of a thread pool whose workers count what they do."""
+    control = aligned_empty(thread_pool.control_words(threads), np.int64)
+    thread_pool.initialise(control)
+    workers = [
         threading.Thread(target=_help, args=(control, i, threads, counts), daemon=True)
         for i in range(1, threads)
     ]
-    for helper in helpers:
-        helper.start()
+    for worker in workers:
+        worker.start()
     yield control
-    team.shut_down(control)
-    for helper in helpers:
-        helper.join(timeout=10)
-        assert not helper.is_alive()
+    thread_pool.shut_down(control)
+    for worker in workers:
+        worker.join(timeout=10)
+        assert not worker.is_alive()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -107,18 +107,18 @@ def test_every_chunk_is_done_once(threads):
     counts = np.zeros(100, np.int64)
     with _team(threads, counts) as control:
         for round_number in range(300):
-            chunks = control[team.CHUNKS] = 1 + round_number % 100
+            chunks = control[thread_pool.CHUNKS] = 1 + round_number % 100
             counts[:] = 0
             _lead(control, threads, min(chunks, threads), counts)
             assert counts[:chunks].tolist() == [1] * chunks
             assert not counts[chunks:].any()
             if round_number % 100 == 0:
-                time.sleep(0.01)  # helpers fall asleep, and are woken by the next stage
+                time.sleep(0.01)  # workers fall asleep, and are woken by the next phase
 
 
 @pytest.mark.parametrize("threads", [2, 7])
-def test_every_share_of_every_stage_is_done_once(threads):
-    """Whether helpers come in time, late or not at all; with stages of chunks in between."""
+def test_every_share_of_every_phase_is_done_once(threads):
+    """Whether workers come in time, late or not at all; with phases of chunks in between."""
     counts = np.zeros(100, np.int64)
     with _team(threads, counts) as control:
         for round_number in range(60):
@@ -130,30 +130,30 @@ def test_every_share_of_every_stage_is_done_once(threads):
                 assert counts[:participants].tolist() == [times] * participants
                 assert not counts[participants:].any()
             counts[:] = 0
-            control[_OWN], control[team.CHUNKS] = 0, threads
+            control[_OWN], control[thread_pool.CHUNKS] = 0, threads
             _lead(control, threads, threads, counts)
             assert counts[:threads].tolist() == [1] * threads
             if round_number % 20 == 0:
-                time.sleep(0.01)  # helpers fall asleep
+                time.sleep(0.01)  # workers fall asleep
 
 
 @pytest.mark.parametrize(
     ("participants", "pause_seconds"), [(2, 0.0), (4, 0.0), (4, 0.05)], ids=str
 )
-def test_helpers_come_awake_or_asleep(pause_seconds, participants):
-    """A leader of endless patience gets each share done by its own helper, and by no other.
+def test_workers_come_awake_or_asleep(pause_seconds, participants):
+    """A master of endless patience gets each share done by its own worker, and by no other.
 
-    Where not all take part, all sleep: if a helper sleeps while one that is not asked for does not,
-    nobody wakes it, and a leader of usual patience does its share (`begin_stage`).
+    Where not all take part, all sleep: if a worker sleeps while one that is not asked for does not,
+    nobody wakes it, and a master of usual patience does its share (`begin_phase`).
     """
     threads = 4
     counts = np.zeros(threads, np.int64)
     with _team(threads, counts) as control:
         control[_OWN] = 1
-        reports = [team.report_of.py_func(control, i) for i in range(1, threads)]
+        reports = [thread_pool.report_of.py_func(control, i) for i in range(1, threads)]
         for times in range(1, 6):
             time.sleep(pause_seconds)
-            while participants < threads and control[team.SLEEPERS] < threads - 1:
+            while participants < threads and control[thread_pool.SLEEPERS] < threads - 1:
                 time.sleep(0.001)
             for report in reports:
                 report[0] = 0
@@ -162,7 +162,7 @@ def test_helpers_come_awake_or_asleep(pause_seconds, participants):
             )
             lead.start()
             lead.join(timeout=30)
-            assert not lead.is_alive(), "a helper did not come"
+            assert not lead.is_alive(), "a worker did not come"
             expected = [100 + i if i < participants else 0 for i in range(1, threads)]
             assert [int(report[0]) for report in reports] == expected
             assert counts.tolist() == [times if i < participants else 0 for i in range(threads)]
@@ -184,7 +184,7 @@ def test_which_graphs_are_deep_and_regular():
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_searches_by_a_team(name, threads):
+def test_searches_by_a_thread_pool(name, threads):
     """Stealing, conversions, owners of patches: with parts that any thread may get."""
     edges = GRAPHS[name]
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=threads) as engine:
@@ -209,8 +209,8 @@ def test_owners_of_patches(interval, make):
 
 
 @pytest.mark.parametrize("most", [600, 1200, 2000])
-def test_frontiers_larger_than_the_boxes_of_owners(most, monkeypatch):
-    monkeypatch.setattr("hetero_bfs.algorithms.bfs.cpu_executor._MOST_POSTED", most)
+def test_frontiers_larger_than_the_outbox_of_owners(most, monkeypatch):
+    monkeypatch.setattr("hetero_bfs.algorithms.bfs.cpu_executor._MOST_DEFERRED", most)
     edges = grid(600, 600)
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
         for root in (0, 600 * 300 + 300):
@@ -231,7 +231,7 @@ def test_searches_that_end_while_owners_share_levels():
 
 
 def test_patches_without_locality():
-    """Of a graph that has none: most edges are posted, and some levels are too large for that."""
+    """Of a graph that has none: most edges are deferred, and some levels are too large for that."""
     edges = GRAPHS["Kronecker"]
     assert edges.src.size > 1 << 16
     with hb.Engine(edges, devices="cpu", order="locality", threads=5) as engine:
@@ -375,11 +375,11 @@ def test_only_parents_of_vertices_are_forgotten(num_vertices):
         return array[:size]
 
     graph = build_search_graph(path(num_vertices), "given")
-    host = CPUSearcher(graph, 1, allocate)
+    host = CPUExecutor(graph, 1, allocate)
     frontier = Frontier(1, graph.num_searched, graph.graph.num_stored_edges)
     host.begin(0, frontier)
     host.note_foreign_parents()
-    host.forget_stale_parents(frontier)
+    host.invalidate_stale_parents(frontier)
     assert host.parent.tolist() == [0] + [NO_VERTEX] * (num_vertices - 1)
     assert all((beyond == 7).all() for beyond in room)
 
@@ -407,8 +407,8 @@ def test_restored_parents(num_vertices, order, threads):
     graph = build_search_graph(hb.EdgeList.from_arrays(*ends, num_vertices=num_vertices), order)
     old = graph.relabelling.old_of_new
     assert (old.size < num_vertices) == (order != "given")
-    host = CPUSearcher(graph, threads)
-    host.start_team()
+    host = CPUExecutor(graph, threads)
+    host.start_workers()
     for _ in range(3):
         parent = random.integers(0, old.size, old.size).astype(np.uint32)
         expected = np.full(num_vertices, -1)
@@ -434,7 +434,7 @@ def test_a_long_search_has_a_record_of_every_level():
     assert all(t.seconds > 0 and t.found_vertices == 1 for t in traces)
 
 
-def test_helpers_end_with_their_engine():
+def test_workers_end_with_their_engine():
     gc.collect()  # other tests' engines
     before = threading.active_count()
     engine = hb.Engine(GRAPHS["Kronecker"], devices="cpu", threads=4)
@@ -455,7 +455,7 @@ def test_several_python_threads_search_one_engine():
         assert np.array_equal(one, other)
 
 
-def test_a_directed_graph_searched_by_a_team():
+def test_a_directed_graph_searched_by_a_thread_pool():
     edges = replace(GRAPHS["Kronecker"], directed=True)
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=5) as engine:
         for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC"):

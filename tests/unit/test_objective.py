@@ -1,4 +1,4 @@
-"""Watts in a model's file, and what an aim makes of them."""
+"""Watts in a model's file, and what an objective makes of them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_model_without_power_stays_as_it_was():
         ({"meters": {}}, "meters and idle_watts have different domains"),
         ({"resolution_seconds": {"cpu": 0.1}}, "resolution_seconds and idle_watts have"),
         ({"remarks": {"XX": "why"}}, "unknown strategy 'XX'"),
-        ({"auto": {"time": AUTO["energy"]}}, "auto of an unknown aim 'time'"),
+        ({"auto": {"time": AUTO["energy"]}}, "auto of an unknown objective 'time'"),
         ({"auto": {"energy": {"shallow": {"selector": "learned"}}}}, "it lacks 'deep'"),
         ({"auto": {"edp": AUTO["energy"] | {"deep": {"selector": "daga"}}}}, "selector 'daga'"),
     ],

@@ -10,7 +10,7 @@ from graphs import grid, path, random_graph
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.kernels.patches import owner_of, patch_bits, territories
+from hetero_bfs.algorithms.bfs.kernels.patches import owner_of, patch_bits, split_among_owners
 from hetero_bfs.graph.csr import (
     CSRGraph,
     EdgeList,
@@ -142,7 +142,7 @@ def test_territories_have_room_for_what_their_owners_have(patches, more, owners)
     bits = patch_bits(owners)
     owner = [owner_of(np.uint32(v), owners, bits) for v in range(num_vertices)]
     assert owner == np.repeat(owner[::size], size)[:num_vertices].tolist()
-    sizes = np.diff(territories(num_vertices, owners))
+    sizes = np.diff(split_among_owners(num_vertices, owners))
     assert sizes.tolist() == [owner.count(k) for k in range(owners)]
 
 

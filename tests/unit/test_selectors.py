@@ -189,9 +189,9 @@ def model(**changes) -> SpeedModel:
     return SpeedModel("m", alpha=0.1, edges_per_second=speeds, about={}, **parts)
 
 
-def selector_of(made: SpeedModel, candidates=ALL, looks_ahead=False) -> ModelSelector:
+def selector_of(made: SpeedModel, candidates=ALL, uses_cost_to_go=False) -> ModelSelector:
     predictors = [made.learned[s.name] for s in candidates]
-    return ModelSelector("learned", made, candidates, predictors, looks_ahead)
+    return ModelSelector("learned", made, candidates, predictors, uses_cost_to_go)
 
 
 ON_DEVICE = replace(START, level=1, device_kind="device", form="queue")
@@ -232,7 +232,7 @@ def test_early_bottom_up_must_be_clearly_faster(frontier_edges, bottom_up_second
     )
     host = [STRATEGIES["TC"], STRATEGIES["BC"]]
     made = model(TC=4.0, BC=bottom_up_seconds)
-    choice = selector_of(made, host, looks_ahead=True).choose(features)
+    choice = selector_of(made, host, uses_cost_to_go=True).choose(features)
     assert choice.strategy.name == expected
     assert selector_of(made, host).choose(features).strategy.name == (
         "BC" if bottom_up_seconds < 4.0 else "TC"
@@ -314,7 +314,7 @@ def test_the_compiled_policy_is_the_models_formula(made, features):
     expected = {s.name: seconds_by_hand(made, features, s) for s in ALL}
     assert choice.predicted_seconds == pytest.approx(expected)
     assert expected[choice.strategy.name] <= min(expected.values()) * (1 + 1e-9)
-    ahead = selector_of(made, looks_ahead=True).choose(features)
+    ahead = selector_of(made, uses_cost_to_go=True).choose(features)
     assert ahead.predicted_seconds == choice.predicted_seconds, "looking ahead is no prediction"
 
 
@@ -353,11 +353,11 @@ def searches(draw):
     return states
 
 
-def profile_of(states: list[LevelFeatures]) -> np.ndarray:
-    profile = np.zeros((len(states), layout.STATE_SIZE))
-    for row, features in zip(profile, states, strict=True):
+def reference_of(states: list[LevelFeatures]) -> np.ndarray:
+    reference = np.zeros((len(states), layout.STATE_SIZE))
+    for row, features in zip(reference, states, strict=True):
         features.write_state(row)
-    return profile[:, : layout.RECORD_STATE]
+    return reference[:, : layout.RECORD_STATE]
 
 
 def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
@@ -381,8 +381,8 @@ def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
 @given(made=models(), states=searches())
 def test_with_such_a_search_ahead_the_best_schedule_is_chosen(made, states):
     assume(len(states) <= MOST_KNOTS)
-    ahead = selector_of(made, looks_ahead=True).on_graph(
-        states[0].num_vertices, states[0].num_edges, profile_of(states), False
+    ahead = selector_of(made, uses_cost_to_go=True).on_graph(
+        states[0].num_vertices, states[0].num_edges, reference_of(states), False
     )
     costs = costs_of(made, states)
     best = best_schedule(costs)
@@ -395,8 +395,10 @@ def test_with_such_a_search_ahead_the_best_schedule_is_chosen(made, states):
 @given(made=models(), features=FEATURES, states=searches())
 def test_when_moving_is_free_looking_ahead_changes_nothing(made, features, states):
     free = {kind: Linear(("constant",), (0.0,)) for kind in ("cpu", "device")}
-    greedy = selector_of(replace(made, switch=free, convert=free), looks_ahead=True)
-    ahead = greedy.on_graph(states[0].num_vertices, states[0].num_edges, profile_of(states), False)
+    greedy = selector_of(replace(made, switch=free, convert=free), uses_cost_to_go=True)
+    ahead = greedy.on_graph(
+        states[0].num_vertices, states[0].num_edges, reference_of(states), False
+    )
     choice = greedy.choose(features)
     predicted = choice.predicted_seconds
     least = predicted[choice.strategy.name]
@@ -419,10 +421,12 @@ def test_looking_ahead_stays_where_the_rest_is_cheap():
     big = replace(
         START, level=1, frontier_edges=START.num_edges // 2, unvisited_edges=START.num_edges // 4
     )
-    ahead = selector_of(made, looks_ahead=True)
+    ahead = selector_of(made, uses_cost_to_go=True)
     assert selector_of(made).choose(START).strategy.name == "TC"
     assert ahead.choose(START).strategy.name == "TC", "it knows no graph yet"
-    on_graph = ahead.on_graph(START.num_vertices, START.num_edges, profile_of([START, big]), False)
+    on_graph = ahead.on_graph(
+        START.num_vertices, START.num_edges, reference_of([START, big]), False
+    )
     assert on_graph.choose(START).strategy.name != "TC"
     assert on_graph.on_graph(0, 0, on_graph._graph[2], False) is on_graph
 
@@ -430,15 +434,15 @@ def test_looking_ahead_stays_where_the_rest_is_cheap():
 def test_deep_graphs_are_predicted_by_formulas_of_their_own():
     made = replace(model(), learned_deep={"TG": Linear(("constant",), (1e-12,))})
     shallow = model_selector("learned", made, ALL)
-    profile = profile_of([START])
-    arguments = START.num_vertices, START.num_edges, profile
+    reference = reference_of([START])
+    arguments = START.num_vertices, START.num_edges, reference
     deep = shallow.on_graph(*arguments, True)
     place = shallow.candidates.index(STRATEGIES["TG"])
     assert shallow.on_graph(*arguments, False).policy.weights[place, 0] != 1e-12
     assert deep.policy.weights[place, 0] == 1e-12
     assert not deep.policy.weights[place, 1:].any()
     assert deep.uncorrected is deep
-    again = deep.on_graph(START.num_vertices, START.num_edges, profile.copy(), False)
+    again = deep.on_graph(START.num_vertices, START.num_edges, reference.copy(), False)
     assert again.policy.weights.tolist() == shallow.policy.weights.tolist()
     assert deep.on_graph(*arguments, True) is deep
     factors = np.full(len(ALL) + 6, 2.0)
@@ -465,8 +469,8 @@ def test_of_a_deep_search_a_sample_is_kept():
     states = [
         replace(START, level=level, unvisited_edges=100_000 - 20 * level) for level in range(5000)
     ]
-    ahead = selector_of(model(), looks_ahead=True).on_graph(
-        1000, 100_001, profile_of(states), False
+    ahead = selector_of(model(), uses_cost_to_go=True).on_graph(
+        1000, 100_001, reference_of(states), False
     )
     knots = ahead.policy.ahead
     assert knots.shape == (MOST_KNOTS, 1 + len(ALL))

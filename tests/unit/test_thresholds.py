@@ -72,7 +72,7 @@ def levels() -> list[LevelFeatures]:
     return found
 
 
-def profile() -> np.ndarray:
+def reference() -> np.ndarray:
     states = np.zeros((len(LEVELS), layout.STATE_SIZE))
     for state, features in zip(states, levels(), strict=True):
         features.write_state(state)
@@ -80,7 +80,7 @@ def profile() -> np.ndarray:
 
 
 def bound(made: SpeedModel, candidates=ALL) -> ThresholdSelector:
-    selector = model_selector("thresholds", made, candidates).on_graph(N, M, profile(), False)
+    selector = model_selector("thresholds", made, candidates).on_graph(N, M, reference(), False)
     assert isinstance(selector, ThresholdSelector)
     return selector
 

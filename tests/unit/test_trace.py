@@ -82,15 +82,15 @@ def test_real_levels_are_as_expected(name):
 
     with Engine(named_graph(name).make(), "fixed:TC", devices="cpu") as engine:
         levels = [
-            (features, examined)
-            for features, measured, _, examined in measure_search(engine, 5, repeats=1)
+            (features, edges_scanned)
+            for features, measured, _, edges_scanned in measure_search(engine, 5, repeats=1)
             if measured == "BC"
         ]
-    for (features, examined), (after, _) in pairwise(levels):
+    for (features, edges_scanned), (after, _) in pairwise(levels):
         if features.unvisited_edges < 0.1 * features.num_edges:
             continue
         if features.level > 1:
-            assert 0.5 < features.expected_examined / examined < 2
+            assert 0.5 < features.expected_examined / edges_scanned < 2
         if features.frontier_vertices > 300:
             assert 0.5 < features.expected_found / after.frontier_vertices < 2
 

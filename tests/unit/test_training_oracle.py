@@ -311,8 +311,10 @@ def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
         rows = list(measure_search(one, root, repeats=1))
         costs = measure_costs(one, root, repeats=1)
     traces = search.traces
-    examined = [row[3] for row in rows if row[1] == "BC"]
-    assert examined == [int(record[layout.EXAMINED]) for record in search.recording().records]
+    edges_scanned = [row[3] for row in rows if row[1] == "BC"]
+    assert edges_scanned == [
+        int(record[layout.EDGES_SCANNED]) for record in search.recording().records
+    ]
     leaves_list = [after.features.form == "listed" for after in traces[1:]]
     assert any(leaves_list)
     converted = {row[0].level for row in rows if row[1] == "convert_cpu"}

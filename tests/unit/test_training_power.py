@@ -23,7 +23,7 @@ from hetero_bfs.selection.model_format import (
 from hetero_bfs.selection.model_store import (
     find_model,
 )
-from hetero_bfs.selection.objective import POWER_AIMS
+from hetero_bfs.selection.objective import POWER_OBJECTIVES
 from hetero_bfs.training import energy as training_energy
 from hetero_bfs.training import (
     metering,
@@ -248,7 +248,7 @@ def test_a_poor_difference_gives_way_to_the_watts_of_the_search(world, off, erro
     assert "too small a part of the search" in found.remarks["BC"]
 
 
-# Whole searches under each aim.
+# Whole searches under each objective.
 
 
 @pytest.fixture
@@ -260,7 +260,7 @@ def tiny_graphs(monkeypatch):
 
 @pytest.mark.usefixtures("tiny_graphs")
 def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys):
-    """The best of each aim is the one of which the figures say so."""
+    """The best of each objective is the one of which the figures say so."""
     name = trained(None)
     meters = [WorldMeter(world)], [Unmeasured("whole system", "system", "absent")]
     monkeypatch.setattr(training_energy, "meters_of", lambda info, log, notes: meters)
@@ -269,7 +269,7 @@ def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys
     assert model.power.watts["BC"]["cpu"] == pytest.approx(WATTS["BC"], rel=1e-3)
     figures = model.about["aims"]["searches"]["shallow"]
     assert "alpha-beta(8,256,cpu)" in figures
-    for aim in POWER_AIMS:
+    for aim in POWER_OBJECTIVES:
         able = {n: f for n, f in figures.items() if n.endswith((aim, ")"))}
         power_of_time = 1 if aim == "edp" else 0
         best = min(able, key=lambda n: able[n]["joules"] * able[n]["seconds"] ** power_of_time)

@@ -1,4 +1,4 @@
-"""The host's cores: arrays of one search and the team of threads that works on them."""
+"""The host's cores: arrays of one search and the thread pool of threads that works on them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import Recycler, aligned_empty
 
-_TEAM_EDGES = 1 << 15
+_POOL_EDGES = 1 << 15
 """Graphs with fewer stored edges have no level that is worth waking another thread for."""
 
 _LISTED_SHARE = 16
@@ -38,7 +38,7 @@ _MOST_REMAINING = 4096
 _MOST_OWNERS = 16
 """Owners of patches: more were not measured."""
 
-_MOST_POSTED = 1 << 16
+_MOST_DEFERRED = 1 << 16
 """Edges of a frontier up to which owners of patches expand it."""
 
 _MOST_RECYCLED_BYTES = 1 << 28
@@ -75,8 +75,8 @@ def check_threads(threads: Any) -> int:
     return check_integer("threads", threads, 1, most_threads(), remedy)
 
 
-class CPUSearcher:
-    """Runs levels on the host's cores: a leader, which is the caller, and its helpers.
+class CPUExecutor:
+    """Runs levels on the host's cores: a master, which is the caller, and its workers.
 
     The arrays are described in level.py and phases.py. `allocate` lets an
     OpenCL device provide them, so that it can use them in place or copy them fast.
@@ -94,7 +94,7 @@ class CPUSearcher:
         forks.use_loops()
         self.graph = graph
         self.threads = threads or numba.get_num_threads()
-        if graph.graph.num_stored_edges < _TEAM_EDGES:
+        if graph.graph.num_stored_edges < _POOL_EDGES:
             self.threads = 1
         self.edge_bits = counter_edge_bits(graph)
         self.parent = allocate(n, np.uint32)
@@ -107,7 +107,7 @@ class CPUSearcher:
         self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
         self._control = self._make_control()
-        self.stop_team: Callable[[], object] = _no_team
+        self.stop_workers: Callable[[], object] = _no_pool
 
     def begin(self, root: int, frontier: Frontier) -> None:
         """Make `root` (a new id) the only visited vertex and the frontier."""
@@ -151,7 +151,7 @@ class CPUSearcher:
         """
         assert frontier.kind == "cpu", "the frontier is elsewhere"
         assert not frontier.is_over, "the search is over"
-        self.note_foreign_parents()  # nobody will forget them at the end of a search
+        self.note_foreign_parents()  # nobody will invalidate them at the end of a search
         record = np.zeros((1, layout.record_width(1)))
         state = frontier.state
         level = float(state[layout.LEVEL])
@@ -159,8 +159,10 @@ class CPUSearcher:
         policy = fixed_policy([0], [strategy])
         self.run_levels(policy, 1, 0, False, frontier, record, 1)
         state[layout.LEVEL] += level
-        examined = int(record[0, layout.EXAMINED])
-        found = Found(frontier.vertices, frontier.edges, None if examined < 0 else examined)
+        edges_scanned = int(record[0, layout.EDGES_SCANNED])
+        found = Found(
+            frontier.vertices, frontier.edges, None if edges_scanned < 0 else edges_scanned
+        )
         return found, float(record[0, layout.SECONDS])
 
     def to_queue(self, frontier: Frontier) -> float:
@@ -175,11 +177,11 @@ class CPUSearcher:
 
         set_one_segment(self._arrays.segments[frontier.queue_index], frontier.vertices)
 
-    def forget_stale_parents(self, frontier: Frontier) -> None:
+    def invalidate_stale_parents(self, frontier: Frontier) -> None:
         """Leave `NO_VERTEX` as parent of all vertices that are not visited."""
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import forget
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import invalidate
 
-        forget(self._control, self._shared, frontier.state)
+        invalidate(self._control, self._shared, frontier.state)
 
     def restore_parents(self) -> npt.NDArray[np.int64]:
         """Return the parents in old ids, -1 where there is none."""
@@ -198,7 +200,7 @@ class CPUSearcher:
     def _gather_arrays(self) -> Any:
         from hetero_bfs.algorithms.bfs.kernels.chunks import NUM_TASKS
         from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
-        from hetero_bfs.algorithms.bfs.kernels.patches import territories
+        from hetero_bfs.algorithms.bfs.kernels.patches import split_among_owners
         from hetero_bfs.algorithms.bfs.kernels.phases import HostArrays
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
@@ -206,7 +208,7 @@ class CPUSearcher:
         # A cache line more than a chunk, so that threads do not share one.
         scratch = (self.threads, CHUNK_EDGES + 64)
         owners = self._count_owners()
-        room = 1 + min(_MOST_POSTED, forward.num_stored_edges) if owners > 1 else 0
+        room = 1 + min(_MOST_DEFERRED, forward.num_stored_edges) if owners > 1 else 0
         return HostArrays(
             indptr,
             forward.indices,
@@ -226,7 +228,7 @@ class CPUSearcher:
             np.zeros(scratch, np.uint32),
             np.zeros(scratch, np.uint32),
             aligned_empty(4 * owners * room, np.uint32).reshape(2, owners, room, 2),
-            territories(self.graph.num_searched, owners),
+            split_among_owners(self.graph.num_searched, owners),
             int(self.graph.degree.max(initial=0)),
             self.graph.relabelling.old_of_new,
             self.graph.is_local,
@@ -271,29 +273,29 @@ class CPUSearcher:
         initialise(control)
         return control
 
-    def start_team(self) -> None:
-        """Start the helpers; they end with this object, or with the program."""
-        from hetero_bfs.algorithms.bfs.kernels.phases import help_search
+    def start_workers(self) -> None:
+        """Start the workers; they end with this object, or with the program."""
+        from hetero_bfs.algorithms.bfs.kernels.phases import run_worker
         from hetero_bfs.devices.cpu.thread_pool import SHUTDOWN, shut_down
 
         shared = self._shared
         if self.threads == 1:
             return
-        shut_down(self._control)  # what helpers run is compiled once, not in every thread
-        help_search(self._control, shared, 1)
+        shut_down(self._control)  # what workers run is compiled once, not in every thread
+        run_worker(self._control, shared, 1)
         self._control[SHUTDOWN] = 0
-        helpers: list[threading.Thread] = []
+        workers: list[threading.Thread] = []
         born = forks.generation()
-        self.stop_team = weakref.finalize(self, _stop_team, self._control, helpers, born)
+        self.stop_workers = weakref.finalize(self, _stop_workers, self._control, workers, born)
         for number in range(1, self.threads):
-            helper = threading.Thread(
-                target=help_search,
+            worker = threading.Thread(
+                target=run_worker,
                 args=(self._control, self._shared, number),
-                name=f"hetero_bfs helper {number}",
+                name=f"hetero_bfs worker {number}",
                 daemon=True,
             )
-            helper.start()
-            helpers.append(helper)
+            worker.start()
+            workers.append(worker)
 
 
 def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:
@@ -301,20 +303,20 @@ def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArra
     return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
 
 
-def _no_team() -> None:
+def _no_pool() -> None:
     """Stop no threads, where none were started."""
 
 
-def _stop_team(
-    control: npt.NDArray[np.int64], helpers: list[threading.Thread], generation: int
+def _stop_workers(
+    control: npt.NDArray[np.int64], workers: list[threading.Thread], generation: int
 ) -> None:
     from hetero_bfs.devices.cpu.thread_pool import shut_down
 
     if generation != forks.generation():
         return  # they are a parent process's, and its mutex may be locked for ever
     shut_down(control)
-    for helper in helpers:
-        helper.join(timeout=1.0)
+    for worker in workers:
+        worker.join(timeout=1.0)
 
 
 def counter_edge_bits(graph: SearchGraph) -> int:

@@ -69,12 +69,12 @@ class DeviceExecutor(Protocol):
         frontier: Frontier,
         records: npt.NDArray[np.float64],
         limit: int,
-        forget: bool = True,
+        invalidate: bool = True,
     ) -> bool:
         """Run levels as long as the policy keeps the search here; true if it is over.
 
         The first level's strategy is chosen already; `root` (a new id) is where to start if the
-        search has not. With `forget`, no stale parent is left once this returns. Raises
+        search has not. With `invalidate`, no stale parent is left once this returns. Raises
         `GridStalledError` if the search must begin again.
         """
         ...
@@ -129,6 +129,6 @@ def run_one_level(
     record = np.zeros((1, layout.record_width(1)))
     level = float(frontier.level)
     frontier.state[layout.LEVEL] = frontier.state[layout.CHOSEN] = 0
-    executor.run_levels(policy, 1, None, frontier, record, 1, forget=False)
+    executor.run_levels(policy, 1, None, frontier, record, 1, invalidate=False)
     frontier.state[layout.LEVEL] += level
     return Found(frontier.vertices, frontier.edges), float(record[0, layout.SECONDS])

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import run_one_level
 from hetero_bfs.algorithms.bfs.opencl_memory import SearchMemory
 from hetero_bfs.algorithms.bfs.opencl_program import LOG_ROWS, SearchProgram
@@ -26,14 +26,14 @@ from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import DeviceKind, Strategy, plain
 
 
-class OpenCLSearcher:
+class OpenCLExecutor:
     """Runs levels on an OpenCL device.
 
     Parameters
     ----------
     device : OpenCLDevice
     graph : SearchGraph
-    host : CPUSearcher
+    host : CPUExecutor
         Whose arrays are the device's too on unified memory.
     max_alloc_bytes : int, optional
         Limit for one part of the edge array; by default the device's own.
@@ -49,7 +49,7 @@ class OpenCLSearcher:
         self,
         device: OpenCLDevice,
         graph: SearchGraph,
-        host: CPUSearcher,
+        host: CPUExecutor,
         max_alloc_bytes: int | None = None,
         tuning: Tuning | None = None,
     ) -> None:
@@ -146,12 +146,12 @@ class OpenCLSearcher:
         frontier: Frontier,
         records: npt.NDArray[np.float64],
         limit: int,
-        forget: bool = True,
+        invalidate: bool = True,
     ) -> bool:
         """Run levels as long as the policy keeps the search here; true if it is over.
 
         The first level's strategy is chosen already; `root` (a new id) is where to start if the
-        search has not. With `forget`, no stale parent is left once this returns.
+        search has not. With `invalidate`, no stale parent is left once this returns.
         """
         from hetero_bfs.algorithms.bfs.kernels import steps
 
@@ -162,7 +162,7 @@ class OpenCLSearcher:
         first = frontier.level
         limit = min(limit, records.shape[0], first + LOG_ROWS)
         start = NO_VERTEX if root is None else root
-        flags = steps.FORGETS if forget else 0
+        flags = steps.INVALIDATES if invalidate else 0
         state = program.launch(policy, start, limit, flags, frontier)
         self.ended_at = time.perf_counter()
         levels = int(state[layout.LEVEL]) - first

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 
@@ -22,13 +22,13 @@ class SearchMemory:
     Parameters
     ----------
     device : OpenCLDevice
-    host : CPUSearcher
+    host : CPUExecutor
         Whose arrays they are on unified memory.
     offset_type : dtype
         Of an offset into the edges, uint32 or uint64.
     """
 
-    def __init__(self, device: OpenCLDevice, host: CPUSearcher, offset_type: Any) -> None:
+    def __init__(self, device: OpenCLDevice, host: CPUExecutor, offset_type: Any) -> None:
         self._device = device
         self._host = host
         self._offset_type = offset_type

@@ -120,7 +120,7 @@ class SearchProgram:
         self._memory.acquire()
         self.settle()
         limit = min(limit, LOG_ROWS)
-        steps.write_state(frontier.state, root, limit, steps.FORGETS, self._words)
+        steps.write_state(frontier.state, root, limit, steps.INVALIDATES, self._words)
         self._words[layout.CHOSEN] = chosen
         self._unsettled = True
         self._enqueue(self._kernels[0], 0)

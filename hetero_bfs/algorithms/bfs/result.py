@@ -149,7 +149,7 @@ class Found:
 
     vertices: int
     edges: int
-    examined: int | None = None
+    edges_scanned: int | None = None
     """Neighbours that bottom-up looked at, where it counts them (BC)."""
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUSearcher, unpack_counter
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor, run_one_level
-from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLSearcher
+from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
@@ -84,10 +84,10 @@ class Streaming:
         return asdict(self)
 
 
-def open_searcher(
+def open_executor(
     device: OpenCLDevice,
     graph: SearchGraph,
-    host: CPUSearcher,
+    host: CPUExecutor,
     max_alloc_bytes: int | None,
     tuning: Tuning | None,
     device_memory_bytes: int | None,
@@ -105,7 +105,7 @@ def open_searcher(
     limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)
     needed = bytes_in_memory(info, graph)
     if needed <= limit or graph.num_searched == 0:
-        return OpenCLSearcher(device, graph, host, max_alloc_bytes, tuning)
+        return OpenCLExecutor(device, graph, host, max_alloc_bytes, tuning)
     if info.unified_memory:
         edges = int(graph.graph.num_stored_edges // 2 * limit / needed)
         raise BudgetError(
@@ -117,16 +117,16 @@ def open_searcher(
     plan = plan_stream(
         info, graph, min(budget, limit), min(max_alloc_bytes or limit, info.max_alloc_bytes)
     )
-    return StreamingSearcher(device, graph, host, plan, tuning)
+    return StreamedExecutor(device, graph, host, plan, tuning)
 
 
-class StreamingSearcher:
+class StreamedExecutor:
     """Runs levels on an OpenCL device, with the edges streaming through it.
 
     Parameters
     ----------
     device, graph, host, tuning
-        As for OpenCLSearcher; the device has memory of its own.
+        As for OpenCLExecutor; the device has memory of its own.
     plan : StreamPlan
         Of this device and graph.
     """
@@ -141,7 +141,7 @@ class StreamingSearcher:
         self,
         device: OpenCLDevice,
         graph: SearchGraph,
-        host: CPUSearcher,
+        host: CPUExecutor,
         plan: StreamPlan,
         tuning: Tuning | None = None,
     ) -> None:
@@ -249,9 +249,9 @@ class StreamingSearcher:
         frontier: Frontier,
         records: npt.NDArray[np.float64],
         limit: int,
-        forget: bool = True,
+        invalidate: bool = True,
     ) -> bool:
-        """Run levels as long as the policy keeps the search here; see OpenCLSearcher.
+        """Run levels as long as the policy keeps the search here; see OpenCLExecutor.
 
         There are no stale parents: a search begins without any.
         """
@@ -304,7 +304,7 @@ class StreamingSearcher:
         found = self._found(queueable=top_down)
         record[layout.STRATEGY] = frontier.chosen
         record[layout.FOUND_VERTICES] = found.vertices
-        record[layout.EXAMINED] = -1
+        record[layout.EDGES_SCANNED] = -1
         frontier.place = self.place
         frontier.advance("top-down" if top_down else "bottom-up", found)
         record[layout.SECONDS] = time.perf_counter() - started

@@ -1,7 +1,7 @@
-"""What one thread does in each kind of stage: with a chunk of it, or with an owner's part.
+"""What one thread does in each kind of phase: with a chunk of it, or with an owner's part.
 
 All these kernels take (control, arrays, chunk, me), where `chunk` is the chunk's or the owner's
-number and `me` the thread's, and return three numbers that the stage adds up. Others reach them by
+number and `me` the thread's, and return three numbers that the phase adds up. Others reach them by
 address (by_address.py), from `HostArrays.work`: so each is compiled once, and only for graphs whose
 searches can come to it.
 """
@@ -16,7 +16,7 @@ from numba import int64, njit, types
 
 from hetero_bfs.algorithms.bfs.kernels.expand import collect_owned, expand_alone, expand_owned
 from hetero_bfs.algorithms.bfs.kernels.follow import follow_by_branches, follow_packed
-from hetero_bfs.algorithms.bfs.kernels.frontier import forget_stale_parents, queue_words
+from hetero_bfs.algorithms.bfs.kernels.frontier import invalidate_stale_parents, queue_words
 from hetero_bfs.algorithms.bfs.kernels.level import (
     adopt_words,
     bottom_up_words,
@@ -41,11 +41,11 @@ TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
     BOTTOM_UP,
     CONVERT,
     BLANK,
-    FORGET,
-    END,  # FORGET, then BLANK
+    INVALIDATE,
+    END,  # INVALIDATE, then BLANK
     CLEAR,
     RESTORE,
-    ALONE,  # no stage: TOP_DOWN by the leader alone
+    ALONE,  # no phase: TOP_DOWN by the master alone
 ) = range(13)
 NUM_TASKS = 13
 
@@ -56,10 +56,10 @@ WHOLE = OWN + 1
 """Whether this host has found all that is visited, so that the parents are here."""
 
 ADDRESS = OWN + 2
-"""Of what a stage fills that was not there when the helpers began."""
+"""Of what a phase fills that was not there when the workers began."""
 
 NEXT_OWN = OWN + 3
-"""First word that stays from stage to stage and means nothing here."""
+"""First word that stays from phase to phase and means nothing here."""
 
 _NONE = np.int64(0)
 
@@ -74,7 +74,7 @@ def _edges_of(control, chunk):
 def _words_of(control, arrays, chunk):
     """Return which words of the bitmap a chunk is.
 
-    The same cut in all stages of as many chunks, so that each thread meets the same words again.
+    The same cut in all phases of as many chunks, so that each thread meets the same words again.
     Chunks grow: after relabelling the first words are the hubs', whose lists are the longest.
     """
     words, chunks = arrays.visited[0].size, control[CHUNKS]
@@ -135,7 +135,7 @@ def _adopt(control, arrays, chunk, me):
 @kernel(counted=False, inner=True)
 def _bottom_up(control, arrays, chunk, me):
     begin, end = _words_of(control, arrays, chunk)
-    found, edges, looked = bottom_up_words(
+    found, edges, scanned = bottom_up_words(
         begin,
         end,
         arrays.parent.size,
@@ -150,7 +150,7 @@ def _bottom_up(control, arrays, chunk, me):
         arrays.counter,
         arrays.remaining,
     )
-    return np.int64(found), np.int64(edges), np.int64(looked)
+    return np.int64(found), np.int64(edges), np.int64(scanned)
 
 
 @kernel(counted=False, inner=True)
@@ -172,12 +172,12 @@ def _convert(control, arrays, chunk, me):
 
 
 @kernel(counted=False, inner=True)
-def _blank_or_forget(control, arrays, chunk, me):
+def _blank_or_invalidate(control, arrays, chunk, me):
     begin, end = _words_of(control, arrays, chunk)
     visited = arrays.visited[control[VISITED]]
     if control[TASK] != BLANK:
-        forget_stale_parents(begin, end, visited, arrays.written, arrays.parent)
-    if control[TASK] != FORGET:
+        invalidate_stale_parents(begin, end, visited, arrays.written, arrays.parent)
+    if control[TASK] != INVALIDATE:
         visited[begin:end] = 0
     return _NONE, _NONE, _NONE
 
@@ -212,7 +212,7 @@ def _run_alone(follow, control, arrays):
         arrays.queue[1 - this],
         arrays.offsets[1 - this],
         arrays.segments[1 - this],
-        arrays.boxes[0, 0],
+        arrays.outbox[0, 0],
         control[WHOLE],
         arrays.found[0],
         arrays.source[0],
@@ -247,9 +247,9 @@ def _run_owned(follow, control, arrays, owner):
         arrays.visited[control[VISITED]],
         arrays.parent,
         arrays.queue[1 - this],
-        arrays.territory,
-        arrays.boxes[this],
-        arrays.boxes[1 - this],
+        arrays.owned_ranges,
+        arrays.outbox[this],
+        arrays.outbox[1 - this],
         arrays.found[owner],
         arrays.source[owner],
     )
@@ -277,8 +277,8 @@ def _collect(control, arrays, owner, me):
         arrays.visited[control[VISITED]],
         arrays.parent,
         arrays.queue[control[QUEUE]],
-        arrays.territory,
-        arrays.boxes[1 - control[QUEUE]],
+        arrays.owned_ranges,
+        arrays.outbox[1 - control[QUEUE]],
     )
     return _NONE, _NONE, _NONE
 
@@ -302,9 +302,9 @@ def link_work(
     used = {
         BOTTOM_UP: _bottom_up,
         CONVERT: _convert,
-        BLANK: _blank_or_forget,
-        FORGET: _blank_or_forget,
-        END: _blank_or_forget,
+        BLANK: _blank_or_invalidate,
+        INVALIDATE: _blank_or_invalidate,
+        END: _blank_or_invalidate,
         CLEAR: _clear_or_restore,
         RESTORE: _clear_or_restore,
         ALONE: _alone_packed if is_packed else _alone,

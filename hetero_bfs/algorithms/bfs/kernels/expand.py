@@ -3,8 +3,8 @@
 Where vertices are numbered by patches (locality.py), each patch has an owner: a share of the work
 that is the same in every level, and one thread's unless that is late. Owners expand their own part
 of the frontier and claim their own vertices; of the others', which are few, they post the edges.
-Each collects what was posted to it when the next level begins, or, if the owners do not run that,
-in a stage of its own: so the owners meet once a level. Hardly a line of the graph, of the bitmap,
+Each collects what was deferred to it when the next level begins, or, if the owners do not run that,
+in a phase of its own: so the owners meet once a level. Hardly a line of the graph, of the bitmap,
 the parents or the queue crosses from core to core.
 """
 
@@ -21,7 +21,7 @@ SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
 """Rows of `segments`: where each segment begins in the queue; vertices of the frontier before it,
 and one entry more with the total; the number of segments as first entry."""
 
-_FOUND, _EDGES, _POSTED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
+_FOUND, _EDGES, _DEFERRED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
 _ONE = np.uint32(1)
 
 
@@ -98,9 +98,9 @@ def expand_owned(
     visited,
     parent,
     next_queue,
-    territory,
-    boxes,
-    last_boxes,
+    owned_ranges,
+    outbox,
+    last_outbox,
     ends,
     sources,
 ):
@@ -112,24 +112,25 @@ def expand_owned(
         Of follow.py.
     report : int64 (6,)
         What the owner found, `_FOUND` vertices and `_EDGES` edges of them, queued from
-        territory[owner] on (`territories`); edges `_POSTED`; and `_LATE` vertices of the frontier
-        with `_LATE_EDGES` edges, which were not counted before as they had to be collected.
+        owned_ranges[owner] on (`split_among_owners`); edges `_DEFERRED`; and `_LATE` vertices of
+        the frontier with `_LATE_EDGES` edges, which were not counted before as they had to be
+        collected.
     is_owned : int
-        Whether the frontier is as the owners left it, with edges posted in `last_boxes`. Else it
+        Whether the frontier is as the owners left it, with edges deferred in `last_outbox`. Else it
         lies in `segments`: the owners', or one piece, of which each takes a share.
     is_whole : int
         Whether this host has found all that is visited, so that the parents are here.
-    boxes, last_boxes : uint32 (owners, edges + 1, 2)
+    outbox, last_outbox : uint32 (owners, edges + 1, 2)
         What each owner posts: ends and parents, behind their number; in this level and the last.
     ends, sources : uint32 (CHUNK_EDGES + 64,)
         The owner's scratch.
     """
     late, late_edges, mixed = 0, np.int64(0), np.uint32(0)
     if is_owned:
-        begin = territory[owner]
+        begin = owned_ranges[owner]
         end = begin + report[_FOUND]
         late, late_edges = _collect(
-            owner, owners, end, indptr, indices, visited, parent, queue, last_boxes
+            owner, owners, end, indptr, indices, visited, parent, queue, last_outbox
         )
         end += late
     elif segments[SEGMENT_COUNT, 0] == owners:
@@ -139,8 +140,8 @@ def expand_owned(
         vertices = segments[SEGMENT_VERTICES, 1]
         begin, end = vertices * owner // owners, vertices * (owner + 1) // owners
         mixed = _ONE
-    first, box = territory[owner], boxes[owner, 1:]
-    end_found, posted, edges = follow(
+    first, box = owned_ranges[owner], outbox[owner, 1:]
+    end_found, deferred, edges = follow(
         begin,
         end,
         queue,
@@ -159,38 +160,38 @@ def expand_owned(
         ends,
         sources,
     )
-    boxes[owner, 0, 0] = posted
+    outbox[owner, 0, 0] = deferred
     report[_FOUND] = end_found - first
     report[_EDGES] = edges
-    report[_POSTED] = posted
+    report[_DEFERRED] = deferred
     report[_LATE], report[_LATE_EDGES] = late, late_edges
 
 
 @njit(inline="always")
 def collect_owned(
-    owner, owners, report, indptr, indices, visited, parent, queue, territory, last_boxes
+    owner, owners, report, indptr, indices, visited, parent, queue, owned_ranges, last_outbox
 ):
-    """Add to an owner's part of the frontier what was posted to it; see `expand_owned`."""
-    end = territory[owner] + report[_FOUND]
+    """Add to an owner's part of the frontier what was deferred to it; see `expand_owned`."""
+    end = owned_ranges[owner] + report[_FOUND]
     late, late_edges = _collect(
-        owner, owners, end, indptr, indices, visited, parent, queue, last_boxes
+        owner, owners, end, indptr, indices, visited, parent, queue, last_outbox
     )
     report[_LATE], report[_LATE_EDGES] = late, late_edges
     report[_FOUND] += late
 
 
 @kernel(counted=False, inner=True)
-def _collect(owner, owners, end, indptr, indices, visited, parent, queue, boxes):
-    """Claim what others posted to an owner, queued from `end` on; return vertices and edges."""
+def _collect(owner, owners, end, indptr, indices, visited, parent, queue, outbox):
+    """Claim what others deferred to an owner, queued from `end` on; return vertices and edges."""
     begin, edges, bits = end, np.int64(0), patch_bits(owners)
     for other in range(owners):
         if other == owner:
             continue
-        for i in range(1, 1 + np.int64(boxes[other, 0, 0])):
-            v = boxes[other, i, 0]
+        for i in range(1, 1 + np.int64(outbox[other, 0, 0])):
+            v = outbox[other, i, 0]
             if owner_of(v, owners, bits) != owner:
                 continue
-            u = boxes[other, i, 1]
+            u = outbox[other, i, 1]
             is_new, more = claim(v, u, indptr, indices, True, visited, parent)
             if is_new:
                 queue[end] = v
@@ -201,8 +202,8 @@ def _collect(owner, owners, end, indptr, indices, visited, parent, queue, boxes)
 
 @njit(inline="always")
 def read_report(report):
-    """Return vertices and edges found, edges posted, and vertices and edges that came late."""
-    return report[_FOUND], report[_EDGES], report[_POSTED], report[_LATE], report[_LATE_EDGES]
+    """Return vertices and edges found, edges deferred, and vertices and edges that came late."""
+    return report[_FOUND], report[_EDGES], report[_DEFERRED], report[_LATE], report[_LATE_EDGES]
 
 
 @kernel(counted=False, inner=True)
@@ -229,10 +230,10 @@ def set_one_segment(segments, vertices):
 
 
 @kernel(counted=False, inner=True)
-def add_owners_segment(owner, report, territory, segments):
+def add_owners_segment(owner, report, owned_ranges, segments):
     """Note that an owner's part is the frontier's next segment; owners come in their order."""
     before = segments[SEGMENT_VERTICES, owner] if owner else 0
-    segments[SEGMENT_START, owner] = territory[owner]
+    segments[SEGMENT_START, owner] = owned_ranges[owner]
     segments[SEGMENT_VERTICES, owner] = before
     segments[SEGMENT_VERTICES, owner + 1] = before + report[_FOUND]
     segments[SEGMENT_COUNT, 0] = owner + 1

@@ -98,7 +98,7 @@ def follow_by_branches(
     are scratch, serve `follow_packed` alone. Returns the end of both, and the edges that leave what
     was found.
     """
-    posted, edges, bits = 0, np.int64(0), patch_bits(owners)
+    deferred, edges, bits = 0, np.int64(0), patch_bits(owners)
     for i in range(begin, end):
         if i + _AHEAD < end:
             prefetch(indices, np.uint64(indptr[queue[i + _AHEAD]]))
@@ -107,16 +107,16 @@ def follow_by_branches(
             v = indices[k]
             beyond = (u ^ v) >> bits | mixed  # the patch of a vertex that is the owner's
             if beyond and owner_of(v, owners, bits) != owner:
-                box[posted, 0] = v
-                box[posted, 1] = u
-                posted += 1
+                box[deferred, 0] = v
+                box[deferred, 1] = u
+                deferred += 1
                 continue
             is_new, more = claim(v, u, indptr, indices, is_local, visited, parent)
             if is_new:
                 next_queue[found] = v
                 found += 1
                 edges += more
-    return found, posted, edges
+    return found, deferred, edges
 
 
 @kernel(counted=False, inner=True)
@@ -140,7 +140,7 @@ def follow_packed(
     sources,
 ):
     """Do what `follow_by_branches` does, on a processor that packs vectors (`can_pack`)."""
-    posted, edges, bits = 0, np.int64(0), patch_bits(owners)
+    deferred, edges, bits = 0, np.int64(0), patch_bits(owners)
     i, k = np.int64(begin), _ZERO
     if i < end:
         k = np.uint64(indptr[queue[i]])
@@ -169,13 +169,13 @@ def follow_packed(
             v, u = ends[j], sources[j]
             beyond = (u ^ v) >> bits | mixed
             if beyond and owner_of(v, owners, bits) != owner:
-                box[posted, 0] = v
-                box[posted, 1] = u
-                posted += 1
+                box[deferred, 0] = v
+                box[deferred, 1] = u
+                deferred += 1
                 continue
             is_new, more = claim(v, u, indptr, indices, is_local, visited, parent)
             if is_new:
                 next_queue[found] = v
                 found += 1
                 edges += more
-    return found, posted, edges
+    return found, deferred, edges

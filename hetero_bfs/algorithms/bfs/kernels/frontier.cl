@@ -64,7 +64,7 @@ static void bitmap_to_queue(uint group, uint groups, uint words, __global const 
 }
 
 /* Leave NO_VERTEX as parent of the vertices that are not visited. */
-static void forget_stale_parents(uint group, uint groups, uint n, uint words,
+static void invalidate_stale_parents(uint group, uint groups, uint n, uint words,
                                  __global const uint *visited, __global uint *parent)
 {
     for (uint word = group * GROUP + get_local_id(0); word < words; word += groups * GROUP) {

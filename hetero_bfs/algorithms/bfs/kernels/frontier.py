@@ -45,7 +45,7 @@ def queue_words(low, high, visited, old, degree, edge_bits, counter, queue, offs
 
 
 @kernel(counted=False, inner=True)
-def forget_stale_parents(low, high, visited, written, parent):
+def invalidate_stale_parents(low, high, visited, written, parent):
     """Set the parents of unvisited vertices in words [low, high) to NO_VERTEX.
 
     Only vertices in the bitmap `written` may have another parent, left by an earlier search;

@@ -1,4 +1,5 @@
-"""The host's strategies: how a level is computed top-down and bottom-up by the team of threads.
+"""The host's strategies: how a level is computed top-down and bottom-up by the thread pool of
+threads.
 
 `top_down_level` and `bottom_up_level` are rows' kernels (selection/strategies.py), which the level
 loop calls by address. Owners may leave a frontier as they have it; only the strategy that did takes
@@ -54,8 +55,8 @@ _REMAINING_DEGREE = 16  # of vertices in a list, in the mean: all their edges ar
 
 _UNCOUNTED = np.int64(-1)
 
-POSTED = NEXT_OWN
-"""Word that stays: how many edges are posted where the frontier is the owners'."""
+DEFERRED = NEXT_OWN
+"""Word that stays: how many edges are deferred where the frontier is the owners'."""
 
 _is_wide_level = kernel(is_wide, counted=False, inner=True)
 
@@ -72,10 +73,10 @@ def top_down_level(control, arrays, state, records):
 
 @njit(inline="always")
 def _expand_among_owners(control, arrays, state, records):
-    """Run a top-down level; return vertices and edges found, but for those that are posted."""
-    found, edges, posted, late, late_edges = share_among_owners(control, arrays, state, EXPAND)
+    """Run a top-down level; return vertices and edges found, but for those that are deferred."""
+    found, edges, deferred, late, late_edges = share_among_owners(control, arrays, state, EXPAND)
     count_late(state, records, late, late_edges)
-    control[OWNED], control[POSTED] = 1, posted
+    control[OWNED], control[DEFERRED] = 1, deferred
     return found, edges
 
 
@@ -86,10 +87,10 @@ def _top_down(control, arrays, state, records):
     Returns vertices and edges found, but for what waits for owners.
     """
     edges = np.int64(state[FRONTIER_EDGES])
-    threads, owners = arrays.found.shape[0], arrays.territory.size - 1
+    threads, owners = arrays.found.shape[0], arrays.owned_ranges.size - 1
     if edges < LEAST_SHARED_EDGES or threads == 1:
         return run_alone(control, arrays, state)
-    if owners > 1 and edges < arrays.boxes.shape[2]:
+    if owners > 1 and edges < arrays.outbox.shape[2]:
         return _expand_among_owners(control, arrays, state, records)
     join(arrays, state)
     size = min(_edges_of_a_chunk(edges, threads), CHUNK_EDGES)
@@ -112,7 +113,7 @@ def _is_wide(arrays, state):
     """
     return (
         arrays.found.shape[0] > 1
-        and arrays.territory.size == 2
+        and arrays.owned_ranges.size == 2
         and _is_wide_level(arrays.degree.size, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
     )
 
@@ -135,13 +136,13 @@ def _top_down_by_proposals(control, arrays, state):
 @kernel(counted=False, inner=True)
 def bottom_up_level(control, arrays, state, records):
     """Run a bottom-up level; return the form it leaves, vertices and edges found, and neighbours
-    examined.
+    edges_scanned.
 
-    The last levels, with few left to find, are the leader's, who has a list of those.
+    The last levels, with few left to find, are the master's, who has a list of those.
     """
     if state[REMAINING] >= 0:
         this = np.int64(state[QUEUE_INDEX])
-        found, looked = bottom_up_listed(
+        found, scanned = bottom_up_listed(
             arrays.remaining,
             np.int64(state[REMAINING]),
             arrays.backward_indptr,
@@ -157,18 +158,18 @@ def bottom_up_level(control, arrays, state, records):
             arrays.offsets[1 - this],
             arrays.segments[1 - this],
         )
-        return BOTTOM_UP_QUEUE, found, edges, looked
-    found, edges, looked = share_words(control, arrays, state, BOTTOM_UP)
+        return BOTTOM_UP_QUEUE, found, edges, scanned
+    found, edges, scanned = share_words(control, arrays, state, BOTTOM_UP)
     remaining = np.int64(arrays.counter[0])
     few_edges = state[UNVISITED_EDGES] - edges <= _REMAINING_DEGREE * arrays.remaining.size
     if remaining <= arrays.remaining.size and few_edges:
         state[REMAINING] = remaining
-    return BITMAP, found, edges, looked
+    return BITMAP, found, edges, scanned
 
 
 @kernel(counted=False, inner=True)
 def count_late(state, records, vertices, edges):
-    """Count vertices of the frontier, and their edges, that the level before left posted."""
+    """Count vertices of the frontier, and their edges, that the level before left deferred."""
     level = int(state[LEVEL])
     if vertices:
         records[level - 1, FOUND_VERTICES] += vertices

@@ -3,7 +3,7 @@
 State, the same on every device (n vertices searched, m stored edges):
 
     parent        uint32 (n,)       parent in this search; on the CPU an entry counts only if its
-                                    vertex is visited (frontier.py, `forget_stale_parents`), on
+                                    vertex is visited (frontier.py, `invalidate_stale_parents`), on
                                     other devices it is 0xFFFFFFFF while unvisited; a device
                                     holds only the parents it found itself;
                                     what an unvisited vertex has there is none, or a vertex with an
@@ -242,7 +242,7 @@ def _settle_sparse(word, pending, first, degree, visited, parent):
 @kernel(counted=False, inner=True)
 def _settle_by_first(low, high, n, first, degree, visited, next_visited, parent, late):
     """Settle words [low, high) by first neighbours; list whom that does not settle in `late`."""
-    count, edges, looked, left = 0, np.int64(0), 0, 0
+    count, edges, scanned, left = 0, np.int64(0), 0, 0
     for word in range(np.uint64(low), np.uint64(high)):
         seen = visited[word]
         remain = n - np.int64(word) * 32
@@ -257,7 +257,7 @@ def _settle_by_first(low, high, n, first, degree, visited, next_visited, parent,
         else:
             fresh, more = _settle_sparse(word, pending, first, degree, visited, parent)
         next_visited[word] = seen | fresh
-        looked += number
+        scanned += number
         count += np.int64(population_count(fresh))
         edges += more
         rest = pending & ~fresh
@@ -265,7 +265,7 @@ def _settle_by_first(low, high, n, first, degree, visited, next_visited, parent,
             late[left] = (np.uint32(word) << _WORD_SHIFT) | trailing_zeros(rest)
             rest &= rest - _ONE
             left += 1
-    return count, edges, looked, left
+    return count, edges, scanned, left
 
 
 @njit(inline="always")
@@ -288,7 +288,7 @@ def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited,
 
     Those that remain unvisited stay in it; returns their number as well.
     """
-    count, edges, looked, remain = 0, np.int64(0), np.uint64(0), 0
+    count, edges, scanned, remain = 0, np.int64(0), np.uint64(0), 0
     for i in range(left):
         if i + _AHEAD < left:
             prefetch(indices, np.uint64(indptr[late[i + _AHEAD]]) + np.uint64(1))
@@ -299,15 +299,15 @@ def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited,
         if begin >= end:
             continue
         k = _find_in_list(begin, end, indices, visited)
-        looked += k - begin
+        scanned += k - begin
         if k < end:
-            looked += np.uint64(1)
+            scanned += np.uint64(1)
             parent[v] = indices[k]
             next_visited[v >> _WORD_SHIFT] |= _ONE << (v & _WORD_MASK)
             count += 1
             edges += np.int64(degree[v])
             remain -= 1
-    return count, edges, np.int64(looked), remain
+    return count, edges, np.int64(scanned), remain
 
 
 @njit(inline="always")
@@ -338,23 +338,23 @@ def bottom_up_words(
 
     `first`, `indptr` and `indices` belong to the transposed graph; `late` is uint32 scratch of
     CHUNK_EDGES items. Those that have none are counted in `counter`, and listed in `remaining`
-    while it has room. Returns vertices found, their edges, and neighbours examined.
+    while it has room. Returns vertices found, their edges, and neighbours edges_scanned.
     """
-    count, edges, examined = 0, np.int64(0), 0
+    count, edges, edges_scanned = 0, np.int64(0), 0
     for start in range(low, high, BLOCK_WORDS):
         stop = min(high, start + BLOCK_WORDS)
         by_first, first_edges, pending, left = _settle_by_first(
             start, stop, n, first, degree, visited, next_visited, parent, late
         )
-        by_list, list_edges, looked, remain = _settle_by_lists(
+        by_list, list_edges, scanned, remain = _settle_by_lists(
             late, left, indptr, indices, degree, visited, next_visited, parent
         )
         if remain:
             _list_remaining(late, remain, counter, remaining)
         count += by_first + by_list
         edges += first_edges + list_edges
-        examined += pending + looked
-    return count, edges, examined
+        edges_scanned += pending + scanned
+    return count, edges, edges_scanned
 
 
 @kernel(counted=False, inner=True)
@@ -362,10 +362,10 @@ def bottom_up_listed(remaining, count, indptr, indices, visited, parent, found):
     """Look for a visited neighbour of each unvisited vertex in a list, alone; visit who has one.
 
     `indptr` and `indices` belong to the transposed graph. The list stays as it is, for measurements
-    that repeat a level. Returns how many vertices `found` then begins with, and neighbours looked
+    that repeat a level. Returns how many vertices `found` then begins with, and neighbours scanned
     at.
     """
-    taken, looked = 0, np.uint64(0)
+    taken, scanned = 0, np.uint64(0)
     for i in range(count):
         if i + _AHEAD < count:
             prefetch(indices, np.uint64(indptr[remaining[i + _AHEAD]]))
@@ -374,12 +374,12 @@ def bottom_up_listed(remaining, count, indptr, indices, visited, parent, found):
             continue
         begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
         k = _find_in_list(begin, end, indices, visited)
-        looked += k - begin
+        scanned += k - begin
         if k < end:
-            looked += np.uint64(1)
+            scanned += np.uint64(1)
             parent[v] = indices[k]
             found[taken] = v
             taken += 1
     for i in range(taken):  # not before: the others ask who was visited when the level began
         visited[found[i] >> _WORD_SHIFT] |= _ONE << (found[i] & _WORD_MASK)
-    return taken, np.int64(looked)
+    return taken, np.int64(scanned)

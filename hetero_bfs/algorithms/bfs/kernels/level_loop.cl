@@ -91,7 +91,7 @@ static bool take_step(uint kinds, volatile __global ulong *counters, __global ul
         run;                                                                                    \
     }
 
-#define OTHERS (1 << BEGIN | 1 << TO_QUEUE | 1 << FORGET)
+#define OTHERS (1 << BEGIN | 1 << TO_QUEUE | 1 << INVALIDATE)
 #ifdef ONE_STEP
 STEP_KERNEL(step, 1 << PUSH | 1 << PULL | OTHERS,
             run_step(group, groups, &graph, &arrays, counter, &mine))
@@ -146,7 +146,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         } else if (!reload) {
             run_step(group, groups, &graph, &arrays, counter, &mine);
         }
-        if (doing == FORGET) /* nothing comes after it */
+        if (doing == INVALIDATE) /* nothing comes after it */
             break;
         if (!grid_barrier(sync, group, groups, patience, counter, &turn, &found,
                           &mine.alright)) {
@@ -157,7 +157,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (group == 0 && lid == 0) {
-        if (mine.state[STEP] == FORGET)
+        if (mine.state[STEP] == INVALIDATE)
             mine.state[STEP] = DECIDE;
         if (poll(sync + GAVE_UP))
             mine.state[STATUS] = FAILED;

@@ -1,8 +1,8 @@
 """Whole searches on the host: the level loop, compiled.
 
-`run_levels` is the leader's: it chooses, converts, runs and records level after level, and returns
+`run_levels` is the master's: it chooses, converts, runs and records level after level, and returns
 to Python only when the search ends or another device must take part. The table of strategies says
-which kernel runs a level (host_strategies.py); phases.py has what the leader and its helpers do
+which kernel runs a level (host_strategies.py); phases.py has what the master and its workers do
 together.
 """
 
@@ -18,7 +18,7 @@ from hetero_bfs.algorithms.bfs.kernels.chunks import (
     COLLECT,
     CONVERT,
     END,
-    FORGET,
+    INVALIDATE,
     OWNED,
     RESTORE,
     VERTICES,
@@ -29,7 +29,7 @@ from hetero_bfs.algorithms.bfs.kernels.expand import (
     copy_segments,
     set_one_segment,
 )
-from hetero_bfs.algorithms.bfs.kernels.host_strategies import POSTED, count_late
+from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
 from hetero_bfs.algorithms.bfs.kernels.phases import (
     counted,
     join,
@@ -42,7 +42,7 @@ from hetero_bfs.devices.cpu.thread_pool import report_of
 from hetero_bfs.selection.policy import choose_level
 from hetero_bfs.selection.schema import (
     CHOSEN,
-    EXAMINED,
+    EDGES_SCANNED,
     FORM,
     FOUND_VERTICES,
     FRONTIER_EDGES,
@@ -76,7 +76,7 @@ _RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are 
 # A word that stays: which bitmap the search before left blank, plus 1, or 0 for none. Only a search
 # that no other device took part in leaves one, so that nobody writes to it before the next `start`,
 # which takes it.
-_BLANK_BITMAP = POSTED + 1
+_BLANK_BITMAP = DEFERRED + 1
 
 _advance = kernel(advance, counted=False, inner=True)
 _has_queue = kernel(has_queue, counted=False, inner=True)
@@ -88,33 +88,33 @@ ENDED, LEAVES = 0, 1
 
 @njit(inline="always")
 def _may_wait(control, arrays, state, limit):
-    """Tell whether what owners posted may wait until they expand the next level.
+    """Tell whether what owners deferred may wait until they expand the next level.
 
-    That must come, fit in the boxes, and be known well enough to choose its strategy: what is
-    posted must not lead to more edges than are counted, taking degrees as they are in the mean.
+    That must come, fit in the outbox, and be known well enough to choose its strategy: what is
+    deferred must not lead to more edges than are counted, taking degrees as they are in the mean.
     """
-    edges, posted = state[FRONTIER_EDGES], control[POSTED]
-    most = edges + posted * arrays.longest
+    edges, deferred = state[FRONTIER_EDGES], control[DEFERRED]
+    most = edges + deferred * arrays.longest
     return (
         state[LEVEL] < limit
         and state[LISTED] < 0
         and edges >= LEAST_SHARED_EDGES
-        and posted * arrays.indices.size <= edges * arrays.degree.size
-        and most < arrays.boxes.shape[2]
-        and posted < state[UNVISITED_VERTICES]
+        and deferred * arrays.indices.size <= edges * arrays.degree.size
+        and most < arrays.outbox.shape[2]
+        and deferred < state[UNVISITED_VERTICES]
     )
 
 
 @kernel(counted=False, inner=True)
 def _settle(control, arrays, state, records):
-    """Have the owners collect what is posted; the frontier then lies in segments, one for each."""
-    if control[POSTED]:
+    """Have the owners collect what is deferred; the frontier then lies in segments, one each."""
+    if control[DEFERRED]:
         _, _, _, late, late_edges = share_among_owners(control, arrays, state, COLLECT)
         count_late(state, records, late, late_edges)
     control[OWNED] = 0
     segments = arrays.segments[np.int64(state[QUEUE_INDEX])]
-    for owner in range(arrays.territory.size - 1):
-        add_owners_segment(owner, report_of(control, owner), arrays.territory, segments)
+    for owner in range(arrays.owned_ranges.size - 1):
+        add_owners_segment(owner, report_of(control, owner), arrays.owned_ranges, segments)
 
 
 @kernel(counted=False)
@@ -134,9 +134,9 @@ def convert(control, arrays, state):
 
 
 @kernel(counted=False)
-def forget(control, arrays, state):
+def invalidate(control, arrays, state):
     """Leave NO_VERTEX as parent wherever this search wrote none."""
-    share_words(control, arrays, state, FORGET)
+    share_words(control, arrays, state, INVALIDATE)
 
 
 @njit(inline="always")
@@ -149,7 +149,7 @@ def _end(control, arrays, state):
         share_words(control, arrays, state, END)
         control[_BLANK_BITMAP] = 1 + np.int64(state[VISITED_INDEX])
     else:
-        forget(control, arrays, state)
+        invalidate(control, arrays, state)
 
 
 @kernel(counted=False)
@@ -211,7 +211,7 @@ def _run_level(control, arrays, row, state, records, limit):
     form, found, edges, scanned = call_level(address, control, arrays, state, records)
     _advance(state, form, found, edges)
     record[FOUND_VERTICES] = found
-    record[EXAMINED] = scanned
+    record[EDGES_SCANNED] = scanned
     if control[OWNED] and not _may_wait(control, arrays, state, limit):
         _settle(control, arrays, state, records)
     _list_found(arrays, state, np.int64(record[FOUND_VERTICES]))
@@ -223,7 +223,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
 
     Parameters
     ----------
-    control : int64 (team.control_words(threads),)
+    control : int64 (thread_pool.control_words(threads),)
     arrays : HostArrays
     policy : Policy
     interval : int

@@ -37,7 +37,7 @@ def owner_of(vertex, owners, bits):
     return np.int64((patch ^ order) & within)
 
 
-def territories(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
+def split_among_owners(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
     """Return where in a queue each owner's part begins, with room for all its vertices; int64."""
     bits = patch_bits.py_func(owners)
     owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners, bits)

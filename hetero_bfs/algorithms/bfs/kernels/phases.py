@@ -1,8 +1,8 @@
-"""How the team does the stages of a search on the host; chunks.py has what each is made of.
+"""How the thread pool does the phases of a search on the host; chunks.py has what each is made of.
 
-Small pieces of work the leader does alone, which costs nothing; larger ones become stages
-(thread_pool.py). `share` and the functions after it are the leader's (level_loop.py);
-`help_search` is what each helper runs from the engine's start to its end.
+Small pieces of work the master does alone, which costs nothing; larger ones become phases
+(thread_pool.py). `share` and the functions after it are the master's (level_loop.py);
+`run_worker` is what each worker runs from the engine's start to its end.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from hetero_bfs.algorithms.bfs.kernels.chunks import (
 from hetero_bfs.algorithms.bfs.kernels.expand import join_segments, read_report
 from hetero_bfs.devices.cpu.thread_pool import (
     CHUNKS,
+    await_phase,
     await_share,
-    await_stage,
-    begin_stage,
+    begin_phase,
     end_chunks,
     end_share,
     report_of,
@@ -45,7 +45,7 @@ from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 
 CHUNKS_PER_THREAD = 8
-"""Chunks of a stage for each thread: whoever is done early takes another's."""
+"""Chunks of a phase for each thread: whoever is done early takes another's."""
 
 _MIN_CHUNK_WORDS = 32
 
@@ -58,12 +58,12 @@ class HostArrays(NamedTuple):
     an earlier search may have left; `listed` takes the vertices that the host found, while they
     are few, for another device; `remaining` takes all that bottom-up leaves unvisited, if they are
     no more than it has room for; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), are
-    scratch. For owners of patches (expand.py): `boxes`, uint32 (2, owners, edges + 1, 2), what they
-    post to each other from a queue; `territory`, int64 (owners + 1,), where each one's part of a
-    queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's;
-    `is_local` tells whether that is by locality. `work`, int64 (NUM_TASKS,), has the addresses of
-    what stages do (chunks.py), `levels`, int64 (strategies,), those of the host's strategies by
-    their rows in the table.
+    scratch. For owners of patches (expand.py): `outbox`, uint32 (2, owners, edges + 1, 2), what
+    they post to each other from a queue; `owned_ranges`, int64 (owners + 1,), where each one's
+    part of a queue begins; `longest`, the most edges of a vertex. `old_of_new` is the
+    relabelling's; `is_local` tells whether that is by locality. `work`, int64 (NUM_TASKS,), has
+    the addresses of what phases do (chunks.py), `levels`, int64 (strategies,), those of the host's
+    strategies by their rows in the table.
     """
 
     indptr: Any
@@ -83,8 +83,8 @@ class HostArrays(NamedTuple):
     counter: Any
     found: Any
     source: Any
-    boxes: Any
-    territory: Any
+    outbox: Any
+    owned_ranges: Any
     longest: Any
     old_of_new: Any
     is_local: Any
@@ -95,40 +95,40 @@ class HostArrays(NamedTuple):
 
 @njit(inline="always")
 def _run(control, arrays, chunk, me):
-    """Do a chunk of the stage, or an owner's part; return what that adds to the stage's sums."""
+    """Do a chunk of the phase, or an owner's part; return what that adds to the phase's sums."""
     return call_at(arrays.work[control[TASK]], control, arrays, chunk, me)
 
 
 @kernel(counted=False, inner=True)
 def _take_part(control, arrays, me):
-    """Take chunks of the stage until none is left; return what they add to the stage's sums."""
-    found, edges, looked = 0, 0, 0
+    """Take chunks of the phase until none is left; return what they add to the phase's sums."""
+    found, edges, scanned = 0, 0, 0
     while True:
         chunk = take_chunk(control, me, arrays.found.shape[0])
         if chunk < 0:
             break
-        more_found, more_edges, more_looked = _run(control, arrays, chunk, me)
+        more_found, more_edges, more_scanned = _run(control, arrays, chunk, me)
         found += more_found
         edges += more_edges
-        looked += more_looked
-    return found, edges, looked
+        scanned += more_scanned
+    return found, edges, scanned
 
 
 @kernel(counted=False)
-def help_search(control, arrays, me):
-    """Run by helper number `me` (1 and up) until the team is shut down."""
-    stage = np.int64(0)
+def run_worker(control, arrays, me):
+    """Run by worker number `me` (1 and up) until the thread pool is shut down."""
+    phase = np.int64(0)
     while True:
-        stage = await_stage(control, me, stage)
-        if stage < 0:
+        phase = await_phase(control, me, phase)
+        if phase < 0:
             return
-        if take_share(control, me, stage):
+        if take_share(control, me, phase):
             if control[TASK] == EXPAND or control[TASK] == COLLECT:
                 _run(control, arrays, me, me)
             else:
                 report = report_of(control, me)
                 report[0], report[1], report[2] = _take_part(control, arrays, me)
-            end_share(control, me, stage)
+            end_share(control, me, phase)
 
 
 @njit(inline="always")
@@ -140,7 +140,7 @@ def _note_places(control, state):
 
 @njit(inline="always")
 def run_alone(control, arrays, state):
-    """Run a small level top-down by the leader alone; return vertices and edges found."""
+    """Run a small level top-down by the master alone; return vertices and edges found."""
     _note_places(control, state)
     found, edges, _ = call_at(arrays.work[ALONE], control, arrays, 0, 0)
     return found, edges
@@ -148,7 +148,7 @@ def run_alone(control, arrays, state):
 
 @kernel(counted=False, inner=True)
 def share(control, arrays, state, task, size, chunks):
-    """Do a piece of a search together with the team; return the sums of its chunks."""
+    """Do a piece of a search together with the thread pool; return the sums of its chunks."""
     _note_places(control, state)
     control[VERTICES] = np.int64(state[FRONTIER_VERTICES])
     control[EDGES] = np.int64(state[FRONTIER_EDGES])
@@ -165,54 +165,54 @@ def share_words(control, arrays, state, task):
 
 @kernel(counted=False, inner=True)
 def share_out(control, arrays, task, size, chunks):
-    """Do what the job's other words say together with the team, or alone if it is one chunk.
+    """Do what the job's other words say together with the thread pool, or alone if it is one chunk.
 
-    Its reports take the place of those that owners leave for their next stage (`_settle`).
+    Its reports take the place of those that owners leave for their next phase (`_settle`).
     """
     threads = arrays.found.shape[0]
     control[CHUNKS] = chunks
     control[TASK] = task
     control[SIZE] = size
     arrays.counter[0] = 0
-    found, edges, looked = np.int64(0), np.int64(0), np.int64(0)
+    found, edges, scanned = np.int64(0), np.int64(0), np.int64(0)
     if chunks == 1 or threads == 1:
         for chunk in range(chunks):
-            more_found, more_edges, more_looked = _run(control, arrays, chunk, 0)
+            more_found, more_edges, more_scanned = _run(control, arrays, chunk, 0)
             found += more_found
             edges += more_edges
-            looked += more_looked
-        return found, edges, looked
-    stage = begin_stage(control, min(chunks, threads), threads)
-    found, edges, looked = _take_part(control, arrays, 0)
-    more_found, more_edges, more_looked = end_chunks(control, stage)
-    return found + more_found, edges + more_edges, looked + more_looked
+            scanned += more_scanned
+        return found, edges, scanned
+    phase = begin_phase(control, min(chunks, threads), threads)
+    found, edges, scanned = _take_part(control, arrays, 0)
+    more_found, more_edges, more_scanned = end_chunks(control, phase)
+    return found + more_found, edges + more_edges, scanned + more_scanned
 
 
 @kernel(counted=False, inner=True)
 def share_among_owners(control, arrays, state, task):
-    """Do a stage in which each owner does its part.
+    """Do a phase in which each owner does its part.
 
-    Returns vertices and edges found, edges posted, and vertices and edges of the frontier that were
-    counted late.
+    Returns vertices and edges found, edges deferred, and vertices and edges of the frontier that
+    were counted late.
     """
-    owners = arrays.territory.size - 1
+    owners = arrays.owned_ranges.size - 1
     control[CHUNKS] = owners
     control[TASK] = task
     _note_places(control, state)
-    stage = begin_stage(control, owners, arrays.found.shape[0])
+    phase = begin_phase(control, owners, arrays.found.shape[0])
     _run(control, arrays, 0, 0)
-    found, edges, posted, late, late_edges = read_report(report_of(control, 0))
+    found, edges, deferred, late, late_edges = read_report(report_of(control, 0))
     for owner in range(1, owners):
-        if await_share(control, owner, stage):
+        if await_share(control, owner, phase):
             _run(control, arrays, owner, owner)
-            end_share(control, owner, stage)
+            end_share(control, owner, phase)
         more = read_report(report_of(control, owner))
         found += more[0]
         edges += more[1]
-        posted += more[2]
+        deferred += more[2]
         late += more[3]
         late_edges += more[4]
-    return found, edges, posted, late, late_edges
+    return found, edges, deferred, late, late_edges
 
 
 @njit(inline="always")

@@ -2,7 +2,7 @@
  *
  * The state is STATE_WORDS ulongs, named in steps.py; the first ones are schema.py's. It comes as an
  * argument for the first launch and lies in `report` after it, in one of two places by turns. Then
- * `report` has one row of ROW_WORDS ulongs for each level since the host last looked: the packed
+ * `report` has one row of ROW_WORDS ulongs for each level since the host last scanned: the packed
  * counter of what it found, the candidate that ran, and the clock when that was decided, when the
  * level began, and at its end.
  */
@@ -132,7 +132,7 @@ static ulong next_step(__local ulong *state, __local const REAL *policy, bool ma
     const uint chosen = (uint)state[CHOSEN];
     if (policy[ON_DEVICE(chosen)] == 0) {
         state[STATUS] = LEAVES;
-        return state[FLAGS] & FORGETS ? FORGET : DECIDE;
+        return state[FLAGS] & INVALIDATES ? INVALIDATE : DECIDE;
     }
     if (policy[IS_TOP_DOWN(chosen)] == 0)
         return PULL;
@@ -169,8 +169,8 @@ static bool look(__local Shared *mine, ulong found, ulong now, __global const RE
         state[DECIDED] = last == TO_QUEUE ? state[DECIDED] : now;
     } else if (over || state[LEVEL] >= state[LIMIT]) {
         state[STATUS] = ENDED;
-        if (state[FLAGS] & FORGETS)
-            state[STEP] = FORGET;
+        if (state[FLAGS] & INVALIDATES)
+            state[STEP] = INVALIDATE;
     } else {
         state[BEGAN] = now;
         if (last != TO_QUEUE)
@@ -224,8 +224,8 @@ static void run_other(uint group, uint groups, const Graph *graph, const Arrays 
     if (state[STEP] == BEGIN)
         start(group, groups, graph->words, (uint)state[ROOT], visited, arrays->parent, queue,
               offsets);
-    else if (state[STEP] == FORGET)
-        forget_stale_parents(group, groups, graph->n, graph->words, visited, arrays->parent);
+    else if (state[STEP] == INVALIDATE)
+        invalidate_stale_parents(group, groups, graph->n, graph->words, visited, arrays->parent);
     bitmap_to_queue(group, groups, state[STEP] == TO_QUEUE ? graph->words : 0, visited,
                     v ? arrays->visited0 : arrays->visited1, graph->degree, graph->word_degree,
                     counter, queue, offsets, mine->scratch, &mine->base);

@@ -13,7 +13,7 @@ from hetero_bfs.selection.schema import (
     CHOSEN,
     CHOSEN_AT,
     DEVICE,
-    EXAMINED,
+    EDGES_SCANNED,
     FORM,
     FOUND_VERTICES,
     KIND,
@@ -50,14 +50,14 @@ ROOT = KIND  # a state on the device needs no kind
 STATE_WORDS = MODELLED_WITHIN + 1
 """The first words of a state on the device are schema.py's, up to CHOSEN."""
 
-DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, FORGET, SQUAD = range(8)
+DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, INVALIDATE, SQUAD = range(8)
 """STEP: what the coming, or the last, step does."""
 
 RUNNING, ENDED, LEAVES, FAILED = range(4)
 """STATUS: ENDED if nothing is left to find or LIMIT levels are done; LEAVES if it is the host's
 turn, where CHOSEN runs; FAILED if the grid did not make progress together."""
 
-FORGETS, CONVERTS, PROBES = 1, 2, 4
+INVALIDATES, CONVERTS, PROBES = 1, 2, 4
 """FLAGS: leave no stale parents at the end; only turn the bitmap into a queue; find out whether the
 grid makes progress together, and do nothing else."""
 
@@ -70,7 +70,7 @@ NUM_COUNTERS = 3
 _SHARED = (
     "ROOT STEP STATUS LIMIT FLAGS BEGAN DONE PENDING DECIDED MODELLED_VERTICES MODELLED_EDGES "
     "MODELLED_UNVISITED MODELLED_FORM MODELLED_WITHIN STATE_WORDS DECIDE BEGIN TO_QUEUE PUSH ALONE "
-    "PULL FORGET SQUAD RUNNING ENDED LEAVES FAILED FORGETS CONVERTS PROBES ROWS ROW_WORDS "
+    "PULL INVALIDATE SQUAD RUNNING ENDED LEAVES FAILED INVALIDATES CONVERTS PROBES ROWS ROW_WORDS "
     "NUM_COUNTERS"
 )
 OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
@@ -141,7 +141,7 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
         if clocked:
             record[SECONDS] = np.int64(rows[i, _ENDED] - rows[i, _BEGAN]) * _NANOSECOND
         rest -= record[SECONDS]
-        record[EXAMINED] = -1
+        record[EDGES_SCANNED] = -1
         found = np.int64(rows[i, _FOUND] >> bits)
         edges = np.int64(rows[i, _FOUND] & ((np.uint64(1) << bits) - np.uint64(1)))
         record[FOUND_VERTICES] = found

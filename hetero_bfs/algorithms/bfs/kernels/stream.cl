@@ -161,7 +161,7 @@ static void list_pages(uint word, uint marked, bool is_here, volatile __global u
         *list++ = word * 32 + LOWEST(marked);
 }
 
-/* List the marked pages, and forget the marks. `resident` is a multiple of 32, or all pages. */
+/* List the marked pages, and invalidate the marks. `resident` is a multiple of 32, or all pages. */
 __kernel GROUP_SIZE void stream_list(const uint words, const uint resident, __global uint *needed,
                                      volatile __global uint *status, __global uint *here)
 {
