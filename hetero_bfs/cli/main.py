@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from hetero_bfs.cli import terminal as console
+from hetero_bfs.cli import terminal
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.cli.preparation import load_numba, prepare
 from hetero_bfs.errors import HeteroBFSError
@@ -16,20 +16,10 @@ from hetero_bfs.selection.strategies import check_aim
 from hetero_bfs.support import environment
 from hetero_bfs.support.wording import naming_options
 
-_MODULES = {
-    "graph500": "graph500",
-    "bfs": "search",
-    "train": "train",
-    "study": "study",
-    "devices": "devices",
-    "convert": "convert",
-}
-"""The module of each command, imported when it is called, and whose `run` carries it out."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    with console.outputs() as (out, _), console.interruptible():
+    with terminal.outputs() as (out, _), terminal.interruptible():
         status = _run(arguments)
         out.flush()
         if out.failure is not None and not isinstance(out.failure, BrokenPipeError):
@@ -73,7 +63,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _carry_out(options: argparse.Namespace) -> int:
     if options.command != "devices":
         load_numba()
-    module = import_module(f"hetero_bfs.cli.{_MODULES[options.command]}")
+    module = import_module(f"hetero_bfs.cli.{options.command}")  # named like the command
     status: int = module.run(options)
     return status
 

@@ -49,7 +49,7 @@ def _spans() -> list[tuple[Path, str]]:
 
 
 def _parser():
-    return make_parser("0", dict.fromkeys(COMMANDS, lambda _: 0))
+    return make_parser("0")
 
 
 def _known_options() -> set[str]:
