@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from hetero_bfs.selection.policy import (
     MOST_KNOTS,
+    WIDENS,
     Policy,
     dot,
     fill_columns,
@@ -57,7 +58,7 @@ def costs_after(policy, num_vertices, reference, after):
         before = reference[level - 1]
         wide = is_wide_level(num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES])
         for last in range(kinds.size):
-            is_queue = leaves_queue(top_down[last], policy.widens[last], wide)
+            is_queue = leaves_queue(top_down[last], policy.traits[last, WIDENS] != 0, wide)
             least = np.inf
             for s in range(kinds.size):
                 seconds = dot(policy.weights[s], columns) + after[level, s]

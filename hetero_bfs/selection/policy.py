@@ -61,6 +61,7 @@ NUM_COLUMNS = len(COLUMNS)
 MOST_CANDIDATES = 8
 MOST_KNOTS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
+ROW, VARIANT, WIDENS = 0, 1, 2  # columns of `Policy.traits`
 MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
 LARGEST_SHARE = 0.999999
 SMALL = 0.01  # up to where the first terms of a series do
@@ -127,10 +128,11 @@ class Policy(NamedTuple):
         level on the host is chosen although the next one must leave it again. May be empty.
     caution : float64
         MODEL: see CAUTION; 1 for none.
-    kinds, top_down, widens, variants : int64, bool, bool, int64 (candidates,)
-        Each candidate's row of the table: its device, and what `Strategy` says.
-    rows : int64 (candidates,)
-        The rows' numbers.
+    kinds, top_down : int64, bool (candidates,)
+        Device and direction of each candidate.
+    traits : int64 (candidates, 3)
+        ROW, VARIANT and WIDENS: its number in the table, and what `Strategy` says. Together, as
+        each array takes time when Python hands a policy to a search.
     work : float64 (NUM_COLUMNS,)
         Scratch.
     """
@@ -145,9 +147,7 @@ class Policy(NamedTuple):
     caution: Any
     kinds: Any
     top_down: Any
-    widens: Any
-    variants: Any
-    rows: Any
+    traits: Any
     work: Any
 
 
@@ -171,9 +171,7 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         rule=rule,
         kinds=np.array([s.place for s in candidates]),
         top_down=np.array([s.direction == "top-down" for s in candidates]),
-        widens=np.array([s.widens for s in candidates]),
-        variants=np.array([s.variant for s in candidates]),
-        rows=np.array([numbers[s.row] for s in candidates]),
+        traits=np.array([(numbers[s.row], s.variant, s.widens) for s in candidates], np.int64),
         **given,
     )
 
@@ -205,7 +203,7 @@ def pack_policy(
         "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
     }
     numbers = [named[name] for name in _PACKED_NUMBERS]
-    traits = (policy.kinds == place, policy.top_down, policy.variants)
+    traits = (policy.kinds == place, policy.top_down, policy.traits[:, VARIANT])
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
     rest = np.concatenate((policy.schedule, policy.ahead.ravel()))

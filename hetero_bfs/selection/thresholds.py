@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.selection.policy import (
+    WIDENS,
     Policy,
     dot,
     fill_columns,
@@ -93,7 +94,7 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
             from_bitmap = down + transition_seconds(policy, columns, kind, False, first)
             up = dot(policy.weights[second], columns)
             up += transition_seconds(policy, columns, kind, True, second)  # or from a bitmap
-            stays_queue = leaves_queue(True, policy.widens[first], was_wide)
+            stays_queue = leaves_queue(True, policy.traits[first, WIDENS] != 0, was_wide)
             for a in range(alphas.size):
                 rises = state[FRONTIER_EDGES] * alphas[a] > state[UNVISITED_EDGES]
                 for b in range(betas.size):

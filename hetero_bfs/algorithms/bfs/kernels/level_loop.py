@@ -39,7 +39,7 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
     share_words,
 )
 from hetero_bfs.devices.cpu.thread_pool import report_of
-from hetero_bfs.selection.policy import choose_level
+from hetero_bfs.selection.policy import ROW, choose_level
 from hetero_bfs.selection.schema import (
     CHOSEN,
     EDGES_SCANNED,
@@ -274,7 +274,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             convert(control, arrays, state)
             ready = clock_seconds()
         record[TRANSFER_SECONDS] += ready - now
-        _run_level(control, arrays, policy.rows[chosen], state, records, limit)
+        _run_level(control, arrays, policy.traits[chosen, ROW], state, records, limit)
         now = clock_seconds()
         record[SECONDS] = now - ready
     if alone:
