@@ -167,7 +167,7 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
     for selector in SELECTORS:
         with (
             mock.patch.object(OpenCLDevice, "buffer", buffer),
-            mock.patch("hetero_bfs.runtime.engine._WARM_UP", ()),
+            mock.patch("hetero_bfs.runtime.warm_up._SCHEDULES", ()),
             streaming(apart, graph, 0.3, columns=1, selector=selector) as engine,
         ):
             for root in roots_of(edges, 2):
