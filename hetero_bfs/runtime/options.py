@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.bfs.cpu_executor import check_threads
 from hetero_bfs.devices.opencl.driver import DeviceInfo, check_device_agrees, check_device_name
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.relabel import ORDERS
-from hetero_bfs.selection.registry import SELECTORS
+from hetero_bfs.selection.registry import SELECTORS, check_selector_name
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.strategies import AIMS, Aim, check_aim
 from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type
@@ -63,7 +63,7 @@ class EngineOptions:
         A setting of the wrong type, out of range, or none of its choices; or both `device` and
         `devices="cpu"`.
     ModelError
-        The selector cannot take `optimize` into account.
+        There is no selector of that name, or it cannot take `optimize` into account.
     """
 
     selector: str | Selector = "auto"
@@ -96,6 +96,7 @@ class EngineOptions:
             self._set("threads", check_threads(self.threads))
         check_device_agrees(self.device, self.devices)
         if isinstance(self.selector, str):  # another one has been made for its aim
+            check_selector_name(self.selector)
             check_aim(self.selector, self.optimize)
 
     def _set(self, name: str, value: int) -> None:
