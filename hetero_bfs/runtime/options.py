@@ -138,7 +138,8 @@ def takes_settings(
         update_wrapper(with_settings, init)
         own = list(inspect.signature(init).parameters.values())[:2]
         listed = inspect.signature(options).parameters.values()
-        with_settings.__signature__ = inspect.Signature([*own, *listed])  # type: ignore[attr-defined]
+        signature = inspect.Signature([*own, *listed])
+        with_settings.__signature__ = signature  # type: ignore[attr-defined]
         with_settings.__doc__ = options.__doc__
         return with_settings  # type: ignore[return-value]  # takes the graph by name, too
 
