@@ -14,7 +14,7 @@ from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.relabel import (
     ORDERS,
 )
-from hetero_bfs.selection.named_selectors import SELECTORS
+from hetero_bfs.selection.named_selectors import SELECTORS, check_selector_name
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.strategies import OBJECTIVES, ObjectiveName, check_aim
 from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type
@@ -65,7 +65,7 @@ class EngineOptions:
         A setting of the wrong type, out of range, or none of its choices; or both `device` and
         `devices="cpu"`.
     ModelError
-        The selector cannot take `optimize` into account.
+        There is no selector of that name, or it cannot take `optimize` into account.
     """
 
     selector: str | Selector = "auto"
@@ -98,6 +98,7 @@ class EngineOptions:
             self._set("threads", check_threads(self.threads))
         check_device_agrees(self.device, self.devices)
         if isinstance(self.selector, str):  # another one has been made for its objective
+            check_selector_name(self.selector)
             check_aim(self.selector, self.optimize)
 
     def _set(self, name: str, value: int) -> None:
@@ -139,7 +140,8 @@ def takes_settings(
         update_wrapper(with_settings, init)
         own = list(inspect.signature(init).parameters.values())[:2]
         listed = inspect.signature(options).parameters.values()
-        with_settings.__signature__ = inspect.Signature([*own, *listed])  # type: ignore[attr-defined]
+        signature = inspect.Signature([*own, *listed])
+        with_settings.__signature__ = signature  # type: ignore[attr-defined]
         with_settings.__doc__ = options.__doc__
         return with_settings  # type: ignore[return-value]  # takes the graph by name, too
 

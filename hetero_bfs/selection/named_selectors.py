@@ -27,7 +27,6 @@ from hetero_bfs.selection.speed_model import (
     SpeedModel,
 )
 from hetero_bfs.selection.strategies import (
-    MODEL_SELECTORS,
     NAMED_SELECTORS,
     STRATEGIES,
     Strategy,
@@ -41,6 +40,17 @@ SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 def model_of(device: DeviceInfo | None) -> SpeedModel | None:
     """Return the speed model of this machine with this device, None if it has none."""
     return find_model(cpu_slug(), device_slug(device))
+
+
+def check_selector_name(wanted: str) -> None:
+    """Raise `ModelError` for a text that names no selector, and no schedule of strategies."""
+    if wanted.startswith("fixed:"):
+        try:
+            schedule_names(wanted)
+        except ValueError as error:
+            raise ModelError(f"selector {error}") from None
+    elif wanted not in NAMED_SELECTORS:
+        raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
 
 
 def make_selector(
@@ -60,12 +70,10 @@ def make_selector(
     ModelError
         An unknown selector, or a strategy that needs a device there is none of.
     """
+    check_selector_name(wanted)
     names = [s.name for s in candidates]
     if wanted.startswith("fixed:"):
-        try:
-            chosen = schedule_names(wanted)
-        except ValueError as error:
-            raise ModelError(f"selector {error}") from None
+        chosen = schedule_names(wanted)
         if not set(chosen) <= set(names):
             raise ModelError(
                 f"{setting('selector', wanted)}: strategies that can run are {', '.join(names)}"
@@ -79,18 +87,16 @@ def make_selector(
                 f"{setting('selector', wanted)} runs bottom-up on an OpenCL device; there is none"
             )
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
-    if wanted in ("auto", *MODEL_SELECTORS):
-        corrects = wanted != "average"  # which, asked for, is to be the paper's
-        if wanted == "auto":
-            if streams:
-                return streaming_rule(device, candidates), []
-            model = model_of(device)
-            auto = None if model is None else model.auto
-            wanted, made = best_in_training(model, auto, device, candidates, deep)
-            if made is not None:
-                return made, []
-        return _model_selector(wanted, device, candidates, corrects)
-    raise ModelError(f"unknown selector {wanted!r}; choose one of {', '.join(SELECTORS)}")
+    corrects = wanted != "average"  # which, asked for, is to be the paper's
+    if wanted == "auto":
+        if streams:
+            return streaming_rule(device, candidates), []
+        model = model_of(device)
+        auto = None if model is None else model.auto
+        wanted, made = best_in_training(model, auto, device, candidates, deep)
+        if made is not None:
+            return made, []
+    return _model_selector(wanted, device, candidates, corrects)
 
 
 def best_in_training(

@@ -10,7 +10,9 @@ from hetero_bfs.cli import announcer as compiling
 
 
 @pytest.fixture
-def announcer():
+def announcer(monkeypatch):
+    """One that is alone: the command line's own may be there from other tests."""
+    monkeypatch.setitem(event._registered, "numba:compile", [])
     made = compiling.announce()
     yield made
     event.unregister("numba:compile", made)

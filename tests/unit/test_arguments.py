@@ -70,6 +70,18 @@ def test_an_aim_that_the_selector_does_not_know(make):
         make(selector="daga", optimize="edp")
 
 
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [("best", "unknown selector 'best'; choose one of auto"), ("fixed:XX", "names strategy 'XX'")],
+)
+def test_a_selector_that_there_is_not_is_found_before_the_graph_is_built(
+    edges, monkeypatch, selector, words
+):
+    monkeypatch.setattr(engine, "build_search_graph", lambda *_: pytest.fail("built"))
+    with pytest.raises(hb.ModelError, match=words):
+        hb.Engine(edges, selector)
+
+
 def test_help_of_the_engine_lists_every_setting_with_default_and_description():
     text = pydoc.render_doc(hb.Engine, renderer=pydoc.plaintext)
     signature = next(line for line in text.splitlines() if "Engine(graph" in line)
