@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
-from hetero_bfs.algorithms.bfs.streamed_executor import StreamedExecutor, Streaming, open_executor
+from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLExecutor
+from hetero_bfs.algorithms.bfs.streamed_executor import StreamedExecutor, Streaming
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
+from hetero_bfs.devices.opencl.streaming.paged_graph import plan_stream
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
 from hetero_bfs.graph.search_graph import (
@@ -13,6 +16,10 @@ from hetero_bfs.graph.search_graph import (
 )
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.named_selectors import model_of
+from hetero_bfs.support.memory import format_bytes
+
+_USABLE_SHARE = 0.9
+"""Of the device's memory, where no budget is given: drivers and others need some too."""
 
 
 def open_device(
@@ -64,3 +71,39 @@ def _trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:
         notes.append(f"tuning by default: {error}")
         return None
     return None if model is None else model.tuning
+
+
+def open_executor(
+    device: OpenCLDevice,
+    graph: SearchGraph,
+    host: CPUExecutor,
+    max_alloc_bytes: int | None,
+    tuning: Tuning | None,
+    device_memory_bytes: int | None,
+) -> DeviceExecutor:
+    """Return what searches on the device: with the edges there if they fit, else streaming them.
+
+    Raises
+    ------
+    BudgetError
+        Not even what is kept per vertex fits, or nothing can stream as memory is shared.
+    SplitError
+        `max_alloc_bytes` would cut the edges into too many parts, or holds no page of them.
+    """
+    info = device.info
+    limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)
+    needed = bytes_in_memory(info, graph)
+    if needed <= limit or graph.num_searched == 0:
+        return OpenCLExecutor(device, graph, host, max_alloc_bytes, tuning)
+    if info.unified_memory:
+        edges = int(graph.graph.num_stored_edges // 2 * limit / needed)
+        raise BudgetError(
+            f"the graph needs {format_bytes(needed)} on {info.name}, of whose memory "
+            f"{format_bytes(limit)} may be used; there is nothing to stream to, since it shares "
+            f"the host's memory; a graph of about {edges:,} edges of this kind would fit"
+        )
+    budget = device_memory_bytes or int(_USABLE_SHARE * info.memory_bytes)
+    plan = plan_stream(
+        info, graph, min(budget, limit), min(max_alloc_bytes or limit, info.max_alloc_bytes)
+    )
+    return StreamedExecutor(device, graph, host, plan, tuning)

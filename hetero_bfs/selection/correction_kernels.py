@@ -19,7 +19,12 @@ import math
 
 from numba import njit
 
-from hetero_bfs.selection.policy import dot, fill_columns
+from hetero_bfs.selection.columns import (
+    fill_columns,
+)
+from hetero_bfs.selection.policy import (
+    dot,
+)
 from hetero_bfs.selection.schema import (
     DEVICE,
     FRONTIER_EDGES,

@@ -12,13 +12,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.selection.columns import (
+    fill_columns,
+    is_wide_level,
+)
 from hetero_bfs.selection.policy import (
     MOST_KNOTS,
     WIDENS,
     Policy,
     dot,
-    fill_columns,
-    is_wide_level,
     share_left,
 )
 from hetero_bfs.selection.schema import FRONTIER_EDGES, UNVISITED_EDGES, UNVISITED_VERTICES

@@ -155,7 +155,9 @@ class ModelSelector(Selector):
         self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
     ) -> None:
         """Fill in the predictions that a record lacks."""
-        from hetero_bfs.selection.policy import choose
+        from hetero_bfs.selection.policy import (
+            choose,
+        )
 
         count = len(self.candidates)
         predicted = record[layout.PREDICTED : layout.PREDICTED + count]

@@ -14,7 +14,6 @@ columns.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -22,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hetero_bfs.selection.columns import NUM_COLUMNS, fill_columns, is_wide_level
 from hetero_bfs.selection.schema import (
     CHOSEN,
     CHOSEN_AT,
-    COLUMNS,
     DEVICE,
     FORM,
     FRONTIER_EDGES,
@@ -36,7 +35,6 @@ from hetero_bfs.selection.schema import (
     LEAST_WIDE_EDGES,
     LEVEL,
     PREDICTED,
-    PREVIOUS_EDGES,
     RECORD_STATE,
     SELECT_SECONDS,
     STRATEGY,
@@ -45,7 +43,6 @@ from hetero_bfs.selection.schema import (
     UNVISITED_VERTICES,
     WITHIN,
     has_queue,
-    is_wide,
     was_bottom_up,
 )
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy
@@ -57,14 +54,10 @@ from hetero_bfs.selection.transitions import (
 )
 from hetero_bfs.support.compiling import kernel
 
-NUM_COLUMNS = len(COLUMNS)
 MOST_CANDIDATES = 8
 MOST_KNOTS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
 ROW, VARIANT, WIDENS = 0, 1, 2  # columns of `Policy.traits`
-MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
-LARGEST_SHARE = 0.999999
-SMALL = 0.01  # up to where the first terms of a series do
 _TURN = 15.0
 LEAST_SECONDS = 1e-30  # to divide by
 CAUTION = 1.4
@@ -97,12 +90,9 @@ OPENCL = {
     "MODEL": MODEL,
     "SWITCH": SWITCH,
     "CONVERT": CONVERT,
-    "MIXED": MIXED,
-    "LARGEST_SHARE": LARGEST_SHARE,
     "LEAST_ALIKE": LEAST_ALIKE,
     "MOST_ALIKE": MOST_ALIKE,
     "LEAST_SECONDS": LEAST_SECONDS,
-    "SMALL": SMALL,
 }
 """What policy.cl needs of this (header.py)."""
 
@@ -213,55 +203,7 @@ def pack_policy(
 
 
 _has_queue = njit(inline="always")(has_queue)
-is_wide_level = njit(inline="always")(is_wide)
 _was_bottom_up = njit(inline="always")(was_bottom_up)
-
-
-@njit(inline="always")
-def _found_share(share, mean_degree):
-    """Return the probability that a vertex of this degree has a neighbour of this share of ends.
-
-    1 - (1 - share)**mean_degree, to six digits for the smallest shares too: `expm1` and `log1p`
-    take longer than all else that predicting a level does.
-    """
-    share = min(share, LARGEST_SHARE)
-    if share < SMALL:
-        logarithm = -share * (1.0 + share * (0.5 + share * (1.0 / 3.0 + share * 0.25)))
-    else:
-        logarithm = math.log(1.0 - share)
-    x = mean_degree * logarithm
-    return -x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))) if x > -SMALL else 1.0 - math.exp(x)
-
-
-@kernel(counted=False, inlined=True)
-def expectations(state):
-    """Return how many neighbours bottom-up will look at, and how many vertices the level finds.
-
-    See `LevelFeatures.expected_examined`, which explains them.
-    """
-    unvisited, edges = state[UNVISITED_VERTICES], state[UNVISITED_EDGES]
-    found, frontier = state[FRONTIER_VERTICES], state[FRONTIER_EDGES]
-    if unvisited <= 0.0 or edges <= 0.0:
-        return 0.0, 0.0
-    left_before = edges + frontier
-    came = state[PREVIOUS_EDGES] / (left_before + state[PREVIOUS_EDGES])
-    free = max(frontier - came * left_before, 0.0)
-    share = free / (free + edges)
-    mixed = 1.0
-    if state[LEVEL] > 0:
-        before = unvisited + found
-        found_if_mixed = before * _found_share(came, left_before / before)
-        if found < MIXED * found_if_mixed:
-            mixed = found / (MIXED * found_if_mixed)
-    reached_share = _found_share(share, edges / unvisited)
-    if reached_share <= 0.0:
-        return edges, 0.0
-    reached = unvisited * reached_share
-    by_chance = min(reached / share, edges)
-    at_once = min(reached + (1.0 - reached_share) * edges, by_chance)
-    first = min(max(frontier * unvisited / (found * edges) - 1.0, 0.0), 1.0)
-    near = by_chance + first * (at_once - by_chance)
-    return mixed * near + (1.0 - mixed) * edges, min(mixed * reached, frontier)
 
 
 @njit(inline="always")
@@ -271,23 +213,6 @@ def dot(weights, columns):
     for i in range(NUM_COLUMNS):
         total += weights[i] * columns[i]
     return total
-
-
-@kernel(counted=False, inlined=True, inner=True)
-def fill_columns(columns, num_vertices, state):
-    """Fill what a model sees of a level, float64 (NUM_COLUMNS,)."""
-    columns[0] = 1.0
-    columns[1] = num_vertices
-    columns[2] = state[FRONTIER_VERTICES]
-    columns[3] = state[FRONTIER_EDGES]
-    columns[4] = state[UNVISITED_VERTICES]
-    columns[5] = state[UNVISITED_EDGES]
-    columns[6], columns[7] = expectations(state)
-    columns[8] = columns[6] / max(columns[4], 1.0)
-    wide = is_wide_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
-    columns[9] = 0.0 if wide else columns[7]
-    columns[10] = num_vertices if wide else 0.0
-    columns[11] = 1.0 if state[FRONTIER_EDGES] >= LEAST_SHARED_EDGES else 0.0
 
 
 @njit(inline="always")

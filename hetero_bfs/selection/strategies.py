@@ -12,7 +12,7 @@ the host names its kernel, which the level loop calls by address once a level:
 `phases.join` makes one piece, and all visited vertices in the bitmap. It leaves what it found in
 the other queue (form QUEUE) or the other bitmap (BITMAP, WIDE_BITMAP), the parents, and in `found`
 and `edges` the vertices and their edges; `scanned` counts neighbours, -1 if it does not.
-A row on the device has the number of a variant of level.cl's kernels.
+A row on the device has the number of a variant of the kernels of bottom_up.cl.
 """
 
 from __future__ import annotations

@@ -127,7 +127,9 @@ class LevelFeatures:
         return layout.was_bottom_up(self._state())
 
     def _expectations(self) -> tuple[float, float]:
-        from hetero_bfs.selection.policy import expectations
+        from hetero_bfs.selection.columns import (
+            expectations,
+        )
 
         edges_scanned, found = expectations(self._state())
         return float(edges_scanned), float(found)

@@ -11,11 +11,13 @@ from graphs import grid, nasty, path
 from oracle import engine_on
 
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (
+from hetero_bfs.selection.columns import (
     NUM_COLUMNS,
+    fill_columns,
+)
+from hetero_bfs.selection.policy import (
     choose,
     choose_level,
-    fill_columns,
     pack_policy,
     stays_within,
 )

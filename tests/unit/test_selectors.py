@@ -15,6 +15,9 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection import model_store
 from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection.columns import (
+    NUM_COLUMNS,
+)
 from hetero_bfs.selection.model_selectors import ModelSelector, model_selector
 from hetero_bfs.selection.named_selectors import SELECTORS, make_selector
 from hetero_bfs.selection.policy import (
@@ -23,7 +26,6 @@ from hetero_bfs.selection.policy import (
     MODEL,
     MOST_ALIKE,
     MOST_KNOTS,
-    NUM_COLUMNS,
     _find_knot,
     make_policy,
     stays_within,

@@ -20,7 +20,10 @@ from hetero_bfs.graph.search_graph import (
     SearchGraph,
 )
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import Policy, fixed_policy
+from hetero_bfs.selection.policy import (
+    Policy,
+    fixed_policy,
+)
 from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_integer

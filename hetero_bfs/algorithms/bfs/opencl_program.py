@@ -27,15 +27,20 @@ from hetero_bfs.graph.edge_source import (
 from hetero_bfs.graph.search_graph import (
     SearchGraph,
 )
+from hetero_bfs.selection import columns
 from hetero_bfs.selection import policy as policies
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import Policy, pack_policy
+from hetero_bfs.selection.policy import (
+    Policy,
+    pack_policy,
+)
 
 _KERNEL_FILES = (
     "devices/opencl/common.cl",
     "devices/opencl/parts.cl",
     "algorithms/bfs/kernels/frontier.cl",
-    "algorithms/bfs/kernels/level.cl",
+    "algorithms/bfs/kernels/top_down.cl",
+    "algorithms/bfs/kernels/bottom_up.cl",
     "selection/policy.cl",
     "devices/opencl/grid.cl",
     "algorithms/bfs/kernels/steps.cl",
@@ -86,7 +91,7 @@ class SearchProgram:
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._unsettled = False  # launches are under way whose end was not read yet
         self._usual_steps = _FIRST_STEPS
-        self._header = header(SHARED, layout.OPENCL, policies.OPENCL, steps.OPENCL)
+        self._header = header(SHARED, layout.OPENCL, columns.OPENCL, policies.OPENCL, steps.OPENCL)
         self._check_local_memory()
         make = device.buffer
         self._counters = make(

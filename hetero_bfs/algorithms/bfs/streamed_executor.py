@@ -15,12 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor, unpack_counter
-from hetero_bfs.algorithms.bfs.executor import DeviceExecutor, run_one_level
-from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLExecutor
+from hetero_bfs.algorithms.bfs.executor import run_one_level
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.streaming.paged_graph import (
     DEAD_ENDS,
@@ -30,16 +28,17 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import (
     STATUS_WORDS,
     StreamedGraph,
     StreamPlan,
-    plan_stream,
 )
 from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
-from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import (
     SearchGraph,
 )
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import Policy, fixed_policy
+from hetero_bfs.selection.policy import (
+    Policy,
+    fixed_policy,
+)
 from hetero_bfs.selection.strategies import DeviceKind, Strategy
 from hetero_bfs.support.memory import format_bytes
 
@@ -50,9 +49,6 @@ _KERNEL_FILES = (
     "algorithms/bfs/kernels/stream.cl",
 )
 """A program of its own: the others take long to compile."""
-
-_USABLE_SHARE = 0.9
-"""Of the device's memory, where no budget is given: drivers and others need some too."""
 
 _FIRST_MISSING = 8192
 """Numbers of missing pages that are read back with the status; more only if there are more."""
@@ -82,42 +78,6 @@ class Streaming:
     def to_dict(self) -> dict[str, int]:
         """Return the fields for JSON."""
         return asdict(self)
-
-
-def open_executor(
-    device: OpenCLDevice,
-    graph: SearchGraph,
-    host: CPUExecutor,
-    max_alloc_bytes: int | None,
-    tuning: Tuning | None,
-    device_memory_bytes: int | None,
-) -> DeviceExecutor:
-    """Return what searches on the device: with the edges there if they fit, else streaming them.
-
-    Raises
-    ------
-    BudgetError
-        Not even what is kept per vertex fits, or nothing can stream as memory is shared.
-    SplitError
-        `max_alloc_bytes` would cut the edges into too many parts, or holds no page of them.
-    """
-    info = device.info
-    limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)
-    needed = bytes_in_memory(info, graph)
-    if needed <= limit or graph.num_searched == 0:
-        return OpenCLExecutor(device, graph, host, max_alloc_bytes, tuning)
-    if info.unified_memory:
-        edges = int(graph.graph.num_stored_edges // 2 * limit / needed)
-        raise BudgetError(
-            f"the graph needs {format_bytes(needed)} on {info.name}, of whose memory "
-            f"{format_bytes(limit)} may be used; there is nothing to stream to, since it shares "
-            f"the host's memory; a graph of about {edges:,} edges of this kind would fit"
-        )
-    budget = device_memory_bytes or int(_USABLE_SHARE * info.memory_bytes)
-    plan = plan_stream(
-        info, graph, min(budget, limit), min(max_alloc_bytes or limit, info.max_alloc_bytes)
-    )
-    return StreamedExecutor(device, graph, host, plan, tuning)
 
 
 class StreamedExecutor:
@@ -276,7 +236,9 @@ class StreamedExecutor:
         records: npt.NDArray[np.float64],
     ) -> bool:
         """Choose the coming level's strategy; false, and nothing chosen, if it is the host's."""
-        from hetero_bfs.selection.policy import choose_level
+        from hetero_bfs.selection.policy import (
+            choose_level,
+        )
 
         started = time.perf_counter()
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges

@@ -2,7 +2,7 @@
  *
  * Build options: OFFSET (uint or ulong: an offset into the edge array), GROUP (work-items per
  * work-group, a power of two), EDGE_BITS (low bits of the counter that hold edges), NUM_PARTS and
- * PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (level.cl), ROOM, ALONE_EDGES,
+ * PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bottom_up.cl), ROOM, ALONE_EDGES,
  * SQUAD_GROUPS, SQUAD_EDGES (squad.cl), LOG_ROWS (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for
  * `step` (level_loop.cl), DIRECTED if a vertex may lack out-edges, ATOMIC_PEEK and TESTS for tests,
  * NVIDIA if the compiler is NVIDIA's. Numbers that Python has too come from it (header.py).

@@ -22,7 +22,7 @@ from hetero_bfs.support.memory import aligned_copy
 
 
 class DeviceGraph:
-    """The arrays that a search on the device reads (Graph in level.cl).
+    """The arrays that a search on the device reads (Graph in top_down.cl).
 
     `arguments` are the kernel's first ones; `offset_type` is uint32 where the edges allow it.
 

@@ -12,7 +12,7 @@ Constants = Mapping[str, int | float]
 
 NO_VERTEX = 0xFFFFFFFF
 MIXED_DEGREES = 0xFFFFFFFF
-"""In place of the degree that 32 vertices have, where they have unlike ones (level.cl)."""
+"""In place of the degree that 32 vertices have, where they have unlike ones (top_down.cl)."""
 
 SPREAD = 32
 LINE_WORDS = 32

@@ -13,7 +13,7 @@ from typing import Any
 from hetero_bfs.errors import ModelError
 from hetero_bfs.support.checks import check_flag, check_integer, check_type
 
-_MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in level.cl
+_MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in top_down.cl
 _MOST_ALONE_EDGES = 2047  # so that SQUAD_EDGE_BITS hold a quarter of its square (squad.cl)
 _MOST_SQUAD_GROUPS = 256
 _STATE_BYTES = 4096  # state, policy and the like

@@ -1,4 +1,5 @@
-"""One level of breadth-first search on the CPU, top-down or bottom-up (level.cl is its twin).
+"""One level of breadth-first search on the CPU, top-down or bottom-up (top_down.cl and
+bottom_up.cl are its twins).
 
 State, the same on every device (n vertices searched, m stored edges):
 

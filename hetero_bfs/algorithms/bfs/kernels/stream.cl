@@ -26,7 +26,7 @@
 #define LANES (1u << LANES_SHIFT)
 #define IS_SET(bitmap, v) ((bitmap)[(v) >> 5] >> ((v) & 31) & 1)
 
-/* See level.cl. */
+/* See top_down.cl. */
 #ifndef PEEK
 #ifdef ATOMIC_PEEK
 #define PEEK(address) atomic_or(address, 0)

@@ -1,0 +1,97 @@
+"""The columns of a level, compiled: what a speed model sees before the level runs.
+
+policy.cl has its own twin for searches that stand on a device.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from hetero_bfs.selection.schema import (
+    COLUMNS,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    LEAST_SHARED_EDGES,
+    LEVEL,
+    PREVIOUS_EDGES,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    is_wide,
+)
+from hetero_bfs.support.compiling import kernel
+
+NUM_COLUMNS = len(COLUMNS)
+MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
+LARGEST_SHARE = 0.999999
+SMALL = 0.01  # up to where the first terms of a series do
+
+OPENCL = {"MIXED": MIXED, "LARGEST_SHARE": LARGEST_SHARE, "SMALL": SMALL}
+"""What policy.cl needs of this (header.py)."""
+
+is_wide_level = njit(inline="always")(is_wide)
+
+
+@njit(inline="always")
+def _found_share(share, mean_degree):
+    """Return the probability that a vertex of this degree has a neighbour of this share of ends.
+
+    1 - (1 - share)**mean_degree, to six digits for the smallest shares too: `expm1` and `log1p`
+    take longer than all else that predicting a level does.
+    """
+    share = min(share, LARGEST_SHARE)
+    if share < SMALL:
+        logarithm = -share * (1.0 + share * (0.5 + share * (1.0 / 3.0 + share * 0.25)))
+    else:
+        logarithm = math.log(1.0 - share)
+    x = mean_degree * logarithm
+    return -x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))) if x > -SMALL else 1.0 - math.exp(x)
+
+
+@kernel(counted=False, inlined=True)
+def expectations(state):
+    """Return how many neighbours bottom-up will look at, and how many vertices the level finds.
+
+    See `LevelFeatures.expected_examined`, which explains them.
+    """
+    unvisited, edges = state[UNVISITED_VERTICES], state[UNVISITED_EDGES]
+    found, frontier = state[FRONTIER_VERTICES], state[FRONTIER_EDGES]
+    if unvisited <= 0.0 or edges <= 0.0:
+        return 0.0, 0.0
+    left_before = edges + frontier
+    came = state[PREVIOUS_EDGES] / (left_before + state[PREVIOUS_EDGES])
+    free = max(frontier - came * left_before, 0.0)
+    share = free / (free + edges)
+    mixed = 1.0
+    if state[LEVEL] > 0:
+        before = unvisited + found
+        found_if_mixed = before * _found_share(came, left_before / before)
+        if found < MIXED * found_if_mixed:
+            mixed = found / (MIXED * found_if_mixed)
+    reached_share = _found_share(share, edges / unvisited)
+    if reached_share <= 0.0:
+        return edges, 0.0
+    reached = unvisited * reached_share
+    by_chance = min(reached / share, edges)
+    at_once = min(reached + (1.0 - reached_share) * edges, by_chance)
+    first = min(max(frontier * unvisited / (found * edges) - 1.0, 0.0), 1.0)
+    near = by_chance + first * (at_once - by_chance)
+    return mixed * near + (1.0 - mixed) * edges, min(mixed * reached, frontier)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def fill_columns(columns, num_vertices, state):
+    """Fill what a model sees of a level, float64 (NUM_COLUMNS,)."""
+    columns[0] = 1.0
+    columns[1] = num_vertices
+    columns[2] = state[FRONTIER_VERTICES]
+    columns[3] = state[FRONTIER_EDGES]
+    columns[4] = state[UNVISITED_VERTICES]
+    columns[5] = state[UNVISITED_EDGES]
+    columns[6], columns[7] = expectations(state)
+    columns[8] = columns[6] / max(columns[4], 1.0)
+    wide = is_wide_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
+    columns[9] = 0.0 if wide else columns[7]
+    columns[10] = num_vertices if wide else 0.0
+    columns[11] = 1.0 if state[FRONTIER_EDGES] >= LEAST_SHARED_EDGES else 0.0
