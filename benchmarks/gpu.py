@@ -38,10 +38,7 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph500.statistics import teps_statistics
 from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.trace import LevelTrace

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
         ModelError,
         ValidationError,
     )
-    from hetero_bfs.graph.csr import (
-        CSRGraph,
-        EdgeList,
-    )
+    from hetero_bfs.graph.csr import CSRGraph, EdgeList
     from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
     from hetero_bfs.graph.io.registry import load
     from hetero_bfs.runtime.engine import Engine, bfs

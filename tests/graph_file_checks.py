@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-)
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.io import registry as io
 
 

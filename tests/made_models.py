@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from hetero_bfs.selection import model_store
-from hetero_bfs.selection.speed_model import (
-    FORMAT,
-)
+from hetero_bfs.selection.speed_model import FORMAT
 from hetero_bfs.selection.strategies import STRATEGIES
 
 

@@ -10,12 +10,8 @@ from scipy.sparse.csgraph import dijkstra
 
 from hetero_bfs import Engine, validate
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.graph.csr import (
-    EdgeList,
-)
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.search_graph import SearchGraph
 
 
 def matrix_of(edges: EdgeList) -> scipy.sparse.csr_array:

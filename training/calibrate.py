@@ -22,9 +22,7 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import named_graph
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import EngineOptions, device_settings
 from hetero_bfs.selection.model_store import default_model, named_model

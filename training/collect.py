@@ -27,10 +27,7 @@ from hetero_bfs.graph.generators.families import (
     uniform,
 )
 from hetero_bfs.graph.generators.kronecker import RMATEdges
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.support.files import replacing

@@ -18,10 +18,7 @@ import numpy as np
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection.named_selectors import make_selector

@@ -18,10 +18,7 @@ from sklearn.linear_model import LinearRegression
 
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.selection.schema import MOVE_COLUMNS
-from hetero_bfs.selection.speed_model import (
-    Linear,
-    SpeedModel,
-)
+from hetero_bfs.selection.speed_model import Linear, SpeedModel
 from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
 
 _ROUNDS = 12  # of the fit; the predictions change by less than a percent long before

@@ -13,9 +13,7 @@ from typing import Any
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.graph.generators.kronecker import search_keys
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection.by_objective import make_objective_selector

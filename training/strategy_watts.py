@@ -28,9 +28,7 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.energy import Domain, Unmeasured
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.runtime.search import Search

@@ -21,22 +21,12 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.generators.families import study_graphs
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import EngineOptions, device_settings
-from hetero_bfs.selection.model_format import (
-    UNREADABLE,
-    write_model,
-)
-from hetero_bfs.selection.model_store import (
-    MODELS_VARIABLE,
-    user_models_folder,
-)
-from hetero_bfs.selection.speed_model import (
-    SpeedModel,
-)
+from hetero_bfs.selection.model_format import UNREADABLE, write_model
+from hetero_bfs.selection.model_store import MODELS_VARIABLE, user_models_folder
+from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.selection.strategies import STRATEGIES, host_alone
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.progress import progress
@@ -49,11 +39,7 @@ from hetero_bfs.training.collect import (
     finished_graphs,
 )
 from hetero_bfs.training.contest import CLEARLY_FASTER, compare_selectors
-from hetero_bfs.training.energy import (
-    compare_under_objectives,
-    measure_watts,
-    open_meters,
-)
+from hetero_bfs.training.energy import compare_under_objectives, measure_watts, open_meters
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS

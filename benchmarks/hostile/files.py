@@ -20,10 +20,7 @@ import numpy as np
 
 from benchmarks.hostile import plain_readers as plain
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-    EdgeList,
-)
+from hetero_bfs.graph.csr import CSRGraph, EdgeList
 from hetero_bfs.graph.io import registry as io
 
 Random = random.Random

@@ -12,10 +12,7 @@ from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
 from hetero_bfs.cli.engine_settings import engine_options
 from hetero_bfs.cli.output import print_notes, text_stream, write_json
-from hetero_bfs.graph.edge_source import (
-    EdgeSource,
-    check_vertex,
-)
+from hetero_bfs.graph.edge_source import EdgeSource, check_vertex
 from hetero_bfs.graph.io.registry import read, vertices_by_header
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.trace import format_levels

@@ -26,22 +26,12 @@ from hetero_bfs.algorithms.bfs.validate import (
 from hetero_bfs.devices.machine import source_commit
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-)
-from hetero_bfs.graph.edge_source import (
-    CHUNK_EDGES,
-    EdgeSource,
-    VertexArray,
-)
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.graph.lists import (
-    build_bytes,
-)
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.lists import build_bytes
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph500.report import Graph500Report, RootRecord
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import EngineOptions

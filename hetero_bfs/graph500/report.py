@@ -18,14 +18,10 @@ from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
 from hetero_bfs.algorithms.bfs.validate import Validation
 from hetero_bfs.devices.machine import describe_machine
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.graph.relabel import (
-    Order,
-)
+from hetero_bfs.graph.relabel import Order
 from hetero_bfs.graph500.statistics import graph500_lines, statistics, teps_statistics
 from hetero_bfs.selection.objective import Objective
-from hetero_bfs.selection.speed_model import (
-    SpeedModel,
-)
+from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.selection.trace import format_levels
 from hetero_bfs.support.files import printable
 from hetero_bfs.support.memory import format_bytes

@@ -17,9 +17,7 @@ from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-)
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import (
     NO_VERTEX,
     EdgeSource,
@@ -27,10 +25,7 @@ from hetero_bfs.graph.edge_source import (
     check_sources,
     check_vertex,
 )
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings

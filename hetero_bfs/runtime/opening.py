@@ -11,9 +11,7 @@ from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
 from hetero_bfs.devices.opencl.streaming.paged_graph import plan_stream
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.support.memory import format_bytes

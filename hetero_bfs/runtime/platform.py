@@ -11,13 +11,9 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (
-    Policy,
-)
+from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.selectors import Selector
 
 FIRST_RECORDS = 64
@@ -98,9 +94,7 @@ class Platform:
         The first choice is made for all roots that are much alike, and kept: choosing takes as long
         as a small level on the device.
         """
-        from hetero_bfs.selection.policy import (
-            choose_level,
-        )
+        from hetero_bfs.selection.policy import choose_level
 
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         if frontier.level > 0:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.relabel import (
-    DEEP_LEVELS,
-)
+from hetero_bfs.graph.relabel import DEEP_LEVELS
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema as layout

@@ -16,10 +16,7 @@ from hetero_bfs.selection.model_selectors import model_selector
 from hetero_bfs.selection.named_selectors import best_in_training, make_selector, model_of
 from hetero_bfs.selection.objective import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
 from hetero_bfs.selection.selectors import Selector
-from hetero_bfs.selection.speed_model import (
-    TRAIN_COMMAND,
-    SpeedModel,
-)
+from hetero_bfs.selection.speed_model import TRAIN_COMMAND, SpeedModel
 from hetero_bfs.selection.strategies import OBJECTIVES, ObjectiveName, Strategy, check_aim
 from hetero_bfs.support.wording import setting
 

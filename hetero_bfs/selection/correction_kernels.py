@@ -19,12 +19,8 @@ import math
 
 from numba import njit
 
-from hetero_bfs.selection.columns import (
-    fill_columns,
-)
-from hetero_bfs.selection.policy import (
-    dot,
-)
+from hetero_bfs.selection.columns import fill_columns
+from hetero_bfs.selection.policy import dot
 from hetero_bfs.selection.schema import (
     DEVICE,
     FRONTIER_EDGES,

@@ -12,17 +12,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.selection.columns import (
-    fill_columns,
-    is_wide_level,
-)
-from hetero_bfs.selection.policy import (
-    MOST_KNOTS,
-    WIDENS,
-    Policy,
-    dot,
-    share_left,
-)
+from hetero_bfs.selection.columns import fill_columns, is_wide_level
+from hetero_bfs.selection.policy import MOST_KNOTS, WIDENS, Policy, dot, share_left
 from hetero_bfs.selection.schema import FRONTIER_EDGES, UNVISITED_EDGES, UNVISITED_VERTICES
 from hetero_bfs.selection.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel

@@ -18,13 +18,7 @@ import numpy.typing as npt
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.objective import Objective
-from hetero_bfs.selection.policy import (
-    CAUTION,
-    DIRECTION,
-    MODEL,
-    Policy,
-    make_policy,
-)
+from hetero_bfs.selection.policy import CAUTION, DIRECTION, MODEL, Policy, make_policy
 from hetero_bfs.selection.selectors import (
     ALPHA,
     BETA,
@@ -33,11 +27,7 @@ from hetero_bfs.selection.selectors import (
     Selector,
     direction_reason,
 )
-from hetero_bfs.selection.speed_model import (
-    TRAIN_COMMAND,
-    Linear,
-    SpeedModel,
-)
+from hetero_bfs.selection.speed_model import TRAIN_COMMAND, Linear, SpeedModel
 from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.selection.transitions import NUM_MOVE_COLUMNS
@@ -155,9 +145,7 @@ class ModelSelector(Selector):
         self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
     ) -> None:
         """Fill in the predictions that a record lacks."""
-        from hetero_bfs.selection.policy import (
-            choose,
-        )
+        from hetero_bfs.selection.policy import choose
 
         count = len(self.candidates)
         predicted = record[layout.PREDICTED : layout.PREDICTED + count]

@@ -9,10 +9,7 @@ from hetero_bfs.devices.machine import cpu_slug, device_slug, machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.model_selectors import model_selector
-from hetero_bfs.selection.model_store import (
-    default_model,
-    find_model,
-)
+from hetero_bfs.selection.model_store import default_model, find_model
 from hetero_bfs.selection.selectors import (
     DirectionSelector,
     FixedSelector,
@@ -21,17 +18,8 @@ from hetero_bfs.selection.selectors import (
     by_direction,
     streaming_rule,
 )
-from hetero_bfs.selection.speed_model import (
-    AUTO_GRAPHS,
-    TRAIN_COMMAND,
-    SpeedModel,
-)
-from hetero_bfs.selection.strategies import (
-    NAMED_SELECTORS,
-    STRATEGIES,
-    Strategy,
-    schedule_names,
-)
+from hetero_bfs.selection.speed_model import AUTO_GRAPHS, TRAIN_COMMAND, SpeedModel
+from hetero_bfs.selection.strategies import NAMED_SELECTORS, STRATEGIES, Strategy, schedule_names
 from hetero_bfs.support.wording import setting
 
 SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")

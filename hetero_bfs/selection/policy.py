@@ -46,12 +46,7 @@ from hetero_bfs.selection.schema import (
     was_bottom_up,
 )
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy
-from hetero_bfs.selection.transitions import (
-    CONVERT,
-    NUM_MOVE_COLUMNS,
-    SWITCH,
-    transition_seconds,
-)
+from hetero_bfs.selection.transitions import CONVERT, NUM_MOVE_COLUMNS, SWITCH, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
 MOST_CANDIDATES = 8

@@ -16,13 +16,7 @@ import numpy.typing as npt
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.objective import Objective
-from hetero_bfs.selection.policy import (
-    DIRECTION,
-    FIXED,
-    Policy,
-    fixed_policy,
-    make_policy,
-)
+from hetero_bfs.selection.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy
 from hetero_bfs.selection.strategies import DeviceKind, Direction, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
 
@@ -70,9 +64,7 @@ class Selector:
 
     def choose(self, features: LevelFeatures) -> Choice:
         """Return the strategy for the level that these features describe."""
-        from hetero_bfs.selection.policy import (
-            choose,
-        )
+        from hetero_bfs.selection.policy import choose
 
         count = len(self.candidates)
         record = np.full(layout.record_width(count), np.nan)

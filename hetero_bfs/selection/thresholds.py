@@ -14,15 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.selection.columns import (
-    fill_columns,
-    is_wide_level,
-)
-from hetero_bfs.selection.policy import (
-    WIDENS,
-    Policy,
-    dot,
-)
+from hetero_bfs.selection.columns import fill_columns, is_wide_level
+from hetero_bfs.selection.policy import WIDENS, Policy, dot
 from hetero_bfs.selection.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,

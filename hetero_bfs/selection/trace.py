@@ -127,9 +127,7 @@ class LevelFeatures:
         return layout.was_bottom_up(self._state())
 
     def _expectations(self) -> tuple[float, float]:
-        from hetero_bfs.selection.columns import (
-            expectations,
-        )
+        from hetero_bfs.selection.columns import expectations
 
         edges_scanned, found = expectations(self._state())
         return float(edges_scanned), float(found)

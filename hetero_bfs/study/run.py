@@ -18,9 +18,7 @@ from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph500.report import command_line
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.named_selectors import model_of
-from hetero_bfs.selection.speed_model import (
-    SpeedModel,
-)
+from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.study import findings, style
 from hetero_bfs.study.choices import regret_rows, schedule_rows
 from hetero_bfs.study.efficiency import efficiency

@@ -17,14 +17,9 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.validate import Validator
 from hetero_bfs.errors import GraphError, ModelError, ValidationError
-from hetero_bfs.graph.edge_source import (
-    EdgeSource,
-)
+from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.kronecker import search_keys
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph500.statistics import teps_statistics
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.selectors import FixedSelector, Selector

@@ -17,9 +17,7 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema
-from hetero_bfs.selection.policy import (
-    choose_level,
-)
+from hetero_bfs.selection.policy import choose_level
 from hetero_bfs.selection.selectors import FixedSelector
 from hetero_bfs.selection.strategies import STRATEGIES
 

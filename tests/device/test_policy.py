@@ -11,16 +11,8 @@ from graphs import grid, nasty, path
 from oracle import engine_on
 
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.columns import (
-    NUM_COLUMNS,
-    fill_columns,
-)
-from hetero_bfs.selection.policy import (
-    choose,
-    choose_level,
-    pack_policy,
-    stays_within,
-)
+from hetero_bfs.selection.columns import NUM_COLUMNS, fill_columns
+from hetero_bfs.selection.policy import choose, choose_level, pack_policy, stays_within
 
 COLUMNS = (
     layout.FRONTIER_VERTICES,

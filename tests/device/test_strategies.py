@@ -32,9 +32,7 @@ from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.errors import DeviceError, GraphError, GridStalledError, ModelError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES, available
 

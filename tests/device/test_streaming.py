@@ -24,9 +24,7 @@ from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
 from hetero_bfs.devices.opencl.streaming.page_kernels import gather_pages
 from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS, plan_stream
 from hetero_bfs.errors import BudgetError, SplitError
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import format_report
 from hetero_bfs.runtime.options import EngineOptions

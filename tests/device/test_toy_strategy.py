@@ -12,9 +12,7 @@ from oracle import check_search, engine_on
 from hetero_bfs.algorithms.bfs.kernels.expand import finish_queue
 from hetero_bfs.algorithms.bfs.kernels.phases import join
 from hetero_bfs.graph.generators.families import named_graph
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy, available

@@ -22,12 +22,8 @@ from hetero_bfs.errors import GraphError
 from hetero_bfs.graph import lists
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.list_checks import MAX_VERTICES, check_num_vertices
-from hetero_bfs.graph.lists import (
-    build_bytes,
-)
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.lists import build_bytes
+from hetero_bfs.graph.search_graph import build_search_graph
 
 
 class Twice(EdgeList):

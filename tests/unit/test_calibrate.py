@@ -14,15 +14,9 @@ from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection import model_store, schema
-from hetero_bfs.selection.model_format import (
-    read_model,
-)
-from hetero_bfs.selection.model_store import (
-    MODELS_VARIABLE,
-)
-from hetero_bfs.selection.speed_model import (
-    Linear,
-)
+from hetero_bfs.selection.model_format import read_model
+from hetero_bfs.selection.model_store import MODELS_VARIABLE
+from hetero_bfs.selection.speed_model import Linear
 from hetero_bfs.training import calibrate as calibration
 from hetero_bfs.training.calibrate import choose_base, run_calibration
 

@@ -18,9 +18,7 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.cli import arguments
 from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
-from hetero_bfs.selection.model_store import (
-    MODELS_VARIABLE,
-)
+from hetero_bfs.selection.model_store import MODELS_VARIABLE
 
 COMMANDS = ["graph500", "bfs", "train", "study", "devices", "convert"]
 CPU = ["--devices", "cpu", "--selector", "fixed:TC"]

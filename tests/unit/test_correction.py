@@ -17,14 +17,10 @@ from hetero_bfs.runtime.correction import Correction, Probe, factors_of
 from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
-from hetero_bfs.selection.model_format import (
-    read_model,
-)
+from hetero_bfs.selection.model_format import read_model
 from hetero_bfs.selection.model_selectors import MOVES, ModelSelector, model_selector
 from hetero_bfs.selection.selectors import FixedSelector
-from hetero_bfs.selection.speed_model import (
-    SpeedModel,
-)
+from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.selection.trace import LevelFeatures
 

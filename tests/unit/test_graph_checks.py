@@ -10,12 +10,8 @@ import pytest
 
 import hetero_bfs as hb
 from hetero_bfs.errors import ArgumentError, GraphError
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-)
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.search_graph import build_search_graph
 
 TRIANGLE = {
     "indptr": [0, 2, 4, 6],

@@ -12,9 +12,7 @@ import pytest
 from graph_file_checks import assert_same, error_of, put, small_graph
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-)
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.io import hbg
 from hetero_bfs.graph.io import registry as io
 

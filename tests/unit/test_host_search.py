@@ -21,13 +21,9 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor, counter_edge_bit
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.cpu import thread_pool
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.edge_source import (
-    NO_VERTEX,
-)
+from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema as layout

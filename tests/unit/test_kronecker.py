@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from hetero_bfs import kronecker
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, search_keys
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.search_graph import build_search_graph
 
 P = 2**31 - 1
 X, Y = 107374182, 104480

@@ -11,21 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetero_bfs.algorithms.bfs.kernels.patches import owner_of, patch_bits, split_among_owners
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-    EdgeList,
-)
-from hetero_bfs.graph.edge_source import (
-    NO_VERTEX,
-)
+from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.kernels.locality import sort_by_key
-from hetero_bfs.graph.relabel import (
-    relabel,
-)
-from hetero_bfs.graph.search_graph import (
-    build_search_graph,
-)
+from hetero_bfs.graph.relabel import relabel
+from hetero_bfs.graph.search_graph import build_search_graph
 
 DEGREES = st.lists(st.one_of(st.integers(0, 4), st.integers(0, 5000)), max_size=60)
 

@@ -15,9 +15,7 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection import model_store
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.columns import (
-    NUM_COLUMNS,
-)
+from hetero_bfs.selection.columns import NUM_COLUMNS
 from hetero_bfs.selection.model_selectors import ModelSelector, model_selector
 from hetero_bfs.selection.named_selectors import SELECTORS, make_selector
 from hetero_bfs.selection.policy import (
@@ -31,10 +29,7 @@ from hetero_bfs.selection.policy import (
     stays_within,
 )
 from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector, Selector
-from hetero_bfs.selection.speed_model import (
-    Linear,
-    SpeedModel,
-)
+from hetero_bfs.selection.speed_model import Linear, SpeedModel
 from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.training.oracle import SearchCosts, best_schedule

@@ -11,9 +11,7 @@ from hetero_bfs.devices.machine import NO_DEVICE
 from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection import model_store, schema
-from hetero_bfs.selection.model_format import (
-    read_model,
-)
+from hetero_bfs.selection.model_format import read_model
 from hetero_bfs.selection.model_store import (
     MODELS_VARIABLE,
     default_model,
@@ -21,11 +19,7 @@ from hetero_bfs.selection.model_store import (
     named_model,
     user_models_folder,
 )
-from hetero_bfs.selection.speed_model import (
-    FORMAT,
-    Linear,
-    column,
-)
+from hetero_bfs.selection.speed_model import FORMAT, Linear, column
 from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.selection.trace import LevelFeatures
 

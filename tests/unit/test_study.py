@@ -19,23 +19,11 @@ from hetero_bfs import energy
 from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.runtime.options import EngineOptions
-from hetero_bfs.selection.model_store import (
-    MODELS_VARIABLE,
-)
+from hetero_bfs.selection.model_store import MODELS_VARIABLE
 from hetero_bfs.selection.strategies import available
 from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
-from hetero_bfs.study import (
-    StudyOptions,
-    choice_figures,
-    figures,
-    findings,
-    run,
-    run_study,
-    style,
-)
-from hetero_bfs.study import (
-    efficiency as power,
-)
+from hetero_bfs.study import StudyOptions, choice_figures, figures, findings, run, run_study, style
+from hetero_bfs.study import efficiency as power
 from hetero_bfs.study.choices import strategies_of
 from hetero_bfs.study.page import Part, page
 from hetero_bfs.study.sections import SECTIONS

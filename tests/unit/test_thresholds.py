@@ -15,10 +15,7 @@ from hetero_bfs.runtime.correction import Correction
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.model_selectors import ThresholdSelector, model_selector
 from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector, Selector
-from hetero_bfs.selection.speed_model import (
-    Linear,
-    SpeedModel,
-)
+from hetero_bfs.selection.speed_model import Linear, SpeedModel
 from hetero_bfs.selection.strategies import STRATEGIES, available
 from hetero_bfs.selection.thresholds import _ALPHAS, _BETAS, _NEGLIGIBLE
 from hetero_bfs.selection.trace import LevelFeatures

@@ -17,24 +17,13 @@ from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.runtime import engine as engines
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection.model_format import (
-    read_model,
-)
-from hetero_bfs.selection.model_store import (
-    find_model,
-)
+from hetero_bfs.selection.model_format import read_model
+from hetero_bfs.selection.model_store import find_model
 from hetero_bfs.selection.objective import POWER_OBJECTIVES
 from hetero_bfs.training import energy as training_energy
-from hetero_bfs.training import (
-    metering,
-    run_power_training,
-)
-from hetero_bfs.training import (
-    objectives as aims,
-)
-from hetero_bfs.training import (
-    strategy_watts as power,
-)
+from hetero_bfs.training import metering, run_power_training
+from hetero_bfs.training import objectives as aims
+from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering, Window
 
 SCALE = 10

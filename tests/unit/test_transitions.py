@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.columns import (
-    NUM_COLUMNS,
-)
-from hetero_bfs.selection.policy import (
-    MODEL,
-    choose,
-    make_policy,
-)
+from hetero_bfs.selection.columns import NUM_COLUMNS
+from hetero_bfs.selection.policy import MODEL, choose, make_policy
 from hetero_bfs.selection.strategies import DEVICE_KINDS, FORMS, STRATEGIES
 from hetero_bfs.selection.transitions import NUM_MOVE_COLUMNS, moves_of
 

@@ -13,17 +13,10 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.edge_source import (
-    NO_VERTEX,
-)
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (
-    Policy,
-    fixed_policy,
-)
+from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_integer

@@ -15,9 +15,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (
-    Policy,
-)
+from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.strategies import DeviceKind, Strategy
 
 

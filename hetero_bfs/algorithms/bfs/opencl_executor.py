@@ -15,17 +15,10 @@ from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
-from hetero_bfs.graph.edge_source import (
-    NO_VERTEX,
-)
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (
-    Policy,
-    fixed_policy,
-)
+from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import DeviceKind, Strategy, plain
 
 

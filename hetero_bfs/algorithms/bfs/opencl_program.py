@@ -21,19 +21,12 @@ from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
 from hetero_bfs.devices.opencl.header import GAVE_UP, SHARED, header
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
-from hetero_bfs.graph.edge_source import (
-    NO_VERTEX,
-)
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection import columns
 from hetero_bfs.selection import policy as policies
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (
-    Policy,
-    pack_policy,
-)
+from hetero_bfs.selection.policy import Policy, pack_policy
 
 _KERNEL_FILES = (
     "devices/opencl/common.cl",

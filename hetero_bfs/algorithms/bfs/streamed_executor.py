@@ -31,14 +31,9 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import (
 )
 from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.policy import (
-    Policy,
-    fixed_policy,
-)
+from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import DeviceKind, Strategy
 from hetero_bfs.support.memory import format_bytes
 
@@ -236,9 +231,7 @@ class StreamedExecutor:
         records: npt.NDArray[np.float64],
     ) -> bool:
         """Choose the coming level's strategy; false, and nothing chosen, if it is the host's."""
-        from hetero_bfs.selection.policy import (
-            choose_level,
-        )
+        from hetero_bfs.selection.policy import choose_level
 
         started = time.perf_counter()
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges

@@ -15,9 +15,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs import validate_kernels as loops
 from hetero_bfs.errors import GraphError, ValidationError
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-)
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import (
     CHUNK_EDGES,
     EdgeSource,

@@ -12,12 +12,8 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
 from hetero_bfs.devices.opencl.header import MIXED_DEGREES
 from hetero_bfs.devices.opencl.parts import EDGE_BYTES, Partition, partition_edges
 from hetero_bfs.errors import DeviceError, SplitError
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-)
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_copy
 
 

@@ -39,10 +39,7 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
     share_words,
 )
 from hetero_bfs.devices.cpu.thread_pool import report_of
-from hetero_bfs.selection.policy import (
-    ROW,
-    choose_level,
-)
+from hetero_bfs.selection.policy import ROW, choose_level
 from hetero_bfs.selection.schema import (
     CHOSEN,
     EDGES_SCANNED,

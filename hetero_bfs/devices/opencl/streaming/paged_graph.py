@@ -25,12 +25,8 @@ from hetero_bfs.devices.opencl.graph_buffers import (
 )
 from hetero_bfs.devices.opencl.parts import EDGE_BYTES, MAX_PARTS
 from hetero_bfs.errors import BudgetError, SplitError
-from hetero_bfs.graph.csr import (
-    CSRGraph,
-)
-from hetero_bfs.graph.search_graph import (
-    SearchGraph,
-)
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_copy
 from hetero_bfs.support.wording import setting
 
