@@ -3,7 +3,7 @@
     python benchmarks/regret.py --out benchmarks/results/NAME [--quick] [--graphs kronecker20,FILE]
 
 writes regret.csv (a row for each graph, root and way) and regret.md (selector x family, and the
-schedules chosen), after every graph. hetero_bfs/training/regret.py explains what is measured and
+schedules chosen), after every graph. training/regret.py explains what is measured and
 the columns, families.py the names of graphs.
 """
 

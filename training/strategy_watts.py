@@ -1,4 +1,4 @@
-"""Measure the watts of each strategy where it is used (hetero_bfs/power.py says what for).
+"""Measure the watts of each strategy where it is used (objective.py says what for).
 
 Searches are cut off after a few levels: all of them top-down before Beamer's rule would turn, then
 bottom-up as long as it would stay. What a cut search and a shorter one draw and take differs by the

@@ -1,4 +1,4 @@
-"""Measure how a device's kernels are best compiled and launched (hetero_bfs/tuning.py).
+"""Measure how a device's kernels are best compiled and launched (devices/opencl/tuning.py).
 
 One setting after another is tried with all others as they were best so far. Whole searches of
 Kronecker graphs decide, of both settings in turn: by the product over graphs of how their median

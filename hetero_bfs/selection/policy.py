@@ -6,10 +6,8 @@ ones, top-down again once the frontier has fewer than 1 / beta of the vertices. 
 candidate of least predicted seconds; with `caution` on the host top-down also early in a search
 where bottom-up is not clearly faster.
 
-Columns that a model sees, in this order: constant, num_vertices, frontier_vertices,
-frontier_edges, unvisited_vertices, unvisited_edges, expected_examined, expected_found,
-expected_length (trace.py explains them). Predicted seconds are a matrix of weights times the
-columns.
+A model's predicted seconds are a matrix of weights times the columns of the level (columns.py; in
+the order of schema.COLUMNS, explained in trace.py).
 """
 
 from __future__ import annotations

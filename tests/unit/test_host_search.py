@@ -1,4 +1,4 @@
-"""The thread pool of threads and the compiled level loop, also with more threads than cores."""
+"""The thread pool and the compiled level loop, also with more threads than cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host's cores: arrays of one search and the thread pool of threads that works on them."""
+"""The host's cores: arrays of one search and the thread pool that works on them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Independent of the search: nothing is taken from it but the parents and, if it gives them, the
 levels. Depths are computed anew from the parents. What must be held of every search while the
-edges go by, and how, is described in validate_loops.py.
+edges go by, and how, is described in validate_kernels.py.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Validator:
 
 
 class _TreeEdges:
-    """The tree edges of a group, each one once; see validate_loops.py."""
+    """The tree edges of a group, each one once; see validate_kernels.py."""
 
     def __init__(self, num_vertices: int) -> None:
         self.size = 0
@@ -348,7 +348,7 @@ def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArra
 
 
 def _depth_dtype(deepest: int) -> np.dtype[Any]:
-    """Return the smallest dtype for depths up to `deepest`; see validate_loops.py."""
+    """Return the smallest dtype for depths up to `deepest`; see validate_kernels.py."""
     return np.min_scalar_type(deepest + 3)
 
 

@@ -1,6 +1,6 @@
 """Compiled loops that turn buckets of keys into neighbour lists: sort, drop duplicates, close up.
 
-A key is one uint32, vertex and neighbour in one; see build.py.
+A key is one uint32, vertex and neighbour in one; see buckets.py.
 """
 
 from __future__ import annotations
