@@ -55,7 +55,7 @@ class Platform:
 
     def executor(self, place: int) -> CPUExecutor | DeviceExecutor:
         """Return what runs levels at a place."""
-        return self.host if place == 0 else self.device_at(place)
+        return self.host if place == layout.HOST else self.device_at(place)
 
     def close(self) -> None:
         """Wait for the devices and end the host's threads; memory goes with the last user."""

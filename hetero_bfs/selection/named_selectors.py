@@ -123,6 +123,6 @@ def _model_selector(
         notes.append(
             f"no speed model for this machine ({machine_slug(device)}); using average speeds "
             f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
-            f"(a minute or two), or calibrate one with `{TRAIN_COMMAND} --calibrate` (half of one)"
+            f"(a minute or two), or calibrate one with `{TRAIN_COMMAND} --calibrate` (about one)"
         )
     return model_selector(wanted, model, candidates, corrects), notes

@@ -29,7 +29,6 @@ OF_THE_HOST = (schema.LISTED, schema.REMAINING)
 class FakeDevice:
     """A device with memory of its own, which levels run in by the CPU's kernels."""
 
-    kind = "device"
     place = 0  # until it is on a platform
     unified = False
     one_launch = False

@@ -17,7 +17,7 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy
-from hetero_bfs.selection.strategies import STRATEGIES, DeviceKind, Strategy
+from hetero_bfs.selection.strategies import STRATEGIES, Strategy
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import Recycler, aligned_empty
@@ -77,8 +77,6 @@ class CPUExecutor:
     The arrays are described in level.py and phases.py. `allocate` lets an
     OpenCL device provide them, so that it can use them in place or copy them fast.
     """
-
-    kind: DeviceKind = "cpu"
 
     def __init__(
         self, graph: SearchGraph, threads: int | None = None, allocate: Allocator = aligned_empty

@@ -16,13 +16,12 @@ from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy
-from hetero_bfs.selection.strategies import DeviceKind, Strategy
+from hetero_bfs.selection.strategies import Strategy
 
 
 class DeviceExecutor(Protocol):
     """Runs levels of searches of one graph on one device beside the host."""
 
-    kind: DeviceKind
     place: int
     """Number of this device on its platform, from 1 on."""
 

@@ -19,7 +19,7 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy
-from hetero_bfs.selection.strategies import DeviceKind, Strategy, plain
+from hetero_bfs.selection.strategies import Strategy, plain
 
 
 class OpenCLExecutor:
@@ -36,7 +36,6 @@ class OpenCLExecutor:
     tuning : Tuning, optional
     """
 
-    kind: DeviceKind = "device"
     place = layout.DEVICE
     ended_at: float | None = None
     """The clock when `run_levels` knew that the device was done; its records come after that."""

@@ -34,7 +34,7 @@ from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, fixed_policy
-from hetero_bfs.selection.strategies import DeviceKind, Strategy
+from hetero_bfs.selection.strategies import Strategy
 from hetero_bfs.support.memory import format_bytes
 
 _KERNEL_FILES = (
@@ -86,7 +86,6 @@ class StreamedExecutor:
         Of this device and graph.
     """
 
-    kind: DeviceKind = "device"
     place = layout.DEVICE
     ended_at: float | None = None
     unified = False

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hetero_bfs.graph.edge_source import NO_VERTEX
+
 Constants = Mapping[str, int | float]
 
-NO_VERTEX = 0xFFFFFFFF
 MIXED_DEGREES = 0xFFFFFFFF
 """In place of the degree that 32 vertices have, where they have unlike ones (top_down.cl)."""
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel, part_of
 
@@ -27,7 +28,7 @@ BLOCK_VERTICES = 64
 _BLOCK_BITS = np.uint64(6)
 _AHEAD = 512
 _ONE = np.uint64(1)
-_NO_VERTEX = np.uint64(0xFFFFFFFF)
+_NO_VERTEX = np.uint64(NO_VERTEX)
 
 
 def count_edges(
