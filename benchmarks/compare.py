@@ -4,7 +4,7 @@
 
 Prints a row for each case: a graph and what is timed.
 
-    search   searches by the CPU alone, `engine.bfs_in_a_row(keys)` with selector "auto"
+    search   searches by the CPU alone, `engine.bfs_back_to_back(keys)` with selector "auto"
     device   the same by an OpenCL device alone, `fixed:TG,BG`
     build    construction: from edges to an engine's graph
 

@@ -104,7 +104,7 @@ class Worker:
         warm_at = time.perf_counter() + _WARM_SECONDS
         while time.perf_counter() < warm_at:
             self.engine.bfs(keys[0])
-        return repeated(lambda: [found.seconds for found in self.engine.bfs_in_a_row(keys)])
+        return repeated(lambda: [found.seconds for found in self.engine.bfs_back_to_back(keys)])
 
     def _construct(self) -> list[float]:
         """Return the seconds of opening an engine less those of all that follows construction."""

@@ -95,7 +95,7 @@ class Contestant:
         raise NotImplementedError
 
     def parents(self, found: Any, key: int) -> npt.NDArray[np.int64]:
-        """Turn what was found into parents: the root its own, -1 where not reached."""
+        """Turn what was found into parents: the source its own, -1 where not reached."""
         raise NotImplementedError
 
     def version(self) -> str:

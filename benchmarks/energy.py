@@ -118,17 +118,22 @@ def measure(
     rows: list[Row] = []
     with hb.Engine(graph, **device_settings(info)) as engine:
         for selector in SELECTORS:
-            for aim in OBJECTIVES:
-                engine.set_selector(selector, aim)
+            for objective_name in OBJECTIVES:
+                engine.set_selector(selector, objective_name)
                 validate(engine, edges, keys[:2])
         for number in range(options.rounds):
             rest = metering.rest()
             idle = {domain: joules / rest.seconds for domain, joules in rest.joules.items()}
             for selector in SELECTORS:
-                for aim in OBJECTIVES:
-                    engine.set_selector(selector, aim)
+                for objective_name in OBJECTIVES:
+                    engine.set_selector(selector, objective_name)
                     window = metering.window(batch_of(engine, keys))
-                    about = {"scale": scale, "selector": selector, "aim": aim, "round": number}
+                    about = {
+                        "scale": scale,
+                        "selector": selector,
+                        "aim": objective_name,
+                        "round": number,
+                    }
                     about |= describe_searches(engine, keys, metering)
                     rows += window_rows(about, window, idle)
         for note in engine.notes:

@@ -19,7 +19,7 @@ def summarise(windows: pd.DataFrame) -> pd.DataFrame:
     """Take means over the rounds; errors are those of their scatter, at least of sampling."""
     rows = []
     groups = windows.groupby(["scale", "selector", "aim", "domain"], sort=False)
-    for (scale, selector, aim, domain), rounds in groups:
+    for (scale, selector, objective_name, domain), rounds in groups:
         joules = rounds["joules"].to_numpy()
         sampling = float(rounds["sampling_error_joules"].mean())
         scatter = stdev(joules) if len(joules) > 1 else 0.0
@@ -28,7 +28,7 @@ def summarise(windows: pd.DataFrame) -> pd.DataFrame:
             {
                 "scale": scale,
                 "selector": selector,
-                "aim": aim,
+                "aim": objective_name,
                 "chosen_selector": first["chosen_selector"],
                 "domain": domain,
                 "median_seconds": float(rounds["median_seconds"].median()),

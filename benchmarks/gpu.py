@@ -190,7 +190,7 @@ def validate_group(edges: Any, keys: list[int], way: str, engine: hb.Engine) -> 
     for key in progress(keys, f"searching, {way}"):
         result = engine.bfs(key)
         validator.add(key, result.parent, result.level)
-        result.forget_parents()
+        result.drop_parents()
         counted[key] = result.nedge
     for key, outcome in zip(keys, validator.finish(), strict=True):
         assert outcome.valid, f"{way}: {outcome.message}"

@@ -2,7 +2,7 @@
 
     python benchmarks/regret.py --out benchmarks/results/NAME [--quick] [--graphs kronecker20,FILE]
 
-writes regret.csv (a row for each graph, root and way) and regret.md (selector x family, and the
+writes regret.csv (a row for each graph, source and way) and regret.md (selector x family, and the
 schedules chosen), after every graph. training/regret.py explains what is measured and
 the columns, families.py the names of graphs.
 """
@@ -31,7 +31,7 @@ def main() -> None:
     tables = []
     for graph in graphs_of(options, info):
         print(graph.name, flush=True)
-        tables.append(measure_regret([graph], info, options.roots, options.rounds))
+        tables.append(measure_regret([graph], info, options.sources, options.rounds))
         write(pd.concat(tables), info, options)
     print(in_percent(summarise(pd.concat(tables))).to_string(index=False))
 
@@ -42,7 +42,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--devices", choices=("all", "cpu"), default="all", help="or the CPU alone")
     parser.add_argument("--graphs", help="names and files, with commas; by default every family")
     parser.add_argument("--quick", action="store_true", help="one small graph of each kind")
-    parser.add_argument("--roots", type=positive, default=4, help="searches of each graph")
+    parser.add_argument("--sources", type=positive, default=4, help="searches of each graph")
     parser.add_argument("--rounds", type=positive, default=ROUNDS, help="replays, at least")
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
     return parser.parse_args()
@@ -68,7 +68,7 @@ def command(options: argparse.Namespace) -> str:
     if options.graphs is not None:
         words.append("--graphs " + ",".join(Path(n).name for n in options.graphs.split(",")))
     words += ["--quick"] * options.quick + ["--devices cpu"] * (options.devices == "cpu")
-    return " ".join([*words, f"--roots {options.roots} --rounds {options.rounds}"])
+    return " ".join([*words, f"--sources {options.sources} --rounds {options.rounds}"])
 
 
 def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> str:

@@ -38,7 +38,7 @@ from hetero_bfs.support.progress import progress
 Factors = dict[str, float]
 Row = dict[str, Any]
 TIMES = 10.0
-_MOVES = ("start", "switch", "convert")
+_MIGRATIONS = ("start", "switch", "convert")
 
 
 def main() -> None:
@@ -108,9 +108,13 @@ def spoil(model: SpeedModel, factors: Factors) -> SpeedModel:
             for name, linear in table.items()
         }
 
-    moves = {what: scaled(getattr(model, what), f"{what} ") for what in _MOVES}
-    deep = None if model.learned_deep is None else scaled(model.learned_deep, "")
-    return replace(model, learned=scaled(model.learned, ""), learned_deep=deep, **moves)
+    migrations = {what: scaled(getattr(model, what), f"{what} ") for what in _MIGRATIONS}
+    high_diameter = (
+        None if model.learned_high_diameter is None else scaled(model.learned_high_diameter, "")
+    )
+    return replace(
+        model, learned=scaled(model.learned, ""), learned_high_diameter=high_diameter, **migrations
+    )
 
 
 def measure(
@@ -118,7 +122,7 @@ def measure(
 ) -> list[Row]:
     """Search by each spoiled model and by Beamer's rule, in turn."""
     things = [s.name for s in engine.candidates]
-    things += [f"{what} {kind}" for what in _MOVES for kind in getattr(model, what)]
+    things += [f"{what} {kind}" for what in _MIGRATIONS for kind in getattr(model, what)]
     rules = {"device": alpha_beta(engine.device_info, engine.candidates)}
     rules["cpu"] = alpha_beta(engine.device_info, engine.candidates, where="cpu")
     if engine.device_info is None:

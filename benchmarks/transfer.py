@@ -5,11 +5,11 @@
 measures the graphs of `hetero-bfs train --calibrate` once. Every shipped model is then judged on
 the graphs that calibration did not see, as it is; beside them a model fitted to the probes, which
 is what calibration gives. Writes transfer.csv, a row for each model and state: median relative
-error by strategy, of deep graphs apart; `excess`, seconds of the levels as chosen over those of the
-best strategy at each level, minus 1, moves left out; `changed`, the share of levels where this
-machine's own model chooses otherwise. With --regret whole searches are replayed too
-(training/regret.py), and transfer-regret.csv has a row for each graph, root and model. transfer.md
-has all as tables.
+error by strategy, of high-diameter graphs apart; `excess`, seconds of the levels as chosen over
+those of the best strategy at each level, minus 1, moves left out; `changed`, the share of levels
+where this machine's own model chooses otherwise. With --regret whole searches are replayed too
+(training/regret.py), and transfer-regret.csv has a row for each graph, source and model.
+transfer.md has all as tables.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--regret", action="store_true", help="replay whole searches too")
     parser.add_argument("--graphs", type=lambda text: text.split(","), default=list(JUDGED_GRAPHS))
     parser.add_argument("--rounds", type=positive, default=5, help="replays of each schedule")
-    parser.add_argument("--roots", type=positive, default=1, help="searches of each graph")
+    parser.add_argument("--sources", type=positive, default=1, help="searches of each graph")
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
     return parser.parse_args()
 
@@ -133,7 +133,7 @@ def measure_regret(models: Models, info: DeviceInfo, options: argparse.Namespace
                 f"{model}: {state}": model_selector("learned", made, engine.candidates)
                 for (model, state), made in models.items()
             }
-            rows += measure_graph(engine, graph, options.roots, options.rounds, selectors)
+            rows += measure_graph(engine, graph, options.sources, options.rounds, selectors)
     return pd.DataFrame(rows)
 
 
@@ -151,13 +151,13 @@ def describe(
             info,
             f"python benchmarks/transfer.py{' --regret' * options.regret} "
             f"--graphs {','.join(options.graphs)} --rounds {options.rounds} "
-            f"--roots {options.roots} --out ...",
+            f"--sources {options.sources} --out ...",
         ),
         f"- calibrated on {', '.join(FITTED_GRAPHS)}; judged on {', '.join(JUDGED_GRAPHS)}",
         "",
-        "Median relative error of the predicted seconds by strategy, of deep graphs apart; "
-        "`excess` of the levels as chosen over the best choice at each level; share of levels "
-        "whose choice is `changed` against this machine's own model:",
+        "Median relative error of the predicted seconds by strategy, of high-diameter graphs "
+        "apart; `excess` of the levels as chosen over the best choice at each level; share of "
+        "levels whose choice is `changed` against this machine's own model:",
         "",
         markdown(shown),
         "",

@@ -40,7 +40,7 @@ def two_paths(first: int, second: int, directed: bool = False) -> EdgeList:
 
 
 def path(length: int) -> EdgeList:
-    """Vertices in a row, numbered along it."""
+    """Vertices back to back, numbered along it."""
     return edge_list([(i, i + 1) for i in range(length - 1)], length)
 
 
@@ -144,7 +144,7 @@ def nasty(name: str, directed: bool = False) -> EdgeList:
     return replace(MAKERS[name](), directed=directed)
 
 
-def roots_of(edges: EdgeList, count: int = 3) -> list[int]:
+def sources_of(edges: EdgeList, count: int = 3) -> list[int]:
     """First and last vertex, the busiest one, and some between: at most count + 2."""
     n = edges.num_vertices
     busiest = np.bincount(np.concatenate([edges.src, edges.dst]), minlength=n).argmax()

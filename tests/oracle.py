@@ -33,12 +33,12 @@ _levels: dict[tuple[int, int], np.ndarray] = {}
 _kept: list[EdgeList] = []  # so that no id is used twice
 
 
-def true_levels(edges: EdgeList, root: int) -> np.ndarray:
-    """Return distances from the root, int64, -1 unreached (SciPy's Dijkstra, unweighted)."""
-    key = (id(edges), root)
+def true_levels(edges: EdgeList, source: int) -> np.ndarray:
+    """Return distances from the source, int64, -1 unreached (SciPy's Dijkstra, unweighted)."""
+    key = (id(edges), source)
     if key not in _levels:
         _kept.append(edges)
-        distance = dijkstra(matrix_of(edges), directed=True, indices=root, unweighted=True)
+        distance = dijkstra(matrix_of(edges), directed=True, indices=source, unweighted=True)
         _levels[key] = np.where(np.isinf(distance), -1, distance).astype(np.int64)
     return _levels[key]
 
@@ -58,28 +58,28 @@ def engine_on(device, graph, **options) -> Engine:
     return engine
 
 
-def check_search(engine: Engine, edges: EdgeList, root: int):
+def check_search(engine: Engine, edges: EdgeList, source: int):
     """Search and compare with both oracles; return the result."""
-    return check_result(engine, edges, root, engine.bfs(root))
+    return check_result(engine, edges, source, engine.bfs(source))
 
 
-def check_result(engine: Engine, edges: EdgeList, root: int, result: BFSResult) -> BFSResult:
+def check_result(engine: Engine, edges: EdgeList, source: int, result: BFSResult) -> BFSResult:
     """Compare the result of a search with both oracles; return it."""
-    context = f"root {root}, selector {engine.selector.name}, parts {engine.num_parts}"
-    outcome = validate(edges, root, result.parent, result.level)
+    context = f"source {source}, selector {engine.selector.name}, parts {engine.num_parts}"
+    outcome = validate(edges, source, result.parent, result.level)
     assert outcome.valid, f"{context}: {outcome.message}"
-    levels = true_levels(edges, root)
+    levels = true_levels(edges, source)
     np.testing.assert_array_equal(result.level, levels, err_msg=context)
     assert result.nedge == outcome.nedge == true_nedge(edges, levels), context
     assert result.reached == outcome.reached == np.count_nonzero(levels >= 0), context
     assert (result.parent.dtype, result.level.dtype) == (np.int64, np.int32)
-    assert result.root == root
+    assert result.source == source
     check_traces(engine, result, levels)
     return result
 
 
 def check_leaving(engine: Engine, edges: EdgeList, elsewhere: int, levels: int) -> None:
-    """Search from a root in another component, then from 0: on the host after so many levels."""
+    """Search from a source in another component, then from 0: on the host after so many levels."""
     schedule = ",".join(["TG"] * levels + ["TC"])
     for _ in range(2):
         engine.set_selector("fixed:TG")

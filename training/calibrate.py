@@ -27,7 +27,7 @@ from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import EngineOptions, device_settings
 from hetero_bfs.selection.model_store import default_model, named_model
 from hetero_bfs.selection.speed_model import Linear, SpeedModel
-from hetero_bfs.selection.strategies import host_alone
+from hetero_bfs.selection.strategies import host_only
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.fit import fit
@@ -44,11 +44,11 @@ FITTED_GRAPHS = (
     *("grid128", "grid256", "roads256"),
 )
 JUDGED_GRAPHS = ("kronecker15-45-15-25", "small-world15", "preferential15", "grid192", "roads128")
-ROOTS = 2
+SOURCES = 2
 
 Seconds = npt.NDArray[np.float64]
 
-_MOVES = {"start": "start", "switch": "to", "convert": "convert"}
+_MIGRATIONS = {"start": "start", "switch": "to", "convert": "convert"}
 """A model's tables of moves, and what samples call them."""
 
 
@@ -114,38 +114,40 @@ def choose_base(info: DeviceInfo | None, source: str | None) -> SpeedModel:
 
 
 def measure_graphs(
-    names: Sequence[str], info: DeviceInfo | None, tuning: Tuning | None, roots: int = ROOTS
+    names: Sequence[str], info: DeviceInfo | None, tuning: Tuning | None, sources: int = SOURCES
 ) -> pd.DataFrame:
     """Measure a few searches of graphs by name (families.py); returns samples (collect.py)."""
     rows: list[dict[str, Any]] = []
     for number, name in enumerate(progress(names, "measuring graphs", delay_seconds=0.0)):
         graph = named_graph(name)
         with Engine(
-            build_search_graph(graph.make()), host_alone(), tuning=tuning, **device_settings(info)
+            build_search_graph(graph.make()), host_only(), tuning=tuning, **device_settings(info)
         ) as engine:
-            rows += measure_graph(engine, number, graph, roots)
+            rows += measure_graph(engine, number, graph, sources)
     return pd.DataFrame(rows)
 
 
 def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float]:
     """Return the median relative error of predicted seconds, by what was measured.
 
-    Deep graphs apart ("deep TC") if the model has formulas for them.
+    High-diameter graphs apart ("deep TC") if the model has formulas for them.
     """
-    moves = {f"{_MOVES[w]}_{k}": m for w in _MOVES for k, m in getattr(model, w).items()}
+    migrations = {
+        f"{_MIGRATIONS[w]}_{k}": m for w in _MIGRATIONS for k, m in getattr(model, w).items()
+    }
     errors = {}
     for name, rows in samples.groupby("measured"):
-        deep = np.zeros(len(rows), np.bool_)
-        if name in moves:
-            predicted = predict(moves[name], rows)
+        high_diameter = np.zeros(len(rows), np.bool_)
+        if name in migrations:
+            predicted = predict(migrations[name], rows)
         elif name in model.learned:
             predicted = predict_levels(model, str(name), rows)
-            if model.learned_deep is not None:
-                deep = rows["deep"].to_numpy() > 0
+            if model.learned_high_diameter is not None:
+                high_diameter = rows["deep"].to_numpy() > 0
         else:
             continue
         error = np.abs(predicted / rows["seconds"].to_numpy(np.float64) - 1.0)
-        for kind, those in (("", ~deep), ("deep ", deep)):
+        for kind, those in (("", ~high_diameter), ("deep ", high_diameter)):
             if those.any():
                 errors[f"{kind}{name}"] = float(f"{np.median(error[those]):.4g}")
     return errors
@@ -153,8 +155,10 @@ def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float
 
 def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seconds:
     """Return the seconds that a model predicts of a strategy's samples."""
-    shallow, deep = (predict(model.predictor(strategy, kind), rows) for kind in (False, True))
-    return np.where(rows["deep"] > 0, deep, shallow)
+    low_diameter, high_diameter = (
+        predict(model.predictor(strategy, kind), rows) for kind in (False, True)
+    )
+    return np.where(rows["deep"] > 0, high_diameter, low_diameter)
 
 
 def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:

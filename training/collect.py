@@ -33,9 +33,9 @@ from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.measure import levels_to_measure, measure_search
 
-ROOTS_PER_GRAPH = 4
+SOURCES_PER_GRAPH = 4
 MOST_LEVELS = 24
-"""Levels of a search that become samples; those of a deep one are much alike."""
+"""Levels of a search that become samples; those of a high-diameter one are much alike."""
 
 
 FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
@@ -168,20 +168,20 @@ def _append(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def measure_graph(
-    engine: Engine, number: int, graph: StudyGraph, roots: int = ROOTS_PER_GRAPH
+    engine: Engine, number: int, graph: StudyGraph, sources: int = SOURCES_PER_GRAPH
 ) -> Iterator[dict[str, Any]]:
-    """Measure searches from so many roots of a graph that the engine has ready; yields samples."""
+    """Measure searches from so many sources of a graph that the engine has; yields samples."""
     random = np.random.default_rng(number)
-    count = min(roots, engine.graph.num_searched)
-    for root in random.choice(engine.graph.num_searched, count, replace=False).tolist():
-        _, wanted = levels_to_measure(engine, root, MOST_LEVELS)
-        walk = measure_search(engine, root, levels=frozenset(wanted))
+    count = min(sources, engine.graph.num_searched)
+    for source in random.choice(engine.graph.num_searched, count, replace=False).tolist():
+        _, wanted = levels_to_measure(engine, source, MOST_LEVELS)
+        walk = measure_search(engine, source, levels=frozenset(wanted))
         for features, measured, seconds, edges_scanned in walk:
             yield {
                 "graph": number,
                 "family": graph.family,
                 "name": graph.name,
-                "root": root,
+                "root": source,
                 "deep": int(engine.high_diameter),
                 **asdict(features),
                 "expected_examined": features.expected_examined,

@@ -4,7 +4,8 @@ A model that predicts each level well may still choose badly, as the levels afte
 its features. So the last word after training has the clock: searches by the trained model, by the
 thresholds that it finds for a graph, by the paper's average speeds, and by Beamer's rule with
 several thresholds, all in turn; on graphs of every family, as thresholds that suit Kronecker graphs
-cost others twice the time, and on deep ones, a grid and roads, which have hundreds of levels.
+cost others twice the time, and on high-diameter ones, a grid and roads, which have hundreds of
+levels.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection.named_selectors import make_selector
 from hetero_bfs.selection.selectors import ALPHA, BETA, Selector, alpha_beta
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, DeviceKind, Strategy
-from hetero_bfs.training.measure import seconds_in_a_row
+from hetero_bfs.training.measure import seconds_back_to_back
 
 KEYS = {"shallow": 8, "deep": 4}
 CLEARLY_FASTER = 0.95
@@ -34,7 +35,7 @@ _ROUNDS = 20
 _FIRST_ROUNDS = 3  # of all; then only of those that may still be the fastest
 _HOPELESS = 1.5  # times the fastest
 THRESHOLDS = ((ALPHA, BETA), (ALPHA, 256), (8, 256), (1, BETA))
-"""Beamer's alpha and beta. The last pair stays top-down on deep graphs."""
+"""Beamer's alpha and beta. The last pair stays top-down on high-diameter graphs."""
 
 
 def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
@@ -43,8 +44,8 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
     Returns
     -------
     dict
-        "auto": the fastest on shallow and on deep graphs, as a model file names them. "graphs":
-        their names. "seconds": medians by kind of graph and selector, one for each graph.
+        "auto": the fastest on low-diameter and on high-diameter graphs, as a model file names them.
+        "graphs": their names. "seconds": medians by kind of graph and selector, one for each graph.
     """
     seconds: dict[str, dict[str, list[float]]] = {}
     auto = {}
@@ -79,7 +80,7 @@ def fastest(times: dict[str, list[float]]) -> str:
 
 
 def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[StudyGraph]]:
-    """Return the graphs to search, shallow and deep ones."""
+    """Return the graphs to search, low-diameter and high-diameter ones."""
     fast = info is not None and info.type == "GPU"
     scales = (14, 16) if quick else (18, 20, 22) if fast else (16, 18)
     side = 256 if quick else 1024 if fast else 512
@@ -127,7 +128,7 @@ def _medians(
             # In an order of its own: what ran before leaves caches and threads as it does.
             for name in np.random.default_rng(turn).permutation(left).tolist():
                 engine.set_selector(selectors[name][0])
-                times[name] += seconds_in_a_row(engine, keys)
+                times[name] += seconds_back_to_back(engine, keys)
             if turn + 1 == _FIRST_ROUNDS:
                 middle = {name: median(times[name]) for name in left}
                 left = [name for name in left if middle[name] <= _HOPELESS * min(middle.values())]

@@ -16,7 +16,7 @@ from hetero_bfs.selection.model_format import write_model
 from hetero_bfs.selection.objective import METERS_REMEDY, Power
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.support.progress import progress
-from hetero_bfs.training import objectives as aims
+from hetero_bfs.training import objectives as objective_names
 from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering
 
@@ -106,14 +106,14 @@ def compare_under_objectives(
 ) -> SpeedModel:
     """Return the model, which is installed, with the best selector under each objective."""
     assert model.power is not None, "without watts there are no objectives"
-    steps = aims.compare_objectives(info, quick, metering)
-    *_, found = progress(steps, "comparing aims", delay_seconds=0.0)
+    steps = objective_names.compare_objectives(info, quick, metering)
+    *_, found = progress(steps, "comparing objectives", delay_seconds=0.0)
     assert found is not None, "the last one"
     for kind, figures in found["searches"].items():
         print(f"a search of {kind} graphs, energy of the {' and '.join(found['domains'])}:")
         for name, of in figures.items():
             print(f"  {name:<26} {1e3 * of['seconds']:.3f} ms, {1e3 * of['joules']:.4g} mJ")
-    for aim, best in found["auto"].items():
-        print(f"auto for {aim}: {json.dumps(best)}")
+    for objective_name, best in found["auto"].items():
+        print(f"auto for {objective_name}: {json.dumps(best)}")
     with_auto = replace(model.power, auto=found["auto"] or None)
     return replace(model, power=with_auto, about={**model.about, "aims": found})

@@ -37,7 +37,9 @@ def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
         for _, rows in levels[levels["family"] == family].groupby(["graph", "root", "level"]):
             measured = dict(zip(rows["measured"], rows["seconds"], strict=True))
             features = _features(rows.iloc[0])
-            learned_seconds = partial(model.learned_seconds, deep=bool(rows.iloc[0]["deep"]))
+            learned_seconds = partial(
+                model.learned_seconds, high_diameter=bool(rows.iloc[0]["deep"])
+            )
             best += min(measured.values())
             for name, seconds in measured.items():
                 error = abs(learned_seconds(features, STRATEGIES[name]) / seconds - 1)
@@ -65,8 +67,11 @@ def _choose(
 
 def _features(row: pd.Series[Any]) -> LevelFeatures:
     values = {name: row[name] for name in FEATURE_FIELDS}
-    counts = {k: int(v) for k, v in values.items() if k not in ("growth", "device_kind", "form")}
-    return LevelFeatures(**counts, growth=values["growth"], device_kind="cpu", form="queue")
+    others = ("growth", "device_kind", "representation")
+    counts = {k: int(v) for k, v in values.items() if k not in others}
+    return LevelFeatures(
+        **counts, growth=values["growth"], device_kind="cpu", representation="queue"
+    )
 
 
 def _round(value: float) -> float:

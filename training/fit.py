@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 
 from hetero_bfs.devices.opencl.tuning import Tuning
-from hetero_bfs.selection.schema import MOVE_COLUMNS
+from hetero_bfs.selection.schema import MIGRATION_COLUMNS
 from hetero_bfs.selection.speed_model import Linear, SpeedModel
 from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
 
@@ -30,12 +30,14 @@ def fit(
 ) -> SpeedModel:
     """Fit all parts of a model to a table of samples (see collect.py)."""
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
-    deep = samples["deep"] > 0
+    high_diameter = samples["deep"] > 0
     alpha = _alpha(by_measured[plain("bottom-up", "cpu").name])
     return SpeedModel(
         name=name,
-        learned=_fit_strategies(samples if deep.all() else samples[~deep]),
-        learned_deep=_fit_strategies(samples[deep]) if deep.any() else None,
+        learned=_fit_strategies(samples if high_diameter.all() else samples[~high_diameter]),
+        learned_high_diameter=_fit_strategies(samples[high_diameter])
+        if high_diameter.any()
+        else None,
         alpha=alpha,
         edges_per_second={
             s.name: _average_speed(by_measured[s.name], s.direction, alpha)
@@ -43,8 +45,8 @@ def fit(
             if s.name in by_measured
         },
         start=_starts(by_measured),
-        switch=_moves(by_measured, "to"),
-        convert=_moves(by_measured, "convert"),
+        switch=_migrations(by_measured, "to"),
+        convert=_migrations(by_measured, "convert"),
         about=about,
         tuning=tuning,
     )
@@ -79,9 +81,9 @@ def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:
     return Linear(tuple(columns), tuple(float(f"{value:.6g}") for value in coefficients))
 
 
-def _moves(by_measured: Mapping[str, pd.DataFrame], what: str) -> dict[DeviceKind, Linear]:
+def _migrations(by_measured: Mapping[str, pd.DataFrame], what: str) -> dict[DeviceKind, Linear]:
     return {
-        kind: fit_linear(by_measured[f"{what}_{kind}"], MOVE_COLUMNS)
+        kind: fit_linear(by_measured[f"{what}_{kind}"], MIGRATION_COLUMNS)
         for kind in DEVICE_KINDS
         if f"{what}_{kind}" in by_measured
     }

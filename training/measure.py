@@ -35,7 +35,7 @@ from hetero_bfs.selection.cost_to_go import sampled_levels
 from hetero_bfs.selection.selectors import FixedSelector
 from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain
 from hetero_bfs.selection.trace import LevelFeatures
-from hetero_bfs.selection.transitions import moves_of
+from hetero_bfs.selection.transitions import migrations_of
 
 REPEATS = 3
 """Times a level is repeated for training."""
@@ -53,43 +53,43 @@ _ENOUGH_SECONDS = 0.2  # of whole searches: then no more of them
 _LEAST_SECONDS = 1e-7
 
 
-def seconds_in_a_row(engine: Engine, keys: Sequence[int]) -> list[float]:
+def seconds_back_to_back(engine: Engine, keys: Sequence[int]) -> list[float]:
     """Return the seconds of a search from each key, one after another, after an untimed one.
 
-    Anything between them would take the caches from the next one, as in `Engine.bfs_in_a_row`.
+    Anything between them would take the caches from the next one, as in `Engine.bfs_back_to_back`.
     """
     engine.search(keys[-1])
     return [engine.search(key).seconds for key in keys]
 
 
-def count_levels(engine: Engine, root: int) -> tuple[int, int]:
-    """Search from `root` (a new id) on the host; return levels, and vertices reached beside it."""
-    traces = search_top_down(engine, root).traces
+def count_levels(engine: Engine, source: int) -> tuple[int, int]:
+    """Search from `source` (a new id) on the host; return levels, and other vertices reached."""
+    traces = search_top_down(engine, source).traces
     return len(traces), sum(trace.found_vertices for trace in traces)
 
 
-def search_top_down(engine: Engine, root: int) -> Search:
-    """Search from `root` (a new id) on the host, top-down alone."""
-    search = Search(engine.platform, root, FixedSelector(plain("top-down", "cpu")))
+def search_top_down(engine: Engine, source: int) -> Search:
+    """Search from `source` (a new id) on the host, top-down alone."""
+    search = Search(engine.platform, source, FixedSelector(plain("top-down", "cpu")))
     search.run()
     return search
 
 
 def levels_to_measure(
-    engine: Engine, root: int, most: int = MOST_MEASURED
+    engine: Engine, source: int, most: int = MOST_MEASURED
 ) -> tuple[int, list[int]]:
-    """Return how many levels the search from `root` (a new id) has, and which to measure.
+    """Return how many levels the search from `source` (a new id) has, and which to measure.
 
     How a sample is spread depends on their number, which takes a search on the host: little beside
     what is repeated at each of them.
     """
-    count, _ = count_levels(engine, root)
+    count, _ = count_levels(engine, source)
     return count, sampled_levels(count, most)
 
 
 def measure_search(
     engine: Engine,
-    root: int,
+    source: int,
     repeats: int = REPEATS,
     middle: Middle = min,
     levels: Container[int] | None = None,
@@ -100,7 +100,7 @@ def measure_search(
     Parameters
     ----------
     engine : Engine
-    root : int
+    source : int
         A new id.
     repeats : int
         Times each strategy runs each level.
@@ -119,12 +119,12 @@ def measure_search(
     """
     graph, host = engine.graph, engine.platform.host
     num_edges = graph.graph.num_stored_edges
-    frontier = Frontier(int(graph.degree[root]), graph.num_searched, num_edges)
+    frontier = Frontier(int(graph.degree[source]), graph.num_searched, num_edges)
     if not engine.platform.lists_host_finds:
         frontier.keep_no_list()
     first = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
     walk = _Walk(first, with_rivals)
-    host.begin(root, frontier)
+    host.begin(source, frontier)
     while not frontier.is_over:
         if levels is None or frontier.level in levels:
             features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
@@ -132,18 +132,18 @@ def measure_search(
             for strategy in engine.candidates:
                 seconds, edges_scanned = measurement.strategy(strategy)
                 walk.note(features, strategy.name, seconds, edges_scanned)
-            for name, seconds, found in measurement.moves():
+            for name, seconds, found in measurement.migrations():
                 walk.note(replace(features, frontier_vertices=found), name, seconds, None)
             measurement.restore()
-            frontier.remaining = measurement.remaining
+            frontier.unvisited_list = measurement.unvisited_list
         host.run(plain("top-down", "cpu"), frontier)
         if not frontier.has_queue and not frontier.is_over:
             host.to_queue(frontier)  # all strategies start from a queue
     kinds = dict.fromkeys(s.device_kind for s in engine.candidates)
     for kind in kinds if walk.seconds else ():
-        walk.add_whole_searches(engine, root, kind, frontier.level)
+        walk.add_whole_searches(engine, source, kind, frontier.level)
     if walk.seconds and len(kinds) > 1:
-        walk.charge_crossings(engine, root, frontier.level)
+        walk.charge_migrations(engine, source, frontier.level)
     for features, name, seconds, edges_scanned in walk.rows:
         in_search = walk.in_search.get((features.level, name), seconds)
         took = max(in_search + walk.beyond.get(name, 0.0), _LEAST_SECONDS)
@@ -168,7 +168,7 @@ class _Walk:
         self.rows.append((features, name, seconds, looked))
         self.seconds.setdefault(features.level, {})[name] = seconds
 
-    def add_whole_searches(self, engine: Engine, root: int, kind: DeviceKind, count: int) -> None:
+    def add_whole_searches(self, engine: Engine, source: int, kind: DeviceKind, count: int) -> None:
         """Add what searches of `count` levels by the fastest strategies of one device tell.
 
         Their median seconds at the levels that were measured (of rivals too, if wanted and the
@@ -177,7 +177,7 @@ class _Walk:
         it alone.
         """
         schedule, *rivals = self._schedules(engine, kind, count)
-        searches = _whole_searches(engine, root, schedule)
+        searches = _whole_searches(engine, source, schedule)
         taken = np.array([_seconds(search) for search in searches])
         taken[:, 0, 1] = 0.0  # moving to where it starts is part of starting
         self.spent[kind] = np.median(taken, axis=0)
@@ -193,11 +193,11 @@ class _Walk:
         for rival in rivals if clocked and self.with_rivals else ():
             others = [level for level in self.seconds if rival[level] != schedule[level]]
             if others:
-                levels = _level_seconds(_whole_searches(engine, root, rival))
+                levels = _level_seconds(_whole_searches(engine, source, rival))
                 for level in others:
                     self.in_search[level, rival[level]] = float(levels[level])
 
-    def charge_crossings(self, engine: Engine, root: int, count: int) -> None:
+    def charge_migrations(self, engine: Engine, source: int, count: int) -> None:
         """Add what a search costs more that leaves small first levels to the host, or last ones."""
         host, device = (self._schedules(engine, kind, count)[0] for kind in DEVICE_KINDS)
         known = [self._last_measured(level) for level in range(count)]
@@ -207,17 +207,17 @@ class _Walk:
         begin, end = gains[0], gains[-1] + 1
         if begin > 0:
             once = [*host[:begin], *device[begin:]]
-            self.beyond["to_device"] = self._beyond_parts(engine, root, once)
+            self.beyond["to_device"] = self._beyond_parts(engine, source, once)
         if end < count:
             once = [*device[:end], *host[end:]]
-            self.beyond["to_cpu"] = self._beyond_parts(engine, root, once)
+            self.beyond["to_cpu"] = self._beyond_parts(engine, source, once)
         if len(self.beyond) == 2:
             twice = [*host[:begin], *device[begin:end], *host[end:]]
-            both = self._beyond_parts(engine, root, twice)
+            both = self._beyond_parts(engine, source, twice)
             share = min(both / max(sum(self.beyond.values()), _LEAST_SECONDS), 1.0)
             self.beyond = {crossing: share * more for crossing, more in self.beyond.items()}
 
-    def _beyond_parts(self, engine: Engine, root: int, schedule: list[str]) -> float:
+    def _beyond_parts(self, engine: Engine, source: int, schedule: list[str]) -> float:
         """Return what a search that crosses takes more than its parts and the timed crossings.
 
         The device's levels are those of that search: what comes before or after does not change
@@ -227,9 +227,9 @@ class _Walk:
         crossings = [
             level
             for level in range(1, len(used))
-            if moves_of(used[level - 1], used[level], False).switch is not None
+            if migrations_of(used[level - 1], used[level], False).switch is not None
         ]
-        searches = _whole_searches(engine, root, schedule)
+        searches = _whole_searches(engine, source, schedule)
         taken = np.array([_seconds(search) for search in searches])
         host = self.spent["cpu"].copy()
         for part in (taken, host):
@@ -238,11 +238,14 @@ class _Walk:
         parts = taken[:, there].sum(axis=(1, 2)) + host[~there].sum()
         timed = self.starts[used[0].device_kind]
         for level in crossings:
-            last, wide = used[level - 1], searches[0].traces[level].features.form == "wide"
-            kind = moves_of(last, used[level], wide).switch
+            last, dense_push = (
+                used[level - 1],
+                searches[0].traces[level].features.representation == "wide",
+            )
+            kind = migrations_of(last, used[level], dense_push).switch
             # Leaving the device was measured after the level before.
             timed += self._last_measured(level - (kind == "cpu")).get(f"to_{kind}", 0.0)
-            timed += self._conversion(level, last, used[level], wide)
+            timed += self._conversion(level, last, used[level], dense_push)
         return max(_beyond(searches, parts + timed), 0.0)
 
     def _schedules(self, engine: Engine, kind: DeviceKind, count: int) -> list[list[str]]:
@@ -271,13 +274,13 @@ class _Walk:
         return np.array(levels), conversions
 
     def _conversion(
-        self, level: int, last: Strategy, strategy: Strategy, wide: bool = False
+        self, level: int, last: Strategy, strategy: Strategy, dense_push: bool = False
     ) -> float:
         """Return what turning a bitmap into a queue before a level takes, 0 if there is none.
 
-        A `wide` level may leave one though it was top-down (`Strategy.widens`).
+        A `dense_push` level may leave one though it was top-down (`Strategy.widens`).
         """
-        convert = moves_of(last, strategy, wide).convert
+        convert = migrations_of(last, strategy, dense_push).convert
         if convert is None:
             return 0.0
         return self._last_measured(level - 1).get(f"convert_{convert}", 0.0)
@@ -288,12 +291,12 @@ class _Walk:
         return self.seconds[measured[bisect_right(measured, level) - 1]]
 
 
-def _whole_searches(engine: Engine, root: int, schedule: Sequence[str]) -> list[Search]:
+def _whole_searches(engine: Engine, source: int, schedule: Sequence[str]) -> list[Search]:
     """Search by a schedule several times; the first time, which hands it over, is left out."""
     selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
     searches: list[Search] = []
     while len(searches) <= _WHOLE_SEARCHES:
-        searches.append(Search(engine.platform, root, selector))
+        searches.append(Search(engine.platform, source, selector))
         searches[-1].run()
         if len(searches) > 1 and sum(one.seconds for one in searches) > _ENOUGH_SECONDS:
             break
@@ -324,7 +327,9 @@ class _LevelMeasurement:
         self.frontier = frontier
         self.host: CPUExecutor = engine.platform.host
         self.snapshot = self.host.visited[frontier.visited_index].copy()
-        self.remaining = frontier.remaining  # the host's list, as bottom-up left it if it ran
+        self.unvisited_list = (
+            frontier.unvisited_list
+        )  # the host's list, as bottom-up left it if it ran
         self.times: dict[str, list[float]] = {}
         self.found: dict[str, int] = {}
 
@@ -346,7 +351,7 @@ class _LevelMeasurement:
             found, seconds = executor.run(strategy, state)
             times.append(seconds)
             edges_scanned = found.edges_scanned
-            self.remaining = max(self.remaining, state.remaining)
+            self.unvisited_list = max(self.unvisited_list, state.unvisited_list)
             is_plain = strategy == plain("bottom-up", strategy.device_kind)
             if is_plain and not state.has_queue:
                 self._convert(state, strategy.device_kind, found.vertices)
@@ -354,7 +359,7 @@ class _LevelMeasurement:
                 self._leave_device(state)
         return self.middle(times), edges_scanned
 
-    def moves(self) -> Iterator[tuple[str, float, int]]:
+    def migrations(self) -> Iterator[tuple[str, float, int]]:
         """Yield (name, seconds, frontier vertices) of conversions and crossings."""
         for name, times in self.times.items():
             yield name, self.middle(times), self.found[name]

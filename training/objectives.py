@@ -24,7 +24,7 @@ from hetero_bfs.training.contest import KEYS, beamers_rules, compared_graphs
 from hetero_bfs.training.metering import Metering, batch_of
 
 _Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
-"""By name: the selector, how a model file names it, and the aims it may serve."""
+"""By name: the selector, how a model file names it, and the objectives it may serve."""
 
 
 KINDS = ("shallow", "deep")
@@ -44,7 +44,7 @@ def compare_objectives(
         "searches": by kind of graph and selector, "seconds" and "joules" of a search. "domains":
         what joules are of.
     """
-    auto: dict[str, dict[str, Any]] = {aim: {} for aim in POWER_OBJECTIVES}
+    auto: dict[str, dict[str, Any]] = {objective_name: {} for objective_name in POWER_OBJECTIVES}
     searches: dict[str, dict[str, dict[str, float]]] = {}
     domains: tuple[Any, ...] = ()
     for kind, graphs in compared_graphs(info, quick).items():
@@ -64,12 +64,16 @@ def compare_objectives(
                         "joules": window.joules_of(domains),
                     }
         searches[kind] = figures
-        for aim in POWER_OBJECTIVES:
-            able = [name for name in figures if aim in contest[name][2]]
+        for objective_name in POWER_OBJECTIVES:
+            able = [name for name in figures if objective_name in contest[name][2]]
             if able:
-                best = min(able, key=lambda name: _score(aim, figures[name]))
-                auto[aim][kind] = contest[best][1]
-    complete = {aim: of_kind for aim, of_kind in auto.items() if set(of_kind) == set(KINDS)}
+                best = min(able, key=lambda name: _score(objective_name, figures[name]))
+                auto[objective_name][kind] = contest[best][1]
+    complete = {
+        objective_name: of_kind
+        for objective_name, of_kind in auto.items()
+        if set(of_kind) == set(KINDS)
+    }
     yield {"auto": complete, "searches": searches, "domains": list(domains)}
 
 
@@ -77,10 +81,10 @@ def _contest(engine: Engine) -> tuple[Objective, _Contest]:
     """Return what joules are summed over, and who takes part."""
     info, candidates = engine.device_info, engine.candidates
     found: _Contest = {}
-    for aim in POWER_OBJECTIVES:
+    for objective_name in POWER_OBJECTIVES:
         for name in MODEL_SELECTORS:
-            selector, _ = make_objective_selector(name, info, candidates, False, aim)
-            found[f"{name}, {aim}"] = selector, {"selector": name}, (aim,)
+            selector, _ = make_objective_selector(name, info, candidates, False, objective_name)
+            found[f"{name}, {objective_name}"] = selector, {"selector": name}, (objective_name,)
     objective = selector.objective
     assert objective is not None, "made for an objective"
     fit = {STRATEGIES[name] for name in objective.watts}
@@ -90,5 +94,5 @@ def _contest(engine: Engine) -> tuple[Objective, _Contest]:
     return objective, found
 
 
-def _score(aim: str, figures: dict[str, float]) -> float:
-    return figures["joules"] * (figures["seconds"] if aim == "edp" else 1.0)
+def _score(objective_name: str, figures: dict[str, float]) -> float:
+    return figures["joules"] * (figures["seconds"] if objective_name == "edp" else 1.0)

@@ -4,8 +4,8 @@ A schedule names a strategy for each level. Which vertices a level reaches does 
 strategies, so each can be measured on every level of one search, and the best schedule is the
 shortest path over levels x (device, data form), found exactly by dynamic programming. An edge costs
 the level by that strategy, and before it what the move takes: starting on a device, turning a
-bitmap (which wide levels leave top-down on the host, too) into a queue where it lies, crossing to
-the other device.
+bitmap (which dense-push levels leave top-down on the host, too) into a queue where it lies,
+crossing to the other device.
 
 Of a search with many levels only some are measured; those between are interpolated by level. The
 host's bottom-up is measured as it is in a search that has run bottom-up on the host before, and so
@@ -25,7 +25,7 @@ import numpy.typing as npt
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.cost_to_go import sampled_levels
 from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
-from hetero_bfs.selection.transitions import moves_of
+from hetero_bfs.selection.transitions import migrations_of
 from hetero_bfs.training.measure import MOST_MEASURED, measure_search, search_top_down
 
 REPEATS = 5
@@ -47,8 +47,8 @@ class SearchCosts:
         Crossing to each of them before a level.
     convert : float64 (levels, 2)
         Turning a bitmap there into a queue before a level.
-    wide : bool (levels,)
-        Whether the host leaves a bitmap to a level top-down too (`level.is_wide`).
+    dense_push : bool (levels,)
+        Whether the host leaves a bitmap to a level top-down too (`level.is_dense_push`).
     measured : int64 array
         The levels that were; the others are interpolated.
     """
@@ -58,7 +58,7 @@ class SearchCosts:
     start: Table
     switch: Table
     convert: Table
-    wide: npt.NDArray[np.bool_]
+    dense_push: npt.NDArray[np.bool_]
     measured: npt.NDArray[np.int64]
 
     @property
@@ -66,34 +66,36 @@ class SearchCosts:
         """Levels of the search."""
         return int(self.seconds.shape[0])
 
-    def moves(self) -> Table:
+    def migrations(self) -> Table:
         """Return float64 (levels, strategies, strategies): from one to the next before a level.
 
         At level 0 all rows are alike: what it takes to start.
         """
         count = len(self.strategies)
-        moves = np.zeros((self.num_levels, count, count))
+        migrations = np.zeros((self.num_levels, count, count))
         for (i, last), (j, strategy) in product(enumerate(self.strategies), repeat=2):
-            for wide in (False, True):
-                _, convert, switch = moves_of(last, strategy, wide)
-                levels = self.wide == wide
+            for dense_push in (False, True):
+                _, convert, switch = migrations_of(last, strategy, dense_push)
+                levels = self.dense_push == dense_push
                 if convert is not None:
-                    moves[levels, i, j] += self.convert[levels, DEVICE_KINDS.index(convert)]
+                    migrations[levels, i, j] += self.convert[levels, DEVICE_KINDS.index(convert)]
                 if switch is not None:
-                    moves[levels, i, j] += self.switch[levels, DEVICE_KINDS.index(switch)]
+                    migrations[levels, i, j] += self.switch[levels, DEVICE_KINDS.index(switch)]
         for j, strategy in enumerate(self.strategies):
-            start = moves_of(None, strategy, False).start
-            moves[0, :, j] = 0.0 if start is None else self.start[DEVICE_KINDS.index(start)]
-        return moves
+            start = migrations_of(None, strategy, False).start
+            migrations[0, :, j] = 0.0 if start is None else self.start[DEVICE_KINDS.index(start)]
+        return migrations
 
     def schedule_seconds(self, schedule: Sequence[str]) -> float:
         """Add up what a schedule of one strategy a level should take."""
         names = [s.name for s in self.strategies]
         numbers = [names.index(name) for name in schedule]
         total = float(self.seconds[np.arange(len(numbers)), numbers].sum())
-        moves = self.moves()
-        total += float(moves[0, 0, numbers[0]])
-        return total + sum(float(moves[i + 1, a, b]) for i, (a, b) in enumerate(pairwise(numbers)))
+        migrations = self.migrations()
+        total += float(migrations[0, 0, numbers[0]])
+        return total + sum(
+            float(migrations[i + 1, a, b]) for i, (a, b) in enumerate(pairwise(numbers))
+        )
 
 
 @dataclass(frozen=True)
@@ -111,12 +113,12 @@ def best_schedule(costs: SearchCosts, among: Collection[str] | None = None) -> S
     """
     names = [s.name for s in costs.strategies]
     allowed = np.array([0.0 if among is None or s in among else np.inf for s in names])
-    moves = costs.moves()
+    migrations = costs.migrations()
     levels, count = costs.seconds.shape
-    least = moves[0, 0] + costs.seconds[0] + allowed
+    least = migrations[0, 0] + costs.seconds[0] + allowed
     before = np.zeros((levels, count), np.int64)
     for level in range(1, levels):
-        reached = least[:, None] + moves[level]
+        reached = least[:, None] + migrations[level]
         before[level] = reached.argmin(axis=0)
         least = reached.min(axis=0) + costs.seconds[level] + allowed
     chosen = int(least.argmin())
@@ -134,17 +136,19 @@ def schedule_text(schedule: Sequence[str]) -> str:
 
 
 def measure_costs(
-    engine: Engine, root: int, repeats: int = REPEATS, most_measured: int = MOST_MEASURED
+    engine: Engine, source: int, repeats: int = REPEATS, most_measured: int = MOST_MEASURED
 ) -> SearchCosts:
-    """Measure every strategy and move on the levels of the search from `root` (a new id).
+    """Measure every strategy and move on the levels of the search from `source` (a new id).
 
-    Medians of so many repeats. Without a level to run (the root has no edge), all is empty.
+    Medians of so many repeats. Without a level to run (the source has no edge), all is empty.
     """
-    forms = [trace.features.form for trace in search_top_down(engine, root).traces]
-    count, wanted = len(forms), sampled_levels(len(forms), most_measured)
+    representations = [
+        trace.features.representation for trace in search_top_down(engine, source).traces
+    ]
+    count, wanted = len(representations), sampled_levels(len(representations), most_measured)
     found: dict[str, dict[int, float]] = {}
     for features, measured, seconds, _ in measure_search(
-        engine, root, repeats, median, frozenset(wanted), with_rivals=True
+        engine, source, repeats, median, frozenset(wanted), with_rivals=True
     ):
         # What is measured after a level belongs before the next one.
         after = measured.startswith("convert") or measured == "to_cpu"
@@ -162,6 +166,6 @@ def measure_costs(
         np.array([found.get(f"start_{kind}", {}).get(0, 0.0) for kind in DEVICE_KINDS]),
         np.column_stack([over_levels(f"to_{kind}") for kind in DEVICE_KINDS]),
         np.column_stack([over_levels(f"convert_{kind}") for kind in DEVICE_KINDS]),
-        np.array([form == "wide" for form in forms], np.bool_),
+        np.array([representation == "wide" for representation in representations], np.bool_),
         np.array(wanted, np.int64),
     )

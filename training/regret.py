@@ -1,6 +1,6 @@
 """Regret: how much slower the schedule that a selector chooses is than the best one known.
 
-For each graph and root every way of choosing runs once, which tells its schedule; the oracle
+For each graph and source every way of choosing runs once, which tells its schedule; the oracle
 (oracle.py) finds the best one from measured levels and moves. All distinct schedules are then
 replayed in turn as fixed ones, in one run, several rounds. A way's `seconds` are the median of its
 schedule's replays, so that equal schedules have equal seconds and noise is no regret;
@@ -40,7 +40,7 @@ from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import device_settings
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.selectors import FixedSelector, Selector
-from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_alone
+from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_only
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
@@ -77,7 +77,7 @@ _Names = tuple[str, ...]
 def measure_regret(
     graphs: Sequence[StudyGraph],
     info: DeviceInfo | None,
-    roots: int = 2,
+    sources: int = 2,
     rounds: int = ROUNDS,
     selectors: Sequence[str] = SELECTORS,
 ) -> pd.DataFrame:
@@ -88,8 +88,8 @@ def measure_regret(
     graphs : sequence of StudyGraph
     info : DeviceInfo or None
         The OpenCL device beside the host, None for the host alone.
-    roots : int
-        Searches of each graph, from different roots.
+    sources : int
+        Searches of each graph, from different sources.
     rounds : int
         Times that every schedule is replayed at least, twice each.
     selectors : sequence of str
@@ -99,25 +99,25 @@ def measure_regret(
     Returns
     -------
     DataFrame
-        A row for each graph, root and way, of the columns `COLUMNS`; the head of this file
-        explains them. `root` is the caller's id.
+        A row for each graph, source and way, of the columns `COLUMNS`; the head of this file
+        explains them. `source` is the caller's id.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
         with Engine(
             build_search_graph(graph.make()),
-            host_alone(),
+            host_only(),
             correction=False,
             **device_settings(info),
         ) as engine:
-            rows += measure_graph(engine, graph, roots, rounds, selectors)
+            rows += measure_graph(engine, graph, sources, rounds, selectors)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def measure_graph(
     engine: Engine,
     graph: StudyGraph,
-    roots: int = 2,
+    sources: int = 2,
     rounds: int = ROUNDS,
     selectors: Sequence[str] | Mapping[str, Selector] = SELECTORS,
 ) -> Iterator[dict[str, Any]]:
@@ -129,18 +129,18 @@ def measure_graph(
     ready = isinstance(selectors, Mapping)
     made = dict(selectors) if ready else dict(_make_selectors(engine, selectors))
     machine = machine_slug(engine.device_info)
-    for key in roots_of(engine, roots):
+    for key in sources_of(engine, sources):
         for row in _Replays(engine, key, made, rounds).rows():
             yield {"machine": machine, "family": graph.family, "graph": graph.name, "root": key} | (
                 row
             )
 
 
-def roots_of(engine: Engine, count: int) -> list[int]:
-    """Draw roots (the caller's ids) whose searches reach much of the graph.
+def sources_of(engine: Engine, count: int) -> list[int]:
+    """Draw sources (the caller's ids) whose searches reach much of the graph.
 
     Graph500's keys, without those that reach less than a tenth of the searched vertices. If too
-    few are left, since the graph falls apart into many small components, roots are drawn from the
+    few are left, since the graph falls apart into many small components, sources are drawn from the
     one with the most edges; in a directed graph those of them that reach the most.
     """
     graph: SearchGraph = engine.graph
@@ -154,8 +154,8 @@ def roots_of(engine: Engine, count: int) -> list[int]:
         if len(found) == count:
             return found
     drawn = [int(new) for new in _draw_from_largest_component(graph) if old[new] not in found]
-    drawn.sort(key=lambda root: count_levels(engine, root)[1], reverse=True)
-    return found + [int(old[root]) for root in drawn[: count - len(found)]]
+    drawn.sort(key=lambda source: count_levels(engine, source)[1], reverse=True)
+    return found + [int(old[source]) for source in drawn[: count - len(found)]]
 
 
 def _draw_from_largest_component(graph: SearchGraph) -> npt.NDArray[np.int64]:
@@ -217,8 +217,8 @@ class _Replays:
         self, engine: Engine, key: int, selectors: dict[str, Selector], rounds: int
     ) -> None:
         self.engine, self.key, self.selectors = engine, key, selectors
-        root = int(engine.graph.relabelling.new_of_old[key])
-        self.costs = measure_costs(engine, root)
+        source = int(engine.graph.relabelling.new_of_old[key])
+        self.costs = measure_costs(engine, source)
         self.schedules = self._schedules()
         sums = {names: self.costs.schedule_seconds(names) for names in self.schedules.values()}
         limit = SLOWEST * sums[self.schedules[ORACLE]]

@@ -39,7 +39,7 @@ from hetero_bfs.selection.strategies import (
     DeviceKind,
     Strategy,
     available,
-    host_alone,
+    host_only,
     plain,
 )
 from hetero_bfs.training.metering import Batch, Metering, Window
@@ -93,7 +93,7 @@ def measure_power(
     graph = build_search_graph(KroneckerEdges(scale).materialise())
     seen = _seen(info, metering)
     windows: dict[str, list[Window]] = {IDLE: []}
-    with Engine(graph, host_alone(), **device_settings(info), tuning=tuning) as engine:
+    with Engine(graph, host_only(), **device_settings(info), tuning=tuning) as engine:
         time.sleep(REST_SECONDS)
         for _ in range(ROUNDS):
             windows[IDLE].append(metering.rest())
@@ -225,8 +225,8 @@ def _batch(engine: Engine, schedules: Mapping[int, Sequence[Strategy]]) -> Batch
     searches = [(int(new_ids[k]), FixedSelector(*s), len(s)) for k, s in schedules.items()]
 
     def run() -> int:
-        for root, selector, levels in searches:
-            Search(engine.platform, root, selector).run(max_levels=levels)
+        for source, selector, levels in searches:
+            Search(engine.platform, source, selector).run(max_levels=levels)
         return len(searches)
 
     return run

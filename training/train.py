@@ -1,4 +1,4 @@
-"""What `hetero-bfs train` runs: tune, collect, evaluate, fit, power, compare, aims, regret."""
+"""What `hetero-bfs train` runs, from tuning to the table of regret."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from hetero_bfs.runtime.options import EngineOptions, device_settings
 from hetero_bfs.selection.model_format import UNREADABLE, write_model
 from hetero_bfs.selection.model_store import MODELS_VARIABLE, user_models_folder
 from hetero_bfs.selection.speed_model import SpeedModel
-from hetero_bfs.selection.strategies import STRATEGIES, host_alone
+from hetero_bfs.selection.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
-    ROOTS_PER_GRAPH,
+    SOURCES_PER_GRAPH,
     Plan,
     collect,
     finished_graphs,
@@ -46,7 +46,7 @@ from hetero_bfs.training.measure import REPEATS
 from hetero_bfs.training.regret import in_percent, measure_regret, summarise
 from hetero_bfs.training.tune import plan_for, tune
 
-_REGRET_ROOTS = 2
+_REGRET_SOURCES = 2
 
 
 def run_training(
@@ -85,7 +85,7 @@ def run_training(
     scores = evaluate(samples)
     about = about_model(info, f"hetero-bfs train{' --quick' if quick else ''}", samples) | {
         "plan": asdict(plan),
-        "roots_per_graph": ROOTS_PER_GRAPH,
+        "roots_per_graph": SOURCES_PER_GRAPH,
         "repeats": REPEATS,
         "cross_validation": scores,
     }
@@ -148,7 +148,7 @@ def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: 
 def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
     """Measure the regret of all selectors by the model at `path`, and keep it there."""
     apart = study_graphs("quick", info is not None and info.type == "GPU")
-    summary = summarise(measure_regret(apart, info, _REGRET_ROOTS))
+    summary = summarise(measure_regret(apart, info, _REGRET_SOURCES))
     kept = {
         str(way): {name: _rounded(value) for name, value in row.items()}
         for way, row in summary.to_dict("index").items()
@@ -173,7 +173,7 @@ def _note_that_nothing_is_compared() -> None:
 
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
     """Return what opens an engine on the machine to train."""
-    return partial(Engine, selector=host_alone(), tuning=tuning, **device_settings(info))
+    return partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
 
 
 def _report_whole(whole: dict[str, Any]) -> None:

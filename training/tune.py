@@ -19,7 +19,7 @@ from hetero_bfs.errors import DeviceError, GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.training.measure import seconds_in_a_row
+from hetero_bfs.training.measure import seconds_back_to_back
 
 _KEYS = 16
 _ROUNDS = 6
@@ -109,7 +109,7 @@ def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning
         keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS)
         for _ in range(_ROUNDS):
             for engine, seconds in times.items():
-                seconds += seconds_in_a_row(engine, keys)
+                seconds += seconds_back_to_back(engine, keys)
         return median(times[second]) / median(times[first])
 
 

@@ -38,7 +38,7 @@ def _add_graph500(commands: Any) -> None:
     add = command.add_argument
     add("--scale", type=_scale, help="log2 of the vertices (default 18)")
     add("--edgefactor", type=positive, help="edges per vertex (default 16)")
-    add("--roots", type=positive, default=64, help="search keys (default %(default)s)")
+    add("--sources", type=positive, default=64, help="search keys (default %(default)s)")
     add("--seed1", type=_seed, default=2, help="generator's first seed (default %(default)s)")
     add("--seed2", type=_seed, default=3, help="generator's second seed (default %(default)s)")
     add("--graph", type=Path, metavar="FILE", help="search this graph instead of generating one")
@@ -202,7 +202,7 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "--order",
         choices=("auto", "degree", "locality", "compact", "given"),
         default="auto",
-        help="numbering of the vertices: degree (falling), locality (patches), compact (as "
+        help="numbering of the vertices: degree (falling), locality (partitions), compact (as "
         "given without isolated ones), given; default %(default)s: by the graph",
     )
     add(

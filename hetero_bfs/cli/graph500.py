@@ -17,7 +17,7 @@ def run(options: Namespace) -> int:
         Graph500Options(
             scale=options.scale or Graph500Options.scale,
             edgefactor=options.edgefactor or Graph500Options.edgefactor,
-            roots=options.roots,
+            sources=options.sources,
             seed1=options.seed1,
             seed2=options.seed2,
             graph=options.graph,

@@ -12,7 +12,7 @@ from hetero_bfs.cli import terminal
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.cli.preparation import load_numba, prepare
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.selection.strategies import check_aim
+from hetero_bfs.selection.strategies import check_objective
 from hetero_bfs.support import environment
 from hetero_bfs.support.wording import naming_options
 
@@ -107,4 +107,4 @@ def _check_agreement(options: argparse.Namespace) -> None:
 
         check_device_agrees(options.device, options.devices)
     if hasattr(options, "optimize"):
-        check_aim(options.selector, options.optimize)
+        check_objective(options.selector, options.optimize)

@@ -29,7 +29,7 @@ SKEWED = 2.0
 for equal degrees, 1 + 1 / mean for random graphs of Erdos and Renyi, 1.1 to 1.3 for road
 networks, 5 to 1000 for social networks and Kronecker graphs."""
 
-DEEP_LEVELS = 40
+HIGH_DIAMETER_LEVELS = 40
 """Levels of a search from which a graph has a high diameter; if it is not skewed, "auto" then
 orders it by locality. What searches take is told by those of the reference search, whatever the
 order (runtime/reference.py)."""

@@ -15,7 +15,7 @@ from hetero_bfs.graph.lists import (
     input_degree_of,
     place_and_sort,
 )
-from hetero_bfs.graph.relabel import DEEP_LEVELS, ORDERS, Relabelling, inverse, relabel
+from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS, ORDERS, Relabelling, inverse, relabel
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
 
@@ -62,7 +62,7 @@ class SearchGraph:
 
     @property
     def is_local(self) -> bool:
-        """True if vertices are numbered by locality, which owners of patches rely on."""
+        """True if vertices are numbered by locality, which owners of partitions rely on."""
         return self.relabelling.order == "locality"
 
     @property
@@ -109,7 +109,7 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
         one = CSRGraph.trusted(indptr, indices, edges.directed, edges.num_input_edges, degree)
         graphs.append(one)
     if order in ("auto", "locality") and relabelling.order == "compact":
-        relabelling, graphs = _move_together(graphs, relabelling, order == "locality")
+        relabelling, graphs = _order_by_locality(graphs, relabelling, order == "locality")
     if edges.directed:
         graphs[0].__dict__["_transposed"] = graphs[1]
     return SearchGraph(
@@ -122,7 +122,7 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
     )
 
 
-def _move_together(
+def _order_by_locality(
     graphs: list[CSRGraph], relabelling: Relabelling, always: bool
 ) -> tuple[Relabelling, list[CSRGraph]]:
     """Renumber by locality where searches are deep, or `always`; needs the lists once more."""
@@ -142,15 +142,15 @@ def by_locality(
     Returns the new relabelling and the position of each of the graph's vertices in it; None to
     leave everything as it is.
     """
-    from hetero_bfs.graph.kernels.locality import order_by_locality, order_by_patches
+    from hetero_bfs.graph.kernels.locality import order_by_locality, order_by_partitions
 
     indptr, indices = graph.indptr, graph.indices
     order, position, distance = (np.empty(graph.num_vertices, np.uint32) for _ in range(3))
     levels = order_by_locality(indptr, indices, graph.directed, order, position, distance)
-    if levels < DEEP_LEVELS and not always:
+    if levels < HIGH_DIAMETER_LEVELS and not always:
         return None
     if not graph.directed:
-        order_by_patches(indptr, indices, order, position, distance)
+        order_by_partitions(indptr, indices, order, position, distance)
     old_of_new = relabelling.old_of_new[order]
     new_of_old = inverse(old_of_new, relabelling.new_of_old.size)
     return Relabelling(new_of_old, old_of_new, "locality"), position

@@ -32,7 +32,7 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.lists import build_bytes
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.graph500.report import Graph500Report, RootRecord
+from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.named_selectors import model_of
@@ -58,7 +58,7 @@ class Graph500Options:
 
     scale: int = 18
     edgefactor: int = 16
-    roots: int = 64
+    sources: int = 64
     seed1: int = 2
     seed2: int = 3
     graph: Path | None = None
@@ -119,13 +119,13 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
         generation_seconds = edges.pass_seconds[0]
         build_seconds -= sum(edges.pass_seconds)
     keys = search_keys(
-        edges.num_vertices, graph.is_isolated, options.roots, options.seed1, options.seed2
+        edges.num_vertices, graph.is_isolated, options.sources, options.seed1, options.seed2
     )
     if not keys:
         raise GraphError("the graph has no edge between two vertices, so there is no search key")
-    if len(keys) < options.roots:
+    if len(keys) < options.sources:
         notes.append(
-            f"{len(keys)} search keys instead of {options.roots}: "
+            f"{len(keys)} search keys instead of {options.sources}: "
             "the graph has no more vertices with edges that the reference would draw"
         )
     with Engine(graph, **options.engine.settings()) as engine:
@@ -146,7 +146,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
             upload_seconds=engine.upload_seconds,
             compile_seconds=engine.compile_seconds,
             edge_passes=None,
-            searches_in_a_row=1,
+            searches_back_to_back=1,
             notes=[*engine.notes, *notes],
         )
         _search_all(engine, edges, keys, options.validate, report)
@@ -230,23 +230,25 @@ def _search_all(
     deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
     size = group_size(edges.num_vertices, len(keys), deepest)
     validator = Validator(edges, size) if validated else None
-    in_a_row = min(_most_in_a_row(engine, edges.num_vertices), size if validated else len(keys))
-    report.searches_in_a_row = in_a_row
-    engine.bfs_in_a_row(keys[:in_a_row])
-    group: list[RootRecord] = []
-    rows = [keys[start : start + in_a_row] for start in range(0, len(keys), in_a_row)]
+    back_to_back = min(
+        _most_back_to_back(engine, edges.num_vertices), size if validated else len(keys)
+    )
+    report.searches_back_to_back = back_to_back
+    engine.bfs_back_to_back(keys[:back_to_back])
+    group: list[KeyRecord] = []
+    rows = [keys[start : start + back_to_back] for start in range(0, len(keys), back_to_back)]
     for row in progress(rows, "searching"):
-        for key, result in zip(row, engine.bfs_in_a_row(row), strict=True):
+        for key, result in zip(row, engine.bfs_back_to_back(row), strict=True):
             if validator is not None and validator.is_full():
-                report.roots += _validate_group(validator, group, report.failures)
+                report.sources += _validate_group(validator, group, report.failures)
                 group = []
             group.append(_record(key, result, validator))
     if validator is not None:
         group = _validate_group(validator, group, report.failures)
-    report.roots += group
+    report.sources += group
 
 
-def _most_in_a_row(engine: Engine, num_vertices: int) -> int:
+def _most_back_to_back(engine: Engine, num_vertices: int) -> int:
     """Return how many searches' results may be there at the same time.
 
     Where the host's memory is the device's too, or there is no device, it is the graph's; and a
@@ -258,32 +260,32 @@ def _most_in_a_row(engine: Engine, num_vertices: int) -> int:
     return max(usable // (_HELD_BYTES_PER_VERTEX * num_vertices), 1)
 
 
-def _record(key: int, result: BFSResult, validator: Validator | None) -> RootRecord:
+def _record(key: int, result: BFSResult, validator: Validator | None) -> KeyRecord:
     """Give a search's result to the validator instead of keeping it."""
     levels, reached, seconds = int(result.level.max()), result.reached, -1.0
     if validator is not None:
         started = time.perf_counter()
         validator.add(key, result.parent, result.level)
         seconds = time.perf_counter() - started
-    result.forget_parents()
-    return RootRecord(result, levels, reached, None, seconds)
+    result.drop_parents()
+    return KeyRecord(result, levels, reached, None, seconds)
 
 
 def _validate_group(
-    validator: Validator, group: list[RootRecord], failures: list[str]
-) -> list[RootRecord]:
+    validator: Validator, group: list[KeyRecord], failures: list[str]
+) -> list[KeyRecord]:
     """Return the group with its outcomes; what is wrong goes to `failures`."""
     started = time.perf_counter()
     outcomes = validator.finish()
     share = (time.perf_counter() - started) / len(group)
     validated = []
     for record, outcome in zip(group, outcomes, strict=True):
-        root, nedge = record.result.root, record.result.nedge
+        source, nedge = record.result.source, record.result.nedge
         if not outcome.valid:
             failures.append(outcome.message)
         elif outcome.nedge != nedge:
             failures.append(
-                f"root {root}: {nedge} traversed edges were counted, "
+                f"source {source}: {nedge} traversed edges were counted, "
                 f"validation counts {outcome.nedge}"
             )
         seconds = record.validate_seconds + share
@@ -296,7 +298,7 @@ def _measure_energy(
 ) -> energy.EnergyReport:
     """Repeat all keys until the meters can be trusted."""
     meters, unmeasured = meters_of(engine.device_info, options.power_log, report.notes)
-    nedge = sum(record.result.nedge for record in report.roots)
+    nedge = sum(record.result.nedge for record in report.sources)
 
     def run_searches() -> tuple[int, int]:
         for key in keys:

@@ -28,7 +28,7 @@ from hetero_bfs.support.memory import format_bytes
 
 
 @dataclass(frozen=True)
-class RootRecord:
+class KeyRecord:
     """One timed search and what validation said of it; `levels` is the largest distance.
 
     `validate_seconds` are those of adding the search to its group and an equal share of the one
@@ -45,7 +45,7 @@ class RootRecord:
     def to_dict(self) -> dict[str, Any]:
         """Return the search as JSON has it."""
         return {
-            "root": self.result.root,
+            "root": self.result.source,
             "time_seconds": self.result.seconds,
             "gather_seconds": self.result.gather_seconds,
             "nedge": self.result.nedge,
@@ -81,11 +81,11 @@ class Graph500Report:
     compile_seconds: float
     edge_passes: int | None
     """Passes for which the edges were generated; None if they were held in memory."""
-    searches_in_a_row: int
+    searches_back_to_back: int
     """Searches that follow each other before any result is looked at; as many came before all,
     from the same keys, untimed."""
     notes: list[str]
-    roots: list[RootRecord] = field(default_factory=list)
+    sources: list[KeyRecord] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     corrections: dict[str, float] = field(default_factory=dict)
     """Factors by which predictions were corrected in the end, by strategy or move; without 1."""
@@ -98,27 +98,29 @@ class Graph500Report:
 
     def lines(self) -> list[str]:
         """Return the reference's lines; none for an invalid run or one without searches."""
-        if self.failures or not self.roots:
+        if self.failures or not self.sources:
             return []
         return graph500_lines(
             self.scale,
             self.edgefactor,
             self.generation_seconds,
             self.construction_seconds,
-            [r.result.seconds for r in self.roots],
-            [r.result.nedge for r in self.roots],
-            None if self.roots[0].validation is None else [r.validate_seconds for r in self.roots],
+            [r.result.seconds for r in self.sources],
+            [r.result.nedge for r in self.sources],
+            None
+            if self.sources[0].validation is None
+            else [r.validate_seconds for r in self.sources],
         )
 
     def mean_streamed_bytes(self) -> float:
         """Return the mean bytes of edges that a search moved to the device."""
-        return sum(r.result.streamed_bytes for r in self.roots) / max(len(self.roots), 1)
+        return sum(r.result.streamed_bytes for r in self.sources) / max(len(self.sources), 1)
 
-    def typical(self) -> RootRecord:
+    def typical(self) -> KeyRecord:
         """Return the search of median time."""
-        return sorted(self.roots, key=lambda r: r.result.seconds)[len(self.roots) // 2]
+        return sorted(self.sources, key=lambda r: r.result.seconds)[len(self.sources) // 2]
 
-    def aim_figures(self) -> dict[str, Any]:
+    def objective_figures(self) -> dict[str, Any]:
         """Return the objective, and what a search takes by the model's watts, means over the keys.
 
         Joules that were metered are in `energy`; they also have what the host does between
@@ -126,7 +128,7 @@ class Graph500Report:
         """
         if self.objective is None:
             return {"aim": "time"}
-        traces = [record.result.traces for record in self.roots]
+        traces = [record.result.traces for record in self.sources]
         joules, net = (
             float(np.mean([of(t) for t in traces])) if traces else None
             for of in (self.objective.joules, self.objective.net_joules)
@@ -138,20 +140,20 @@ class Graph500Report:
         """Return the report as JSON has it."""
         from hetero_bfs import __version__
 
-        seconds = [r.result.seconds for r in self.roots]
-        nedges = [r.result.nedge for r in self.roots]
+        seconds = [r.result.seconds for r in self.sources]
+        nedges = [r.result.nedge for r in self.sources]
         bfs: dict[str, float | None] = {}
-        if self.roots:
+        if self.sources:
             values = {f"{k}_time_seconds": v for k, v in statistics(seconds).items()}
             values |= {k.lower(): v for k, v in teps_statistics(seconds, nedges).items()}
             bfs = {k: v if math.isfinite(v) else None for k, v in values.items()}
             bfs["mean_gather_seconds"] = float(
-                np.mean([r.result.gather_seconds for r in self.roots])
+                np.mean([r.result.gather_seconds for r in self.sources])
             )
         return {
             "scale": self.scale,
             "edgefactor": self.edgefactor,
-            "nbfs": len(self.roots),
+            "nbfs": len(self.sources),
             "valid": self.valid,
             "failures": self.failures,
             "generation_time_seconds": self.generation_seconds,
@@ -161,7 +163,7 @@ class Graph500Report:
             "selector": self.selector,
             "rules": self.rules(),
             "model": None if self.model is None else self.model.origin,
-            "optimize": self.aim_figures(),
+            "optimize": self.objective_figures(),
             "corrections": self.corrections,
             "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
             "parts": self.parts,
@@ -173,11 +175,11 @@ class Graph500Report:
             "num_vertices": self.num_vertices,
             "searched_vertices": self.searched_vertices,
             "bfs": bfs,
-            "roots": [r.to_dict() for r in self.roots],
+            "roots": [r.to_dict() for r in self.sources],
             "energy": None if self.energy is None else self.energy.to_dict(),
             "notes": self.notes,
             "edge_passes": self.edge_passes,
-            "searches_in_a_row": self.searches_in_a_row,
+            "searches_in_a_row": self.searches_back_to_back,
             "machine": describe_machine(self.device),
             "version": __version__,
             "command": command_line(),
@@ -186,34 +188,34 @@ class Graph500Report:
 
     def rules(self) -> dict[str, int]:
         """Count searches by what their selector did on all levels alike; {} if each is its own."""
-        return dict(Counter(r.result.rule for r in self.roots if r.result.rule).most_common())
+        return dict(Counter(r.result.rule for r in self.sources if r.result.rule).most_common())
 
     def trace_rows(self) -> list[dict[str, Any]]:
         """Return one record per level of every search."""
         return [
-            {"root": record.result.root, **trace.row()}
-            for record in self.roots
+            {"root": record.result.source, **trace.row()}
+            for record in self.sources
             for trace in record.result.traces
         ]
 
 
-def format_report(report: Graph500Report, every_root: bool = False) -> str:
+def format_report(report: Graph500Report, every_key: bool = False) -> str:
     """Return the report for the terminal: the reference's lines first, then our own blocks."""
     if report.failures:
         shown = report.failures[:20]
         return "\n".join(
             [
-                f"INVALID: {len(report.failures)} of {len(report.roots)} searches failed",
+                f"INVALID: {len(report.failures)} of {len(report.sources)} searches failed",
                 *shown,
                 "No results printed for invalid run.",
             ]
         )
     blocks = ["\n".join(report.lines()), _machine_block(report), _schedule_block(report)]
-    for record in report.roots if every_root else [report.typical()]:
-        title = "levels of root" if every_root else "levels of the search of median time, root"
+    for record in report.sources if every_key else [report.typical()]:
+        title = "levels of source" if every_key else "levels of the search of median time, source"
         result = record.result
         blocks.append(
-            f"{title} {result.root}: {1e3 * result.seconds:.3f} ms, "
+            f"{title} {result.source}: {1e3 * result.seconds:.3f} ms, "
             f"{result.teps / 1e9:.3f} GTEPS, gather and restore "
             f"{1e3 * result.gather_seconds:.3f} ms\n{format_levels(result.traces)}"
         )
@@ -233,7 +235,7 @@ _ORDERS: dict[Order, str] = {
 def _rules(report: Graph500Report) -> str:
     """Say what the selector did on all levels, and in how many searches if that changed."""
     rules = report.rules()
-    total = len(report.roots)
+    total = len(report.sources)
     counted = (rule if n == total else f"{rule} ({n} of {total})" for rule, n in rules.items())
     return f": {'; '.join(counted)}" if rules else ""
 
@@ -248,7 +250,7 @@ def _machine_block(report: Graph500Report) -> str:
     machine = describe_machine(report.device)
     device = report.device
     removed = report.num_vertices - report.searched_vertices
-    checked = report.roots[0].validation is not None
+    checked = report.sources[0].validation is not None
     lines = [
         f"validation: {'all five checks passed for every key' if checked else 'not done'}",
         f"host: {machine['cpu']}, {machine['threads']} threads",
@@ -263,8 +265,8 @@ def _machine_block(report: Graph500Report) -> str:
         if report.edge_passes is None
         else f"edges: not held; generated anew for each of {report.edge_passes} passes, "
         f"{report.generation_seconds:.3f} s a pass",
-        f"searches: {report.searches_in_a_row} follow each other before any result is looked at, "
-        f"after {report.searches_in_a_row} untimed",
+        f"searches: {report.searches_back_to_back} follow each other before any result is looked "
+        f"at, after {report.searches_back_to_back} untimed",
         f"construction: {report.construction_seconds:.3f} s, "
         f"{report.upload_seconds:.3f} s of it upload; kernels compiled and warmed up in "
         f"{report.compile_seconds:.3f} s (not counted)",
@@ -274,7 +276,7 @@ def _machine_block(report: Graph500Report) -> str:
 
 def _objective_lines(report: Graph500Report, objective: Objective) -> list[str]:
     """Return the objective and its watts, and joules per search by them beside the metered ones."""
-    figures = report.aim_figures()
+    figures = report.objective_figures()
     line = (
         f"energy of a search: {1e3 * figures['model_joules_per_search']:.4g} mJ by these watts, "
         f"{1e3 * figures['model_net_joules_per_search']:.4g} above idle"
@@ -299,7 +301,7 @@ def _schedule_block(report: Graph500Report) -> str:
     """Count which strategies ran at each level over all searches."""
     by_level: list[Counter[str]] = []
     seconds: list[float] = []
-    for record in report.roots:
+    for record in report.sources:
         for level, trace in enumerate(record.result.traces):
             if level == len(by_level):
                 by_level.append(Counter())

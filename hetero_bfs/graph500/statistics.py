@@ -2,7 +2,7 @@
 
 TEPS, traversed edges per second, are never averaged themselves: the statistics are those of the
 seconds per edge, turned over at the end, which makes the mean harmonic. A search without edges
-(an isolated root given by hand) has TEPS 0, that is infinite seconds per edge; the harmonic mean
+(an isolated source given by hand) has TEPS 0, that is infinite seconds per edge; the harmonic mean
 of the run is then 0, and so is its standard deviation, which tends to 0 with the mean.
 """
 

@@ -22,7 +22,7 @@ from hetero_bfs.runtime.reference import reference_source
 from hetero_bfs.runtime.schedules import pairs_to_probe
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.model_selectors import MOVES, ModelSelector
+from hetero_bfs.selection.model_selectors import MIGRATIONS, ModelSelector
 from hetero_bfs.selection.selectors import FixedSelector, Selector, alpha_beta
 from hetero_bfs.selection.strategies import Direction, ObjectiveName, Strategy, available
 
@@ -119,7 +119,7 @@ class Corrections:
             return None
         if self._probes is None:
             self._probes = probe(self._platform, self._candidates)
-        key = base.name, "time" if base.objective is None else base.objective.aim
+        key = base.name, "time" if base.objective is None else base.objective.objective_name
         known = self._known.get(key)
         if known is None or not known.is_of(base):
             known = self._known[key] = Correction(base, self._probes)
@@ -129,14 +129,14 @@ class Corrections:
 def _numbers(selector: ModelSelector) -> tuple[Any, ...]:
     """Return what a selector predicts and decides by."""
     rule, costs = selector.policy, selector.in_costs
-    return rule.ahead, rule.schedule, rule.alpha, rule.beta, costs.weights, costs.moves
+    return rule.cost_to_go, rule.schedule, rule.alpha, rule.beta, costs.weights, costs.migrations
 
 
 def factors_of(selector: Selector) -> dict[str, float]:
     """Return the factors of a selector that are not 1, by strategy or move."""
     if not isinstance(selector, ModelSelector):
         return {}
-    names = [*(s.name for s in selector.candidates), *MOVES]
+    names = [*(s.name for s in selector.candidates), *MIGRATIONS]
     return {n: f for n, f in zip(names, selector.factors.tolist(), strict=True) if f != 1.0}
 
 
@@ -150,28 +150,28 @@ def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
     pairs = pairs_to_probe(candidates) if graph.num_searched else []
     if not pairs:
         return []
-    root = reference_source(platform)
-    directions = _directions(platform, root)
+    source = reference_source(platform)
+    directions = _directions(platform, source)
     schedules = [[down if d == "top-down" else up for d in directions] for down, up in pairs]
-    return [_probe_schedule(platform, root, schedule) for schedule in schedules]
+    return [_probe_schedule(platform, source, schedule) for schedule in schedules]
 
 
-def _probe_schedule(platform: Platform, root: int, schedule: Sequence[Strategy]) -> Probe:
+def _probe_schedule(platform: Platform, source: int, schedule: Sequence[Strategy]) -> Probe:
     """Measure a schedule some times; the first search hands it over, and counts only if long."""
     selector = FixedSelector(*schedule)
-    first = _run(platform, root, selector, len(schedule))
+    first = _run(platform, source, selector, len(schedule))
     if first.seconds > _REPEAT_SECONDS:
         return first
-    best = _run(platform, root, selector, len(schedule))
+    best = _run(platform, source, selector, len(schedule))
     for _ in range(_PROBE_REPEATS - 2):
-        best = _least(best, _run(platform, root, selector, len(schedule)))
+        best = _least(best, _run(platform, source, selector, len(schedule)))
     return best
 
 
-def _directions(platform: Platform, root: int) -> list[Direction]:
+def _directions(platform: Platform, source: int) -> list[Direction]:
     """Return the direction of each level to probe."""
     rule = alpha_beta(None, available(False))
-    search = Search(platform, root, rule)
+    search = Search(platform, source, rule)
     search.run(_PROBED_LEVELS)
     records = search.recording().records
     bottom_up = records[:, layout.STRATEGY] == 1
@@ -180,21 +180,21 @@ def _directions(platform: Platform, root: int) -> list[Direction]:
     return ["bottom-up" if up else "top-down" for up in bottom_up]
 
 
-def _run(platform: Platform, root: int, selector: FixedSelector, levels: int) -> Probe:
+def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) -> Probe:
     """Measure a search; level by level where the device does not say what each level took.
 
     What lies between levels then is not what a search takes, so only the one before tells that.
     """
-    search = Search(platform, root, selector)
+    search = Search(platform, source, selector)
     search.run(levels)
     if search.began_again:
-        search = Search(platform, root, selector)
+        search = Search(platform, source, selector)
         search.run(levels)
     recording = search.recording()
     seconds = recording.records[:, layout.SECONDS]
     if not (seconds[1:] == seconds[:-1]).any():
         return Probe(recording, search.seconds)
-    apart = Search(platform, root, selector, level_by_level=True)
+    apart = Search(platform, source, selector, level_by_level=True)
     apart.run(levels)
     beyond = search.seconds - _spent(recording)
     return Probe(apart.recording(), _spent(apart.recording()) + beyond)

@@ -199,16 +199,16 @@ class Engine:
     def _set_selector(self, selector: str | Selector, optimize: ObjectiveName | None) -> None:
         check_selector(selector)
         if isinstance(selector, str):
-            aim = self.optimize if optimize is None else optimize
+            objective_name = self.optimize if optimize is None else optimize
             made, notes = make_objective_selector(
                 selector,
                 self.device_info,
                 self.candidates,
                 selector == "auto" and self._has_high_diameter(),
-                aim,
+                objective_name,
                 streams=self.streaming is not None,
             )
-            self.optimize = aim
+            self.optimize = objective_name
             self.notes += [note for note in notes if note not in self.notes]
             self.selector: Selector = made
         else:
@@ -248,7 +248,7 @@ class Engine:
             gather_seconds = time.perf_counter() - started
         return make_result(search, source, parent, gather_seconds, streamed)
 
-    def bfs_in_a_row(self, sources: Iterable[int]) -> list[BFSResult]:
+    def bfs_back_to_back(self, sources: Iterable[int]) -> list[BFSResult]:
         """Search from several vertices one after the other, then bring all results home.
 
         What `bfs` does after a search drives the next one's code and data from the processor's
@@ -269,15 +269,15 @@ class Engine:
         if len(sources) == 1:
             return [self.bfs(sources[0])]
         with self._one_at_a_time:
-            roots = [self._searched_id(source) for source in sources]
-            saved = self._saved.room(self.platform, len(roots))
-            searched = [self._search_and_save(*pair) for pair in zip(roots, saved, strict=True)]
+            searched = [self._searched_id(source) for source in sources]
+            saved = self._saved.room(self.platform, len(sources))
+            searches = [self._search_and_save(*pair) for pair in zip(searched, saved, strict=True)]
             results = []
             for source, parent, (search, streamed, seconds) in zip(
-                sources, saved, searched, strict=True
+                sources, saved, searches, strict=True
             ):
                 started = time.perf_counter()
-                if search.root is not None:
+                if search.source is not None:
                     search.gather_saved(parent)
                 restored = restored_parents(search, source)
                 seconds += time.perf_counter() - started
@@ -285,13 +285,13 @@ class Engine:
         return results
 
     def _search_and_save(
-        self, root: int | None, parent: npt.NDArray[np.uint32]
+        self, source: int | None, parent: npt.NDArray[np.uint32]
     ) -> tuple[Search, int, float]:
         """Search, and save the parents; returns the bytes streamed and the seconds of saving."""
-        search = self._new_search(root)
+        search = self._new_search(source)
         streamed = self._run(search)
         started = time.perf_counter()
-        if root is not None:
+        if source is not None:
             search.save_parents(parent)
         return search, streamed, time.perf_counter() - started
 
@@ -303,14 +303,14 @@ class Engine:
             self._run(search)
         return search
 
-    def _new_search(self, root: int | None) -> Search:
-        return Search(self.platform, root, self.selector, self.decision_interval)
+    def _new_search(self, source: int | None) -> Search:
+        return Search(self.platform, source, self.selector, self.decision_interval)
 
     def _run(self, search: Search) -> int:
         """Search, and learn from it for the next one; returns the bytes of edges it streamed."""
         streamed_before = self.bytes_streamed
         seconds = search.run()
-        if self._learns is not None and search.root is not None and not search.began_again:
+        if self._learns is not None and search.source is not None and not search.began_again:
             self.selector = self._learns.learn(search.recording(), seconds)
         return self.bytes_streamed - streamed_before
 

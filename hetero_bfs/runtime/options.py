@@ -14,7 +14,7 @@ from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.relabel import ORDERS
 from hetero_bfs.selection.named_selectors import SELECTORS, check_selector_name
 from hetero_bfs.selection.selectors import Selector
-from hetero_bfs.selection.strategies import OBJECTIVES, ObjectiveName, check_aim
+from hetero_bfs.selection.strategies import OBJECTIVES, ObjectiveName, check_objective
 from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type
 
 P = ParamSpec("P")
@@ -97,7 +97,7 @@ class EngineOptions:
         check_device_agrees(self.device, self.devices)
         if isinstance(self.selector, str):  # another one has been made for its objective
             check_selector_name(self.selector)
-            check_aim(self.selector, self.optimize)
+            check_objective(self.selector, self.optimize)
 
     def _set(self, name: str, value: int) -> None:
         object.__setattr__(self, name, value)
@@ -137,8 +137,8 @@ def takes_settings(
 
         update_wrapper(with_settings, init)
         own = list(inspect.signature(init).parameters.values())[:2]
-        listed = inspect.signature(options).parameters.values()
-        signature = inspect.Signature([*own, *listed])
+        found_list = inspect.signature(options).parameters.values()
+        signature = inspect.Signature([*own, *found_list])
         with_settings.__signature__ = signature  # type: ignore[attr-defined]
         with_settings.__doc__ = options.__doc__
         return with_settings  # type: ignore[return-value]  # takes the graph by name, too

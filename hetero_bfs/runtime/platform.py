@@ -91,8 +91,8 @@ class Platform:
     ) -> None:
         """Choose a level's strategy while the search is not on the host.
 
-        The first choice is made for all roots that are much alike, and kept: choosing takes as long
-        as a small level on the device.
+        The first choice is made for all sources that are much alike, and kept: choosing takes as
+        long as a small level on the device.
         """
         from hetero_bfs.selection.policy import choose_level
 
@@ -105,7 +105,7 @@ class Platform:
         if known is None:
             choose_level(selector.policy, interval, n, m, Frontier(key[1], n, m).state, records)
             known = records[0].copy()
-            known[layout.PREDICTED :] = np.nan  # which are another root's
+            known[layout.PREDICTED :] = np.nan  # which are another source's
             if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by policies of the past
                 self._first_records.clear()
             self._first_records[key] = selector.policy, known
@@ -116,12 +116,12 @@ class Platform:
     def known_choice(
         self, selector: Selector, frontier: Frontier
     ) -> npt.NDArray[np.float64] | None:
-        """Return the record that a search begins with which stands at this frontier, its root."""
+        """Return the record that a search begins with which stands at this frontier, its source."""
         known = self._first_records.get(self._first_key(selector, frontier))
         return None if known is None else known[1]
 
     def _first_key(self, selector: Selector, frontier: Frontier) -> tuple[int, int]:
-        """Return a selector's policy, and the edges of a root that stands for this one."""
+        """Return a selector's policy, and the edges of a source that stands for this one."""
         left = self.graph.graph.num_stored_edges - frontier.edges
         return id(selector.policy), selector.first_edges(frontier.edges, left)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.relabel import DEEP_LEVELS
+from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema as layout
@@ -42,4 +42,4 @@ def has_high_diameter(states: npt.NDArray[np.float64]) -> bool:
     This alone decides by which formulas a model predicts, and what "auto" is. The order of the
     vertices says something else: which kernels of the host can run (`SearchGraph.is_local`).
     """
-    return len(states) >= DEEP_LEVELS
+    return len(states) >= HIGH_DIAMETER_LEVELS

@@ -47,7 +47,7 @@ def restored_parents(search: Search, source: int) -> npt.NDArray[np.int64]:
     `source` is the caller's id too.
     """
     platform = search.platform
-    if search.root is None:
+    if search.source is None:
         parent = np.full(platform.graph.num_vertices, -1, np.int64)
         parent[source] = source
         return parent

@@ -30,13 +30,13 @@ class Search:
     def __init__(
         self,
         platform: Platform,
-        root: int | None,
+        source: int | None,
         selector: Selector,
         decision_interval: int = 1,
         level_by_level: bool = False,
     ) -> None:
         self.platform = platform
-        self.root = root
+        self.source = source
         self.selector = selector
         self.decision_interval = decision_interval
         self.level_by_level = level_by_level
@@ -65,7 +65,7 @@ class Search:
 
     def run(self, max_levels: int | None = None) -> float:
         """Run all levels; returns seconds from the key to the complete parent array."""
-        if self.root is None:
+        if self.source is None:
             return 0.0
         started = time.perf_counter()
         try:
@@ -78,12 +78,12 @@ class Search:
         return self.seconds
 
     def _run(self, max_levels: int | None) -> None:
-        assert self.root is not None
+        assert self.source is not None
         graph, platform = self.platform.graph, self.platform
         limit = _NO_LIMIT if max_levels is None else max_levels
         candidates = len(self.selector.candidates)
         frontier = Frontier(
-            int(graph.degree[self.root]), graph.num_searched, graph.graph.num_stored_edges
+            int(graph.degree[self.source]), graph.num_searched, graph.graph.num_stored_edges
         )
         if not platform.lists_host_finds:
             frontier.keep_no_list()
@@ -109,9 +109,9 @@ class Search:
         chosen = int(known[layout.STRATEGY])
         place = selector.candidates[chosen].place
         if place != layout.HOST:
-            assert self.root is not None
+            assert self.source is not None
             platform.device_at(place).start_early(
-                selector.policy, self.decision_interval, self.root, chosen, frontier, limit
+                selector.policy, self.decision_interval, self.source, chosen, frontier, limit
             )
 
     def _run_here(self, frontier: Frontier, records: npt.NDArray[np.float64], limit: int) -> bool:
@@ -119,10 +119,10 @@ class Search:
         platform, selector = self.platform, self.selector
         alone, place = not platform.devices, frontier.place
         if alone or place == layout.HOST:
-            assert self.root is not None
+            assert self.source is not None
             rows = min(limit, records.shape[0])
             ended = platform.host.run_levels(
-                selector.policy, self.decision_interval, self.root, alone, frontier, records, rows
+                selector.policy, self.decision_interval, self.source, alone, frontier, records, rows
             )
             if ended:
                 if alone:
@@ -132,7 +132,7 @@ class Search:
             return False
         else:
             platform.choose(selector, self.decision_interval, frontier, records)
-        return not self._move(place, frontier, records, limit)
+        return not self._migrate(place, frontier, records, limit)
 
     def gather(self) -> None:
         """Bring the parents to the host's array, where they stay until the next search."""
@@ -163,7 +163,7 @@ class Search:
             device.release()
         host.parent[:] = parent
 
-    def _move(
+    def _migrate(
         self,
         place: int | None,
         frontier: Frontier,
@@ -178,24 +178,24 @@ class Search:
         if place != strategy.place:
             record = records[frontier.level]
             before = time.perf_counter()
-            self._bring(strategy, frontier)
+            self._migrate_frontier(strategy, frontier)
             record[layout.TRANSFER_SECONDS] += time.perf_counter() - before
         if strategy.place == layout.HOST or not self.platform.devices:
             return False
         device = self.platform.device_at(strategy.place)
-        root = self.root if place is None else None
+        source = self.source if place is None else None
         policy, interval = self.selector.policy, self.decision_interval
         if self.level_by_level:
             limit = min(limit, frontier.level + 1)
         first = frontier.level
-        over = device.run_levels(policy, interval, root, frontier, records, limit)
+        over = device.run_levels(policy, interval, source, frontier, records, limit)
         frontier.place = strategy.place
         records[first + 1 : frontier.level, layout.KIND] = strategy.place
         if over and len(self._used) == 1:
             self._ended_at = device.ended_at
         return over
 
-    def _bring(self, strategy: Strategy, frontier: Frontier) -> None:
+    def _migrate_frontier(self, strategy: Strategy, frontier: Frontier) -> None:
         """Bring the frontier to the strategy's place, in the form that it reads.
 
         A search that begins on a device begins in the first launch, and bitmaps there become
@@ -221,11 +221,11 @@ class Search:
 
     def _enter(self, place: int, frontier: Frontier) -> None:
         """Start at one place."""
-        assert self.root is not None
+        assert self.source is not None
         if place == layout.HOST:
             for device in self.platform.devices:
                 device.release()
-            self.platform.host.begin(self.root, frontier)
+            self.platform.host.begin(self.source, frontier)
         frontier.place = place
         self._used.add(place)
 
@@ -243,8 +243,8 @@ class Search:
                 host.invalidate_stale_parents(frontier)
             elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
-        elif frontier.listed >= 0:  # which is kept for one device with memory of its own
-            vertices = host.listed[: frontier.listed]
+        elif frontier.found_list >= 0:  # which is kept for one device with memory of its own
+            vertices = host.found_list[: frontier.found_list]
             platform.devices[0].add_parents(vertices, host.parent[vertices])
             host.note_foreign_parents()
             self._complete_at = 1

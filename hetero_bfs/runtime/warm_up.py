@@ -17,9 +17,9 @@ def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
     graph = platform.graph
     if graph.num_searched == 0:
         return
-    root = int(graph.degree.argmax())
+    source = int(graph.degree.argmax())
     for schedule in warm_up_schedules(candidates):
-        search = Search(platform, root, FixedSelector(*schedule))
+        search = Search(platform, source, FixedSelector(*schedule))
         search.run(max_levels=len(schedule))
         search.gather()
-        restored_parents(search, int(graph.relabelling.old_of_new[root]))
+        restored_parents(search, int(graph.relabelling.old_of_new[source]))

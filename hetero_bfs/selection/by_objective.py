@@ -17,7 +17,7 @@ from hetero_bfs.selection.named_selectors import best_in_training, make_selector
 from hetero_bfs.selection.objective import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.speed_model import TRAIN_COMMAND, SpeedModel
-from hetero_bfs.selection.strategies import OBJECTIVES, ObjectiveName, Strategy, check_aim
+from hetero_bfs.selection.strategies import OBJECTIVES, ObjectiveName, Strategy, check_objective
 from hetero_bfs.support.wording import setting
 
 
@@ -25,8 +25,8 @@ def make_objective_selector(
     wanted: str,
     device: DeviceInfo | None,
     candidates: Sequence[Strategy],
-    deep: bool,
-    aim: ObjectiveName,
+    high_diameter: bool,
+    objective_name: ObjectiveName,
     streams: bool = False,
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name for an objective; also return notes for the user, one line each.
@@ -35,7 +35,7 @@ def make_objective_selector(
     ----------
     wanted, device, candidates, deep, streams
         As for `make_selector`.
-    aim : {"time", "energy", "edp"}
+    objective_name : {"time", "energy", "edp"}
 
     Raises
     ------
@@ -43,26 +43,28 @@ def make_objective_selector(
         An unknown selector or objective, an objective that the selector does not know, or for
         which nothing was measured on this machine; and as `make_selector`.
     """
-    if aim == "time":
-        return make_selector(wanted, device, candidates, deep, streams)
-    if aim not in OBJECTIVES:
-        raise ModelError(f"unknown objective {aim!r}; choose one of {', '.join(OBJECTIVES)}")
-    check_aim(wanted, aim)
-    model, power = _measured(device, aim)
+    if objective_name == "time":
+        return make_selector(wanted, device, candidates, high_diameter, streams)
+    if objective_name not in OBJECTIVES:
+        raise ModelError(
+            f"unknown objective {objective_name!r}; choose one of {', '.join(OBJECTIVES)}"
+        )
+    check_objective(wanted, objective_name)
+    model, power = _measured(device, objective_name)
     shared = device is not None and device.unified_memory
-    objective, fit = make_objective(aim, power, candidates, shared)
+    objective, fit = make_objective(objective_name, power, candidates, shared)
     notes = []
     left_out = [s.name for s in candidates if s not in fit]
     if left_out:
         notes.append(
-            f"{setting('optimize', aim)} leaves out {', '.join(left_out)}: no watts were measured "
-            "where they work; the others are compared by what the "
+            f"{setting('optimize', objective_name)} leaves out {', '.join(left_out)}: no "
+            "watts were measured where they work; the others are compared by what the "
             f"{' and '.join(objective.domains)} draws"
         )
     corrects = wanted != "average"  # as without an objective: it is to be the paper's
     if wanted == "auto":
-        auto = (power.auto or {}).get(aim)
-        wanted, made = best_in_training(model, auto, device, candidates, deep)
+        auto = (power.auto or {}).get(objective_name)
+        wanted, made = best_in_training(model, auto, device, candidates, high_diameter)
         if made is not None and set(made.candidates) <= set(fit):
             made.objective = objective
             return made, notes
@@ -70,18 +72,18 @@ def make_objective_selector(
     return model_selector(wanted, model, fit, corrects, objective), notes
 
 
-def _measured(device: DeviceInfo | None, aim: ObjectiveName) -> tuple[SpeedModel, Power]:
+def _measured(device: DeviceInfo | None, objective_name: ObjectiveName) -> tuple[SpeedModel, Power]:
     """Return this machine's model and its watts; those of other machines say nothing here."""
     model = model_of(device)
     if model is None:
         raise ModelError(
-            f"{setting('optimize', aim)} needs measured watts of every strategy, and there is no "
-            f"speed model of this machine ({machine_slug(device)}); make one with "
+            f"{setting('optimize', objective_name)} needs measured watts of every strategy, and "
+            f"there is no speed model of this machine ({machine_slug(device)}); make one with "
             f"`{TRAIN_COMMAND}`, which measures them too: {METERS_REMEDY}"
         )
     if model.power is None:
         raise ModelError(
-            f"{setting('optimize', aim)} needs measured watts of every strategy, and the speed "
-            f"model {model.name} has none; {WATTS_REMEDY}"
+            f"{setting('optimize', objective_name)} needs measured watts of every strategy, and "
+            f"the speed model {model.name} has none; {WATTS_REMEDY}"
         )
     return model, model.power

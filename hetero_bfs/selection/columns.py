@@ -18,7 +18,7 @@ from hetero_bfs.selection.schema import (
     PREVIOUS_EDGES,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
-    is_wide,
+    is_dense_push,
 )
 from hetero_bfs.support.compiling import kernel
 
@@ -30,7 +30,7 @@ SMALL = 0.01  # up to where the first terms of a series do
 OPENCL = {"MIXED": MIXED, "LARGEST_SHARE": LARGEST_SHARE, "SMALL": SMALL}
 """What policy.cl needs of this (header.py)."""
 
-is_wide_level = njit(inline="always")(is_wide)
+is_dense_push_level = njit(inline="always")(is_dense_push)
 
 
 @njit(inline="always")
@@ -91,7 +91,7 @@ def fill_columns(columns, num_vertices, state):
     columns[5] = state[UNVISITED_EDGES]
     columns[6], columns[7] = expectations(state)
     columns[8] = columns[6] / max(columns[4], 1.0)
-    wide = is_wide_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
-    columns[9] = 0.0 if wide else columns[7]
-    columns[10] = num_vertices if wide else 0.0
+    dense_push = is_dense_push_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
+    columns[9] = 0.0 if dense_push else columns[7]
+    columns[10] = num_vertices if dense_push else 0.0
     columns[11] = 1.0 if state[FRONTIER_EDGES] >= LEAST_SHARED_EDGES else 0.0

@@ -34,7 +34,13 @@ from hetero_bfs.selection.schema import (
     UNVISITED_VERTICES,
     has_queue,
 )
-from hetero_bfs.selection.transitions import CONVERT, START, SWITCH, move_seconds, moves_between
+from hetero_bfs.selection.transitions import (
+    CONVERT,
+    START,
+    SWITCH,
+    migration_seconds,
+    migrations_between,
+)
 from hetero_bfs.support.compiling import kernel
 
 _has_queue = kernel(has_queue, counted=False, inner=True)
@@ -88,23 +94,23 @@ _SAME = 0.01  # relative difference of levels below which what is expected of on
 
 
 @kernel(counted=False, inner=True)
-def _moves(policy, record, columns):
+def _migrations(policy, record, columns):
     """Return two moves that precede a level, and the seconds expected of each; -1 for none."""
     first = policy.kinds.size
     chosen = int(record[STRATEGY])
-    start, convert, switch = moves_between(
+    start, convert, switch = migrations_between(
         int(record[KIND]), _has_queue(record), policy.kinds[chosen], policy.top_down[chosen]
     )
     one, one_seconds, two, two_seconds = -1, 0.0, -1, 0.0
     if start >= 0:
         one = first + 2 * START + start
-        one_seconds = move_seconds(policy, START, start, columns)
+        one_seconds = migration_seconds(policy, START, start, columns)
     if convert >= 0:
         one = first + 2 * CONVERT + convert
-        one_seconds = move_seconds(policy, CONVERT, convert, columns)
+        one_seconds = migration_seconds(policy, CONVERT, convert, columns)
     if switch >= 0:
         two = first + 2 * SWITCH + switch
-        two_seconds = move_seconds(policy, SWITCH, switch, columns)
+        two_seconds = migration_seconds(policy, SWITCH, switch, columns)
     return one, one_seconds, two, two_seconds
 
 
@@ -154,8 +160,8 @@ def add_up(policy, num_vertices, records, memory):
     """Fill EXPECTED and MEASURED of all things from a search's levels; return their seconds.
 
     What was measured for several things together is shared out as the model, corrected as it is
-    now, expects it of them. Moves that nobody timed belong to their level. A start is no part of
-    this (`_charge_beyond`) but where a launch of several levels is timed as one, which has it.
+    now, expects it of them. Migrations that nobody timed belong to their level. A start is no part
+    of this (`_charge_beyond`) but where a launch of several levels is timed as one, which has it.
 
     Parameters
     ----------
@@ -168,7 +174,9 @@ def add_up(policy, num_vertices, records, memory):
     memory[:, EXPECTED] = 0.0
     memory[:, MEASURED] = 0.0
     total = 0.0
-    filled = -1  # the level whose columns are there: of a deep graph many are like the one before
+    filled = (
+        -1
+    )  # the level whose columns are there: of a high-diameter graph many are like the one before
     begin = 0
     while begin < records.shape[0]:
         end = _group_end(policy, records, begin)
@@ -186,7 +194,7 @@ def add_up(policy, num_vertices, records, memory):
             total += record[SECONDS] + record[SELECT_SECONDS]
             if i == 0 and end == 1:
                 continue
-            one, one_seconds, two, two_seconds = _moves(policy, record, columns)
+            one, one_seconds, two, two_seconds = _migrations(policy, record, columns)
             moving = _corrected(memory, one, one_seconds) + _corrected(memory, two, two_seconds)
             total += record[TRANSFER_SECONDS]
             if i == 0 or record[TRANSFER_SECONDS] == 0.0:
@@ -203,7 +211,7 @@ def add_up(policy, num_vertices, records, memory):
             chosen = int(record[STRATEGY])
             _note(memory, chosen, dot(policy.weights[chosen], columns), scale)
             if (i == 0 and end > 1) or (i > 0 and record[TRANSFER_SECONDS] == 0.0):
-                one, one_seconds, two, two_seconds = _moves(policy, record, columns)
+                one, one_seconds, two, two_seconds = _migrations(policy, record, columns)
                 _note(memory, one, one_seconds, scale)
                 _note(memory, two, two_seconds, scale)
         begin = end
@@ -229,7 +237,7 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
         if records[0, KIND] < 0 and _group_end(policy, records, 0) == 1:
             fill_columns(policy.work, num_vertices, records[0])
             start = first + 2 * START + there
-            memory[start, EXPECTED] = move_seconds(policy, START, there, policy.work)
+            memory[start, EXPECTED] = migration_seconds(policy, START, there, policy.work)
             memory[start, MEASURED] = max(beyond, 0.0)
     elif beyond > overhead[there]:
         scale = 1.0 + (beyond - overhead[there]) / crossing

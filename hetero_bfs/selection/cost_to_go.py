@@ -1,10 +1,10 @@
 """What the rest of a search costs after each of its levels, compiled.
 
-The levels of searches of one graph are much alike, whatever the root: so one reference search tells
-what is ahead of the others. Its `reference` is the state before each level (schema.py), float64
-(levels, RECORD_STATE), of a deep one a sample of levels is kept; a policy (policy.py) predicts
-what each level and move of it takes, and backwards from the last level the least seconds to the
-end follow exactly.
+The levels of searches of one graph are much alike, whatever the source: so one reference search
+tells what is ahead of the others. Its `reference` is the state before each level (schema.py),
+float64 (levels, RECORD_STATE), of a high-diameter one a sample of levels is kept; a policy
+(policy.py) predicts what each level and move of it takes, and backwards from the last level the
+least seconds to the end follow exactly.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.selection.columns import fill_columns, is_wide_level
-from hetero_bfs.selection.policy import MOST_KNOTS, WIDENS, Policy, dot, share_left
+from hetero_bfs.selection.columns import fill_columns, is_dense_push_level
+from hetero_bfs.selection.policy import DENSE_PUSHES, MOST_COST_TO_GO_ROWS, Policy, dot, share_left
 from hetero_bfs.selection.schema import FRONTIER_EDGES, UNVISITED_EDGES, UNVISITED_VERTICES
 from hetero_bfs.selection.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
@@ -24,14 +24,14 @@ _FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
 def with_cost_to_go(
     policy: Policy, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
 ) -> Policy:
-    """Return the policy with `ahead` filled by what it predicts for a reference search."""
+    """Return the policy with `cost_to_go` filled by what it predicts for a reference search."""
     levels = reference.shape[0]
     after = np.zeros((levels, policy.kinds.size))
     costs_after(policy, num_vertices, reference, after)
-    kept = sampled_levels(levels, MOST_KNOTS)
+    kept = sampled_levels(levels, MOST_COST_TO_GO_ROWS)
     unvisited = reference[kept, UNVISITED_EDGES].tolist()
     left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # compiled only inlined
-    return policy._replace(ahead=np.column_stack((left, after[kept])))
+    return policy._replace(cost_to_go=np.column_stack((left, after[kept])))
 
 
 def sampled_levels(count: int, most: int) -> list[int]:
@@ -49,9 +49,13 @@ def costs_after(policy, num_vertices, reference, after):
     for level in range(reference.shape[0] - 1, 0, -1):
         fill_columns(columns, num_vertices, reference[level])
         before = reference[level - 1]
-        wide = is_wide_level(num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES])
+        dense_push = is_dense_push_level(
+            num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES]
+        )
         for last in range(kinds.size):
-            is_queue = leaves_queue(top_down[last], policy.traits[last, WIDENS] != 0, wide)
+            is_queue = leaves_queue(
+                top_down[last], policy.traits[last, DENSE_PUSHES] != 0, dense_push
+            )
             least = np.inf
             for s in range(kinds.size):
                 seconds = dot(policy.weights[s], columns) + after[level, s]

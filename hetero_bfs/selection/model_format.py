@@ -12,7 +12,7 @@ from typing import Any
 from hetero_bfs.devices.opencl.tuning import read_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.objective import Power, read_power
-from hetero_bfs.selection.schema import COLUMNS, MOVE_COLUMNS
+from hetero_bfs.selection.schema import COLUMNS, MIGRATION_COLUMNS
 from hetero_bfs.selection.speed_model import AUTO_GRAPHS, FORMAT, TRAIN_COMMAND, Linear, SpeedModel
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.support.files import replacing
@@ -36,7 +36,9 @@ def read_model(text: str, origin: str) -> SpeedModel:
         return SpeedModel(
             name=data["name"],
             learned=_read_table(data["learned"]),
-            learned_deep=_read_table(data["learned_deep"]) if "learned_deep" in data else None,
+            learned_high_diameter=_read_table(data["learned_deep"])
+            if "learned_deep" in data
+            else None,
             alpha=_number(data["average"]["alpha"]),
             edges_per_second={
                 _known(s).name: _number(v, above_zero=True)
@@ -103,7 +105,7 @@ def _read_table(data: Mapping[str, Mapping[str, float]]) -> dict[str, Linear]:
 
 
 def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = None) -> Linear:
-    known = set(MOVE_COLUMNS if strategy is None else COLUMNS)
+    known = set(MIGRATION_COLUMNS if strategy is None else COLUMNS)
     unknown = set(data) - known
     if unknown:
         raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")
@@ -114,7 +116,12 @@ def _power(data: Mapping[str, Any]) -> Power:
     power = read_power(data)
     if power.auto is None:
         return power
-    return replace(power, auto={aim: _auto_by_graph(kinds) for aim, kinds in power.auto.items()})
+    return replace(
+        power,
+        auto={
+            objective_name: _auto_by_graph(kinds) for objective_name, kinds in power.auto.items()
+        },
+    )
 
 
 def _auto_by_graph(data: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -30,9 +30,9 @@ from hetero_bfs.selection.selectors import (
 from hetero_bfs.selection.speed_model import TRAIN_COMMAND, Linear, SpeedModel
 from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
-from hetero_bfs.selection.transitions import NUM_MOVE_COLUMNS
+from hetero_bfs.selection.transitions import NUM_MIGRATION_COLUMNS
 
-MOVES = tuple(
+MIGRATIONS = tuple(
     f"{what} {k}" for what in ("start on", "switch to", "convert on") for k in DEVICE_KINDS
 )
 """What a search is predicted to do besides its levels, in the order of `Policy.moves`."""
@@ -59,29 +59,37 @@ class ModelSelector(Selector):
         uses_cost_to_go: bool,
         corrects: bool = True,
         objective: Objective | None = None,
-        deep_predictors: Sequence[Linear] | None = None,
+        high_diameter_predictors: Sequence[Linear] | None = None,
     ) -> None:
         self.model = model
-        self._predictors = predictors, deep_predictors or predictors
+        self._predictors = predictors, high_diameter_predictors or predictors
         self.corrects = corrects
         self.objective = objective
-        self.factors = np.ones(len(candidates) + len(MOVES))
+        self.factors = np.ones(len(candidates) + len(MIGRATIONS))
         self.uses_cost_to_go = uses_cost_to_go
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
-        self.in_seconds, self.in_costs = self._policies(candidates, deep=False)
+        self.in_seconds, self.in_costs = self._policies(candidates, high_diameter=False)
         super().__init__(name, candidates, self._rule(candidates))
 
-    def _policies(self, candidates: Sequence[Strategy], deep: bool) -> tuple[Policy, Policy]:
+    def _policies(
+        self, candidates: Sequence[Strategy], high_diameter: bool
+    ) -> tuple[Policy, Policy]:
         """Return the policy that counts seconds, and the one that counts the objective."""
-        weights = np.array([linear.weights() for linear in self._predictors[deep]])
-        moves = _move_weights(self.model)
+        weights = np.array([linear.weights() for linear in self._predictors[high_diameter]])
+        migrations = _migration_weights(self.model)
         caution = CAUTION if self.uses_cost_to_go else 1.0  # the paper's model is taken as it is
-        in_seconds = make_policy(MODEL, candidates, weights=weights, moves=moves, caution=caution)
+        in_seconds = make_policy(
+            MODEL, candidates, weights=weights, migrations=migrations, caution=caution
+        )
         if self.objective is None:
             return in_seconds, in_seconds
         weights = weights * [[self.objective.per_second(s)] for s in candidates]
-        moves = moves * [[self.objective.per_second_of_moving(kind)] for kind in DEVICE_KINDS]
-        costs = make_policy(MODEL, candidates, weights=weights, moves=moves, caution=caution)
+        migrations = migrations * [
+            [self.objective.per_second_of_migration(kind)] for kind in DEVICE_KINDS
+        ]
+        costs = make_policy(
+            MODEL, candidates, weights=weights, migrations=migrations, caution=caution
+        )
         return in_seconds, costs
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
@@ -97,17 +105,21 @@ class ModelSelector(Selector):
         return replace(choice, predicted_seconds=named)
 
     def on_graph(
-        self, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64], deep: bool
+        self,
+        num_vertices: int,
+        num_edges: int,
+        reference: npt.NDArray[np.float64],
+        high_diameter: bool,
     ) -> ModelSelector:
         """Return this selector for a graph, a reference search of which is told (cost_to_go.py).
 
-        On a `deep` graph it predicts by `deep_predictors`, if it was given any.
+        On a `high_diameter` graph it predicts by `high_diameter_predictors`, if it was given any.
         """
         if not self.uses_cost_to_go or (self._graph is not None and self._graph[2] is reference):
             return self
         other = copy(self.uncorrected)
         assert isinstance(other, ModelSelector)
-        other.in_seconds, other.in_costs = other._policies(other.candidates, deep)
+        other.in_seconds, other.in_costs = other._policies(other.candidates, high_diameter)
         other.uncorrected = other
         other._graph = (num_vertices, num_edges, reference)
         other.policy = other._rule(other.candidates)
@@ -130,7 +142,7 @@ class ModelSelector(Selector):
         def scaled(policy: Policy) -> Policy:
             return policy._replace(
                 weights=policy.weights * factors[:count, None],
-                moves=policy.moves * factors[count:].reshape(3, 2, 1),
+                migrations=policy.migrations * factors[count:].reshape(3, 2, 1),
             )
 
         other.in_costs, other.in_seconds = scaled(self.in_costs), scaled(self.in_seconds)
@@ -156,7 +168,7 @@ class ModelSelector(Selector):
             choose(policy._replace(work=scratch), n, m, record, predicted, total)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        """Say which candidate came next and by how much, the look ahead included."""
+        """Say which candidate came next and by how much, the cost-to-go table included."""
         total = record[layout.PREDICTED + len(self.candidates) :]
         best = int(record[layout.STRATEGY])
         second = next((int(i) for i in np.argsort(total) if i != best), best)
@@ -258,15 +270,18 @@ def model_selector(
             "selector thresholds needs a top-down and a bottom-up strategy on one device; "
             f"there are {', '.join(s.name for s in candidates)}"
         )
-    shallow, deep = ([model.predictor(s.name, deep) for s in candidates] for deep in (False, True))
+    low_diameter, high_diameter = (
+        [model.predictor(s.name, high_diameter) for s in candidates]
+        for high_diameter in (False, True)
+    )
     make = ThresholdSelector if kind == "thresholds" else ModelSelector
-    return make(kind, model, candidates, shallow, True, corrects, objective, deep)
+    return make(kind, model, candidates, low_diameter, True, corrects, objective, high_diameter)
 
 
-def _move_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
+def _migration_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
     """Return starting, switching and converting as policy.py has them."""
-    weights = np.zeros((3, len(DEVICE_KINDS), NUM_MOVE_COLUMNS))
+    weights = np.zeros((3, len(DEVICE_KINDS), NUM_MIGRATION_COLUMNS))
     for what, table in enumerate((model.start, model.switch, model.convert)):
         for kind, linear in table.items():
-            weights[what, DEVICE_KINDS.index(kind)] = linear.weights()[:NUM_MOVE_COLUMNS]
+            weights[what, DEVICE_KINDS.index(kind)] = linear.weights()[:NUM_MIGRATION_COLUMNS]
     return weights

@@ -45,13 +45,13 @@ def make_selector(
     wanted: str,
     device: DeviceInfo | None,
     candidates: Sequence[Strategy],
-    deep: bool = False,
+    high_diameter: bool = False,
     streams: bool = False,
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name; also return notes for the user, one line each.
 
-    For "auto": `deep` says that searches have many levels, `streams` that the edges do not lie on
-    the device.
+    For "auto": `high_diameter` says that searches have many levels, `streams` that the edges do not
+    lie on the device.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def make_selector(
             return streaming_rule(device, candidates), []
         model = model_of(device)
         auto = None if model is None else model.auto
-        wanted, made = best_in_training(model, auto, device, candidates, deep)
+        wanted, made = best_in_training(model, auto, device, candidates, high_diameter)
         if made is not None:
             return made, []
     return _model_selector(wanted, device, candidates, corrects)
@@ -92,7 +92,7 @@ def best_in_training(
     auto: Mapping[str, Mapping[str, Any]] | None,
     device: DeviceInfo | None,
     candidates: Sequence[Strategy],
-    deep: bool,
+    high_diameter: bool,
 ) -> tuple[str, Selector | None]:
     """Return what "auto" stands for: the name of a model's selector, or Beamer's rule.
 
@@ -100,7 +100,7 @@ def best_in_training(
     """
     if model is None or auto is None:
         return "learned", None
-    best = auto[AUTO_GRAPHS[deep]]
+    best = auto[AUTO_GRAPHS[high_diameter]]
     if model.name != machine_slug(device) and best.get("where") != "cpu":
         return "learned", None  # trained with a device that is not in use
     if best["selector"] != "alpha-beta":

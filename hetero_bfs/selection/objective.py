@@ -30,7 +30,7 @@ from hetero_bfs.selection.trace import LevelTrace
 from hetero_bfs.support.wording import setting
 
 POWER_OBJECTIVES: tuple[ObjectiveName, ...] = ("energy", "edp")
-"""The aims that need watts."""
+"""The objectives that need watts."""
 
 METERS_REMEDY = (
     "a meter must be readable (NVML, RAPL, amdgpu), or --power-log FILE name the log of an "
@@ -158,7 +158,7 @@ class Objective:
 
     Parameters
     ----------
-    aim : {"energy", "edp"}
+    objective_name : {"energy", "edp"}
     domains : tuple of str
         What was metered for all strategies that have watts here.
     watts, error_watts : mapping from strategy name to watts
@@ -166,7 +166,7 @@ class Objective:
     idle_watts : float
     """
 
-    aim: ObjectiveName
+    objective_name: ObjectiveName
     domains: tuple[Domain, ...]
     watts: Mapping[str, float]
     error_watts: Mapping[str, float]
@@ -180,12 +180,12 @@ class Objective:
     def per_second(self, strategy: Strategy) -> float:
         """Return what one second of a strategy costs: joules, or seconds at mean power."""
         watts = self.watts[strategy.name]
-        return watts if self.aim == "energy" else (1.0 + watts / self.mean_watts) / 2.0
+        return watts if self.objective_name == "energy" else (1.0 + watts / self.mean_watts) / 2.0
 
-    def per_second_of_moving(self, kind: DeviceKind) -> float:
+    def per_second_of_migration(self, kind: DeviceKind) -> float:
         """Return what a second of starting, switching to or converting on a device costs.
 
-        Moves are too short to be metered by themselves: the mean over the device's strategies.
+        Migrations are too short to be metered by themselves: the mean over the device's strategies.
         """
         costs = [self.per_second(s) for s in STRATEGIES.values() if s.name in self.watts]
         of_kind = [
@@ -198,7 +198,11 @@ class Objective:
 
     def margin(self, cost: float) -> str:
         """Say in words how much one candidate costs more than another."""
-        return f"{1e3 * cost:.3g} mJ" if self.aim == "energy" else f"{1e6 * cost:.0f} us (edp)"
+        return (
+            f"{1e3 * cost:.3g} mJ"
+            if self.objective_name == "energy"
+            else f"{1e6 * cost:.0f} us (edp)"
+        )
 
     def joules(self, traces: Iterable[LevelTrace]) -> float:
         """Return the joules of a search: its levels' measured seconds times watts, moves too."""
@@ -215,7 +219,7 @@ class Objective:
     def to_dict(self) -> dict[str, Any]:
         """Return the objective and its watts as JSON has them."""
         return {
-            "aim": self.aim,
+            "aim": self.objective_name,
             "domains": list(self.domains),
             "watts": dict(self.watts),
             "error_watts": dict(self.error_watts),
@@ -228,13 +232,13 @@ class Objective:
             for name, value in self.watts.items()
         )
         return (
-            f"{'energy' if self.aim == 'energy' else 'energy-delay product'} of the "
+            f"{'energy' if self.objective_name == 'energy' else 'energy-delay product'} of the "
             f"{' and '.join(self.domains)}: watts {watts}; idle {self.idle_watts:.4g}"
         )
 
 
 def make_objective(
-    aim: ObjectiveName, power: Power, candidates: Sequence[Strategy], shared_memory: bool
+    objective_name: ObjectiveName, power: Power, candidates: Sequence[Strategy], shared_memory: bool
 ) -> tuple[Objective, list[Strategy]]:
     """Return the objective and the candidates that can be compared under it.
 
@@ -255,15 +259,15 @@ def make_objective(
             f"{name}: {why}" for name, why in power.remarks.items() if name not in power.watts
         )
         raise ModelError(
-            f"{setting('optimize', aim)}: no strategy that can run here has measured watts"
-            f"{f' ({missing})' if missing else ''}; {WATTS_REMEDY}"
+            f"{setting('optimize', objective_name)}: no strategy that can run here has "
+            f"measured watts{f' ({missing})' if missing else ''}; {WATTS_REMEDY}"
         )
 
     def total(values: Mapping[str, DomainValues], name: str) -> list[float]:
         return [values[name][domain] for domain in domains]
 
     objective = Objective(
-        aim,
+        objective_name,
         domains,
         {s.name: math.fsum(total(power.watts, s.name)) for s in fit},
         {s.name: math.hypot(*total(power.error_watts, s.name)) for s in fit},

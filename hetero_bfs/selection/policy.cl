@@ -1,25 +1,26 @@
 /* Choosing a strategy: a policy is data, evaluated by one function. Twin of policy.py, which
  * explains rules and columns; `pack_policy` there lays the data out as read here.
  *
- * REAL is float: a search waits while a policy is evaluated, so what counts is how soon that is done;
- * seconds need no more digits. Work-items predict a candidate each; one does the rest. What is read at
- * every level is in local memory.
- */
+ * REAL is float: a search waits while a policy is evaluated, so what counts is how soon that is
+ * done; seconds need no more digits. Work-items predict a candidate each; one does the rest.
+ * What is read at every level is in local memory.
+ * */
 
 typedef float REAL;
 
-#define CANDIDATE(s) (MOVES + 6 * MOVE_COLUMNS + (s) * CANDIDATE_SIZE)
+#define CANDIDATE(s) (MIGRATIONS + 6 * MIGRATION_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
 #define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then what is ahead, or a schedule of any length */
-#define COPY_SIZE (POLICY_SIZE + MOST_KNOTS * (1 + MOST_CANDIDATES)) /* what is in local memory */
+/* What is in local memory. */
+#define COPY_SIZE (POLICY_SIZE + MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES))
 #define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
 #define VARIANT(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
 
-/* What a policy looks at, as schema.py has it; `form` 1 for a bitmap. */
+/* What a policy looks at, as schema.py has it; `representation` 1 for a bitmap. */
 typedef struct {
     REAL frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, previous_edges;
-    uint form, level;
+    uint representation, level;
 } Level;
 
 /* 1 - (1 - share)^mean_degree, to four digits: the precise functions take longer. */
@@ -72,10 +73,11 @@ static REAL dot_columns(__local const REAL *weights, __local const REAL *columns
     return total;
 }
 
-static REAL move_seconds(__local const REAL *policy, uint move, uint to_device,
-                         __local const REAL *columns)
+static REAL migration_seconds(__local const REAL *policy, uint migration, uint to_device,
+                              __local const REAL *columns)
 {
-    return dot_columns(policy + MOVES + (2 * move + to_device) * MOVE_COLUMNS, columns, MOVE_COLUMNS);
+    const uint row = 2 * migration + to_device;
+    return dot_columns(policy + MIGRATIONS + row * MIGRATION_COLUMNS, columns, MIGRATION_COLUMNS);
 }
 
 /* What it takes from a frontier on the device to a candidate; see transitions.py. */
@@ -84,25 +86,25 @@ static REAL transition_seconds(__local const REAL *policy, bool is_bitmap, uint 
 {
     REAL seconds = 0;
     if (policy[IS_TOP_DOWN(s)] != 0 && is_bitmap)
-        seconds += move_seconds(policy, CONVERT, 1, columns);
+        seconds += migration_seconds(policy, CONVERT, 1, columns);
     if (policy[ON_DEVICE(s)] == 0)
-        seconds += move_seconds(policy, SWITCH, 0, columns);
+        seconds += migration_seconds(policy, SWITCH, 0, columns);
     return seconds;
 }
 
 /* The row of what is ahead whose first item is nearest to `left`, as a ratio; they fall. */
-static uint find_knot(__local const REAL *ahead, uint knots, uint row, REAL left)
+static uint find_row(__local const REAL *cost_to_go, uint cost_to_go_rows, uint row, REAL left)
 {
-    uint low = 0, high = knots;
+    uint low = 0, high = cost_to_go_rows;
     while (low < high) {
         const uint middle = (low + high) / 2;
-        if (ahead[middle * row] >= left)
+        if (cost_to_go[middle * row] >= left)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == knots ||
-        (low && left * left >= ahead[(low - 1) * row] * ahead[low * row]))
+    if (low == cost_to_go_rows ||
+        (low && left * left >= cost_to_go[(low - 1) * row] * cost_to_go[low * row]))
         return low - 1;
     return low;
 }
@@ -112,19 +114,20 @@ typedef struct {
     REAL columns[NUM_COLUMNS];
     REAL seconds[MOST_CANDIDATES];
     uint asked, is_bitmap;
-    uint ahead; /* where in the policy the row of what is ahead begins; 0 if there is none */
+    uint cost_to_go; /* where in the policy the cost-to-go row begins; 0 if there is none */
 } Question;
 
-static bool is_wide(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
+static bool is_dense_push(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
 {
-    return frontier_edges >= LEAST_WIDE_EDGES && frontier_edges * WIDE > policy[NUM_VERTICES] &&
-           frontier_edges < CROWDED * unvisited_vertices;
+    return frontier_edges >= LEAST_DENSE_PUSH_EDGES &&
+           frontier_edges * DENSE_PUSH_SHARE > policy[NUM_VERTICES] &&
+           frontier_edges < DENSE_PUSH_CROWD * unvisited_vertices;
 }
 
 /* Where a level lies of what predictions jump at, as bits. */
 static uint steps_of(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
 {
-    return is_wide(policy, frontier_edges, unvisited_vertices) +
+    return is_dense_push(policy, frontier_edges, unvisited_vertices) +
            2 * (frontier_edges >= LEAST_SHARED_EDGES);
 }
 
@@ -142,17 +145,17 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
     columns[6] = edges_scanned;
     columns[7] = found;
     columns[8] = edges_scanned / max(level->unvisited_vertices, (REAL)1);
-    const bool wide = is_wide(policy, level->frontier_edges, level->unvisited_vertices);
-    columns[9] = wide ? 0 : found;
-    columns[10] = wide ? policy[NUM_VERTICES] : 0;
+    const bool dense_push = is_dense_push(policy, level->frontier_edges, level->unvisited_vertices);
+    columns[9] = dense_push ? 0 : found;
+    columns[10] = dense_push ? policy[NUM_VERTICES] : 0;
     columns[11] = level->frontier_edges >= LEAST_SHARED_EDGES;
-    const uint knots = (uint)policy[KNOTS], row = 1 + (uint)policy[CANDIDATES];
+    const uint rows = (uint)policy[COST_TO_GO_ROWS], row = 1 + (uint)policy[CANDIDATES];
     const REAL visited = max(policy[NUM_EDGES] - level->unvisited_edges, (REAL)1);
-    question->ahead = 0;
-    if (knots)
-        question->ahead = POLICY_SIZE + row * find_knot(policy + POLICY_SIZE, knots, row,
-                                                        level->unvisited_edges / visited);
-    question->is_bitmap = level->form;
+    question->cost_to_go = 0;
+    if (rows)
+        question->cost_to_go = POLICY_SIZE + row * find_row(policy + POLICY_SIZE, rows, row,
+                                                            level->unvisited_edges / visited);
+    question->is_bitmap = level->representation;
     question->asked = 1;
 }
 
@@ -162,13 +165,13 @@ static REAL predict(__local const REAL *policy, __local const Question *question
     __local const REAL *columns = question->columns;
     const REAL seconds = dot_columns(policy + CANDIDATE(s), columns, NUM_COLUMNS) +
                          transition_seconds(policy, question->is_bitmap, s, columns);
-    return question->ahead ? seconds + policy[question->ahead + 1 + s] : seconds;
+    return question->cost_to_go ? seconds + policy[question->cost_to_go + 1 + s] : seconds;
 }
 
 /* What a candidate takes itself, what is ahead of the search left out. */
 static REAL level_seconds(__local const REAL *policy, __local const Question *question, uint s)
 {
-    return question->seconds[s] - (question->ahead ? policy[question->ahead + 1 + s] : 0);
+    return question->seconds[s] - (question->cost_to_go ? policy[question->cost_to_go + 1 + s] : 0);
 }
 
 /* The candidate of least seconds; `within` is up to which ratio of levels it is good for others. */
@@ -201,7 +204,7 @@ static uint choose(__local const REAL *policy, __global const REAL *schedule, co
     }
     if (policy[RULE] == DIRECTION) {
         const bool bottom_up =
-            level->form ? level->frontier_vertices * policy[BETA] >= policy[NUM_VERTICES]
+            level->representation ? level->frontier_vertices * policy[BETA] >= policy[NUM_VERTICES]
                         : level->frontier_edges * policy[ALPHA] > level->unvisited_edges;
         return (uint)policy[POLICY_SIZE + bottom_up];
     }

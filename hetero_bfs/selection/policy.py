@@ -19,21 +19,21 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.selection.columns import NUM_COLUMNS, fill_columns, is_wide_level
+from hetero_bfs.selection.columns import NUM_COLUMNS, fill_columns, is_dense_push_level
 from hetero_bfs.selection.schema import (
     CHOSEN,
     CHOSEN_AT,
     DEVICE,
-    FORM,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
     HOST,
     KIND,
+    LEAST_DENSE_PUSH_EDGES,
     LEAST_SHARED_EDGES,
-    LEAST_WIDE_EDGES,
     LEVEL,
     PREDICTED,
     RECORD_STATE,
+    REPRESENTATION,
     SELECT_SECONDS,
     STRATEGY,
     TRANSFER_SECONDS,
@@ -44,13 +44,18 @@ from hetero_bfs.selection.schema import (
     was_bottom_up,
 )
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy
-from hetero_bfs.selection.transitions import CONVERT, NUM_MOVE_COLUMNS, SWITCH, transition_seconds
+from hetero_bfs.selection.transitions import (
+    CONVERT,
+    NUM_MIGRATION_COLUMNS,
+    SWITCH,
+    transition_seconds,
+)
 from hetero_bfs.support.compiling import kernel
 
 MOST_CANDIDATES = 8
-MOST_KNOTS = 64  # rows of `Policy.ahead`
+MOST_COST_TO_GO_ROWS = 64  # rows of `Policy.ahead`
 FIXED, DIRECTION, MODEL = 0, 1, 2
-ROW, VARIANT, WIDENS = 0, 1, 2  # columns of `Policy.traits`
+ROW, VARIANT, DENSE_PUSHES = 0, 1, 2  # columns of `Policy.traits`
 _TURN = 15.0
 LEAST_SECONDS = 1e-30  # to divide by
 CAUTION = 1.4
@@ -65,7 +70,7 @@ _PACKED_NUMBERS = (
     "CANDIDATES",
     "SCHEDULE_SIZE",
     "INTERVAL",
-    "KNOTS",
+    "COST_TO_GO_ROWS",
     "ALPHA",
     "BETA",
     "NUM_VERTICES",
@@ -75,9 +80,9 @@ _PACKED_NUMBERS = (
 """The first items of a packed policy; moves, candidates and the rest follow."""
 
 OPENCL = {
-    **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MOVES"))},
+    **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MIGRATIONS"))},
     "MOST_CANDIDATES": MOST_CANDIDATES,
-    "MOST_KNOTS": MOST_KNOTS,
+    "MOST_COST_TO_GO_ROWS": MOST_COST_TO_GO_ROWS,
     "FIXED": FIXED,
     "DIRECTION": DIRECTION,
     "MODEL": MODEL,
@@ -103,9 +108,9 @@ class Policy(NamedTuple):
         DIRECTION's thresholds.
     weights : float64 (candidates, NUM_COLUMNS)
         MODEL: seconds per unit of each column.
-    moves : float64 (3, 2, NUM_MOVE_COLUMNS)
+    migrations : float64 (3, 2, NUM_MIGRATION_COLUMNS)
         MODEL: starting on a device, switching to it, converting a bitmap on it.
-    ahead : float64 (knots, 1 + candidates)
+    cost_to_go : float64 (rows, 1 + candidates)
         MODEL: what the rest of the search is expected to cost after a level by each candidate
         (cost_to_go.py), for searches that are as far as the first column says; else a cheap first
         level on the host is chosen although the next one must leave it again. May be empty.
@@ -114,8 +119,8 @@ class Policy(NamedTuple):
     kinds, top_down : int64, bool (candidates,)
         Device and direction of each candidate.
     traits : int64 (candidates, 3)
-        ROW, VARIANT and WIDENS: its number in the table, and what `Strategy` says. Together, as
-        each array takes time when Python hands a policy to a search.
+        ROW, VARIANT and DENSE_PUSHES: its number in the table, and what `Strategy` says. Together,
+        as each array takes time when Python hands a policy to a search.
     work : float64 (NUM_COLUMNS,)
         Scratch.
     """
@@ -125,8 +130,8 @@ class Policy(NamedTuple):
     alpha: Any
     beta: Any
     weights: Any
-    moves: Any
-    ahead: Any
+    migrations: Any
+    cost_to_go: Any
     caution: Any
     kinds: Any
     top_down: Any
@@ -142,8 +147,8 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         "alpha": 0.0,
         "beta": 0.0,
         "weights": np.zeros((count, NUM_COLUMNS)),
-        "moves": np.zeros((3, 2, NUM_MOVE_COLUMNS)),
-        "ahead": np.zeros((0, 1 + count)),
+        "migrations": np.zeros((3, 2, NUM_MIGRATION_COLUMNS)),
+        "cost_to_go": np.zeros((0, 1 + count)),
         "caution": 1.0,
         "work": np.zeros(NUM_COLUMNS),
         **fields,
@@ -154,7 +159,9 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         rule=rule,
         kinds=np.array([s.place for s in candidates]),
         top_down=np.array([s.direction == "top-down" for s in candidates]),
-        traits=np.array([(numbers[s.row], s.variant, s.widens) for s in candidates], np.int64),
+        traits=np.array(
+            [(numbers[s.row], s.variant, s.dense_pushes) for s in candidates], np.int64
+        ),
         **given,
     )
 
@@ -171,14 +178,15 @@ def pack_policy(
 
     `place` is the number of the device that it is for.
 
-    After the candidates there is room for MOST_KNOTS rows at least, since policy.cl copies that.
+    After the candidates there is room for MOST_COST_TO_GO_ROWS rows at least, since policy.cl
+    copies that.
     """
     named = {
         "RULE": policy.rule,
         "CANDIDATES": policy.kinds.size,
         "SCHEDULE_SIZE": policy.schedule.size,
         "INTERVAL": interval,
-        "KNOTS": policy.ahead.shape[0],
+        "COST_TO_GO_ROWS": policy.cost_to_go.shape[0],
         "ALPHA": policy.alpha,
         "BETA": policy.beta,
         "NUM_VERTICES": num_vertices,
@@ -189,9 +197,9 @@ def pack_policy(
     traits = (policy.kinds == place, policy.top_down, policy.traits[:, VARIANT])
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
     candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
-    rest = np.concatenate((policy.schedule, policy.ahead.ravel()))
-    padding = np.zeros(max(MOST_KNOTS * (1 + MOST_CANDIDATES) - rest.size, 0))
-    parts = (numbers, policy.moves.ravel(), candidates.ravel(), rest, padding)
+    rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
+    padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
+    parts = (numbers, policy.migrations.ravel(), candidates.ravel(), rest, padding)
     return np.concatenate(parts).astype(np.float32)
 
 
@@ -218,16 +226,18 @@ def share_left(unvisited_edges, num_edges):
 
 
 @kernel(counted=False, inlined=True, inner=True)
-def _find_knot(ahead, left):
-    """Return the row of `ahead` whose first item is nearest to `left`, as a ratio; they fall."""
-    low, high = 0, ahead.shape[0]
+def _find_row(cost_to_go, left):
+    """Return the row of `cost_to_go` whose first item is nearest to `left`, as a ratio."""
+    low, high = 0, cost_to_go.shape[0]
     while low < high:
         middle = (low + high) // 2
-        if ahead[middle, 0] >= left:
+        if cost_to_go[middle, 0] >= left:
             low = middle + 1
         else:
             high = middle
-    if low == ahead.shape[0] or (low and left * left >= ahead[low - 1, 0] * ahead[low, 0]):
+    if low == cost_to_go.shape[0] or (
+        low and left * left >= cost_to_go[low - 1, 0] * cost_to_go[low, 0]
+    ):
         return low - 1
     return low
 
@@ -253,10 +263,10 @@ def _on_same_side(num_vertices, state, record):
         return False
     if _is_early(state) != _is_early(record):
         return False
-    if now < LEAST_WIDE_EDGES and then < LEAST_WIDE_EDGES:
+    if now < LEAST_DENSE_PUSH_EDGES and then < LEAST_DENSE_PUSH_EDGES:
         return True
-    wide = is_wide_level(num_vertices, now, state[UNVISITED_VERTICES])
-    return wide == is_wide_level(num_vertices, then, record[UNVISITED_VERTICES])
+    dense_push = is_dense_push_level(num_vertices, now, state[UNVISITED_VERTICES])
+    return dense_push == is_dense_push_level(num_vertices, then, record[UNVISITED_VERTICES])
 
 
 @kernel(counted=False, inlined=True, inner=True)
@@ -264,10 +274,10 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work
     fill_columns(columns, num_vertices, state)
     kind = int(state[KIND])
-    ahead = policy.ahead
-    knot = -1
-    if ahead.shape[0]:
-        knot = _find_knot(ahead, share_left(state[UNVISITED_EDGES], num_edges))
+    cost_to_go = policy.cost_to_go
+    row = -1
+    if cost_to_go.shape[0]:
+        row = _find_row(cost_to_go, share_left(state[UNVISITED_EDGES], num_edges))
     early = _is_early(state)
     is_queue = _has_queue(state)
     best = 0
@@ -276,8 +286,8 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
         seconds += transition_seconds(policy, columns, kind, is_queue, s)
         predicted[s] = seconds
         total[s] = _care(policy, early, s) * seconds
-        if knot >= 0:
-            total[s] += ahead[knot, 1 + s]
+        if row >= 0:
+            total[s] += cost_to_go[row, 1 + s]
         if total[s] < total[best]:
             best = s
     return best
@@ -338,12 +348,13 @@ def _is_near(now, then, ratio):
 def _is_alike(num_vertices, state, record):
     """Tell whether a model would hardly choose otherwise than for the level of a record.
 
-    Levels of a deep graph take a microsecond or two, and evaluating a model a tenth of one.
+    Levels of a high-diameter graph take a microsecond or two, and evaluating a model a tenth of
+    one.
     """
     ratio = record[WITHIN]
     return (
         state[KIND] == record[KIND]
-        and state[FORM] == record[FORM]
+        and state[REPRESENTATION] == record[REPRESENTATION]
         and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES], ratio)
         and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES], ratio)
         and _is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES], ratio)

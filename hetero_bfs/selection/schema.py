@@ -4,9 +4,9 @@ Both are float64, so that compiled code and Python share them; counts stay exact
 
 The state of a search (`STATE_SIZE` items) says where the frontier is and how much is left.
 `KIND` is 0 on the host, 1 on the first device beside it, 2 on the next, -1 before the first level.
-`FORM` is 0 for a queue, 1 for a bitmap that bottom-up left, 2 for one that top-down left (level.py
-has their encoding), 3 for a queue that the host's bottom-up left of a few vertices. Rules of
-Beamer's kind go by the last direction, so they tell these apart.
+`REPRESENTATION` is 0 for a queue, 1 for a bitmap that bottom-up left, 2 for one that top-down left
+(level.py has their encoding), 3 for a queue that the host's bottom-up left of a few vertices. Rules
+of Beamer's kind go by the last direction, so they tell these apart.
 
 A record is one row per level: the state before it, what was chosen and measured, then the
 predicted seconds of each candidate, then the seconds that decided (the rest of the search
@@ -27,13 +27,13 @@ StateArray = npt.NDArray[np.float64]
     UNVISITED_EDGES,
     PREVIOUS_EDGES,  # the frontier's edges one level earlier
     KIND,
-    FORM,
+    REPRESENTATION,
     LEVEL,
     VISITED_INDEX,  # which of two bitmaps has all visited vertices
     QUEUE_INDEX,  # which of two queues has the frontier
     CHOSEN,  # candidate chosen for the coming level, -1 if none is yet
-    LISTED,  # vertices in the list of all that the host found, -1 if that is given up
-    REMAINING,  # vertices in the host's list of all that may be unvisited, -1 without one
+    FOUND_LISTED,  # vertices in the list of all that the host found, -1 if that is given up
+    UNVISITED_LISTED,  # vertices in the host's list of all that may be unvisited, -1 without one
 ) = range(13)
 STATE_SIZE = 13
 
@@ -53,23 +53,23 @@ COLUMNS = (
 )
 """What a speed model sees of a level, in the order in which compiled code fills the columns."""
 
-MOVE_COLUMNS = COLUMNS[:3]
+MIGRATION_COLUMNS = COLUMNS[:3]
 """What it sees of starting, switching and converting."""
 
 LEAST_SHARED_EDGES = 512
 """Fewest edges of a frontier that several of the host's threads expand top-down."""
 
-LEAST_WIDE_EDGES = 8192
-"""Fewest edges of a wide frontier: small graphs, searched by one thread, hardly have one."""
+LEAST_DENSE_PUSH_EDGES = 8192
+"""Fewest edges of a dense-push frontier: small graphs, searched by one thread, hardly have one."""
 
-WIDE = 10
-"""A wide frontier's edges times this are more than all vertices."""
+DENSE_PUSH_SHARE = 10
+"""A dense-push frontier's edges times this are more than all vertices."""
 
-CROWDED = 4
-"""A wide frontier's edges are fewer than the unvisited vertices times this."""
+DENSE_PUSH_CROWD = 4
+"""A dense-push frontier's edges are fewer than the unvisited vertices times this."""
 
 HOST, DEVICE, NOWHERE = 0, 1, -1
-QUEUE, BITMAP, WIDE_BITMAP, BOTTOM_UP_QUEUE = 0, 1, 2, 3
+QUEUE, BITMAP, DENSE_PUSH_BITMAP, BOTTOM_UP_QUEUE = 0, 1, 2, 3
 
 RECORD_STATE = LEVEL + 1
 """Columns of a record that are the state's first items; FRONTIER_VERTICES to LEVEL."""
@@ -93,32 +93,32 @@ OPENCL = {
     "UNVISITED_VERTICES": UNVISITED_VERTICES,
     "UNVISITED_EDGES": UNVISITED_EDGES,
     "PREVIOUS_EDGES": PREVIOUS_EDGES,
-    "FORM": FORM,
+    "REPRESENTATION": REPRESENTATION,
     "LEVEL": LEVEL,
     "VISITED_INDEX": VISITED_INDEX,
     "QUEUE_INDEX": QUEUE_INDEX,
     "CHOSEN": CHOSEN,
     "BITMAP": BITMAP,
     "LEAST_SHARED_EDGES": LEAST_SHARED_EDGES,
-    "LEAST_WIDE_EDGES": LEAST_WIDE_EDGES,
-    "WIDE": WIDE,
-    "CROWDED": CROWDED,
+    "LEAST_DENSE_PUSH_EDGES": LEAST_DENSE_PUSH_EDGES,
+    "DENSE_PUSH_SHARE": DENSE_PUSH_SHARE,
+    "DENSE_PUSH_CROWD": DENSE_PUSH_CROWD,
     "NUM_COLUMNS": len(COLUMNS),
-    "MOVE_COLUMNS": len(MOVE_COLUMNS),
+    "MIGRATION_COLUMNS": len(MIGRATION_COLUMNS),
 }
 """What OpenCL code needs of this (header.py)."""
 
 
-def advance(state: StateArray, form: int, found: int, edges: int) -> None:
+def advance(state: StateArray, representation: int, found: int, edges: int) -> None:
     """Move a search on a level, which left what it found in this form.
 
     Plain Python; the host's compiled loop compiles it too.
     """
-    if form in (QUEUE, BOTTOM_UP_QUEUE):
+    if representation in (QUEUE, BOTTOM_UP_QUEUE):
         state[QUEUE_INDEX] = 1 - state[QUEUE_INDEX]
     else:
         state[VISITED_INDEX] = 1 - state[VISITED_INDEX]
-    state[FORM] = form
+    state[REPRESENTATION] = representation
     state[PREVIOUS_EDGES] = state[FRONTIER_EDGES]
     state[FRONTIER_VERTICES] = found
     state[FRONTIER_EDGES] = edges
@@ -130,24 +130,24 @@ def advance(state: StateArray, form: int, found: int, edges: int) -> None:
 
 def has_queue(state: StateArray) -> bool:
     """Tell whether a frontier, as a state or a record has it, is a queue. Plain Python, too."""
-    return bool(state[FORM] == QUEUE or state[FORM] == BOTTOM_UP_QUEUE)
+    return bool(state[REPRESENTATION] == QUEUE or state[REPRESENTATION] == BOTTOM_UP_QUEUE)
 
 
 def was_bottom_up(state: StateArray) -> bool:
     """Tell whether the level before was bottom-up, whatever it left. Plain Python, too."""
-    return bool(state[FORM] == BITMAP or state[FORM] == BOTTOM_UP_QUEUE)
+    return bool(state[REPRESENTATION] == BITMAP or state[REPRESENTATION] == BOTTOM_UP_QUEUE)
 
 
-def is_wide(num_vertices: float, frontier_edges: float, unvisited_vertices: float) -> bool:
+def is_dense_push(num_vertices: float, frontier_edges: float, unvisited_vertices: float) -> bool:
     """Tell whether top-down on the host does better not to claim vertices (level_loop.py).
 
     So many edges that looking through all vertices for whom they reached is worth it, but not so
     many for each unvisited vertex that all threads write to the same ones. Plain Python, too.
     """
     return (
-        frontier_edges >= LEAST_WIDE_EDGES
-        and frontier_edges * WIDE > num_vertices
-        and frontier_edges < CROWDED * unvisited_vertices
+        frontier_edges >= LEAST_DENSE_PUSH_EDGES
+        and frontier_edges * DENSE_PUSH_SHARE > num_vertices
+        and frontier_edges < DENSE_PUSH_CROWD * unvisited_vertices
     )
 
 

@@ -80,7 +80,7 @@ class Selector:
         return self.read_choice(features, record)
 
     def first_edges(self, frontier_edges: int, unvisited_edges: int) -> int:
-        """Return the edges of a root that stands for this one when the first level is chosen.
+        """Return the edges of a source that stands for this one when the first level is chosen.
 
         There are few such: for a model powers of the square root of two, for Beamer's rule one on
         each side of its threshold.

@@ -6,14 +6,15 @@ A model is one JSON file, named <cpu>__<device>.json, readable by eye:
               columns are counts of work, the coefficients seconds per unit of it
     learned_deep
               the same for graphs whose searches take many levels, where kernels work another way
-              (squads in squad.cl, owners in expand.py) and small levels are all there is
+              (cooperative.cl, expand.py) and small levels are all there is
     average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
               frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
     start     beginning a search on a device, `switch` moving it to the other device, `convert`
               turning a bitmap into a queue: linear too
     tuning    how the device's kernels are compiled and launched (tuning.py)
     auto      the selector that was the fastest at whole searches after training, of graphs with few
-              levels and of deep ones; if that is Beamer's rule, with its alpha, beta and device
+              levels and of high-diameter ones; if that is Beamer's rule, with its alpha, beta and
+              device
     power     watts per strategy (objective.py), where training had a meter
 
 model_format.py reads and writes the files, model_store.py finds them.
@@ -83,7 +84,7 @@ class SpeedModel:
     tuning: Tuning | None = None
     auto: Mapping[str, Mapping[str, Any]] | None = None
     power: Power | None = None
-    learned_deep: Mapping[str, Linear] | None = None
+    learned_high_diameter: Mapping[str, Linear] | None = None
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -107,16 +108,20 @@ class SpeedModel:
         how = "trained" if source is None else f"calibrated from {source}"
         return f"{self.name}, {how} {date} with commit {origin['commit'] or 'unknown'}"
 
-    def predictor(self, strategy: str, deep: bool) -> Linear:
-        """Return the learned formula of a strategy, on deep graphs or others."""
-        table = self.learned_deep if deep and self.learned_deep is not None else self.learned
+    def predictor(self, strategy: str, high_diameter: bool) -> Linear:
+        """Return the learned formula of a strategy, on high-diameter graphs or others."""
+        table = (
+            self.learned_high_diameter
+            if high_diameter and self.learned_high_diameter is not None
+            else self.learned
+        )
         return table.get(strategy, self.learned[strategy])
 
     def learned_seconds(
-        self, features: LevelFeatures, strategy: Strategy, deep: bool = False
+        self, features: LevelFeatures, strategy: Strategy, high_diameter: bool = False
     ) -> float:
         """Predict a level by the learned coefficients, moving excluded."""
-        return self.predictor(strategy.name, deep).seconds(features)
+        return self.predictor(strategy.name, high_diameter).seconds(features)
 
     def average(self, strategy: Strategy) -> Linear:
         """Return the paper's average model of a strategy: one column and one speed."""
@@ -149,7 +154,7 @@ class SpeedModel:
             "auto": self.auto and {kind: dict(best) for kind, best in self.auto.items()},
             "power": self.power and self.power.to_json(),
             "learned": _to_json(self.learned),
-            "learned_deep": self.learned_deep and _to_json(self.learned_deep),
+            "learned_deep": self.learned_high_diameter and _to_json(self.learned_high_diameter),
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
             "start": _to_json(self.start, "on_"),
             "switch": _to_json(self.switch, "to_"),

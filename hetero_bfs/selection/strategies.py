@@ -10,9 +10,9 @@ the host names its kernel, which the level loop calls by address once a level:
 `control` are the thread pool's words, `arrays` the graph and the search (kernels/phases.py),
 `state` and `records` what schema.py says. The kernel finds a top-down frontier in the queue, which
 `phases.join` makes one piece, and all visited vertices in the bitmap. It leaves what it found in
-the other queue (form QUEUE) or the other bitmap (BITMAP, WIDE_BITMAP), the parents, and in `found`
-and `edges` the vertices and their edges; `scanned` counts neighbours, -1 if it does not.
-A row on the device has the number of a variant of the kernels of bottom_up.cl.
+the other queue (form QUEUE) or the other bitmap (BITMAP, DENSE_PUSH_BITMAP), the parents, and in
+`found` and `edges` the vertices and their edges; `scanned` counts neighbours, -1 if it does not. A
+row on the device has the number of a variant of the kernels of bottom_up.cl.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Direction = Literal["top-down", "bottom-up"]
 DeviceKind = Literal["cpu", "device"]
 """Where a strategy runs: the host's cores (Numba), or the OpenCL device."""
 
-Form = Literal["queue", "bitmap", "wide", "listed"]
+Representation = Literal["queue", "bitmap", "wide", "listed"]
 """How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap; "wide" is a bitmap
 that top-down on the host left, having found very many vertices; "listed" is a queue that bottom-up
 on the host left, having looked through a list of the few unvisited vertices."""
@@ -46,15 +46,15 @@ OBJECTIVE_SELECTORS = ("auto", *MODEL_SELECTORS)
 """Selectors that know objectives other than time: those that compare what candidates cost."""
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
-FORMS: tuple[Form, ...] = ("queue", "bitmap", "wide", "listed")
+REPRESENTATIONS: tuple[Representation, ...] = ("queue", "bitmap", "wide", "listed")
 """Kinds and forms in the order of their numbers in schema.py."""
 
 
-def check_aim(selector: str, aim: ObjectiveName) -> None:
+def check_objective(selector: str, objective_name: ObjectiveName) -> None:
     """Raise `ModelError` for a selector that knows no objective, given one other than time."""
-    if aim != "time" and selector not in OBJECTIVE_SELECTORS:
+    if objective_name != "time" and selector not in OBJECTIVE_SELECTORS:
         raise ModelError(
-            f"{setting('optimize', aim)} goes with {setting('selector')} "
+            f"{setting('optimize', objective_name)} goes with {setting('selector')} "
             f"{', '.join(OBJECTIVE_SELECTORS)}; {selector} knows no objective"
         )
 
@@ -78,8 +78,8 @@ class Strategy:
         On the host: "module:function" of the compiled level; see the head of this file.
     variant : int
         On the device: 0, or 1 for the hubs' bits in local memory.
-    widens : bool
-        Whether a top-down level that is wide (`schema.is_wide`) leaves a bitmap.
+    dense_pushes : bool
+        Whether a top-down level that is wide (`schema.is_dense_push`) leaves a bitmap.
     device : int
         Which device it runs on, of several beside the host (`on`).
     """
@@ -93,7 +93,7 @@ class Strategy:
     marker: str
     kernel: str = ""
     variant: int = 0
-    widens: bool = False
+    dense_pushes: bool = False
     device: int = 1
 
     @property
@@ -138,7 +138,7 @@ STRATEGIES: dict[str, Strategy] = {
             color="#0072B2",
             marker="o",
             kernel=f"{_KERNELS}:top_down_level",
-            widens=True,
+            dense_pushes=True,
         ),
         Strategy(
             name="TG",
@@ -206,7 +206,7 @@ def plain(direction: Direction, device_kind: DeviceKind) -> Strategy:
     return next(s for s in STRATEGIES.values() if (s.direction, s.device_kind) == kind)
 
 
-def host_alone() -> str:
+def host_only() -> str:
     """Return the selector that needs neither model nor device, as a stand-in for another."""
     return f"fixed:{plain('top-down', 'cpu').name}"
 

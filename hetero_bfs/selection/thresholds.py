@@ -3,7 +3,7 @@
 The levels of a search are the same whatever runs them, so one reference search (cost_to_go.py's
 reference) tells what any pair of thresholds would have chosen, and the model what that would take.
 Most pairs choose alike on so few levels: of those that hardly differ the one nearest to a usual
-alpha serves other roots best, and the one that returns to top-down the latest.
+alpha serves other sources best, and the one that returns to top-down the latest.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.selection.columns import fill_columns, is_wide_level
-from hetero_bfs.selection.policy import WIDENS, Policy, dot
+from hetero_bfs.selection.columns import fill_columns, is_dense_push_level
+from hetero_bfs.selection.policy import DENSE_PUSHES, Policy, dot
 from hetero_bfs.selection.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
@@ -77,7 +77,7 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
     `bottom_up`, bool of the same shape, says what each rule chose last; no level yet is False.
     """
     columns = policy.work
-    was_wide = False
+    was_dense_push = False
     for level in range(reference.shape[0]):
         state = reference[level]
         fill_columns(columns, num_vertices, state)
@@ -89,7 +89,9 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
             from_bitmap = down + transition_seconds(policy, columns, kind, False, first)
             up = dot(policy.weights[second], columns)
             up += transition_seconds(policy, columns, kind, True, second)  # or from a bitmap
-            stays_queue = leaves_queue(True, policy.traits[first, WIDENS] != 0, was_wide)
+            stays_queue = leaves_queue(
+                True, policy.traits[first, DENSE_PUSHES] != 0, was_dense_push
+            )
             for a in range(alphas.size):
                 rises = state[FRONTIER_EDGES] * alphas[a] > state[UNVISITED_EDGES]
                 for b in range(betas.size):
@@ -99,4 +101,6 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
                     down = from_queue if stays_queue and not was else from_bitmap
                     costs[p, a, b] += up if now else down
                     bottom_up[p, a, b] = now
-        was_wide = is_wide_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
+        was_dense_push = is_dense_push_level(
+            num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES]
+        )

@@ -14,7 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.strategies import DEVICE_KINDS, FORMS, STRATEGIES, DeviceKind, Form
+from hetero_bfs.selection.strategies import (
+    DEVICE_KINDS,
+    REPRESENTATIONS,
+    STRATEGIES,
+    DeviceKind,
+    Representation,
+)
 from hetero_bfs.support.files import replacing
 
 
@@ -24,8 +30,8 @@ class LevelFeatures:
 
     Edges are stored edges (an undirected edge counts at both ends); `num_vertices` counts the
     searched range. `growth` is the frontier's edges over those one level earlier, at the first
-    level the graph's mean degree. `device_kind` and `form` say where and how the frontier is
-    stored; before the first level it is nowhere yet (None).
+    level the graph's mean degree. `device_kind` and `representation` say where and how the frontier
+    is stored; before the first level it is nowhere yet (None).
     """
 
     level: int
@@ -37,7 +43,7 @@ class LevelFeatures:
     num_edges: int
     growth: float
     device_kind: DeviceKind | None
-    form: Form
+    representation: Representation
 
     @classmethod
     def from_state(
@@ -56,7 +62,7 @@ class LevelFeatures:
             num_edges=num_edges,
             growth=edges / float(state[layout.PREVIOUS_EDGES]),
             device_kind=None if kind == layout.NOWHERE else DEVICE_KINDS[min(kind, layout.DEVICE)],
-            form=FORMS[int(state[layout.FORM])],
+            representation=REPRESENTATIONS[int(state[layout.REPRESENTATION])],
         )
 
     def write_state(self, state: npt.NDArray[np.float64]) -> None:
@@ -69,7 +75,7 @@ class LevelFeatures:
         state[layout.PREVIOUS_EDGES] = self.frontier_edges / self.growth if self.growth else 1.0
         kind = self.device_kind
         state[layout.KIND] = layout.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
-        state[layout.FORM] = FORMS.index(self.form)
+        state[layout.REPRESENTATION] = REPRESENTATIONS.index(self.representation)
 
     @property
     def expected_examined(self) -> float:
@@ -104,12 +110,12 @@ class LevelFeatures:
     @property
     def expected_claims(self) -> float:
         """Vertices that top-down on the host is expected to claim one by one."""
-        return 0.0 if self.is_wide else self.expected_found
+        return 0.0 if self.is_dense_push else self.expected_found
 
     @property
     def wide_vertices(self) -> float:
         """Vertices that top-down on the host looks through for those it has reached."""
-        return float(self.num_vertices) if self.is_wide else 0.0
+        return float(self.num_vertices) if self.is_dense_push else 0.0
 
     @property
     def shared_level(self) -> float:
@@ -117,9 +123,9 @@ class LevelFeatures:
         return float(self.frontier_edges >= layout.LEAST_SHARED_EDGES)
 
     @property
-    def is_wide(self) -> bool:
+    def is_dense_push(self) -> bool:
         """Whether top-down on the host claims nothing; see schema.py."""
-        return layout.is_wide(self.num_vertices, self.frontier_edges, self.unvisited_vertices)
+        return layout.is_dense_push(self.num_vertices, self.frontier_edges, self.unvisited_vertices)
 
     @property
     def was_bottom_up(self) -> bool:
@@ -201,7 +207,7 @@ def format_levels(traces: Iterable[LevelTrace]) -> str:
     """Return a table of the levels of one search for a terminal of 100 columns."""
     lines = [
         f"{'level':>5} {'frontier':>10} {'its edges':>11} {'unvisited':>10} {'strategy':>8} "
-        f"{'ms':>8} {'move ms':>8} {'pred ms':>8}  why"
+        f"{'ms':>8} {'migr ms':>8} {'pred ms':>8}  why"
     ]
     for trace in traces:
         features = trace.features

@@ -1,8 +1,9 @@
 """What lies between two levels: starting, switching devices, converting a frontier; and its cost.
 
-`moves_between` alone says of which moves a transition consists, `transition_seconds` alone what a
-policy predicts of it; policy.cl has its own twin for searches that stand on the device. Selectors,
-the look ahead, thresholds and corrections use them compiled, training through `moves_of`.
+`migrations_between` alone says of which moves a transition consists, `transition_seconds` alone
+what a policy predicts of it; policy.cl has its own twin for searches that stand on the device.
+Selectors, the cost-to-go table, thresholds and corrections use them compiled, training through
+`migrations_of`.
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ from typing import NamedTuple
 
 from numba import njit
 
-from hetero_bfs.selection.schema import DEVICE, HOST, MOVE_COLUMNS, NOWHERE
+from hetero_bfs.selection.schema import DEVICE, HOST, MIGRATION_COLUMNS, NOWHERE
 from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind, Strategy
 
-NUM_MOVE_COLUMNS = len(MOVE_COLUMNS)
+NUM_MIGRATION_COLUMNS = len(MIGRATION_COLUMNS)
 START, SWITCH, CONVERT = 0, 1, 2  # first index of `Policy.moves`
 
 
 @njit(inline="always")
-def leaves_queue(top_down, widens, wide):
+def leaves_queue(top_down, dense_pushes, dense_push):
     """Tell whether a strategy leaves a queue to the level after it; see `Strategy`."""
-    return top_down and not (widens and wide)
+    return top_down and not (dense_pushes and dense_push)
 
 
 @njit(inline="always")
-def moves_between(kind, is_queue, there, top_down):
+def migrations_between(kind, is_queue, there, top_down):
     """Return on which device a search starts, where it converts, and to where it switches.
 
     Each is HOST or DEVICE, or -1 where that is not needed.
@@ -51,32 +52,32 @@ def moves_between(kind, is_queue, there, top_down):
 
 
 @njit(inline="always")
-def move_seconds(policy, move, kind, columns):
+def migration_seconds(policy, migration, kind, columns):
     """Return the predicted seconds of a move: START, SWITCH or CONVERT, on or to a device."""
-    weights = policy.moves[move, kind]
+    weights = policy.migrations[migration, kind]
     total = 0.0
-    for i in range(NUM_MOVE_COLUMNS):
+    for i in range(NUM_MIGRATION_COLUMNS):
         total += weights[i] * columns[i]
     return total
 
 
 @njit(inline="always")
 def transition_seconds(policy, columns, kind, is_queue, s):
-    """Return the predicted seconds from a frontier (`moves_between`) to candidate `s`."""
+    """Return the predicted seconds from a frontier (`migrations_between`) to candidate `s`."""
     there, top_down = policy.kinds[s], policy.top_down[s]
-    start, convert, switch = moves_between(kind, is_queue, there, top_down)
+    start, convert, switch = migrations_between(kind, is_queue, there, top_down)
     seconds = 0.0
     if start >= 0:
-        seconds += move_seconds(policy, START, start, columns)
+        seconds += migration_seconds(policy, START, start, columns)
     if convert >= 0:
-        seconds += move_seconds(policy, CONVERT, convert, columns)
+        seconds += migration_seconds(policy, CONVERT, convert, columns)
     if switch >= 0:
-        seconds += move_seconds(policy, SWITCH, switch, columns)
+        seconds += migration_seconds(policy, SWITCH, switch, columns)
     return seconds
 
 
-class Moves(NamedTuple):
-    """The devices of `moves_between` by name, None where a move is not needed."""
+class Migrations(NamedTuple):
+    """The devices of `migrations_between` by name, None where a move is not needed."""
 
     start: DeviceKind | None
     convert: DeviceKind | None
@@ -90,7 +91,7 @@ _NAMES: dict[int, DeviceKind | None] = {
 }
 
 
-def moves_of(last: Strategy | None, strategy: Strategy, wide: bool) -> Moves:
+def migrations_of(last: Strategy | None, strategy: Strategy, dense_push: bool) -> Migrations:
     """Return the moves before a level by a strategy.
 
     Parameters
@@ -98,13 +99,13 @@ def moves_of(last: Strategy | None, strategy: Strategy, wide: bool) -> Moves:
     last : Strategy or None
         What ran the level before; None before the first level.
     strategy : Strategy
-    wide : bool
-        Whether the level before was wide (`schema.is_wide`).
+    dense_push : bool
+        Whether the level before was wide (`schema.is_dense_push`).
     """
     kind, is_queue = NOWHERE, True
     if last is not None:
         kind = DEVICE_KINDS.index(last.device_kind)
-        is_queue = leaves_queue.py_func(last.direction == "top-down", last.widens, wide)
+        is_queue = leaves_queue.py_func(last.direction == "top-down", last.dense_pushes, dense_push)
     there = DEVICE_KINDS.index(strategy.device_kind)
-    found = moves_between.py_func(kind, is_queue, there, strategy.direction == "top-down")
-    return Moves(*(_NAMES[place] for place in found))
+    found = migrations_between.py_func(kind, is_queue, there, strategy.direction == "top-down")
+    return Migrations(*(_NAMES[place] for place in found))

@@ -15,9 +15,9 @@ from hetero_bfs.training.regret import ORACLE, measure_graph
 
 
 def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
-    """Measure the regret of every way of choosing on the roots' searches."""
+    """Measure the regret of every way of choosing on the sources' searches."""
     graph = subject.about.graph
-    return list(measure_graph(subject.engine, graph, len(subject.roots), options.rounds))
+    return list(measure_graph(subject.engine, graph, len(subject.sources), options.rounds))
 
 
 def schedule_rows(

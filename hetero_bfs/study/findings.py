@@ -66,13 +66,12 @@ def throughput_finding(table: pd.DataFrame) -> str:
     graph = figures.shown_graphs(table)[-1]
     one = table[table["graph"] == graph].set_index("selector")["harmonic_mean_gteps"]
     alone = one[[name for name in one.index if name in STRATEGIES]]
-    best, best_alone = one.idxmax(), alone.idxmax()
+    best, best_single = one.idxmax(), alone.idxmax()
     text = f"On {graph}, {best} is the fastest with {one[best]:.3g} GTEPS"
-    if best == best_alone:
+    if best == best_single:
         return f"{text}: no selector beats that strategy alone."
-    return (
-        f"{text}, {one[best] / alone[best_alone]:.2f} times the best strategy alone, {best_alone}."
-    )
+    times = one[best] / alone[best_single]
+    return f"{text}, {times:.2f} times the best strategy alone, {best_single}."
 
 
 def throughput_brief(table: pd.DataFrame) -> Brief:

@@ -37,17 +37,17 @@ class MeasuredLevel:
 
 
 def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[MeasuredLevel]:
-    """Measure every strategy on the levels of the roots' searches; of deep ones on a sample."""
+    """Measure every strategy on the levels of the sources' searches; of long ones on a sample."""
     measured: dict[tuple[int, int, str], MeasuredLevel] = {}
     engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
     wanted: dict[int, frozenset[int]] = {}
-    for key in subject.roots:
+    for key in subject.sources:
         count, levels = levels_to_measure(engine, int(new_of_old[key]))
         wanted[key] = frozenset(levels)
         if len(levels) < count:
             text = f"{len(levels)} of {count} levels from key {key} are measured"
             add_note(notes, f"{subject.about.name}: {text}")
-    turns = [key for _ in range(rounds) for key in subject.roots]
+    turns = [key for _ in range(rounds) for key in subject.sources]
     for key in progress(turns, f"{subject.about.name}: levels"):
         walk = measure_search(engine, int(new_of_old[key]), REPEATS, median, wanted[key])
         for features, name, seconds, _ in walk:
@@ -92,8 +92,8 @@ def prediction_rows(
     rows = []
     for one in measured:
         if one.strategy.name in model.learned:
-            deep = subject.engine.high_diameter
-            predicted = model.learned_seconds(one.features, one.strategy, deep)
+            high_diameter = subject.engine.high_diameter
+            predicted = model.learned_seconds(one.features, one.strategy, high_diameter)
             rows.append(
                 {
                     **_columns(subject, one),

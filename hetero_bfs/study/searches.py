@@ -1,9 +1,9 @@
 """Whole searches of a study: throughput by strategy and selector, and what relabelling is worth.
 
 Every way of searching is validated on every key before anything is timed. Timings are
-interleaved: in each round every way searches from all keys in a row, so that drift hits all alike;
-their order changes from round to round, since what ran before leaves caches and threads as it does.
-A key's seconds are the median of its rounds.
+interleaved: in each round every way searches from all keys back to back, so that drift hits all
+alike; their order changes from round to round, since what ran before leaves caches and threads as
+it does. A key's seconds are the median of its rounds.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph500.statistics import teps_statistics
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.selectors import FixedSelector, Selector
-from hetero_bfs.selection.strategies import host_alone
+from hetero_bfs.selection.strategies import host_only
 from hetero_bfs.study.plan import Planned, StudyOptions
 from hetero_bfs.support.progress import progress
-from hetero_bfs.training.measure import seconds_in_a_row
-from hetero_bfs.training.regret import SELECTORS, roots_of
+from hetero_bfs.training.measure import seconds_back_to_back
+from hetero_bfs.training.regret import SELECTORS, sources_of
 
-ROOTS = 2
+SOURCES = 2
 """Searches of each graph that are looked at level by level."""
 
 _VALIDATED_AT_ONCE = 16
@@ -54,7 +54,7 @@ class Way:
 class Subject:
     """A graph while it is studied: built, open on the device, its searches validated.
 
-    `nedge` has the traversed edges of each key. `roots` are the keys whose searches are looked at
+    `nedge` has the traversed edges of each key. `sources` are the keys whose searches are looked at
     level by level; they reach much of the graph.
     """
 
@@ -62,7 +62,7 @@ class Subject:
     edges: EdgeSource
     engine: Engine
     keys: list[int]
-    roots: list[int]
+    sources: list[int]
     nedge: dict[int, int]
     ways: list[Way]
 
@@ -99,13 +99,13 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
     notes += [f"{about.name}: {note}" for note in engine.notes]
     ways = ways_of(about.name, engine, notes)
     keys = _affordable(about.name, engine, ways, keys, options.rounds, notes)
-    roots = roots_of(engine, ROOTS)
-    nedge = validate_ways(about.name, engine, edges, list(dict.fromkeys([*keys, *roots])), ways)
-    return Subject(about, edges, engine, keys, roots, nedge, ways)
+    sources = sources_of(engine, SOURCES)
+    nedge = validate_ways(about.name, engine, edges, list(dict.fromkeys([*keys, *sources])), ways)
+    return Subject(about, edges, engine, keys, sources, nedge, ways)
 
 
 def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
-    chosen = replace(options.engine, selector=host_alone(), optimize="time", correction=False)
+    chosen = replace(options.engine, selector=host_only(), optimize="time", correction=False)
     return Engine(graph, **chosen.settings())
 
 
@@ -203,7 +203,7 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
     for turn in progress(range(rounds), f"{subject.about.name}: whole searches"):
         for number, way in _shuffled(ways, turn):
             engine.set_selector(way.selector)
-            seconds[number, turn] = seconds_in_a_row(engine, keys)
+            seconds[number, turn] = seconds_back_to_back(engine, keys)
     graph = {
         **subject.row(),
         "vertices": subject.graph.num_vertices,
@@ -255,7 +255,7 @@ def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
                 for order in (0, 1) if turn % 2 else (1, 0):
                     engine = engines[order]
                     engine.set_selector(way.selector)
-                    seconds[order, number, turn] = seconds_in_a_row(engine, keys)
+                    seconds[order, number, turn] = seconds_back_to_back(engine, keys)
     with_it, without = np.median(np.median(seconds, axis=2), axis=2)
     vertices, removed = subject.graph.num_vertices, plain.num_searched - subject.graph.num_searched
     return [

@@ -8,7 +8,7 @@ from graphs import nasty
 from oracle import check_search, engine_on
 
 from hetero_bfs.selection.correction_kernels import BOUND, KNOWN
-from hetero_bfs.selection.model_selectors import MOVES
+from hetero_bfs.selection.model_selectors import MIGRATIONS
 from hetero_bfs.selection.strategies import STRATEGIES
 
 
@@ -22,7 +22,7 @@ def test_probes_run_every_strategy_and_move(opencl_device, trained):
     """A model that is off by a million in all is corrected in all, as far as the bound allows."""
     trained(opencl_device, seconds_for_all)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
-        assert engine.corrections == dict.fromkeys((*STRATEGIES, *MOVES), 1 / BOUND)
+        assert engine.corrections == dict.fromkeys((*STRATEGIES, *MIGRATIONS), 1 / BOUND)
         known = engine._learns._memory[: len(STRATEGIES), KNOWN] == 1
         assert known.all(), "each was measured itself"
 
@@ -42,7 +42,7 @@ def test_searches_stay_right_while_choices_change(opencl_device, trained, seed):
     trained(opencl_device, spoil)
     edges = nasty("Kronecker 10")
     with engine_on(opencl_device, edges, selector="learned") as engine:
-        for root in random.integers(0, edges.num_vertices, 12).tolist():
-            result = check_search(engine, edges, root)
+        for source in random.integers(0, edges.num_vertices, 12).tolist():
+            result = check_search(engine, edges, source)
             assert all(np.isfinite(list(t.predicted_seconds.values())).all() for t in result.traces)
         assert engine.corrections

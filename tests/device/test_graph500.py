@@ -68,17 +68,17 @@ def test_all_searches_are_valid(place):
     report = full(place)
     assert report.valid
     assert report.failures == []
-    assert len(report.roots) == 64
-    assert all(record.validation.valid for record in report.roots)
-    keys = [record.result.root for record in report.roots]
+    assert len(report.sources) == 64
+    assert all(record.validation.valid for record in report.sources)
+    keys = [record.result.source for record in report.sources]
     assert keys[:6] == [458, 214, 220, 966, 395, 9]
     assert len(set(keys)) == 64
     assert report.device == place
 
 
 def test_counts_are_those_of_brute_force(place):
-    for record in full(place).roots:
-        levels = true_levels(edges(), record.result.root)
+    for record in full(place).sources:
+        levels = true_levels(edges(), record.result.source)
         assert record.result.nedge == true_nedge(edges(), levels) == record.validation.nedge
         assert record.reached == np.count_nonzero(levels >= 0)
         assert record.levels == levels.max()
@@ -87,8 +87,8 @@ def test_counts_are_those_of_brute_force(place):
 
 
 def test_levels_do_not_depend_on_validation():
-    checked = [record.levels for record in full(None).roots]
-    unchecked = [record.levels for record in run(None, validate=False).roots]
+    checked = [record.levels for record in full(None).sources]
+    unchecked = [record.levels for record in run(None, validate=False).sources]
     assert checked == unchecked
 
 
@@ -108,8 +108,8 @@ def test_the_references_lines_come_first(place):
         assert value == format(float(value), precision)
     assert (values["SCALE"], values["edgefactor"], values["NBFS"]) == (10, 16, 64)
     assert values["num_mpi_processes"] == 1
-    seconds = [record.result.seconds for record in report.roots]
-    nedges = [record.result.nedge for record in report.roots]
+    seconds = [record.result.seconds for record in report.sources]
+    nedges = [record.result.nedge for record in report.sources]
     assert values["bfs  min_time"] == pytest.approx(min(seconds), rel=1e-5)
     assert values["bfs  mean_time"] == pytest.approx(np.mean(seconds), rel=1e-5)
     assert values["max_nedge"] == max(nedges)
@@ -127,8 +127,8 @@ def test_our_own_blocks_follow(place):
     assert "levels of the search of median time" in text
     assert "strategies over all searches" in text
     assert "unmeasured" in text or "joules" in text
-    every = format_report(full(place), every_root=True)
-    assert every.count("levels of root") == 64
+    every = format_report(full(place), every_key=True)
+    assert every.count("levels of source") == 64
 
 
 def test_the_report_says_by_which_rules_the_timed_searches_went():
@@ -136,7 +136,7 @@ def test_the_report_says_by_which_rules_the_timed_searches_went():
     report = run(None, selector="fixed:TC")
     assert report.rules() == {}
     rules = iter(["TC alone"] * 60 + ["TC and BC, alpha 8, never back"] * 4)
-    for record in report.roots:
+    for record in report.sources:
         object.__setattr__(record.result, "rule", next(rules))
     assert report.rules() == {"TC alone": 60, "TC and BC, alpha 8, never back": 4}
     assert (
@@ -146,14 +146,15 @@ def test_the_report_says_by_which_rules_the_timed_searches_went():
     assert report.to_dict()["rules"] == report.rules()
 
 
-def test_a_search_carries_the_rule_that_it_went_by(place):
+def test_a_search_carries_the_rule_that_it_went_by(place, trained):
+    trained(place)
     with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=place):
         devices = "cpu" if place is None else "all"
         with Engine(edges(), "thresholds", devices=devices) as engine:
             first = engine.selector
             assert first.rule
             search = engine.search(458)
-            engine.set_selector("alpha-beta")  # as a correction may between a search and its result
+            engine.set_selector("fixed:TC")  # as a correction may between a search and its result
             assert engine.selector.rule != first.rule
             assert make_result(search, 458, np.zeros(0, np.int64), 0.0, 0).rule == first.rule
 
@@ -171,34 +172,34 @@ def test_json(place):
     assert all(np.isfinite(value) for value in data["bfs"].values())
     assert data["valid"] is True
     assert len(data["devices"]) == (1 if place is None else 2)
-    for root, record in zip(data["roots"], report.roots, strict=True):
-        assert set(root) >= {
+    for source, record in zip(data["roots"], report.sources, strict=True):
+        assert set(source) >= {
             *["root", "time_seconds", "gather_seconds", "nedge", "teps", "levels"],
             *["reached", "strategies", "valid"],
         }
-        assert root["valid"] is True
-        assert root["strategies"] == [trace.strategy for trace in record.result.traces]
-        assert len(root["strategies"]) in (root["levels"], root["levels"] + 1)
+        assert source["valid"] is True
+        assert source["strategies"] == [trace.strategy for trace in record.result.traces]
+        assert len(source["strategies"]) in (source["levels"], source["levels"] + 1)
 
 
 def test_trace_rows(place):
     report = full(place)
     rows = report.trace_rows()
-    assert len(rows) == sum(len(record.result.traces) for record in report.roots)
+    assert len(rows) == sum(len(record.result.traces) for record in report.sources)
     assert [row["root"] for row in rows if row["level"] == 0] == [
-        record.result.root for record in report.roots
+        record.result.source for record in report.sources
     ]
     for row in rows:
         assert row["seconds"] >= 0
         assert row["num_vertices"] == report.searched_vertices
-    for record in report.roots:
-        root = record.result.root
-        found = sum(row["found_vertices"] for row in rows if row["root"] == root)
+    for record in report.sources:
+        source = record.result.source
+        found = sum(row["found_vertices"] for row in rows if row["root"] == source)
         assert 1 + found == record.reached
 
 
 def test_parts(opencl_device):
-    report = run(opencl_device, selector="fixed:TG,BG,BGC", max_alloc_bytes=4096, roots=5)
+    report = run(opencl_device, selector="fixed:TG,BG,BGC", max_alloc_bytes=4096, sources=5)
     assert report.valid
     stored = 2 * np.unique(np.sort([edges().src, edges().dst], axis=0), axis=1).shape[1]
     assert 8 <= report.parts == -(-stored // 1024)
@@ -207,22 +208,24 @@ def test_parts(opencl_device):
 
 
 def test_order_given(place):
-    report = run(place, order="given", roots=8)
+    report = run(place, order="given", sources=8)
     assert report.valid
     assert report.searched_vertices == report.num_vertices == 1024
     assert full(place).searched_vertices < 1024
-    assert [r.result.nedge for r in report.roots] == [r.result.nedge for r in full(place).roots[:8]]
+    assert [r.result.nedge for r in report.sources] == [
+        r.result.nedge for r in full(place).sources[:8]
+    ]
 
 
 def test_other_seeds_and_edgefactor():
-    report = run(None, seed1=5, seed2=6, edgefactor=3, roots=10)
+    report = run(None, seed1=5, seed2=6, edgefactor=3, sources=10)
     assert report.valid
     assert report.edgefactor == 3
-    assert [r.result.root for r in report.roots] != [458, 214, 220, 966, 395, 9]
+    assert [r.result.source for r in report.sources] != [458, 214, 220, 966, 395, 9]
 
 
 def test_without_validation():
-    report = run(None, validate=False, roots=4)
+    report = run(None, validate=False, sources=4)
     assert report.valid
     assert report.to_dict()["roots"][0]["valid"] is None
     validates = [line for line in report.lines() if "_validate" in line]
@@ -233,7 +236,7 @@ def test_without_validation():
 
 def test_a_single_root_still_is_json():
     """A deviation of one number is not defined; JSON has no NaN."""
-    report = run(None, roots=1)
+    report = run(None, sources=1)
 
     def refuse(word):
         raise AssertionError(f"{word} is no JSON")
@@ -252,18 +255,20 @@ def test_a_graph_file(tmp_path, place, suffix):
     report = run(place, graph=path)
     assert report.valid
     nedges = {0: 4, 1: 4, 2: 4, 3: 4, 5: 1, 6: 1}
-    roots = [record.result.root for record in report.roots]
-    assert len(roots) == len(set(roots)) >= 3  # the reference gives up after 2 x 9 draws
-    assert [record.result.nedge for record in report.roots] == [nedges[root] for root in roots]
-    assert any(f"{len(roots)} search keys instead of 64" in note for note in report.notes)
+    sources = [record.result.source for record in report.sources]
+    assert len(sources) == len(set(sources)) >= 3  # the reference gives up after 2 x 9 draws
+    assert [record.result.nedge for record in report.sources] == [
+        nedges[source] for source in sources
+    ]
+    assert any(f"{len(sources)} search keys instead of 64" in note for note in report.notes)
     assert report.lines()[0] == "SCALE:".ljust(32) + f"{np.log2(9):g}"
     if path != text:
         io.write(io.read(text, directed=True), path)
     directed = run(place, graph=path, directed=True)
     assert directed.valid
     nedges = {0: 4, 1: 3, 2: 1, 3: 0, 5: 1, 6: 0}
-    for record in directed.roots:
-        assert record.result.nedge == nedges[record.result.root]
+    for record in directed.sources:
+        assert record.result.nedge == nedges[record.result.source]
 
 
 @pytest.mark.parametrize("text", ["0 0\n3 3\n", "# Nodes: 4 Edges: 0\n0 0\n"])
@@ -288,7 +293,7 @@ def test_a_scale_that_does_not_fit_in_memory():
 
 
 def without_times(report: Graph500Report) -> list[tuple]:
-    return [(r.result.root, r.result.nedge, r.levels, r.validation) for r in report.roots]
+    return [(r.result.source, r.result.nedge, r.levels, r.validation) for r in report.sources]
 
 
 def test_edges_generated_anew_give_the_same_results(place):
@@ -307,10 +312,10 @@ def test_edges_generated_anew_give_the_same_results(place):
 
 def test_a_wrong_search_is_found_without_a_list_of_edges():
     breaking = Breaking("no_edge")
-    with breaking.patch():
-        report = run(None, roots=6, regenerate=True)
+    with breaking.partition():
+        report = run(None, sources=6, regenerate=True)
     (message,) = report.failures
-    assert message.startswith("root 220: check 5 (")
+    assert message.startswith("source 220: check 5 (")
     assert f"fails at vertex {breaking.expected[1]}" in message
 
 
@@ -326,11 +331,11 @@ def test_generating_is_apart_from_building(monkeypatch):
     clock = graph500.time.perf_counter
     monkeypatch.setattr(KroneckerEdges, "range", slow)
     monkeypatch.setattr(graph500.time, "perf_counter", lambda: clock() + ticks[0])
-    report = run(None, roots=4, regenerate=True)
+    report = run(None, sources=4, regenerate=True)
     assert 1000 <= report.generation_seconds < 1500
     assert 0 < report.construction_seconds < 500
-    assert all(record.result.seconds < 500 for record in report.roots)
-    assert all(250 <= record.validate_seconds < 500 for record in report.roots)
+    assert all(record.result.seconds < 500 for record in report.sources)
+    assert all(250 <= record.validate_seconds < 500 for record in report.sources)
 
 
 def test_edges_are_not_held_where_memory_is_short(monkeypatch):
@@ -338,7 +343,7 @@ def test_edges_are_not_held_where_memory_is_short(monkeypatch):
     held = need + 8 * 16 * 1024
     for free, passes in ((held, None), (held - 1, 3), (need, 3)):
         monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
-        report = run(None, roots=4)
+        report = run(None, sources=4)
         assert report.valid
         assert report.edge_passes == passes
         said = [note for note in report.notes if "edges are generated anew for each pass" in note]
@@ -346,20 +351,20 @@ def test_edges_are_not_held_where_memory_is_short(monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda: need - 1)
     for regenerate in (False, True):
         with pytest.raises(GraphError, match="a graph of scale 10 needs about"):
-            run(None, roots=4, regenerate=regenerate)
+            run(None, sources=4, regenerate=regenerate)
 
 
 @pytest.mark.parametrize(
-    ("size", "passes", "in_a_row"),
+    ("size", "passes", "back_to_back"),
     [(1, 64, 64), (10, 7, 7), (10, 7, 64), (63, 2, 1), (63, 2, 7), (64, 1, 64)],
 )
-def test_groups_of_any_size(monkeypatch, size, passes, in_a_row):
+def test_groups_of_any_size(monkeypatch, size, passes, back_to_back):
     monkeypatch.setattr(graph500, "group_size", lambda *_: size)
-    monkeypatch.setattr(graph500, "_most_in_a_row", lambda *_: in_a_row)
+    monkeypatch.setattr(graph500, "_most_back_to_back", lambda *_: back_to_back)
     report = run(None, regenerate=True)
     assert without_times(report) == without_times(full(None))
     assert report.edge_passes == 2 + passes
-    assert report.to_dict()["searches_in_a_row"] == min(size, in_a_row)
+    assert report.to_dict()["searches_in_a_row"] == min(size, back_to_back)
 
 
 def test_how_many_searches_follow_each_other(monkeypatch):
@@ -370,9 +375,9 @@ def test_how_many_searches_follow_each_other(monkeypatch):
     )
     for free, expected in ((0, 1), (20 * 12 * 1000 * 5, 5), (2**40, 2**40 // 20 // 12_000)):
         monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
-        assert graph500._most_in_a_row(apart, 1000) == expected
+        assert graph500._most_back_to_back(apart, 1000) == expected
         for engine in (alone, shared):
-            assert graph500._most_in_a_row(engine, 1000) == min(expected, 2**28 // 12_000)
+            assert graph500._most_back_to_back(engine, 1000) == min(expected, 2**28 // 12_000)
 
 
 def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
@@ -383,14 +388,14 @@ def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
         method = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *a: events.append(event) or method(*a))
 
-    monkeypatch.setattr(graph500, "_most_in_a_row", lambda *_: 3)
+    monkeypatch.setattr(graph500, "_most_back_to_back", lambda *_: 3)
     note("search", Engine, "_run")
     note("restore", engines, "restored_parents")
     note("validate", Validator, "add")
-    run(None, roots=5)
+    run(None, sources=5)
     first = events.index("search")
     assert events[first:] == [
-        *("search", "restore"),  # to learn how deep searches are
+        *("search", "restore"),  # to learn how high-diameter searches are
         *["search"] * 3,  # untimed
         *["restore"] * 3,
         *["search"] * 3,
@@ -403,13 +408,13 @@ def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
 
 
 def test_a_search_from_another_key_is_not_valid(monkeypatch):
-    bfs_in_a_row = Engine.bfs_in_a_row
+    bfs_back_to_back = Engine.bfs_back_to_back
 
     def answer_for_the_first(engine, keys):
-        return bfs_in_a_row(engine, keys[:1] * len(keys))
+        return bfs_back_to_back(engine, keys[:1] * len(keys))
 
-    monkeypatch.setattr(Engine, "bfs_in_a_row", answer_for_the_first)
-    report = run(None, roots=4)
+    monkeypatch.setattr(Engine, "bfs_back_to_back", answer_for_the_first)
+    report = run(None, sources=4)
     assert not report.valid
     assert len(report.failures) == 3
 
@@ -445,12 +450,12 @@ def test_the_size_of_groups(monkeypatch, deepest):
     assert group_size(n, 64, deepest) == 1
 
 
-# What an invalid search does. Breaking the result of one root, 220, in the ways of the five
+# What an invalid search does. Breaking the result of one source, 220, in the ways of the five
 # checks; vertices are found by their true levels.
 
 
-def pick(root: int, level: int, nth: int = 0) -> int:
-    return int(np.flatnonzero(true_levels(edges(), root) == level)[nth])
+def pick(source: int, level: int, nth: int = 0) -> int:
+    return int(np.flatnonzero(true_levels(edges(), source) == level)[nth])
 
 
 def leaf(parent: np.ndarray) -> int:
@@ -459,20 +464,20 @@ def leaf(parent: np.ndarray) -> int:
     return int(np.setdiff1d(np.flatnonzero(parent >= 0), inner)[0])
 
 
-def lose_one(parent, root):
+def lose_one(parent, source):
     parent[v := leaf(parent)] = -1
     return 4, v
 
 
-def wrong_root(parent, root):
-    parent[root] = pick(root, 1)
-    return 1, root
+def wrong_key(parent, source):
+    parent[source] = pick(source, 1)
+    return 1, source
 
 
-def no_edge(parent, root):
+def no_edge(parent, source):
     """A vertex of level 2 hangs from one of level 1 that is not its neighbour."""
     near = {*zip(edges().src.tolist(), edges().dst.tolist(), strict=True)}
-    levels = true_levels(edges(), root)
+    levels = true_levels(edges(), source)
     for v in np.flatnonzero(levels == 2).tolist():
         for u in np.flatnonzero(levels == 1).tolist():
             if (u, v) not in near and (v, u) not in near:
@@ -481,25 +486,25 @@ def no_edge(parent, root):
     raise AssertionError("every pair is joined")
 
 
-def no_vertex(parent, root):
+def no_vertex(parent, source):
     parent[v := leaf(parent)] = 5000
     return 1, v
 
 
-def cycle_of_two(parent, root):
-    u, v = pick(root, 2, 0), pick(root, 2, 1)
+def cycle_of_two(parent, source):
+    u, v = pick(source, 2, 0), pick(source, 2, 1)
     parent[u], parent[v] = v, u
     return 1, None
 
 
-def own_parent(parent, root):
-    v = pick(root, 2)
+def own_parent(parent, source):
+    v = pick(source, 2)
     parent[v] = v
     return 1, v
 
 
 BREAKS = {
-    f.__name__: f for f in (lose_one, wrong_root, no_edge, no_vertex, cycle_of_two, own_parent)
+    f.__name__: f for f in (lose_one, wrong_key, no_edge, no_vertex, cycle_of_two, own_parent)
 }
 HARMLESS = ["lose_one", "no_edge"]
 
@@ -518,23 +523,25 @@ class Breaking:
             self.expected = BREAKS[self.how](parent, source)
         return parent
 
-    def patch(self):
+    def partition(self):
         return mock.patch.object(engines, "restored_parents", self)
 
 
 @pytest.mark.parametrize("how", HARMLESS)
 def test_an_invalid_search_is_named(how):
     breaking = Breaking(how)
-    with breaking.patch():
-        report = run(None, roots=6)
+    with breaking.partition():
+        report = run(None, sources=6)
     check, vertex = breaking.expected
     assert not report.valid
     assert report.lines() == []
     assert report.energy is None
     (message,) = report.failures
-    assert message.startswith(f"root 220: check {check} (")
+    assert message.startswith(f"source 220: check {check} (")
     assert f"fails at vertex {vertex}" in message
-    assert [record.validation.valid for record in report.roots] == [True] * 2 + [False] + [True] * 3
+    assert [record.validation.valid for record in report.sources] == [True] * 2 + [False] + [
+        True
+    ] * 3
     text = format_report(report)
     assert text.startswith("INVALID: 1 of 6 searches failed")
     assert message in text
@@ -542,20 +549,20 @@ def test_an_invalid_search_is_named(how):
     data = report.to_dict()
     assert data["valid"] is False
     assert data["failures"] == [message]
-    assert [root["valid"] for root in data["roots"]].index(False) == 2
+    assert [source["valid"] for source in data["roots"]].index(False) == 2
 
 
 @pytest.mark.parametrize("how", HARMLESS)
 def test_an_invalid_search_is_exit_status_1(how, capsys, tmp_path):
     breaking = Breaking(how)
     path = tmp_path / "report.json"
-    command = ["graph500", "--scale", "10", "--roots", "6", "--selector", "fixed:TC"]
-    with breaking.patch():
+    command = ["graph500", "--scale", "10", "--sources", "6", "--selector", "fixed:TC"]
+    with breaking.partition():
         status = cli.main([*command, "--devices", "cpu", "--json", str(path)])
     assert status == 1
     check, vertex = breaking.expected
     printed = capsys.readouterr().out
-    assert "root 220" in printed
+    assert "source 220" in printed
     assert f"check {check}" in printed
     assert f"vertex {vertex}" in printed
     assert json.loads(path.read_text())["valid"] is False
@@ -569,8 +576,8 @@ from hetero_bfs.cli import main as cli
 from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.support import memory
 breaking = Breaking({how!r})
-with breaking.patch():
-    status = cli.main("graph500 --scale 10 --roots 6 --selector fixed:TC --devices cpu".split())
+with breaking.partition():
+    status = cli.main("graph500 --scale 10 --sources 6 --selector fixed:TC --devices cpu".split())
 print("expected", breaking.expected)
 sys.exit(status)
 """
@@ -587,7 +594,7 @@ def test_parents_that_are_no_tree_are_reported_not_followed(how):
     assert done.returncode == 1, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
     check, vertex = eval(done.stdout.splitlines()[-1].removeprefix("expected "))
-    assert f"root 220: check {check} (" in done.stdout
+    assert f"source 220: check {check} (" in done.stdout
     assert vertex is None or f"vertex {vertex}" in done.stdout
 
 
@@ -596,7 +603,7 @@ def test_a_miscounted_search_is_a_failure():
     wrong = cached_property(lambda result: count(result) + 1)
     wrong.__set_name__(BFSResult, "nedge")
     with mock.patch.object(BFSResult, "nedge", wrong):
-        report = run(None, roots=3)
+        report = run(None, sources=3)
     assert len(report.failures) == 3
-    assert "root 458" in report.failures[0]
+    assert "source 458" in report.failures[0]
     assert "traversed edges" in report.failures[0]

@@ -43,8 +43,8 @@ tuning = Tuning(
     group_size=32,
     vertices_per_item=4,
     edges_per_item=1,
-    alone_edges=64,
-    squad_groups=2,
+    single_group_edges=64,
+    cooperative_groups=2,
     one_launch={one_launch},
 )
 options = dict(selector="fixed:TG", max_alloc_bytes={max_alloc}, order={order!r}, tuning=tuning)
@@ -61,9 +61,9 @@ with chosen, hb.Engine(edges, **options) as engine:
     assert (engine.streaming is None) == ({budget} is None)
     for schedule in {schedules!r}:
         engine.set_selector(schedule if "-" in schedule else "fixed:" + schedule)
-        for root in {roots!r}:
-            result = engine.bfs(root)
-            outcome = hb.validate(edges, root, result.parent, result.level)
+        for source in {sources!r}:
+            result = engine.bfs(source)
+            outcome = hb.validate(edges, source, result.parent, result.level)
             assert outcome.valid, (schedule, outcome.message)
     assert engine.bytes_streamed > 0 or engine.streaming is None
     print("done", len(result.traces))
@@ -88,7 +88,7 @@ CASES = {
     "hubs over parts": ("two_hubs(130)", ["TG", "BG,TG"], [0, 266], {"max_alloc": 128}),
     "long lists": ("late_hub(560)", ["BG", "BGC", "TG"], [561], {"order": "given"}),
     "path": ("path(40)", ["TG,BG,TG,BGC"], [3], {}),
-    "squads": (
+    "rounds": (
         "grid(20, 24)",
         ["TG", "TG,TG,TG,TG,TG,TG,TG,TG,TG,TG,BG,TG", "TG,TG,TG,TG,TG,TC,TG", "alpha-beta"],
         [210],
@@ -108,7 +108,7 @@ CASES = {
         {"directed": True, "budget": 7_600},
     ),
 }
-"""A graph, schedules or selectors, roots, and options, by name."""
+"""A graph, schedules or selectors, sources, and options, by name."""
 
 
 PEEK = ("--build-options", "-DATOMIC_PEEK")
@@ -168,14 +168,14 @@ def run(script: str, log: Path, *options: str) -> subprocess.CompletedProcess:
 
 def search(log: Path, name: str, *options: str, one_launch: bool = False) -> list[Report]:
     """Run one case; return what oclgrind says."""
-    graph, schedules, roots, case = CASES[name]
+    graph, schedules, sources, case = CASES[name]
     usual = {"directed": False, "max_alloc": None, "order": "degree", "budget": None, "type": "GPU"}
     case = usual | case
     script = SEARCHES.format(
         tests=str(TESTS),
         graph=graph,
         schedules=schedules,
-        roots=roots,
+        sources=sources,
         one_launch=one_launch,
         **case,
     )

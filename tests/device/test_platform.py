@@ -22,7 +22,7 @@ from hetero_bfs.selection.selectors import FixedSelector
 from hetero_bfs.selection.strategies import STRATEGIES
 
 TC, BC, TG, BG = (STRATEGIES[name] for name in ("TC", "BC", "TG", "BG"))
-OF_THE_HOST = (schema.LISTED, schema.REMAINING)
+OF_THE_HOST = (schema.FOUND_LISTED, schema.UNVISITED_LISTED)
 """Items of a state that speak of the host's own lists."""
 
 
@@ -40,9 +40,9 @@ class FakeDevice:
         self.graph, self.host, self.own = graph, host, CPUExecutor(graph, 1)
         self.levels_run = 0
 
-    def begin(self, root, frontier):
+    def begin(self, source, frontier):
         self.own.parent[:] = NO_VERTEX
-        self.own.begin(root, frontier)
+        self.own.begin(source, frontier)
 
     def clear(self, frontier):
         self.own.parent[:] = NO_VERTEX
@@ -50,9 +50,9 @@ class FakeDevice:
     def start_early(self, *arguments):
         pass
 
-    def run_levels(self, policy, interval, root, frontier, records, limit, forget=True):
-        if root is not None:
-            self.begin(root, frontier)
+    def run_levels(self, policy, interval, source, frontier, records, limit, forget=True):
+        if source is not None:
+            self.begin(source, frontier)
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         while True:
             record = records[frontier.level]

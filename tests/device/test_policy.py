@@ -20,7 +20,7 @@ COLUMNS = (
     layout.UNVISITED_VERTICES,
     layout.UNVISITED_EDGES,
     layout.PREVIOUS_EDGES,
-    layout.FORM,
+    layout.REPRESENTATION,
     layout.LEVEL,
 )
 """Columns of a level as `choose_all` reads them."""
@@ -42,7 +42,7 @@ def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:
     left = num_edges - states[:, layout.UNVISITED_EDGES]
     states[:, layout.FRONTIER_EDGES] = np.maximum(np.floor(left ** rng.random(count)), 1)
     states[:, layout.PREVIOUS_EDGES] = np.floor(num_edges ** rng.random(count))
-    states[:, layout.FORM] = rng.integers(0, 2, count)
+    states[:, layout.REPRESENTATION] = rng.integers(0, 2, count)
     states[:, layout.LEVEL] = rng.integers(1, 12, count)
     states[:, layout.KIND] = layout.DEVICE
     states[0, layout.UNVISITED_VERTICES] = states[0, layout.UNVISITED_EDGES] = 0
@@ -129,7 +129,7 @@ def test_host_and_device_choose_alike(opencl_device, trained, selector):
 def test_choices_stay_as_long_on_the_device(
     opencl_device, trained, edges, seconds_an_edge, seconds_a_vertex
 ):
-    """A deep search there goes from choice to choice as the host does, given its levels.
+    """A high-diameter search there goes from choice to choice as the host does, given its levels.
 
     First one of two strategies is hardly ahead and then the other; the host's are far behind. All
     levels are run by one call: the host chooses for the first one of each.

@@ -36,7 +36,7 @@ def test_size(name):
 @pytest.mark.parametrize("name", FACTS)
 def test_reached_and_levels(place, name):
     """Fewer levels than the road network's 725 are searched by every strategy."""
-    root, reached, levels = FACTS[name][-3:]
+    source, reached, levels = FACTS[name][-3:]
     edges = real(name)
     selectors = ["fixed:TC", "alpha-beta"]
     if place is not None:
@@ -45,8 +45,8 @@ def test_reached_and_levels(place, name):
     with engine_on(place, built(name), selector="fixed:TC") as engine:
         for selector in selectors:
             engine.set_selector(selector)
-            result = engine.bfs(root)
-            outcome = validate(edges, root, result.parent, result.level)
+            result = engine.bfs(source)
+            outcome = validate(edges, source, result.parent, result.level)
             assert outcome.valid, f"{selector}: {outcome.message}"
             assert (result.reached, int(result.level.max())) == (reached, levels), selector
             assert outcome.nedge == result.nedge

@@ -18,7 +18,7 @@ from graphs import (
     nasty,
     path,
     random_graph,
-    roots_of,
+    sources_of,
     star,
     two_hubs,
     two_paths,
@@ -69,35 +69,35 @@ def selectors_of(place) -> list[str]:
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_strategy_on_every_graph(place, name, directed, order):
     edges = nasty(name, directed)
-    roots = roots_of(edges, 2)
+    sources = sources_of(edges, 2)
     with engine_on(place, edges, selector="fixed:TC", order=order) as engine:
         for number, selector in enumerate(selectors_of(place)):
             engine.set_selector(selector)
             if name == "long path" and number % 4:
                 continue  # thousands of levels
-            if edges.num_vertices > 1000:  # the selectors take turns at the roots
-                check_search(engine, edges, roots[number % len(roots)])
+            if edges.num_vertices > 1000:  # the selectors take turns at the sources
+                check_search(engine, edges, sources[number % len(sources)])
             else:
-                for root in roots:
-                    check_search(engine, edges, root)
+                for source in sources:
+                    check_search(engine, edges, source)
 
 
 @pytest.mark.parametrize("name", ["isolated vertices", "two components", "Kronecker 10"])
 def test_searches_in_a_row(place, name):
     """Each result is its own, whatever came after."""
     edges = nasty(name)
-    roots = [*roots_of(edges, 4), 0, edges.num_vertices - 1, 0]
+    sources = [*sources_of(edges, 4), 0, edges.num_vertices - 1, 0]
     with engine_on(place, edges, selector="fixed:TC") as engine:
         for number, selector in enumerate(selectors_of(place)):
             engine.set_selector(selector)
-            row = roots[: len(roots) - number % 3]  # other lengths, in the memory of the first
-            results = engine.bfs_in_a_row(row)
+            row = sources[: len(sources) - number % 3]  # other lengths, in the memory of the first
+            results = engine.bfs_back_to_back(row)
             assert len(results) == len(row)
-            for root, result in zip(row, results, strict=True):
-                check_result(engine, edges, root, result)
-            check_search(engine, edges, roots[1])
-        assert engine.bfs_in_a_row([]) == []
-        check_result(engine, edges, roots[0], engine.bfs_in_a_row(roots[:1])[0])
+            for source, result in zip(row, results, strict=True):
+                check_result(engine, edges, source, result)
+            check_search(engine, edges, sources[1])
+        assert engine.bfs_back_to_back([]) == []
+        check_result(engine, edges, sources[0], engine.bfs_back_to_back(sources[:1])[0])
 
 
 def test_a_row_after_one_that_failed(apart, monkeypatch):
@@ -112,15 +112,15 @@ def test_a_row_after_one_that_failed(apart, monkeypatch):
                 raise DeviceError("lost")
             return run(engine, search)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(Engine, "_run", fails_at_the_third)
+        with monkeypatch.context() as partition:
+            partition.setattr(Engine, "_run", fails_at_the_third)
             with pytest.raises(DeviceError, match="lost"):
-                engine.bfs_in_a_row([1, 2, 3, 4])
+                engine.bfs_back_to_back([1, 2, 3, 4])
         refuse = mock.Mock(side_effect=DeviceError("too much"))
         monkeypatch.setattr(engine.accelerator.device, "host_array", refuse)
         row = [5, 1, 2, 3, 4, 6]
-        for root, result in zip(row, engine.bfs_in_a_row(row), strict=True):
-            check_result(engine, edges, root, result)
+        for source, result in zip(row, engine.bfs_back_to_back(row), strict=True):
+            check_result(engine, edges, source, result)
         assert refuse.called
 
 
@@ -129,7 +129,7 @@ def test_a_row_with_a_wrong_vertex_is_not_searched(monkeypatch):
     with hb.Engine(edges, devices="cpu") as engine:
         monkeypatch.setattr(engine, "_run", lambda _: pytest.fail("a search"))
         with pytest.raises(GraphError, match=f"vertex {edges.num_vertices} is not in the graph"):
-            engine.bfs_in_a_row([0, 1, edges.num_vertices])
+            engine.bfs_back_to_back([0, 1, edges.num_vertices])
 
 
 @pytest.mark.parametrize("order", ["degree", "given"])
@@ -145,8 +145,8 @@ def test_graph_without_vertices(place, order):
 def test_graph_without_edges_takes_any_part_size(opencl_device, name):
     edges = nasty(name)
     with engine_on(opencl_device, edges, selector="fixed:TG", max_alloc_bytes=4) as engine:
-        for root in range(edges.num_vertices):
-            check_search(engine, edges, root)
+        for source in range(edges.num_vertices):
+            check_search(engine, edges, source)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -158,13 +158,13 @@ def test_a_bitmap_becomes_a_queue_of_the_new_vertices_alone(place, name, directe
     with engine_on(place, edges, selector="fixed:TC", order="given") as engine:
         engine.bfs(0)
         executor = engine.platform.executor(0 if place is None else 1)
-        root = int(edges.src[3])
-        levels = true_levels(edges, root)
+        source = int(edges.src[3])
+        levels = true_levels(edges, source)
         graph = engine.graph
         frontier = Frontier(
-            int(graph.degree[root]), graph.num_searched, graph.graph.num_stored_edges
+            int(graph.degree[source]), graph.num_searched, graph.graph.num_stored_edges
         )
-        executor.begin(root, frontier)
+        executor.begin(source, frontier)
         frontier.kind = "cpu" if place is None else "device"
         for level in range(1, min(levels.max(), 4) + 1):
             executor.run(bottom_up, frontier)
@@ -202,11 +202,11 @@ def test_every_strategy_on_a_split_edge_array(opencl_device, name, part_edges, d
     with engine_on(opencl_device, edges, **options) as engine:
         assert engine.num_parts == max(-(-engine.graph.graph.num_stored_edges // part_edges), 1)
         assert 2 <= engine.num_parts <= 32
-        roots = roots_of(edges, 2)
+        sources = sources_of(edges, 2)
         for number, selector in enumerate(selectors_of(opencl_device)):
             engine.set_selector(selector)
-            check_search(engine, edges, roots[number % len(roots)])
-            check_search(engine, edges, roots[(number + 1) % len(roots)])
+            check_search(engine, edges, sources[number % len(sources)])
+            check_search(engine, edges, sources[(number + 1) % len(sources)])
 
 
 def test_too_small_a_limit_names_one_that_works(opencl_device):
@@ -278,11 +278,11 @@ def test_any_mixture(kept, place, directed, key, schedule, position, interval):
 @given(edges=edge_lists(), data=st.data())
 def test_any_small_graph_on_the_cpu(one_thread, edges, data):
     order = data.draw(st.sampled_from(["degree", "given"]))
-    root = data.draw(st.integers(0, edges.num_vertices - 1))
+    source = data.draw(st.integers(0, edges.num_vertices - 1))
     with engine_on(None, edges, selector="fixed:TC", order=order) as engine:
         for selector in ("fixed:TC", "fixed:BC", "fixed:TC,BC,TC", "fixed:BC,TC", "alpha-beta"):
             engine.set_selector(selector)
-            check_search(engine, edges, root)
+            check_search(engine, edges, source)
 
 
 @settings(max_examples=15)
@@ -297,7 +297,7 @@ def test_any_graph_on_a_device(one_thread, opencl_device, edges, data):
         dst=np.concatenate([tail[1:], edges.dst]),
         num_vertices=n + tail.size,
     )
-    root = data.draw(st.integers(0, n - 1))
+    source = data.draw(st.integers(0, n - 1))
     graph = build_search_graph(padded)
     three_parts = 4 * (512 if padded.directed else 1024)
     for max_alloc in (None, three_parts):
@@ -306,7 +306,7 @@ def test_any_graph_on_a_device(one_thread, opencl_device, edges, data):
         ) as engine:
             for selector in ("fixed:TG", "fixed:BG", "fixed:BGC", "fixed:TG,BC,TG,BG,TC,BGC"):
                 engine.set_selector(selector)
-                check_search(engine, padded, root)
+                check_search(engine, padded, source)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -325,14 +325,17 @@ def test_a_wide_level_on_the_host_hands_over_to_a_device(opencl_device):
     """Top-down by several threads leaves a bitmap; the device goes on from it, or from a queue."""
     random = np.random.default_rng(7)
     edges = hb.EdgeList.from_arrays(*random.integers(0, 20_000, (2, 80_000)))
-    wide = 0
+    dense_push = 0
     with engine_on(opencl_device, edges, selector="fixed:TC", threads=2) as engine:
         for after in ("BG", "BGC", "TG", "TG,TC", "BG,TC"):
             engine.set_selector(f"fixed:TC,TC,TC,TC,TC,{after}")
-            for root in random.integers(0, 20_000, 3):
-                forms = [t.features.form for t in check_search(engine, edges, int(root)).traces]
-                wide += "wide" in forms
-    assert wide == 15
+            for source in random.integers(0, 20_000, 3):
+                representations = [
+                    t.features.representation
+                    for t in check_search(engine, edges, int(source)).traces
+                ]
+                dense_push += "wide" in representations
+    assert dense_push == 15
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -340,14 +343,16 @@ def test_a_wide_level_on_the_host_hands_over_to_a_device(opencl_device):
 def test_few_vertices_remain_to_host_and_device(opencl_device, directed):
     """The host lists them, and its list serves after the device has found some of them as well."""
     edges = core_with_tails(directed)
-    listed = 0
+    found_list = 0
     with engine_on(opencl_device, edges, selector="fixed:TC", threads=2) as engine:
         for after in ("BG", "TG,BC", "BG,BC", "BG,BC,TG,BC", "TC,BG,BC"):
             engine.set_selector(f"fixed:TC,BC,BC,BC,BC,BC,BC,{after}")
-            for root in (20_000 + 7 * 200, 20_006):
-                forms = [t.features.form for t in check_search(engine, edges, root).traces]
-                listed += "listed" in forms
-    assert listed >= 5
+            for source in (20_000 + 7 * 200, 20_006):
+                representations = [
+                    t.features.representation for t in check_search(engine, edges, source).traces
+                ]
+                found_list += "listed" in representations
+    assert found_list >= 5
 
 
 @pytest.mark.parametrize("leaves", [510, 511, 512, 513, 514, 515, 767, 768, 769, 1025])
@@ -361,7 +366,7 @@ def test_lists_around_the_length_that_a_group_shares(opencl_device, leaves):
 
 
 def test_many_long_lists_in_one_tile(opencl_device):
-    """Forty hubs over 600 shared leaves; the last leaf alone is near the root."""
+    """Forty hubs over 600 shared leaves; the last leaf alone is near the source."""
     hubs, leaves = 40, 700
     pairs = [(h, hubs + leaf) for h in range(hubs) for leaf in range(leaves)]
     edges = edge_list([*pairs, (hubs + leaves - 1, hubs + leaves)], hubs + leaves + 1)
@@ -407,9 +412,9 @@ def test_repeated_searches_do_not_disturb_each_other(place):
     rng = np.random.default_rng(3)
     with engine_on(place, edges, selector="fixed:TC") as engine:
         selectors = selectors_of(place)
-        for root in rng.integers(0, edges.num_vertices, 60).tolist():
+        for source in rng.integers(0, edges.num_vertices, 60).tolist():
             engine.set_selector(selectors[rng.integers(len(selectors))])
-            check_search(engine, edges, root)
+            check_search(engine, edges, source)
         first = engine.bfs(458)
         kept = first.parent.copy()
         engine.bfs(797)
@@ -441,13 +446,13 @@ def test_isolated_root(place, order):
         assert engine.graph.is_isolated(isolated)
 
 
-@pytest.mark.parametrize("root", [-1, 7, 2**32, -(2**40)])
-def test_root_out_of_range(place, root):
+@pytest.mark.parametrize("source", [-1, 7, 2**32, -(2**40)])
+def test_root_out_of_range(place, source):
     with (
         engine_on(place, nasty("duplicates"), selector="fixed:TC") as engine,
-        pytest.raises(GraphError, match=rf"vertex {root} is not in the graph.* 0 to 6"),
+        pytest.raises(GraphError, match=rf"vertex {source} is not in the graph.* 0 to 6"),
     ):
-        engine.bfs(root)
+        engine.bfs(source)
 
 
 @pytest.mark.parametrize("interval", [1, 2, 100])
@@ -479,8 +484,8 @@ def test_an_interrupted_search_leaves_nothing_behind(opencl_device, schedule):
         ):
             engine.search(458)
         engine.set_selector(schedule)
-        for root in (458, 3):
-            check_search(engine, edges, root)
+        for source in (458, 3):
+            check_search(engine, edges, source)
 
 
 def test_a_search_left_on_the_device_does_not_shine_through(opencl_device):
@@ -505,13 +510,13 @@ def test_a_search_that_leaves_the_device_after_many_levels(opencl_device, levels
 
 @pytest.mark.usefixtures("many_threads")
 def test_a_frontier_of_owners_goes_to_the_device(opencl_device):
-    """Of a grid numbered by patches, some of whose edges wait to be collected."""
+    """Of a grid numbered by partitions, some of whose edges wait to be collected."""
     edges = grid(300, 300)
     schedule = "fixed:" + "TC," * 200 + "TG,TC," + "TC," * 40 + "TG,TC"
     with engine_on(opencl_device, edges, selector=schedule, threads=5) as engine:
         assert engine.graph.is_local
-        for root in (0, 300 * 150 + 150):
-            check_search(engine, edges, root)
+        for source in (0, 300 * 150 + 150):
+            check_search(engine, edges, source)
 
 
 def test_a_grid_that_stalls_is_searched_again_step_by_step(opencl_device):
@@ -548,8 +553,8 @@ def test_every_selector(place, trained, selector, name):
     with engine_on(place, edges, selector=selector) as engine:
         assert engine.notes == []
         assert engine.selector.name == ("learned" if selector == "auto" else selector)
-        for root in roots_of(edges):
-            result = check_search(engine, edges, root)
+        for source in sources_of(edges):
+            result = check_search(engine, edges, source)
             for trace in result.traces:
                 check_choice(trace, selector, place)
 
@@ -590,9 +595,9 @@ def test_beamers_rule_as_the_levels_show_it(place, name):
     """Replay the rule on the recorded features."""
     edges = nasty(name)
     with engine_on(place, edges, selector="alpha-beta") as engine:
-        for root in roots_of(edges):
+        for source in sources_of(edges):
             direction = "top-down"
-            for trace in check_search(engine, edges, root).traces:
+            for trace in check_search(engine, edges, source).traces:
                 f = trace.features
                 if direction == "top-down":
                     if f.frontier_edges > f.unvisited_edges / 15:
@@ -707,8 +712,8 @@ def test_memory_that_was_never_written_is_never_read(opencl_device, name, direct
     for selector in ("fixed:TC,BGC", "fixed:TC,BG,TG", "fixed:TC,TG,BC", "fixed:BG,TC", "fixed:TG"):
         with patched, engine_on(opencl_device, edges, selector="fixed:TC", order="given") as engine:
             engine.set_selector(selector)
-            for root in roots_of(edges, 4):
-                check_search(engine, edges, root)
+            for source in sources_of(edges, 4):
+                check_search(engine, edges, source)
 
 
 def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
@@ -755,7 +760,7 @@ def test_forgotten_parents_leave_times():
     with engine_on(None, star(9), selector="fixed:TC") as engine:
         result = engine.bfs(0)
     assert result.level.max() == 1
-    result.forget_parents()
+    result.drop_parents()
     assert result.parent.size == result.level.size - result.level.size == 0
     assert result.seconds > 0
     assert (result.nedge, len(result.traces)) == (9, 1)
@@ -767,7 +772,7 @@ def test_two_engines_at_once(place):
         engine_on(place, path(50), selector="fixed:TC") as one,
         engine_on(place, two_hubs(40), selector="fixed:BC") as other,
     ):
-        for root in (0, 5, 20):
-            check_search(one, one_edges := path(50), root)
-            check_search(other, two_hubs(40), root)
+        for source in (0, 5, 20):
+            check_search(one, one_edges := path(50), source)
+            check_search(other, two_hubs(40), source)
             assert one_edges.num_vertices == one.graph.num_vertices

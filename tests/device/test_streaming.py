@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from graphs import nasty, path, roots_of, two_paths
+from graphs import nasty, path, sources_of, two_paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import check_leaving, check_result, check_search, engine_on, true_levels
@@ -88,24 +88,24 @@ def test_every_strategy(apart, name, directed, columns, share):
         assert plan.resident_pages < plan.num_pages
         for number, selector in enumerate(SELECTORS):
             engine.set_selector(selector)
-            roots = roots_of(edges, 2)
-            check_search(engine, edges, roots[number % len(roots)])
-            check_search(engine, edges, roots[(number + 1) % len(roots)])
+            sources = sources_of(edges, 2)
+            check_search(engine, edges, sources[number % len(sources)])
+            check_search(engine, edges, sources[(number + 1) % len(sources)])
         assert engine.bytes_streamed > 0 or plan.resident_pages > 0 or columns > 1
 
 
 def test_a_row_of_searches(apart):
     """Each result has what was streamed for its own search."""
     edges = nasty("Kronecker 10")
-    roots = roots_of(edges, 4)
+    sources = sources_of(edges, 4)
     with streaming(apart, build_search_graph(edges), 0.2, columns=1) as engine:
         before = engine.bytes_streamed
-        results = engine.bfs_in_a_row(roots)
+        results = engine.bfs_back_to_back(sources)
         moved = [result.streamed_bytes for result in results]
         assert min(moved) > 0
         assert sum(moved) == engine.bytes_streamed - before
-        for root, result in zip(roots, results, strict=True):
-            check_result(engine, edges, root, result)
+        for source, result in zip(sources, results, strict=True):
+            check_result(engine, edges, source, result)
 
 
 @pytest.mark.parametrize("name", ["grid", "Kronecker 12", "dense random", "tree", "R-MAT"])
@@ -115,8 +115,8 @@ def test_relabelled_graphs(apart, name):
     with streaming(apart, graph, 0.4, columns=2) as engine:
         for selector in SELECTORS:
             engine.set_selector(selector)
-            for root in roots_of(edges, 2):
-                check_search(engine, edges, root)
+            for source in sources_of(edges, 2):
+                check_search(engine, edges, source)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -170,8 +170,8 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
             mock.patch("hetero_bfs.runtime.warm_up.warm_up_schedules", return_value=[]),
             streaming(apart, graph, 0.3, columns=1, selector=selector) as engine,
         ):
-            for root in roots_of(edges, 2):
-                check_search(engine, edges, root)
+            for source in sources_of(edges, 2):
+                check_search(engine, edges, source)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -180,19 +180,19 @@ def test_single_steps(apart, directed):
     edges = nasty("Kronecker 10", directed)
     with streaming(apart, build_search_graph(edges, "given"), 0.5) as engine:
         executor, graph = engine.accelerator, engine.graph
-        root = int(edges.src[3])
-        levels = true_levels(edges, root)
+        source = int(edges.src[3])
+        levels = true_levels(edges, source)
         frontier = Frontier(
-            int(graph.degree[root]), graph.num_searched, graph.graph.num_stored_edges
+            int(graph.degree[source]), graph.num_searched, graph.graph.num_stored_edges
         )
-        executor.begin(root, frontier)
+        executor.begin(source, frontier)
         frontier.kind = "device"
         for level in range(1, levels.max() + 1):
             found, seconds = executor.run(STRATEGIES["TG" if level == 2 else "BG"], frontier)
             new = np.flatnonzero((levels == level) & (graph.degree > 0))
             assert found.edges == graph.degree[new].sum()
             assert seconds > 0
-            if frontier.form == "bitmap":
+            if frontier.representation == "bitmap":
                 executor.to_queue(frontier)
             assert (frontier.level, frontier.vertices) == (level, new.size)
         executor.launch_nothing(frontier)
@@ -279,8 +279,8 @@ def test_more_room_means_fewer_bytes(apart):
     for share in (0.0, 0.2, 0.4, 0.8):
         with streaming(apart, graph, share) as engine:
             before = engine.bytes_streamed
-            for root in roots_of(edges, 8):
-                engine.search(root)
+            for source in sources_of(edges, 8):
+                engine.search(source)
             moved.append(engine.bytes_streamed - before)
     assert moved[0] > 0
     assert all(more > less for more, less in itertools.pairwise(moved)), moved
@@ -469,7 +469,7 @@ def test_shared_memory_has_nothing_to_stream(shared):
 
 def test_the_report_says_what_was_moved(apart):
     engine = EngineOptions(selector="fixed:TG,BG", device_memory_bytes=60_000)
-    options = Graph500Options(scale=10, roots=8, energy_seconds=0.01, engine=engine)
+    options = Graph500Options(scale=10, sources=8, energy_seconds=0.01, engine=engine)
     with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=apart):
         report = run_graph500(options)
     assert report.valid
@@ -485,7 +485,7 @@ def test_the_report_says_what_was_moved(apart):
     assert any("edges are streamed" in note for note in report.notes)
     data = json.loads(json.dumps(report.to_dict()))
     assert data["streaming"]["budget_bytes"] == 60_000
-    moved = [root["streamed_bytes"] for root in data["roots"]]
+    moved = [source["streamed_bytes"] for source in data["roots"]]
     assert max(moved) > 0
     assert data["streaming"]["mean_bytes_moved_per_search"] == pytest.approx(np.mean(moved))
 

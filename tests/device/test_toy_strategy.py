@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from graphs import SEARCHABLE_NAMES, grid, nasty, roots_of
+from graphs import SEARCHABLE_NAMES, grid, nasty, sources_of
 from matplotlib.colors import to_hex
 from oracle import check_search, engine_on
 
@@ -72,12 +72,12 @@ def toy(monkeypatch):
 def test_it_runs_and_is_traced(name, directed):
     edges = nasty(name, directed)
     with engine_on(None, edges, selector="fixed:XC") as engine:
-        for root in roots_of(edges):
-            traces = check_search(engine, edges, root).traces
+        for source in sources_of(edges):
+            traces = check_search(engine, edges, source).traces
             assert {trace.strategy for trace in traces} <= {"XC"}
         engine.set_selector("fixed:TC,XC,BC,XC,BC,BC,XC,TC")
-        for root in roots_of(edges):
-            check_search(engine, edges, root)
+        for source in sources_of(edges):
+            check_search(engine, edges, source)
 
 
 @pytest.mark.usefixtures("many_threads")
@@ -95,8 +95,8 @@ def test_it_takes_a_frontier_from_owners():
 def test_it_crosses_to_a_device_and_back(opencl_device, name):
     edges = nasty(name)
     with engine_on(opencl_device, edges, selector="fixed:XC,TG,XC,BG,XC") as engine:
-        for root in roots_of(edges):
-            check_search(engine, edges, root)
+        for source in sources_of(edges):
+            check_search(engine, edges, source)
 
 
 @pytest.mark.parametrize("selector", ["auto", "learned", "average"])
@@ -109,15 +109,15 @@ def test_models_choose_among_six(place, trained, selector):
 
     trained(place, make_cheap)
     edges = nasty("Kronecker 12")
-    root = roots_of(edges)[0]
+    source = sources_of(edges)[0]
     with engine_on(place, edges, selector=selector, correction=False) as engine:
-        traces = check_search(engine, edges, root).traces
+        traces = check_search(engine, edges, source).traces
         assert {trace.strategy for trace in traces} == {"XC"}
         expected = {s.name for s in available(place is not None)}
         assert all(set(trace.predicted_seconds) == expected for trace in traces)
         assert all(trace.row()["predicted_XC"] > 0 for trace in traces)
         engine.set_selector("alpha-beta")
-        used = {trace.strategy for trace in check_search(engine, edges, root).traces}
+        used = {trace.strategy for trace in check_search(engine, edges, source).traces}
         assert "XC" not in used
 
 
@@ -131,7 +131,7 @@ def test_a_wrong_model_of_it_is_corrected(trained, one_thread):
 def test_it_is_measured_and_fitted_in_training():
     about = named_graph("kronecker9")
     with Engine(build_search_graph(about.make()), "fixed:TC", devices="cpu") as engine:
-        samples = pd.DataFrame(measure_graph(engine, 0, about, roots=2))
+        samples = pd.DataFrame(measure_graph(engine, 0, about, sources=2))
         costs = measure_costs(engine, int(engine.graph.degree.argmax()), repeats=1)
     levels = samples[samples["measured"].isin(["TC", "BC", "XC"])]
     assert set(levels["measured"]) == {"TC", "BC", "XC"}

@@ -32,21 +32,21 @@ def system(**watts: float) -> dict:
 def aiming(trained):
     """Return a function that makes a selector with a model that has this power."""
 
-    def make(power, aim, wanted="learned", device=None, deep=False):
+    def make(power, objective_name, wanted="learned", device=None, high_diameter=False):
         def change(data):
             if power is not None:
                 data["power"] = power
 
         trained(device, change)
         return make_objective_selector(
-            wanted, device, HOST_ONLY if device is None else ALL, deep, aim
+            wanted, device, HOST_ONLY if device is None else ALL, high_diameter, objective_name
         )
 
     return make
 
 
-def chosen(aiming, power, aim, **more) -> str:
-    selector, _ = aiming(power, aim, **more)
+def chosen(aiming, power, objective_name, **more) -> str:
+    selector, _ = aiming(power, objective_name, **more)
     return selector.choose(LEVEL).strategy.name
 
 
@@ -60,7 +60,9 @@ def chosen(aiming, power, aim, **more) -> str:
     ],
 )
 def test_each_aim_chooses_by_itself(aiming, watts, expected):
-    assert [chosen(aiming, system(**watts), aim) for aim in OBJECTIVES] == expected
+    assert [
+        chosen(aiming, system(**watts), objective_name) for objective_name in OBJECTIVES
+    ] == expected
 
 
 def test_the_product_is_least_where_the_aim_is_the_product(aiming):
@@ -76,17 +78,19 @@ def test_the_product_is_least_where_the_aim_is_the_product(aiming):
 def test_predictions_stay_seconds(aiming):
     watts = {"TC": 100.0, "TG": 300.0, "BC": 50.0, "BG": 350.0, "BGC": 340.0}
     in_seconds, _ = aiming(system(**watts), "time", device=GPU)
-    for aim in ("energy", "edp"):
-        selector, notes = aiming(system(**watts), aim, device=GPU)
+    for objective_name in ("energy", "edp"):
+        selector, notes = aiming(system(**watts), objective_name, device=GPU)
         assert notes == []
-        for level in (START, LEVEL, replace(LEVEL, device_kind="device", form="bitmap")):
+        for level in (START, LEVEL, replace(LEVEL, device_kind="device", representation="bitmap")):
             expected = in_seconds.choose(level).predicted_seconds
             assert selector.choose(level).predicted_seconds == pytest.approx(expected)
 
 
 def test_reasons_are_in_units_of_the_aim(aiming):
     watts = system(TC=100.0, BC=50.0)
-    reasons = [aiming(watts, aim)[0].choose(LEVEL).reason for aim in OBJECTIVES]
+    reasons = [
+        aiming(watts, objective_name)[0].choose(LEVEL).reason for objective_name in OBJECTIVES
+    ]
     assert reasons == ["4 us before BC", "0.15 mJ before TC", "1 us (edp) before BC"]
 
 
@@ -109,14 +113,14 @@ def test_what_no_meter_sees_is_left_out_with_a_note(aiming):
     assert selector.objective.idle_watts == 80.0
 
 
-@pytest.mark.parametrize("aim", ["energy", "edp"])
-def test_without_watts_the_remedy_is_named(aiming, trained, monkeypatch, tmp_path, aim):
+@pytest.mark.parametrize("objective_name", ["energy", "edp"])
+def test_without_watts_the_remedy_is_named(aiming, trained, monkeypatch, tmp_path, objective_name):
     with pytest.raises(ModelError, match=r"has none; .*train --power-only`.*--power-log FILE"):
-        aiming(None, aim)
+        aiming(None, objective_name)
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path / "none"))
     ship(monkeypatch, tmp_path / "shipped")
     with pytest.raises(ModelError, match=r"no speed model of this machine.*hetero-bfs train"):
-        make_objective_selector("learned", None, HOST_ONLY, False, aim)
+        make_objective_selector("learned", None, HOST_ONLY, False, objective_name)
 
 
 def test_watts_of_another_machine_are_never_taken(monkeypatch, tmp_path):
@@ -152,7 +156,7 @@ RULE = {"selector": "alpha-beta", "where": "cpu", "alpha": 15.0, "beta": 64.0}
 
 
 @pytest.mark.parametrize(
-    ("aim", "deep", "name"),
+    ("objective_name", "high_diameter", "name"),
     [
         ("time", False, "average"),
         ("energy", False, "alpha-beta(15,64,cpu)"),
@@ -160,17 +164,19 @@ RULE = {"selector": "alpha-beta", "where": "cpu", "alpha": 15.0, "beta": 64.0}
         ("edp", False, "learned"),  # nothing was compared under it
     ],
 )
-def test_auto_is_what_was_best_under_the_aim(trained, aim, deep, name):
+def test_auto_is_what_was_best_under_the_aim(trained, objective_name, high_diameter, name):
     def change(data):
         data["auto"] = {kind: {"selector": "average"} for kind in ("shallow", "deep")}
         data["power"] = system(TC=50.0, BC=60.0)
         data["power"]["auto"] = {"energy": {"shallow": RULE, "deep": {"selector": "average"}}}
 
     trained(None, change)
-    selector, notes = make_objective_selector("auto", None, HOST_ONLY, deep, aim)
+    selector, notes = make_objective_selector(
+        "auto", None, HOST_ONLY, high_diameter, objective_name
+    )
     assert (selector.name, notes) == (name, [])
-    assert (selector.objective is None) == (aim == "time")
-    if aim != "time":
+    assert (selector.objective is None) == (objective_name == "time")
+    if objective_name != "time":
         assert selector.objective.watts == {"TC": 50.0, "BC": 60.0}
         assert isinstance(selector, DirectionSelector if "beta" in name else ModelSelector)
 
@@ -198,8 +204,8 @@ def test_time_is_as_it_was(trained):
 
 def test_what_was_measured_corrects_seconds_and_costs_alike(aiming):
     watts = system(TC=100.0, BC=50.0)
-    for aim in OBJECTIVES:
-        selector, _ = aiming(watts, aim)
+    for objective_name in OBJECTIVES:
+        selector, _ = aiming(watts, objective_name)
         factors = np.ones(selector.factors.size)
         factors[0] = 3.0  # TC
         corrected = selector.corrected(factors)
@@ -210,10 +216,10 @@ def test_what_was_measured_corrects_seconds_and_costs_alike(aiming):
         assert corrected.choose(LEVEL).strategy.name == "BC"
 
 
-@pytest.mark.parametrize("aim", OBJECTIVES)
-def test_levels_as_long_as_predicted_correct_nothing(aiming, aim):
+@pytest.mark.parametrize("objective_name", OBJECTIVES)
+def test_levels_as_long_as_predicted_correct_nothing(aiming, objective_name):
     """Whatever the objective: its costs are no seconds, and are not taken for them."""
-    selector, _ = aiming(system(TC=1000.0, BC=0.001), aim)
+    selector, _ = aiming(system(TC=1000.0, BC=0.001), objective_name)
     correction = Correction(selector)
     features = [replace(LEVEL, level=i, frontier_edges=6000 + i) for i in range(4)]
     records = np.full((4, layout.record_width(2)), np.nan)

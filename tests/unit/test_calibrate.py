@@ -53,8 +53,8 @@ def samples_of(model) -> pd.DataFrame:
             rows = made_rows(seed=number)
             seconds = seconds_of(linear, rows)
             if not prefix:
-                of_deep = seconds_of(model.learned_deep[name], rows)
-                seconds = seconds.where(rows["deep"] == 0, of_deep)
+                of_high_diameter = seconds_of(model.learned_high_diameter[name], rows)
+                seconds = seconds.where(rows["deep"] == 0, of_high_diameter)
             parts.append(rows.assign(measured=f"{prefix}{name}", seconds=seconds))
     return pd.concat(parts, ignore_index=True)
 
@@ -118,11 +118,11 @@ def test_without_a_folder_of_its_own_whole_searches_say_what_auto_is(tmp_path, m
 
 @pytest.mark.usefixtures("tiny")
 def test_the_model_is_fitted_to_the_probes_alone(monkeypatch, tmp_path):
-    """This machine is 3 times as slow as the other, on deep graphs 5 times, and BC is not alike."""
+    """This machine is 3 times as slow as the other, on long searches 5 times; BC is not alike."""
     there = read_model(json.dumps(model_json("other__card")), "there")
     here = times(3, there.learned)
     here["BC"] = Linear(("constant", "expected_examined"), (1e-6, 1e-8))
-    here = replace(there, learned=here, learned_deep=times(5, there.learned))
+    here = replace(there, learned=here, learned_high_diameter=times(5, there.learned))
     samples = samples_of(here)
     monkeypatch.setattr(calibration, "measure_graphs", lambda *_: samples)
     assert run_calibration(engine=HOST, out=tmp_path) == 0
@@ -138,7 +138,10 @@ def test_the_model_is_fitted_to_the_probes_alone(monkeypatch, tmp_path):
     ship(monkeypatch, tmp_path / "shipped", start)
     assert run_calibration(engine=HOST, out=tmp_path, source="third__card") == 0
     again = read_model(path.read_text(), str(path))
-    assert (again.learned, again.learned_deep) == (model.learned, model.learned_deep)
+    assert (again.learned, again.learned_high_diameter) == (
+        model.learned,
+        model.learned_high_diameter,
+    )
     assert again.about["calibrated_from"]["name"] == "third__card"
 
 

@@ -22,12 +22,12 @@ from hetero_bfs.selection.model_store import MODELS_VARIABLE
 
 COMMANDS = ["graph500", "bfs", "train", "study", "devices", "convert"]
 CPU = ["--devices", "cpu", "--selector", "fixed:TC"]
-SMALL = ["graph500", "--scale", "8", "--roots", "4", *CPU]
+SMALL = ["graph500", "--scale", "8", "--sources", "4", *CPU]
 
 
 @pytest.fixture
 def graph(tmp_path):
-    """0-1-2-3 in a row, a loop, a duplicate, 5-6 apart, 4, 7 and 8 alone."""
+    """0-1-2-3 back to back, a loop, a duplicate, 5-6 apart, 4, 7 and 8 alone."""
     path = tmp_path / "g.txt"
     path.write_text("# Nodes: 9\n0 1\n1 2\n2 2\n2 3\n1 2\n5 6\n")
     return path
@@ -100,8 +100,8 @@ def test_nothing_is_wrong_usage(capsys):
         ["graph500", "--scale", "ten"],
         ["graph500", "--scale", "1.5"],
         ["graph500", "--edgefactor", "0"],
-        ["graph500", "--roots", "0"],
-        ["graph500", "--roots", "-3"],
+        ["graph500", "--sources", "0"],
+        ["graph500", "--sources", "-3"],
         ["graph500", "--seed1", "-1"],
         ["graph500", "--seed2", str(2**64)],
         ["graph500", "--selector", "best"],
@@ -220,7 +220,7 @@ def test_threads_are_those_of_the_search_too(monkeypatch, threads):
     monkeypatch.setattr(CPUExecutor, "start_workers", lambda self: pools.append(self.threads))
     usual = numba.get_num_threads()
     try:
-        assert run("graph500", "--scale", 13, "--roots", 1, "--threads", threads, *CPU) == 0
+        assert run("graph500", "--scale", 13, "--sources", 1, "--threads", threads, *CPU) == 0
         assert numba.get_num_threads() == threads
     finally:
         numba.set_num_threads(usual)
@@ -293,7 +293,7 @@ def test_errors_have_no_traceback(tmp_path):
 @pytest.mark.parametrize(("keys", "reader"), [(64, "head -1"), (1, "head -1"), (1, "true")])
 def test_a_closed_pipe_is_no_traceback(keys, reader):
     """Closed while much is written, or when the little that there is comes out at the end."""
-    line = f"{sys.executable} -m hetero_bfs graph500 --scale 8 --roots {keys} -v"
+    line = f"{sys.executable} -m hetero_bfs graph500 --scale 8 --sources {keys} -v"
     line += f" {' '.join(CPU)} | {reader}"
     done = subprocess.run(
         line, shell=True, capture_output=True, text=True, timeout=120, check=False
@@ -447,7 +447,7 @@ def test_graph500(tmp_path, capsys):
     with open(files[1], newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [int(row["root"]) for row in rows if row["level"] == "0"] == [
-        root["root"] for root in data["roots"]
+        source["root"] for source in data["roots"]
     ]
     assert {row["strategy"] for row in rows} == {"TC"}
 
@@ -519,7 +519,7 @@ def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, cap
             data[table] = {name: {"constant": 1000.0} for name in data[table]}
 
     trained(None, seconds_for_all)
-    arguments = ["graph500", "--scale", 8, "--roots", 2, "--devices", "cpu", "--no-validate"]
+    arguments = ["graph500", "--scale", 8, "--sources", 2, "--devices", "cpu", "--no-validate"]
     arguments += ["--selector", "learned", "--json", tmp_path / "report.json"]
     assert run(*arguments, *(["--no-correction"] if off else [])) == 0
     printed = capsys.readouterr().out

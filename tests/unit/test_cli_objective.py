@@ -13,7 +13,7 @@ from hetero_bfs import Engine, KroneckerEdges
 from hetero_bfs.errors import ModelError
 
 WATTS = {"TC": {"cpu": 90.0}, "BC": {"cpu": 60.0}}
-G500 = ["graph500", "--scale", "8", "--roots", "4", "--devices", "cpu", "--selector", "learned"]
+G500 = ["graph500", "--scale", "8", "--sources", "4", "--devices", "cpu", "--selector", "learned"]
 
 
 @pytest.fixture
@@ -45,22 +45,26 @@ class ClockMeter:
 
 
 @pytest.mark.usefixtures("with_watts")
-@pytest.mark.parametrize("aim", ["energy", "edp"])
+@pytest.mark.parametrize("objective_name", ["energy", "edp"])
 def test_the_report_has_the_aim_its_figures_and_the_metered_ones(
-    monkeypatch, tmp_path, capsys, aim
+    monkeypatch, tmp_path, capsys, objective_name
 ):
     monkeypatch.setattr("hetero_bfs.graph500.protocol.meters_of", lambda *_: ([ClockMeter()], []))
     out, trace = tmp_path / "r.json", tmp_path / "t.csv"
-    assert run(*G500, "--optimize", aim, "--json", out, "--trace", trace) == 0
+    assert run(*G500, "--optimize", objective_name, "--json", out, "--trace", trace) == 0
     text = capsys.readouterr().out
-    assert ("objective: least energy of the cpu" in text) == (aim == "energy")
-    assert ("objective: least energy-delay product of the cpu" in text) == (aim == "edp")
+    assert ("objective: least energy of the cpu" in text) == (objective_name == "energy")
+    assert ("objective: least energy-delay product of the cpu" in text) == (objective_name == "edp")
     assert "TC 90 +- 0.5, BC 60 +- 0.5; idle 30" in text
     assert "metered cpu" in text
     assert "updates every 2 ms" in text
     data = json.loads(out.read_text())
     optimize = data["optimize"]
-    assert (optimize["aim"], optimize["domains"], optimize["idle_watts"]) == (aim, ["cpu"], 30.0)
+    assert (optimize["aim"], optimize["domains"], optimize["idle_watts"]) == (
+        objective_name,
+        ["cpu"],
+        30.0,
+    )
     rows = [line.split(",") for line in trace.read_text().splitlines()]
     columns = {name: rows[0].index(name) for name in ("strategy", "seconds", "transfer_seconds")}
     joules = net = 0.0
@@ -131,9 +135,11 @@ def test_power_only_goes_without_a_folder(tmp_path, capsys):
 def test_an_engine_with_an_aim():
     edges = KroneckerEdges(8).materialise()
     with Engine(edges, selector="learned", devices="cpu", optimize="energy") as engine:
-        assert engine.objective.aim == "energy"
+        assert engine.objective.objective_name == "energy"
         engine.set_selector("average")
-        assert engine.objective.aim == "energy", "the objective stays until another one is given"
+        assert engine.objective.objective_name == "energy", (
+            "the objective stays until another one is given"
+        )
         engine.set_selector("fixed:TC", "time")
         assert engine.objective is None
         with pytest.raises(ModelError, match="fixed:TC knows no objective"):

@@ -34,7 +34,7 @@ class Engine:
             level=level, seconds={seconds} * (1 + source), input_degree=np.array([1, 1, 0])
         )
 
-    def bfs_in_a_row(self, sources):
+    def bfs_back_to_back(self, sources):
         return [self.bfs(source) for source in sources]
 
     def close(self):

@@ -18,7 +18,7 @@ from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
 from hetero_bfs.selection.model_format import read_model
-from hetero_bfs.selection.model_selectors import MOVES, ModelSelector, model_selector
+from hetero_bfs.selection.model_selectors import MIGRATIONS, ModelSelector, model_selector
 from hetero_bfs.selection.selectors import FixedSelector
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.selection.strategies import STRATEGIES, available
@@ -51,28 +51,28 @@ def spoil(model: SpeedModel, factors) -> SpeedModel:
     data = model.to_json()
     for name, columns in data["learned"].items():
         data["learned"][name] = {k: v * factors.get(name, 1.0) for k, v in columns.items()}
-    for move in MOVES:
-        what, place = move.split(" ", 1)
+    for migration in MIGRATIONS:
+        what, place = migration.split(" ", 1)
         key = place.replace(" ", "_")
         columns = data[what][key]
-        data[what][key] = {k: v * factors.get(move, 1.0) for k, v in columns.items()}
+        data[what][key] = {k: v * factors.get(migration, 1.0) for k, v in columns.items()}
     return read_model(json.dumps(data), "spoiled")
 
 
 def search(selector, clocked=True, slower=lambda level, name: 1.0) -> tuple[Recording, float]:
     """Search as the selector chooses, on the machine as `truth` has it; levels' times are exact.
 
-    Without a clock on the device, levels in a row there show the same mean time.
+    Without a clock on the device, levels back to back there show the same mean time.
     """
     real = truth()
     records = np.zeros((len(LEVELS), layout.record_width(len(selector.candidates))))
     records[:, layout.PREDICTED :] = np.nan
-    kind, form, previous = None, "queue", M / N
+    kind, representation, previous = None, "queue", M / N
     unvisited = [N, M]
     for number, (vertices, edges) in enumerate(LEVELS):
         unvisited = [unvisited[0] - vertices, unvisited[1] - edges]
         features = LevelFeatures(
-            number, vertices, edges, *unvisited, N, M, edges / previous, kind, form
+            number, vertices, edges, *unvisited, N, M, edges / previous, kind, representation
         )
         previous = edges
         record = records[number]
@@ -85,14 +85,14 @@ def search(selector, clocked=True, slower=lambda level, name: 1.0) -> tuple[Reco
         if kind is None:
             moving = real.start[strategy.device_kind].seconds(features)
         else:
-            if strategy.direction == "top-down" and form == "bitmap":
+            if strategy.direction == "top-down" and representation == "bitmap":
                 moving += real.convert[kind].seconds(features)
             if strategy.device_kind != kind:
                 moving += real.switch[strategy.device_kind].seconds(features)
         seconds = real.learned_seconds(features, strategy) * slower(number, strategy.name)
         record[layout.SECONDS], record[layout.TRANSFER_SECONDS] = seconds, moving
         kind = strategy.device_kind
-        form = "queue" if strategy.direction == "top-down" else "bitmap"
+        representation = "queue" if strategy.direction == "top-down" else "bitmap"
     if not clocked:
         forget_the_clock(selector, records)
     total = float(records[:, [layout.SECONDS, layout.TRANSFER_SECONDS]].sum())
@@ -129,7 +129,7 @@ def cost(selector) -> float:
 
 BEST = cost(model_selector("learned", truth(), ALL))
 RULE = cost(FixedSelector(*(STRATEGIES[name] for name in ("TC", "TC", "BC", "BC", "BC", "BC"))))
-THINGS = [s.name for s in ALL] + list(MOVES)
+THINGS = [s.name for s in ALL] + list(MIGRATIONS)
 ANY_FACTORS = st.fixed_dictionaries({name: st.sampled_from([0.1, 1.0, 10.0]) for name in THINGS})
 
 
@@ -366,7 +366,7 @@ KRONECKER = hb.KroneckerEdges(8)
 @pytest.mark.usefixtures("slow_model")
 def test_an_engine_corrects_before_its_first_search_and_after():
     with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
-        assert engine.corrections == dict.fromkeys(("TC", "BC", *MOVES), 1 / BOUND)
+        assert engine.corrections == dict.fromkeys(("TC", "BC", *MIGRATIONS), 1 / BOUND)
         result = engine.bfs(int(np.flatnonzero(engine.graph.input_degree)[0]))
         first = result.traces[0]
         assert first.predicted_seconds["TC"] == pytest.approx(2000 / BOUND)
@@ -432,7 +432,7 @@ def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not(monkeyp
     class Searched:
         began_again = False
 
-        def __init__(self, platform, root, selector, level_by_level=False):
+        def __init__(self, platform, source, selector, level_by_level=False):
             records = np.zeros((3, layout.record_width(1)))
             records[:, layout.SECONDS] = (1.0, 2.0, 3.0) if level_by_level else (1.5, 1.5, 1.5)
             records[:, layout.TRANSFER_SECONDS] = (0.25, 0.0, 0.0)

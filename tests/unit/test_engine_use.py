@@ -38,15 +38,15 @@ def test_any_integer_is_a_source_and_compiles_nothing_anew(engine, source):
     plain_levels = plain.level.tolist()
     compiled = len(restore.levels_from_parents.signatures)
     result = engine.bfs(source)
-    assert type(result.root) is int
+    assert type(result.source) is int
     assert result.level.tolist() == plain_levels == [1, 0, 1, 2, -1]
     assert len(restore.levels_from_parents.signatures) == compiled
-    assert engine.search(source).root == engine.search(1).root
+    assert engine.search(source).source == engine.search(1).source
 
 
 @pytest.mark.parametrize("source", [True, np.True_, 1.0, "1", None, [1]])
 def test_what_is_no_source(engine, source):
-    for search in (engine.bfs, engine.search, lambda v: engine.bfs_in_a_row([0, v])):
+    for search in (engine.bfs, engine.search, lambda v: engine.bfs_back_to_back([0, v])):
         with pytest.raises(GraphError, match="is no vertex id; ids are integers"):
             search(source)
 
@@ -55,21 +55,21 @@ def test_what_is_no_source(engine, source):
 def test_sources_in_a_row_from_anything_that_yields_them(engine, sources):
     expected = [engine.bfs(int(source)).level.tolist() for source in sources]
     for given in (sources, iter(sources), (source for source in sources)):
-        results = engine.bfs_in_a_row(given)
+        results = engine.bfs_back_to_back(given)
         assert [result.level.tolist() for result in results] == expected
-        assert all(type(result.root) is int for result in results)
+        assert all(type(result.source) is int for result in results)
 
 
 @pytest.mark.parametrize("sources", [3, None, np.array(3), 2.5])
 def test_what_yields_no_sources(engine, sources):
     with pytest.raises(ArgumentError, match=r"sources is .*; give a sequence of vertex ids"):
-        engine.bfs_in_a_row(sources)
+        engine.bfs_back_to_back(sources)
 
 
 def test_validate_takes_any_integer_and_no_masks():
     parent = np.array([1, 1, 1, 2, -1])
-    for root in (np.uint8(1), np.array(1), Index()):
-        assert hb.validate(EDGES, root, parent).valid
+    for source in (np.uint8(1), np.array(1), Index()):
+        assert hb.validate(EDGES, source, parent).valid
     with pytest.raises(GraphError, match="True is no vertex id"):
         hb.validate(EDGES, True, parent)
     with pytest.raises(GraphError, match=r"parent has 1 of 5 entries masked.*compressed"):
@@ -121,9 +121,9 @@ def _open(**options):
 
 USES = {
     "bfs": lambda engine: engine.bfs(1),
-    "bfs_in_a_row": lambda engine: engine.bfs_in_a_row([1, 2]),
-    "one in a row": lambda engine: engine.bfs_in_a_row([1]),
-    "none in a row": lambda engine: engine.bfs_in_a_row([]),
+    "bfs_in_a_row": lambda engine: engine.bfs_back_to_back([1, 2]),
+    "one back to back": lambda engine: engine.bfs_back_to_back([1]),
+    "none back to back": lambda engine: engine.bfs_back_to_back([]),
     "search": lambda engine: engine.search(1),
     "set_selector": lambda engine: engine.set_selector("alpha-beta"),
     "graph": lambda engine: engine.graph,
@@ -150,7 +150,7 @@ def test_a_closed_engine_refuses_and_still_says_what_it_was():
 
 def test_close_releases_memory_threads_and_device():
     engine = _open()
-    engine.bfs_in_a_row([1, 2])
+    engine.bfs_back_to_back([1, 2])
     platform = engine.platform
     parts = [platform, platform.graph, platform.host, platform.accelerator]
     if platform.accelerator is not None:

@@ -54,7 +54,7 @@ OPENS = 'hb.Engine(edges, "fixed:TC", devices="cpu").bfs(1)'
 
 
 @pytest.mark.parametrize(
-    "use", ["engine.bfs(1)", "engine.bfs_in_a_row([1, 2])", 'engine.set_selector("alpha-beta")']
+    "use", ["engine.bfs(1)", "engine.bfs_back_to_back([1, 2])", 'engine.set_selector("alpha-beta")']
 )
 @pytest.mark.parametrize("prepare", ["engine on the CPU", "engine"])
 def test_a_parents_engine(prepare, use):

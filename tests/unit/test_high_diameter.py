@@ -8,7 +8,7 @@ from graphs import grid, path, star
 
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.graph.relabel import DEEP_LEVELS
+from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.training.collect import measure_graph
@@ -49,10 +49,12 @@ def test_it_is_the_same_in_any_order(trained, name, order):
 @pytest.mark.parametrize("more", [-1, 0])
 def test_how_many_levels_are_many(more):
     """The reference search begins at a path's end, beside the first vertex of highest degree."""
-    with Engine(path(DEEP_LEVELS + 1 + more), "fixed:TC", devices="cpu", order="given") as engine:
+    with Engine(
+        path(HIGH_DIAMETER_LEVELS + 1 + more), "fixed:TC", devices="cpu", order="given"
+    ) as engine:
         levels = len(engine.bfs(0).traces)
-        assert levels == DEEP_LEVELS + more
-        assert engine.high_diameter == (levels >= DEEP_LEVELS)
+        assert levels == HIGH_DIAMETER_LEVELS + more
+        assert engine.high_diameter == (levels >= HIGH_DIAMETER_LEVELS)
 
 
 @pytest.mark.parametrize("order", ["given", "locality"])
@@ -61,7 +63,7 @@ def test_samples_say_so(name, order):
     edges, expected = GRAPHS[name]
     about = StudyGraph("family", name, lambda: edges, 9)
     with Engine(build_search_graph(edges, order), "fixed:TC", devices="cpu") as engine:
-        samples = pd.DataFrame(measure_graph(engine, 0, about, roots=1))
+        samples = pd.DataFrame(measure_graph(engine, 0, about, sources=1))
     assert set(samples["deep"]) == {int(expected)}
 
 

@@ -181,14 +181,14 @@ def test_which_graphs_are_deep_and_regular():
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_searches_by_a_thread_pool(name, threads):
-    """Stealing, conversions, owners of patches: with parts that any thread may get."""
+    """Stealing, conversions, owners of partitions: with parts that any thread may get."""
     edges = GRAPHS[name]
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=threads) as engine:
         late = "fixed:" + "TC," * 250 + "BC,TC"  # of the grid, between levels that are shared
         for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,TC", late, "alpha-beta"):
             engine.set_selector(selector)
-            for root in edges.src[:: edges.src.size // 3]:
-                check_search(engine, edges, int(root))
+            for source in edges.src[:: edges.src.size // 3]:
+                check_search(engine, edges, int(source))
 
 
 @pytest.mark.parametrize("make", [grid, roads])
@@ -200,8 +200,8 @@ def test_owners_of_patches(interval, make):
     with hb.Engine(edges, devices="cpu", threads=16, decision_interval=interval) as engine:
         for selector in ("fixed:TC", schedule, "alpha-beta", "learned"):
             engine.set_selector(selector)
-            for root in (0, 600 * 300 + 300):
-                check_search(engine, edges, root)
+            for source in (0, 600 * 300 + 300):
+                check_search(engine, edges, source)
 
 
 @pytest.mark.parametrize("most", [600, 1200, 2000])
@@ -209,16 +209,16 @@ def test_frontiers_larger_than_the_outbox_of_owners(most, monkeypatch):
     monkeypatch.setattr("hetero_bfs.algorithms.bfs.cpu_executor._MOST_DEFERRED", most)
     edges = grid(600, 600)
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
-        for root in (0, 600 * 300 + 300):
-            check_search(engine, edges, root)
+        for source in (0, 600 * 300 + 300):
+            check_search(engine, edges, source)
 
 
 def test_searches_that_end_while_owners_share_levels():
     edges = grid(600, 600)
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
-        root = engine._searched_id(600 * 300 + 300)
+        source = engine._searched_id(600 * 300 + 300)
         for levels in (150, 200, 201):
-            search = Search(engine.platform, root, engine.selector)
+            search = Search(engine.platform, source, engine.selector)
             search.run(levels)
             assert [trace.found_vertices for trace in search.traces] == [
                 4 * (level + 1) for level in range(levels)
@@ -233,8 +233,8 @@ def test_patches_without_locality():
     with hb.Engine(edges, devices="cpu", order="locality", threads=5) as engine:
         for selector in ("fixed:TC", "fixed:TC,TC,BC,TC,BC,TC"):
             engine.set_selector(selector)
-            for root in edges.src[:: edges.src.size // 5]:
-                check_search(engine, edges, int(root))
+            for source in edges.src[:: edges.src.size // 5]:
+                check_search(engine, edges, int(source))
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -248,17 +248,17 @@ def test_wide_levels_by_proposals(num_vertices, threads, directed):
     random = np.random.default_rng(7)
     src, dst = random.integers(0, num_vertices, (2, 4 * num_vertices))
     edges = hb.EdgeList.from_arrays(src, dst, num_vertices=num_vertices, directed=directed)
-    wide = 0
+    dense_push = 0
     with hb.Engine(edges, devices="cpu", threads=threads) as engine:
         for selector in ("fixed:TC", "fixed:TC,TC,TC,TC,TC,BC", "alpha-beta"):
             engine.set_selector(selector)
-            for root in random.integers(0, num_vertices, 6):
-                traces = check_search(engine, edges, int(root)).traces
-                wide += sum(
-                    this.strategy == "TC" and following.features.form == "wide"
+            for source in random.integers(0, num_vertices, 6):
+                traces = check_search(engine, edges, int(source)).traces
+                dense_push += sum(
+                    this.strategy == "TC" and following.features.representation == "wide"
                     for this, following in pairwise(traces)
                 )
-    assert wide >= 6, "each search by TC alone has a wide level"
+    assert dense_push >= 6, "each search by TC alone has a dense-push level"
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -269,18 +269,18 @@ def test_few_vertices_remain(threads, directed):
     Some never are visited, and in a directed graph some that are have no edges, nor are counted.
     """
     edges = core_with_tails(directed)
-    forms = set()
+    representations = set()
     with hb.Engine(edges, devices="cpu", threads=threads) as engine:
-        room = engine.platform.host._arrays.remaining.size
+        room = engine.platform.host._arrays.unvisited_list.size
         for selector in ("BC", "TC,TC,TC,BC", "TC,BC,BC,BC,BC,TC,BC", "TC,BC,BC,BC,BC,BC,TC"):
             engine.set_selector("fixed:" + selector)
-            for root in (20_000 + 7 * 200, 5, 22_000, 20_006):
-                for this, following in pairwise(check_search(engine, edges, root).traces):
+            for source in (20_000 + 7 * 200, 5, 22_000, 20_006):
+                for this, following in pairwise(check_search(engine, edges, source).traces):
                     if this.strategy == "BC":
-                        forms.add(following.features.form)
+                        representations.add(following.features.representation)
                         few = this.features.unvisited_vertices <= room
-                        assert few or directed or following.features.form == "bitmap"
-    assert forms == {"listed", "bitmap"}
+                        assert few or directed or following.features.representation == "bitmap"
+    assert representations == {"listed", "bitmap"}
 
 
 def test_few_vertices_of_many_edges_are_no_list():
@@ -291,25 +291,27 @@ def test_few_vertices_of_many_edges_are_no_list():
     both = np.concatenate([np.stack([core.src, core.dst]), clique], axis=1)
     edges = hb.EdgeList.from_arrays(*both, num_vertices=22_303)
     with hb.Engine(edges, devices="cpu", selector="fixed:BC", threads=2) as engine:
-        assert engine.platform.host._arrays.remaining.size > 500
-        forms = [trace.features.form for trace in check_search(engine, edges, 5).traces]
-    assert forms == ["queue"] + ["bitmap"] * (len(forms) - 1)
+        assert engine.platform.host._arrays.unvisited_list.size > 500
+        representations = [
+            trace.features.representation for trace in check_search(engine, edges, 5).traces
+        ]
+    assert representations == ["queue"] + ["bitmap"] * (len(representations) - 1)
 
 
 def test_a_bitmap_left_blank():
     """By a search that ended, in either one; not by one that stopped, or that is led from here."""
     edges = core_with_tails(directed=False)
     with hb.Engine(edges, devices="cpu", threads=3) as engine:
-        host, root = engine.platform.host, engine._searched_id(7)
+        host, source = engine.platform.host, engine._searched_id(7)
         blank = set()
         for selector in ("TC", "TC,BC", "TC,TC,BC", "TC,TC,TC,BC", "BC"):
             engine.set_selector("fixed:" + selector)
             for levels in (0, 1, 4, 6):
-                Search(engine.platform, root, engine.selector).run(levels)
+                Search(engine.platform, source, engine.selector).run(levels)
                 check_search(engine, edges, 22_001)
                 blank.update(i for i in range(2) if not host.visited[i].any())
-                frontier = Frontier(int(engine.graph.degree[root]), engine.graph.num_searched)
-                host.begin(root, frontier)
+                frontier = Frontier(int(engine.graph.degree[source]), engine.graph.num_searched)
+                host.begin(source, frontier)
                 host.run(STRATEGIES["TC"], frontier)
                 check_search(engine, edges, 9)
                 blank.update(i for i in range(2) if not host.visited[i].any())
@@ -325,24 +327,24 @@ def test_a_bitmap_left_blank():
     ],
 )
 def test_rules_go_by_the_last_direction(alpha, beta, expected):
-    """Not by the bitmap that top-down leaves of a wide level."""
+    """Not by the bitmap that top-down leaves of a dense-push level."""
     random = np.random.default_rng(7)
     edges = hb.EdgeList.from_arrays(*random.integers(0, 20_000, (2, 80_000)))
     rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]], alpha, beta)
     with hb.Engine(edges, devices="cpu", threads=2) as engine:
         search = Search(engine.platform, engine._searched_id(3), rule)
         search.run()
-    was, wide, seen = "TC", False, []
+    was, dense_push, seen = "TC", False, []
     for trace in search.traces:
         features = trace.features
-        wide |= features.form == "wide"
+        dense_push |= features.representation == "wide"
         if was == "BC":
             was = "TC" if features.frontier_vertices * beta < features.num_vertices else "BC"
         else:
             was = "BC" if features.frontier_edges * alpha > features.unvisited_edges else "TC"
         assert trace.strategy == was
         seen.append(was)
-    assert wide or alpha == 15.0
+    assert dense_push or alpha == 15.0
     assert list(dict.fromkeys(seen)) == expected
 
 
@@ -352,12 +354,12 @@ def test_wide_levels_of_two_components_in_turn():
     ends = random.integers(0, 20_000, (2, 80_000))
     edges = hb.EdgeList.from_arrays(*np.concatenate((ends, ends + 20_000), axis=1))
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=3) as engine:
-        for root in random.integers(0, 20_000, 4):
-            check_search(engine, edges, int(root))
-            half = Search(engine.platform, engine._searched_id(int(root)), engine.selector)
+        for source in random.integers(0, 20_000, 4):
+            check_search(engine, edges, int(source))
+            half = Search(engine.platform, engine._searched_id(int(source)), engine.selector)
             half.run(max_levels=6)
-            assert "wide" in {trace.features.form for trace in half.traces}
-            check_search(engine, edges, int(root) + 20_000)
+            assert "wide" in {trace.features.representation for trace in half.traces}
+            check_search(engine, edges, int(source) + 20_000)
 
 
 @pytest.mark.parametrize("num_vertices", [1, 31, 33, 64])
@@ -442,11 +444,11 @@ def test_workers_end_with_their_engine():
 
 def test_several_python_threads_search_one_engine():
     edges = GRAPHS["Kronecker"]
-    roots = [int(v) for v in edges.src[::9000]]
+    sources = [int(v) for v in edges.src[::9000]]
     with hb.Engine(edges, devices="cpu", selector="alpha-beta", threads=3) as engine:
-        alone = [engine.bfs(root).level for root in roots]
+        alone = [engine.bfs(source).level for source in sources]
         with ThreadPoolExecutor(4) as pool:
-            together = [result.level for result in pool.map(engine.bfs, roots)]
+            together = [result.level for result in pool.map(engine.bfs, sources)]
     for one, other in zip(alone, together, strict=True):
         assert np.array_equal(one, other)
 

@@ -106,8 +106,8 @@ def test_any_graph_round_trips(
     if name == "g.hbg":
         assert_same(back, graph)
     if name in ("g.el", "g.mtx"):
-        listed = EdgeList.from_arrays(src, dst, 13 + isolated, directed)
-        io.write(listed, tmp_path / name)
+        found_list = EdgeList.from_arrays(src, dst, 13 + isolated, directed)
+        io.write(found_list, tmp_path / name)
         assert_same(io.load(tmp_path / name, directed), graph)
 
 
@@ -470,8 +470,11 @@ print([m for m in ("pandas", "scipy", "psutil", "numba", "gzip") if m in sys.mod
 @pytest.mark.parametrize("name", FACTS)
 def test_real_graph(name: str) -> None:
     facts = FACTS[name]
-    listed = io.read(real_graph_file(name))
-    assert (listed.num_vertices, listed.num_input_edges) == (facts.vertices, facts.edge_lines)
-    graph = CSRGraph.from_edge_source(listed)
+    found_list = io.read(real_graph_file(name))
+    assert (found_list.num_vertices, found_list.num_input_edges) == (
+        facts.vertices,
+        facts.edge_lines,
+    )
+    graph = CSRGraph.from_edge_source(found_list)
     assert graph.num_stored_edges == 2 * facts.edges
     assert int(graph.degree().max()) == facts.greatest_degree

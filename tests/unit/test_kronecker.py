@@ -197,7 +197,7 @@ def test_odd_ranges_around_blocks(scale, start, count):
     data=st.data(),
 )
 def test_rejected_draws(scale, rejected, data):
-    """Seeds of which the first draws of edge 0 are to be rejected, up to four in a row."""
+    """Seeds of which the first draws of edge 0 are to be rejected, up to four back to back."""
     free = st.integers(1, 2**30)
     values = data.draw(st.lists(free, min_size=4, max_size=4))  # newest first, without the oldest
     oldest = data.draw(st.integers(1, 256))

@@ -88,8 +88,12 @@ def test_missing_parts_are_refused(key):
 # Which domains, and which strategies.
 
 
-def objective_of(watts, shared=False, aim="energy", **idle) -> tuple[Objective, list[str]]:
-    objective, fit = make_objective(aim, read_power(power_json(watts, **idle)), ALL, shared)
+def objective_of(
+    watts, shared=False, objective_name="energy", **idle
+) -> tuple[Objective, list[str]]:
+    objective, fit = make_objective(
+        objective_name, read_power(power_json(watts, **idle)), ALL, shared
+    )
     return objective, [s.name for s in fit]
 
 
@@ -144,8 +148,8 @@ def test_nothing_measured_names_the_remedy():
 def test_energy_costs_watts():
     objective, _ = objective_of(BOTH, cpu=30.0, device=60.0)
     assert objective.per_second(STRATEGIES["BG"]) == 340.0
-    assert objective.per_second_of_moving("cpu") == (150.0 + 140.0) / 2
-    assert objective.per_second_of_moving("device") == (240.0 + 340.0) / 2
+    assert objective.per_second_of_migration("cpu") == (150.0 + 140.0) / 2
+    assert objective.per_second_of_migration("device") == (240.0 + 340.0) / 2
 
 
 @given(

@@ -28,7 +28,7 @@ def table(place):
     """Measured there: engines that are opened by the device's index get this one."""
     graphs = [named_graph("kronecker9"), named_graph("grid20")]
     with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=place):
-        return measure_regret(graphs, place, roots=2, rounds=2)
+        return measure_regret(graphs, place, sources=2, rounds=2)
 
 
 def test_every_way_has_a_row_for_every_search(table, place):
@@ -73,7 +73,9 @@ def test_no_selector_is_the_best_strategy_alone(table):
 def test_what_would_take_too_long_is_estimated(monkeypatch):
     monkeypatch.setattr(regret, "SLOWEST", 1.0)
     with Engine(named_graph("kronecker9").make(), devices="cpu") as engine:
-        (rows,) = [list(regret.measure_graph(engine, named_graph("kronecker9"), roots=1, rounds=1))]
+        (rows,) = [
+            list(regret.measure_graph(engine, named_graph("kronecker9"), sources=1, rounds=1))
+        ]
     by_way = {row["selector"]: row for row in rows}
     best = by_way["oracle"]["schedule"]
     for row in rows:
@@ -92,7 +94,7 @@ def test_a_slower_schedule_is_seen_to_be_slower(monkeypatch):
 
     monkeypatch.setattr(regret, "best_schedule", worst)
     with Engine(named_graph("grid200").make(), devices="cpu") as engine:
-        rows = list(regret.measure_graph(engine, named_graph("grid200"), roots=1, rounds=2))
+        rows = list(regret.measure_graph(engine, named_graph("grid200"), sources=1, rounds=2))
     by_way = {row["selector"]: row for row in rows}
     assert by_way["oracle"]["schedule"].startswith("BC")
     assert by_way["oracle"]["regret"] > by_way["fixed:TC"]["regret"]
@@ -114,11 +116,11 @@ def many_small_components(directed: bool) -> EdgeList:
 @pytest.mark.parametrize("directed", [False, True])
 def test_roots_lie_in_the_largest_of_many_small_components(directed):
     with Engine(many_small_components(directed), "fixed:TC", devices="cpu") as engine:
-        roots = regret.roots_of(engine, 3)
-        assert len(set(roots)) == 3
-        assert all(1200 <= root < 1240 for root in roots)
+        sources = regret.sources_of(engine, 3)
+        assert len(set(sources)) == 3
+        assert all(1200 <= source < 1240 for source in sources)
         rows = list(regret.measure_graph(engine, StudyGraph("file", "g", list), 2, 1))
-    assert {row["root"] for row in rows} == set(roots[:2])
+    assert {row["root"] for row in rows} == set(sources[:2])
 
 
 def test_roots_that_reach_little_of_the_graph_are_left_out():
@@ -129,9 +131,9 @@ def test_roots_that_reach_little_of_the_graph_are_left_out():
     edges = EdgeList.from_arrays(src, dst)
     with Engine(edges, "fixed:TC", devices="cpu") as engine:
         graph = engine.graph
-        roots = regret.roots_of(engine, 4)
+        sources = regret.sources_of(engine, 4)
         drawn = search_keys(graph.num_vertices, graph.is_isolated, 16)
-    assert roots == [key for key in drawn if key < 900][:4]
+    assert sources == [key for key in drawn if key < 900][:4]
     assert any(key >= 900 for key in drawn), "else nothing was to be left out"
 
 
@@ -140,13 +142,13 @@ def test_of_a_directed_component_roots_that_reach_the_most():
     pairs = [(2 * i, 2 * i + 1) for i in range(600)] + [(1200 + i, 1201 + i) for i in range(12)]
     src, dst = np.array(pairs).T
     with Engine(EdgeList.from_arrays(src, dst, directed=True), "fixed:TC", devices="cpu") as engine:
-        assert regret.roots_of(engine, 2) == [1200, 1201]
+        assert regret.sources_of(engine, 2) == [1200, 1201]
 
 
 def test_without_an_edge_there_is_no_root():
     empty = np.empty(0, np.uint32)
     with Engine(EdgeList(empty, empty, 5), "fixed:TC", devices="cpu") as engine:
-        assert regret.roots_of(engine, 2) == []
+        assert regret.sources_of(engine, 2) == []
 
 
 def test_families_count_alike():

@@ -10,7 +10,11 @@ from graphs import grid, path, random_graph
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.kernels.patches import owner_of, patch_bits, split_among_owners
+from hetero_bfs.algorithms.bfs.kernels.partitions import (
+    owner_of,
+    partition_bits,
+    split_among_owners,
+)
 from hetero_bfs.graph.csr import CSRGraph, EdgeList
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -97,9 +101,10 @@ def shuffled(edges: EdgeList, seed: int = 3) -> EdgeList:
 def test_few_edges_leave_a_patch():
     edges = shuffled(grid(200, 200))
     new = build_search_graph(edges).relabelling.new_of_old
-    patch = new >> patch_bits(8)
-    # A patch is as good as a diamond: 2,048 vertices, 45 on a side, two edges out for each of them.
-    assert (patch[edges.src] != patch[edges.dst]).mean() < 0.15
+    partition = new >> partition_bits(8)
+    # A partition is as good as a diamond: 2,048 vertices, 45 on a side, two edges out for each of
+    # them.
+    assert (partition[edges.src] != partition[edges.dst]).mean() < 0.15
 
 
 def test_components_stay_together_in_patches():
@@ -125,12 +130,12 @@ def test_sorting_by_key(bits):
     assert np.array_equal(items, np.argsort(keys, kind="stable"))
 
 
-@pytest.mark.parametrize(("patches", "more"), [(0, 1), (1, 0), (5, 77), (35, 0)])
+@pytest.mark.parametrize(("partitions", "more"), [(0, 1), (1, 0), (5, 77), (35, 0)])
 @pytest.mark.parametrize("owners", [1, 2, 4, 16])
-def test_territories_have_room_for_what_their_owners_have(patches, more, owners):
-    size = 1 << min(patch_bits(owners), 13)  # of one owner's, which has all, a part
-    num_vertices = patches * size + more
-    bits = patch_bits(owners)
+def test_territories_have_room_for_what_their_owners_have(partitions, more, owners):
+    size = 1 << min(partition_bits(owners), 13)  # of one owner's, which has all, a part
+    num_vertices = partitions * size + more
+    bits = partition_bits(owners)
     owner = [owner_of(np.uint32(v), owners, bits) for v in range(num_vertices)]
     assert owner == np.repeat(owner[::size], size)[:num_vertices].tolist()
     sizes = np.diff(split_among_owners(num_vertices, owners))
@@ -139,16 +144,16 @@ def test_territories_have_room_for_what_their_owners_have(patches, more, owners)
 
 @pytest.mark.parametrize("owners", [2, 4, 8, 16])
 def test_owners_share_what_a_frontier_crosses(owners):
-    """Of the blocks along a diagonal, patches of a grid numbered along Morton's curve."""
+    """Of the blocks along a diagonal, partitions of a grid numbered along Morton's curve."""
     side = 32
     place = np.arange(side * side)
     x = sum((place >> 2 * bit & 1) << bit for bit in range(5))
     y = sum((place >> 2 * bit + 1 & 1) << bit for bit in range(5))
-    bits = patch_bits(owners)
+    bits = partition_bits(owners)
     for diagonal in range(side // 2, side + side // 2):
-        patches = np.flatnonzero(x + y == diagonal)
+        partitions = np.flatnonzero(x + y == diagonal)
         counts = np.bincount(
-            [owner_of(np.uint32(p << bits), owners, bits) for p in patches],
+            [owner_of(np.uint32(p << bits), owners, bits) for p in partitions],
             minlength=owners,
         )
-        assert counts.max() <= 3 * patches.size / owners + 2
+        assert counts.max() <= 3 * partitions.size / owners + 2

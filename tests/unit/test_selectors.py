@@ -23,8 +23,8 @@ from hetero_bfs.selection.policy import (
     LEAST_ALIKE,
     MODEL,
     MOST_ALIKE,
-    MOST_KNOTS,
-    _find_knot,
+    MOST_COST_TO_GO_ROWS,
+    _find_row,
     make_policy,
     stays_within,
 )
@@ -60,7 +60,7 @@ START = LevelFeatures(
     num_edges=20_000,
     growth=0.5,
     device_kind=None,
-    form="queue",
+    representation="queue",
 )
 ALL, HOST_ONLY = available(True), available(False)
 
@@ -68,10 +68,10 @@ ALL, HOST_ONLY = available(True), available(False)
 def names(selector, levels) -> list[str]:
     """Choose level by level; each strategy leaves the frontier in its own form."""
     chosen = []
-    form = "queue"
+    representation = "queue"
     for level in levels:
-        strategy = selector.choose(replace(level, form=form)).strategy
-        form = "queue" if strategy.direction == "top-down" else "bitmap"
+        strategy = selector.choose(replace(level, representation=representation)).strategy
+        representation = "queue" if strategy.direction == "top-down" else "bitmap"
         chosen.append(strategy.name)
     return chosen
 
@@ -150,7 +150,7 @@ def test_beamers_rule_and_where_it_runs(wanted, device, down, up):
     assert names(selector, beamer_levels()) == expected
     assert (selector.name, notes) == (wanted, [])
     assert isinstance(selector, DirectionSelector)
-    after_bottom_up = selector.choose(replace(START, form="bitmap"))
+    after_bottom_up = selector.choose(replace(START, representation="bitmap"))
     assert after_bottom_up.reason == "frontier < vertices / 18"
     assert selector.choose(START).reason == "frontier edges <= unvisited / 15"
 
@@ -158,8 +158,8 @@ def test_beamers_rule_and_where_it_runs(wanted, device, down, up):
 def test_the_direction_stays_between_the_thresholds():
     selector, _ = make_selector("alpha-beta", GPU, ALL)
     between = replace(START, frontier_vertices=900, frontier_edges=1)
-    assert selector.choose(replace(between, form="bitmap")).strategy.name == "BG"
-    assert selector.choose(replace(between, form="queue")).strategy.name == "TG"
+    assert selector.choose(replace(between, representation="bitmap")).strategy.name == "BG"
+    assert selector.choose(replace(between, representation="queue")).strategy.name == "TG"
 
 
 def test_daga_needs_a_device():
@@ -191,13 +191,13 @@ def selector_of(made: SpeedModel, candidates=ALL, uses_cost_to_go=False) -> Mode
     return ModelSelector("learned", made, candidates, predictors, uses_cost_to_go)
 
 
-ON_DEVICE = replace(START, level=1, device_kind="device", form="queue")
-LATE_ON_HOST = replace(ON_DEVICE, unvisited_edges=100, device_kind="cpu", form="bitmap")
+ON_DEVICE = replace(START, level=1, device_kind="device", representation="queue")
+LATE_ON_HOST = replace(ON_DEVICE, unvisited_edges=100, device_kind="cpu", representation="bitmap")
 SPEEDS = {"TC": 4.0, "TG": 5.0, "BC": 6.0, "BG": 7.0, "BGC": 8.0}
 
 
 @pytest.mark.parametrize(
-    ("features", "moves", "expected"),
+    ("features", "migrations", "expected"),
     [
         (START, {}, "TC"),
         (START, {"to_cpu": 9}, "TC"),  # before the first level nothing moves
@@ -206,15 +206,15 @@ SPEEDS = {"TC": 4.0, "TG": 5.0, "BC": 6.0, "BG": 7.0, "BGC": 8.0}
         (ON_DEVICE, {"to_cpu": 0.5}, "TC"),
         (ON_DEVICE, {"to_cpu": 1.5}, "TG"),
         (ON_DEVICE, {"to_device": 9}, "TC"),
-        (replace(ON_DEVICE, form="bitmap"), {"on_device": 1.5}, "TC"),
-        (replace(ON_DEVICE, form="bitmap"), {"on_device": 2.5}, "BC"),
-        (replace(ON_DEVICE, form="bitmap"), {"on_device": 9, "to_cpu": 2}, "BG"),
-        (replace(ON_DEVICE, form="bitmap"), {"on_cpu": 9}, "TC"),  # converted where it is
+        (replace(ON_DEVICE, representation="bitmap"), {"on_device": 1.5}, "TC"),
+        (replace(ON_DEVICE, representation="bitmap"), {"on_device": 2.5}, "BC"),
+        (replace(ON_DEVICE, representation="bitmap"), {"on_device": 9, "to_cpu": 2}, "BG"),
+        (replace(ON_DEVICE, representation="bitmap"), {"on_cpu": 9}, "TC"),  # converted where it is
         (LATE_ON_HOST, {"on_cpu": 3}, "BC"),
     ],
 )
-def test_the_cheapest_moving_included(features, moves, expected):
-    choice = selector_of(model(**SPEEDS, **moves)).choose(features)
+def test_the_cheapest_moving_included(features, migrations, expected):
+    choice = selector_of(model(**SPEEDS, **migrations)).choose(features)
     assert choice.strategy.name == expected
 
 
@@ -239,7 +239,7 @@ def test_early_bottom_up_must_be_clearly_faster(frontier_edges, bottom_up_second
 
 def test_predictions_are_the_levels_with_moving():
     made = model(**SPEEDS, to_cpu=10, on_device=100, start_cpu=1000, start_device=2000)
-    bitmap = replace(ON_DEVICE, form="bitmap")
+    bitmap = replace(ON_DEVICE, representation="bitmap")
     predicted = selector_of(made).choose(bitmap).predicted_seconds
     assert predicted == {"TC": 114, "TG": 105, "BC": 16, "BG": 7, "BGC": 8}
     predicted = selector_of(made).choose(START).predicted_seconds
@@ -255,7 +255,7 @@ def test_reason_names_the_next_best():
 
 
 FEATURES = st.builds(
-    lambda n, degree, visited, frontier, kind, form, growth: LevelFeatures(
+    lambda n, degree, visited, frontier, kind, representation, growth: LevelFeatures(
         level=0 if kind is None else 3,
         frontier_vertices=max(int(visited * n * frontier), 1),
         frontier_edges=max(int(visited * n * frontier * degree), 1),
@@ -265,7 +265,7 @@ FEATURES = st.builds(
         num_edges=max(int(n * degree), 1),
         growth=growth,
         device_kind=kind,
-        form="queue" if kind is None else form,
+        representation="queue" if kind is None else representation,
     ),
     st.integers(2, 10**7),
     st.floats(1, 50),
@@ -286,10 +286,11 @@ def weights(columns):
 @st.composite
 def models(draw):
     learned = {name: draw(weights(STRATEGIES[name].columns)) for name in STRATEGIES}
-    moves = [
-        {kind: draw(weights(layout.MOVE_COLUMNS)) for kind in ("cpu", "device")} for _ in range(3)
+    migrations = [
+        {kind: draw(weights(layout.MIGRATION_COLUMNS)) for kind in ("cpu", "device")}
+        for _ in range(3)
     ]
-    return SpeedModel("m", learned, 0.1, {}, *moves, {})
+    return SpeedModel("m", learned, 0.1, {}, *migrations, {})
 
 
 def seconds_by_hand(made: SpeedModel, features: LevelFeatures, strategy) -> float:
@@ -297,7 +298,7 @@ def seconds_by_hand(made: SpeedModel, features: LevelFeatures, strategy) -> floa
     seconds = made.learned_seconds(features, strategy)
     if features.device_kind is None:
         return seconds + made.start[strategy.device_kind].seconds(features)
-    if strategy.direction == "top-down" and features.form == "bitmap":
+    if strategy.direction == "top-down" and features.representation == "bitmap":
         seconds += made.convert[features.device_kind].seconds(features)
     if strategy.device_kind != features.device_kind:
         seconds += made.switch[strategy.device_kind].seconds(features)
@@ -311,17 +312,21 @@ def test_the_compiled_policy_is_the_models_formula(made, features):
     expected = {s.name: seconds_by_hand(made, features, s) for s in ALL}
     assert choice.predicted_seconds == pytest.approx(expected)
     assert expected[choice.strategy.name] <= min(expected.values()) * (1 + 1e-9)
-    ahead = selector_of(made, uses_cost_to_go=True).choose(features)
-    assert ahead.predicted_seconds == choice.predicted_seconds, "looking ahead is no prediction"
+    cost_to_go = selector_of(made, uses_cost_to_go=True).choose(features)
+    assert cost_to_go.predicted_seconds == choice.predicted_seconds, (
+        "looking ahead is no prediction"
+    )
 
 
 def walk(selector: Selector, states: list[LevelFeatures]) -> list[str]:
     """What the selector chooses, level by level, for a search of these states."""
-    kind, form, chosen = None, "queue", []
+    kind, representation, chosen = None, "queue", []
     for features in states:
-        strategy = selector.choose(replace(features, device_kind=kind, form=form)).strategy
-        wide = strategy.name == "TC" and features.is_wide
-        form = "bitmap" if wide or strategy.direction == "bottom-up" else "queue"
+        strategy = selector.choose(
+            replace(features, device_kind=kind, representation=representation)
+        ).strategy
+        dense_push = strategy.name == "TC" and features.is_dense_push
+        representation = "bitmap" if dense_push or strategy.direction == "bottom-up" else "queue"
         kind = strategy.device_kind
         chosen.append(strategy.name)
     return chosen
@@ -360,16 +365,16 @@ def reference_of(states: list[LevelFeatures]) -> np.ndarray:
 def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
     """What the model predicts for a search, as if it had been measured."""
 
-    def moves(parts) -> np.ndarray:
+    def migrations(parts) -> np.ndarray:
         return np.array([[parts[kind].seconds(f) for kind in ("cpu", "device")] for f in states])
 
     return SearchCosts(
         tuple(ALL),
         np.array([[made.learned_seconds(f, s) for s in ALL] for f in states]),
-        moves(made.start)[0],
-        moves(made.switch),
-        moves(made.convert),
-        np.array([False] + [f.is_wide for f in states[:-1]]),
+        migrations(made.start)[0],
+        migrations(made.switch),
+        migrations(made.convert),
+        np.array([False] + [f.is_dense_push for f in states[:-1]]),
         np.arange(len(states)),
     )
 
@@ -377,13 +382,13 @@ def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
 @settings(max_examples=100)
 @given(made=models(), states=searches())
 def test_with_such_a_search_ahead_the_best_schedule_is_chosen(made, states):
-    assume(len(states) <= MOST_KNOTS)
-    ahead = selector_of(made, uses_cost_to_go=True).on_graph(
+    assume(len(states) <= MOST_COST_TO_GO_ROWS)
+    cost_to_go = selector_of(made, uses_cost_to_go=True).on_graph(
         states[0].num_vertices, states[0].num_edges, reference_of(states), False
     )
     costs = costs_of(made, states)
     best = best_schedule(costs)
-    assert costs.schedule_seconds(walk(ahead, states)) == pytest.approx(best.seconds)
+    assert costs.schedule_seconds(walk(cost_to_go, states)) == pytest.approx(best.seconds)
     total = costs.schedule_seconds(walk(selector_of(made), states))
     assert total >= best.seconds * (1 - 1e-9)
 
@@ -393,13 +398,13 @@ def test_with_such_a_search_ahead_the_best_schedule_is_chosen(made, states):
 def test_when_moving_is_free_looking_ahead_changes_nothing(made, features, states):
     free = {kind: Linear(("constant",), (0.0,)) for kind in ("cpu", "device")}
     greedy = selector_of(replace(made, switch=free, convert=free), uses_cost_to_go=True)
-    ahead = greedy.on_graph(
+    cost_to_go = greedy.on_graph(
         states[0].num_vertices, states[0].num_edges, reference_of(states), False
     )
     choice = greedy.choose(features)
     predicted = choice.predicted_seconds
     least = predicted[choice.strategy.name]
-    assert predicted[ahead.choose(features).strategy.name] == pytest.approx(least, rel=1e-6)
+    assert predicted[cost_to_go.choose(features).strategy.name] == pytest.approx(least, rel=1e-6)
 
 
 def test_looking_ahead_stays_where_the_rest_is_cheap():
@@ -418,10 +423,10 @@ def test_looking_ahead_stays_where_the_rest_is_cheap():
     big = replace(
         START, level=1, frontier_edges=START.num_edges // 2, unvisited_edges=START.num_edges // 4
     )
-    ahead = selector_of(made, uses_cost_to_go=True)
+    cost_to_go = selector_of(made, uses_cost_to_go=True)
     assert selector_of(made).choose(START).strategy.name == "TC"
-    assert ahead.choose(START).strategy.name == "TC", "it knows no graph yet"
-    on_graph = ahead.on_graph(
+    assert cost_to_go.choose(START).strategy.name == "TC", "it knows no graph yet"
+    on_graph = cost_to_go.on_graph(
         START.num_vertices, START.num_edges, reference_of([START, big]), False
     )
     assert on_graph.choose(START).strategy.name != "TC"
@@ -429,21 +434,21 @@ def test_looking_ahead_stays_where_the_rest_is_cheap():
 
 
 def test_deep_graphs_are_predicted_by_formulas_of_their_own():
-    made = replace(model(), learned_deep={"TG": Linear(("constant",), (1e-12,))})
-    shallow = model_selector("learned", made, ALL)
+    made = replace(model(), learned_high_diameter={"TG": Linear(("constant",), (1e-12,))})
+    low_diameter = model_selector("learned", made, ALL)
     reference = reference_of([START])
     arguments = START.num_vertices, START.num_edges, reference
-    deep = shallow.on_graph(*arguments, True)
-    place = shallow.candidates.index(STRATEGIES["TG"])
-    assert shallow.on_graph(*arguments, False).policy.weights[place, 0] != 1e-12
-    assert deep.policy.weights[place, 0] == 1e-12
-    assert not deep.policy.weights[place, 1:].any()
-    assert deep.uncorrected is deep
-    again = deep.on_graph(START.num_vertices, START.num_edges, reference.copy(), False)
-    assert again.policy.weights.tolist() == shallow.policy.weights.tolist()
-    assert deep.on_graph(*arguments, True) is deep
+    high_diameter = low_diameter.on_graph(*arguments, True)
+    place = low_diameter.candidates.index(STRATEGIES["TG"])
+    assert low_diameter.on_graph(*arguments, False).policy.weights[place, 0] != 1e-12
+    assert high_diameter.policy.weights[place, 0] == 1e-12
+    assert not high_diameter.policy.weights[place, 1:].any()
+    assert high_diameter.uncorrected is high_diameter
+    again = high_diameter.on_graph(START.num_vertices, START.num_edges, reference.copy(), False)
+    assert again.policy.weights.tolist() == low_diameter.policy.weights.tolist()
+    assert high_diameter.on_graph(*arguments, True) is high_diameter
     factors = np.full(len(ALL) + 6, 2.0)
-    assert deep.corrected(factors).policy.weights[place, 0] == 2e-12
+    assert high_diameter.corrected(factors).policy.weights[place, 0] == 2e-12
 
 
 @given(
@@ -453,8 +458,8 @@ def test_deep_graphs_are_predicted_by_formulas_of_their_own():
     now=st.floats(0, 1e9),
 )
 def test_the_level_that_is_as_far_is_looked_up(left, now):
-    ahead = np.column_stack((left, np.zeros((len(left), 2))))
-    found = left[_find_knot.py_func(ahead, now)]
+    cost_to_go = np.column_stack((left, np.zeros((len(left), 2))))
+    found = left[_find_row.py_func(cost_to_go, now)]
     ratio = max(found, now) / min(found, now) if now else float("inf")
     nearest = min((max(x, now) / min(x, now) for x in left), default=1.0) if now else ratio
     assert ratio == pytest.approx(nearest)
@@ -466,14 +471,14 @@ def test_of_a_deep_search_a_sample_is_kept():
     states = [
         replace(START, level=level, unvisited_edges=100_000 - 20 * level) for level in range(5000)
     ]
-    ahead = selector_of(model(), uses_cost_to_go=True).on_graph(
+    cost_to_go = selector_of(model(), uses_cost_to_go=True).on_graph(
         1000, 100_001, reference_of(states), False
     )
-    knots = ahead.policy.ahead
-    assert knots.shape == (MOST_KNOTS, 1 + len(ALL))
-    assert (np.diff(knots[:, 0]) < 0).all()
-    assert (np.diff(knots[:, 1:], axis=0) <= 0).all()
-    assert not knots[-1, 1:].any(), "nothing follows the last level"
+    cost_to_go_rows = cost_to_go.policy.cost_to_go
+    assert cost_to_go_rows.shape == (MOST_COST_TO_GO_ROWS, 1 + len(ALL))
+    assert (np.diff(cost_to_go_rows[:, 0]) < 0).all()
+    assert (np.diff(cost_to_go_rows[:, 1:], axis=0) <= 0).all()
+    assert not cost_to_go_rows[-1, 1:].any(), "nothing follows the last level"
 
 
 # Finding the model.
@@ -546,8 +551,8 @@ def test_a_model_without_a_speed(trained):
 # What was the fastest in training.
 
 
-@pytest.mark.parametrize("deep", [False, True])
-def test_auto_is_what_was_the_fastest_in_training(trained, deep):
+@pytest.mark.parametrize("high_diameter", [False, True])
+def test_auto_is_what_was_the_fastest_in_training(trained, high_diameter):
     def change(data):
         data["auto"] = {
             "shallow": {"selector": "alpha-beta", "where": "device", "alpha": 15, "beta": 64},
@@ -555,10 +560,12 @@ def test_auto_is_what_was_the_fastest_in_training(trained, deep):
         }
 
     trained(GPU, change)
-    selector, notes = make_selector("auto", GPU, ALL, deep)
+    selector, notes = make_selector("auto", GPU, ALL, high_diameter)
     assert notes == []
-    assert selector.name == f"alpha-beta(15,{'18,cpu' if deep else '64,device'})"
-    assert [s.name for s in selector.candidates] == (["TC", "BC"] if deep else ["TG", "BG"])
+    assert selector.name == f"alpha-beta(15,{'18,cpu' if high_diameter else '64,device'})"
+    assert [s.name for s in selector.candidates] == (
+        ["TC", "BC"] if high_diameter else ["TG", "BG"]
+    )
 
 
 def test_auto_may_be_a_model(trained):
@@ -595,18 +602,18 @@ def test_the_first_choice_is_that_of_a_root_much_alike(edges, alpha):
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.floats(0.0, 300.0), st.booleans())
-def test_a_clear_choice_is_right_for_all_levels_within_its_ratio(seed, count, most_ahead, early):
+def test_a_clear_choice_is_right_for_all_levels_within_its_ratio(seed, count, most_to_go, early):
     """For any model and any levels, and what is ahead the same; close calls stay a little, too."""
     rng = np.random.default_rng(seed)
     weights = rng.exponential(1.0, (count, NUM_COLUMNS)) ** 3
     columns = rng.exponential(1.0, NUM_COLUMNS)
-    ahead = most_ahead * rng.random(count)
+    cost_to_go = most_to_go * rng.random(count)
     policy = make_policy(MODEL, ALL[:count], caution=CAUTION)
     state = np.zeros(layout.STATE_SIZE)
     state[layout.FRONTIER_EDGES], state[layout.UNVISITED_EDGES] = (1, 16) if early else (2, 16)
     careful = np.array([CAUTION if early and s.name == "BC" else 1.0 for s in ALL[:count]])
     predicted = weights @ columns
-    total = careful * predicted + ahead
+    total = careful * predicted + cost_to_go
     best = int(total.argmin())
     ratio = stays_within.py_func(policy, state, predicted, total, best)
     assert LEAST_ALIKE <= ratio <= MOST_ALIKE
@@ -614,5 +621,5 @@ def test_a_clear_choice_is_right_for_all_levels_within_its_ratio(seed, count, mo
         assert ratio == MOST_ALIKE
     if ratio > LEAST_ALIKE:
         other = columns * ratio ** rng.choice([-1.0, 1.0], NUM_COLUMNS)
-        totals = careful * (weights @ other) + ahead
+        totals = careful * (weights @ other) + cost_to_go
         assert totals[best] <= totals.min() * (1 + 1e-12)

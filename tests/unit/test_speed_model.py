@@ -33,7 +33,7 @@ LEVEL = LevelFeatures(
     num_edges=200,
     growth=2.0,
     device_kind="cpu",
-    form="bitmap",
+    representation="bitmap",
 )
 
 
@@ -109,12 +109,12 @@ def test_deep_graphs_have_formulas_of_their_own():
     data = model_json("m")
     data["learned_deep"] = {"TC": {"constant": 7.0}}
     model = read(data)
-    assert model.learned_seconds(LEVEL, STRATEGIES["TC"], deep=True) == 7.0
+    assert model.learned_seconds(LEVEL, STRATEGIES["TC"], high_diameter=True) == 7.0
     assert model.learned_seconds(LEVEL, STRATEGIES["TC"]) == read(model_json("m")).learned_seconds(
         LEVEL, STRATEGIES["TC"]
     )
-    shallow = model.learned_seconds(LEVEL, STRATEGIES["BG"])
-    assert model.learned_seconds(LEVEL, STRATEGIES["BG"], deep=True) == shallow
+    low_diameter = model.learned_seconds(LEVEL, STRATEGIES["BG"])
+    assert model.learned_seconds(LEVEL, STRATEGIES["BG"], high_diameter=True) == low_diameter
     assert read(model.to_json()) == model
 
 
@@ -132,7 +132,7 @@ def test_columns():
     assert column(LEVEL, "constant") == 1.0
     assert column(LEVEL, "frontier_edges") == 50.0
     assert column(LEVEL, "expected_found") == LEVEL.expected_found
-    for columns in (*(s.columns for s in STRATEGIES.values()), schema.MOVE_COLUMNS):
+    for columns in (*(s.columns for s in STRATEGIES.values()), schema.MIGRATION_COLUMNS):
         assert set(columns) <= set(schema.COLUMNS)
     for name in schema.COLUMNS:
         assert column(LEVEL, name) >= 0
@@ -362,8 +362,8 @@ def test_shipped_models_are_usable(monkeypatch):
         for name in (s.name for s in available(has_device)):
             assert name in model.learned
             assert model.edges_per_second[name] > 0
-        for moves in (model.start, model.switch, model.convert):
-            assert not has_device or set(moves) == {"cpu", "device"}
+        for migrations in (model.start, model.switch, model.convert):
+            assert not has_device or set(migrations) == {"cpu", "device"}
         assert model.about["machine"]["cpu"]
 
 

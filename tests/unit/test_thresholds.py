@@ -37,7 +37,7 @@ def model(start=1.0, convert=1.0, **units: float) -> SpeedModel:
         for name, s in STRATEGIES.items()
     }
 
-    def moves(seconds: float, column: str = "constant") -> dict[str, Linear]:
+    def migrations(seconds: float, column: str = "constant") -> dict[str, Linear]:
         return {
             "cpu": Linear((column,), (seconds,)),
             "device": Linear((column,), (3 * seconds,)),
@@ -46,9 +46,9 @@ def model(start=1.0, convert=1.0, **units: float) -> SpeedModel:
     return SpeedModel(
         "m",
         learned=learned,
-        start=moves(1e-6 * start),
-        switch=moves(1e-3),
-        convert=moves(1e-9 * convert, "frontier_vertices"),
+        start=migrations(1e-6 * start),
+        switch=migrations(1e-3),
+        convert=migrations(1e-9 * convert, "frontier_vertices"),
         alpha=0.1,
         edges_per_second=dict.fromkeys(STRATEGIES, 1e9),
         about={},
@@ -84,17 +84,17 @@ def bound(made: SpeedModel, candidates=ALL) -> ThresholdSelector:
 
 def predicted(made: SpeedModel, selector: Selector) -> float:
     """Add up what the model expects of the schedule that a rule chooses."""
-    form, total, before = "queue", 0.0, None
+    representation, total, before = "queue", 0.0, None
     for features in levels():
-        strategy = selector.choose(replace(features, form=form)).strategy
+        strategy = selector.choose(replace(features, representation=representation)).strategy
         total += made.learned[strategy.name].seconds(features)
         if before is None:
             total += made.start[strategy.device_kind].seconds(features)
-        elif form != "queue" and strategy.direction == "top-down":
+        elif representation != "queue" and strategy.direction == "top-down":
             total += made.convert[strategy.device_kind].seconds(features)
-        wide = strategy.name == "TC" and features.is_wide
-        top_down_left = "wide" if wide else "queue"
-        form = top_down_left if strategy.direction == "top-down" else "bitmap"
+        dense_push = strategy.name == "TC" and features.is_dense_push
+        top_down_left = "wide" if dense_push else "queue"
+        representation = top_down_left if strategy.direction == "top-down" else "bitmap"
         before = strategy
     return total
 
@@ -119,7 +119,7 @@ def test_wide_levels_leave_bitmaps_that_top_down_must_turn():
     """The host's top-down alone would, after the level of 60,000 edges: so it is not the best."""
     dear = {kind: Linear(("constant",), (1.0,)) for kind in ("cpu", "device")}
     made = replace(model(TC=0.01, BC=1.0), convert=dear)
-    assert [features.is_wide for features in levels()].index(True) < len(LEVELS) - 1
+    assert [features.is_dense_push for features in levels()].index(True) < len(LEVELS) - 1
     found = bound(made, HOST_ONLY)
     assert predicted(made, found) < 1.0 < predicted(made, FixedSelector(STRATEGIES["TC"]))
 
@@ -175,8 +175,8 @@ def test_an_engine_searches_by_them(trained, one_thread):
     trained(None)
     with hb.Engine(hb.KroneckerEdges(8), selector="thresholds", devices="cpu") as engine:
         assert isinstance(engine.selector, ThresholdSelector)
-        root = int(np.flatnonzero(engine.graph.input_degree)[0])
-        result = engine.bfs(root)
+        source = int(np.flatnonzero(engine.graph.input_degree)[0])
+        result = engine.bfs(source)
         assert result.traces[0].predicted_seconds.keys() == {"TC", "BC"}
         with hb.Engine(engine.graph, selector="fixed:TC", devices="cpu") as other:
-            assert np.array_equal(result.parent < 0, other.bfs(root).parent < 0)
+            assert np.array_equal(result.parent < 0, other.bfs(source).parent < 0)

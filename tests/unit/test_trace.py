@@ -23,7 +23,7 @@ FEATURES = LevelFeatures(
     num_edges=200,
     growth=2.5,
     device_kind="cpu",
-    form="queue",
+    representation="queue",
 )
 TRACE = LevelTrace(FEATURES, "BG", 0.002, 0.0005, 1e-6, 33, {"BG": 0.0021, "TC": 0.01}, "because")
 
@@ -156,7 +156,7 @@ def test_csv_that_cannot_be_written(tmp_path):
 def test_table():
     bare = replace(TRACE, strategy="TG", predicted_seconds={})
     head, first, second = format_levels([TRACE, bare]).splitlines()
-    titles = "level frontier its edges unvisited strategy ms move ms pred ms why"
+    titles = "level frontier its edges unvisited strategy ms migr ms pred ms why"
     assert " ".join(head.split()) == titles
     assert first.split() == ["2", "10", "50", "40", "BG", "2.000", "0.500", "2.100", "because"]
     assert second.split() == ["2", "10", "50", "40", "TG", "2.000", "0.500", "because"]

@@ -49,8 +49,8 @@ def files(folder):
 def finished(tmp_path_factory):
     """A folder where a training ended well: not to be changed."""
     folder = tmp_path_factory.mktemp("finished")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "QUICK_PLAN", TINY)
+    with pytest.MonkeyPatch.context() as partition:
+        partition.setattr(train, "QUICK_PLAN", TINY)
         run(folder)
     return folder
 
@@ -214,7 +214,7 @@ def test_deep_graphs_are_fitted_apart():
     for name in ("BC", "TC"):
         assert sum(model.predictor(name, True).coefficients) == pytest.approx(3.0)
         assert sum(model.predictor(name, False).coefficients) == pytest.approx(1.0)
-    assert fit(rows[rows["deep"] == 0], "m", {}).learned_deep is None
+    assert fit(rows[rows["deep"] == 0], "m", {}).learned_high_diameter is None
 
 
 def test_families_count_alike_in_the_fit():
@@ -238,7 +238,7 @@ def test_selectors_that_cannot_be_the_fastest_are_timed_a_few_rounds_only(monkey
 
     rule = {"top-down": STRATEGIES["TC"], "bottom-up": STRATEGIES["BC"]}
     made = {name: (DirectionSelector(name, rule), {}) for name in ("fast", "slower", "slow")}
-    monkeypatch.setattr(compare, "seconds_in_a_row", row)
+    monkeypatch.setattr(compare, "seconds_back_to_back", row)
     monkeypatch.setattr(compare, "_selectors", lambda _: made)
     found = compare._medians(None, build_search_graph(named_graph("kronecker6").make()), 2)
     assert [(name, seconds) for name, seconds, _ in found] == [

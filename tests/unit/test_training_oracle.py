@@ -50,20 +50,25 @@ def search_costs(draw):
 def walk(costs: SearchCosts, schedule) -> float:
     """What a schedule takes, move by move, as a search does it."""
     names = [s.name for s in costs.strategies]
-    total, kind, form = 0.0, None, "queue"
+    total, kind, representation = 0.0, None, "queue"
     for level, name in enumerate(schedule):
         strategy = STRATEGIES[name]
         there = DEVICE_KINDS.index(strategy.device_kind)
         if kind is None:
             total += costs.start[there]
         else:
-            if strategy.direction == "top-down" and form == "bitmap":
+            if strategy.direction == "top-down" and representation == "bitmap":
                 total += costs.convert[level, kind]
             if kind != there:
                 total += costs.switch[level, there]
         total += costs.seconds[level, names.index(name)]
-        wide = strategy.name == "TC" and level + 1 < costs.num_levels and costs.wide[level + 1]
-        kind, form = there, "bitmap" if wide or strategy.direction == "bottom-up" else "queue"
+        dense_push = (
+            strategy.name == "TC" and level + 1 < costs.num_levels and costs.dense_push[level + 1]
+        )
+        kind, representation = (
+            there,
+            "bitmap" if dense_push or strategy.direction == "bottom-up" else "queue",
+        )
     return total
 
 
@@ -111,10 +116,10 @@ def test_levels_are_measured_from_the_first_to_the_last(count):
 @pytest.mark.parametrize("name", ["Kronecker 10", "grid", "star", "two components"])
 def test_on_real_searches(name):
     with Engine(nasty(name), "fixed:TC", devices="cpu") as engine:
-        root = int(engine.graph.degree.argmax())
-        costs = measure_costs(engine, root, repeats=2, most_measured=16)
+        source = int(engine.graph.degree.argmax())
+        costs = measure_costs(engine, source, repeats=2, most_measured=16)
         best = best_schedule(costs)
-        assert len(best.strategies) == costs.num_levels == count_levels(engine, root)[0]
+        assert len(best.strategies) == costs.num_levels == count_levels(engine, source)[0]
         assert costs.measured.size == min(costs.num_levels, 16)
         assert (costs.seconds > 0).all()
         for strategy in engine.candidates:
@@ -128,8 +133,8 @@ def test_a_level_between_measured_ones_lies_between_them():
     length = 400
     path = edge_list([(i, i + 1) for i in range(length - 1)], length)
     with Engine(path, "fixed:TC", devices="cpu") as engine:
-        root = int(engine.graph.relabelling.new_of_old[0])
-        costs = measure_costs(engine, root, repeats=1, most_measured=20)
+        source = int(engine.graph.relabelling.new_of_old[0])
+        costs = measure_costs(engine, source, repeats=1, most_measured=20)
         first, second = costs.measured[-2:]
         ends = costs.seconds[[first, second]]
         between = costs.seconds[first : second + 1]
@@ -148,7 +153,7 @@ def stand_in_for_searches(monkeypatch, level_seconds, seconds, transfer_seconds=
     ran = []
 
     class Whole:
-        def __init__(self, platform, root, selector):
+        def __init__(self, platform, source, selector):
             ran.append([s.name for s in selector.candidates])
             names = [ran[-1][i] for i in selector.policy.schedule]
             names += names[-1:] * (3 - len(names))
@@ -179,7 +184,7 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
     walk.add_whole_searches(engine, 0, "cpu", 3)
     assert set(map(tuple, ran)) == {("TC", "BC")}
     assert walk.rows[-1][1] == "start_cpu"
-    # Moves before later levels are known; the first one's is the start itself.
+    # Migrations before later levels are known; the first one's is the start itself.
     assert walk.rows[-1][2] == pytest.approx(10.0 - (7.5 if clocked else 6.0) - 2 * 0.125)
     alone = (1.0, 2.0, 3.0)  # and a conversion of 0.25, which is a row of its own
     levels = (1.5, 2.5, 3.5) if clocked else [6.0 * seconds / 6.25 for seconds in alone]
@@ -213,14 +218,18 @@ def test_what_is_hardly_slower_is_measured_in_whole_searches_too(monkeypatch, wi
 def test_wide_levels_leave_bitmaps_top_down_too():
     """Which the oracle charges turning into a queue, if top-down comes next on the host."""
     with Engine(named_graph("uniform14").make(), "fixed:TC", devices="cpu", threads=2) as engine:
-        root = 0
-        costs = measure_costs(engine, root, repeats=1)
-        forms = [trace.features.form for trace in search_top_down(engine, root).traces]
-    assert costs.wide.tolist() == [form == "wide" for form in forms]
-    assert costs.wide.any()
-    level = int(costs.wide.argmax())
+        source = 0
+        costs = measure_costs(engine, source, repeats=1)
+        representations = [
+            trace.features.representation for trace in search_top_down(engine, source).traces
+        ]
+    assert costs.dense_push.tolist() == [
+        representation == "wide" for representation in representations
+    ]
+    assert costs.dense_push.any()
+    level = int(costs.dense_push.argmax())
     assert costs.convert[level, 0] > 0
-    assert costs.moves()[level].tolist() == [[costs.convert[level, 0], 0.0]] * 2
+    assert costs.migrations()[level].tolist() == [[costs.convert[level, 0], 0.0]] * 2
 
 
 @pytest.mark.parametrize("more", [0.75, -0.75])
@@ -241,7 +250,7 @@ def test_crossings_bear_what_a_search_takes_beyond_its_parts(monkeypatch, clocke
         walk.note(replace(FIRST, level=level), "convert_device", conversion, None)
 
     class Whole:
-        def __init__(self, platform, root, selector):
+        def __init__(self, platform, source, selector):
             names = [selector.candidates[i].name for i in selector.policy.schedule]
             names += names[-1:] * (5 - len(names))
             kinds = [STRATEGIES[name].device_kind for name in names]
@@ -277,7 +286,7 @@ def test_crossings_bear_what_a_search_takes_beyond_its_parts(monkeypatch, clocke
     engine = SimpleNamespace(platform=None, candidates=list(STRATEGIES.values()))
     for kind in ("cpu", "device"):
         walk.add_whole_searches(engine, 0, kind, 5)
-    walk.charge_crossings(engine, 0, 5)
+    walk.charge_migrations(engine, 0, 5)
     apart = {"to_device": max(more + merging, 0.0), "to_cpu": 0.125 + merging}
     both = max(more + 0.125 + merging, 0.0)
     share = min(both / sum(apart.values()), 1.0)
@@ -288,9 +297,9 @@ def test_crossings_bear_what_a_search_takes_beyond_its_parts(monkeypatch, clocke
 def test_of_a_sample_every_level_has_its_own_seconds():
     """Each strategy once at each level that was asked for, and nothing at the others."""
     with Engine(path(40), selector="fixed:TC", devices="cpu") as engine:
-        root = int(engine.graph.relabelling.new_of_old[0])
+        source = int(engine.graph.relabelling.new_of_old[0])
         wanted = {0, 1, 2, 7, 20}
-        rows = list(measure_search(engine, root, levels=wanted))
+        rows = list(measure_search(engine, source, levels=wanted))
     for name in ("TC", "BC"):
         assert sorted(f.level for f, measured, *_ in rows if measured == name) == sorted(wanted)
     (start,) = [(f.level, seconds) for f, measured, seconds, _ in rows if measured == "start_cpu"]
@@ -303,20 +312,20 @@ def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
     """As they are in a search: they look at the list's vertices, and leave nothing to convert."""
     edges = core_with_tails()
     with Engine(edges, selector="fixed:BC", devices="cpu", threads=2) as one:
-        root = one._searched_id(5)
-        search = Search(one.platform, root, one.selector)
+        source = one._searched_id(5)
+        search = Search(one.platform, source, one.selector)
         search.run()
-        rows = list(measure_search(one, root, repeats=1))
-        costs = measure_costs(one, root, repeats=1)
+        rows = list(measure_search(one, source, repeats=1))
+        costs = measure_costs(one, source, repeats=1)
     traces = search.traces
     edges_scanned = [row[3] for row in rows if row[1] == "BC"]
     assert edges_scanned == [
         int(record[layout.EDGES_SCANNED]) for record in search.recording().records
     ]
-    leaves_list = [after.features.form == "listed" for after in traces[1:]]
+    leaves_list = [after.features.representation == "listed" for after in traces[1:]]
     assert any(leaves_list)
     converted = {row[0].level for row in rows if row[1] == "convert_cpu"}
-    assert converted == {i for i, listed in enumerate(leaves_list) if not listed}
+    assert converted == {i for i, found_list in enumerate(leaves_list) if not found_list}
     assert (costs.convert[max(converted) + 2 :, 0] == 0).all()
 
 
@@ -325,10 +334,10 @@ def test_levels_after_a_wide_one_are_measured_from_a_queue():
     """As all others, though a search by top-down finds the frontier in a bitmap there."""
     ends = np.random.default_rng(5).integers(0, 20_000, (2, 80_000))
     with Engine(EdgeList.from_arrays(*ends), selector="fixed:TC", devices="cpu", threads=2) as one:
-        root = 17
-        search = Search(one.platform, root, one.selector)
+        source = 17
+        search = Search(one.platform, source, one.selector)
         search.run()
-        assert "wide" in {trace.features.form for trace in search.traces}
-        rows = list(measure_search(one, root, repeats=1))
-    assert {features.form for features, *_ in rows} == {"queue"}
+        assert "wide" in {trace.features.representation for trace in search.traces}
+        rows = list(measure_search(one, source, repeats=1))
+    assert {features.representation for features, *_ in rows} == {"queue"}
     assert min(seconds for _, _, seconds, _ in rows) > 0

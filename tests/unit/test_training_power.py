@@ -22,7 +22,7 @@ from hetero_bfs.selection.model_store import find_model
 from hetero_bfs.selection.objective import POWER_OBJECTIVES
 from hetero_bfs.training import energy as training_energy
 from hetero_bfs.training import metering, run_power_training
-from hetero_bfs.training import objectives as aims
+from hetero_bfs.training import objectives as objective_names
 from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering, Window
 
@@ -243,7 +243,7 @@ def test_a_poor_difference_gives_way_to_the_watts_of_the_search(world, off, erro
 @pytest.fixture
 def tiny_graphs(monkeypatch):
     graphs = dict.fromkeys(("shallow", "deep"), (named_graph(f"kronecker{SCALE}"),))
-    monkeypatch.setattr(aims, "compared_graphs", lambda info, quick: graphs)
+    monkeypatch.setattr(objective_names, "compared_graphs", lambda info, quick: graphs)
     monkeypatch.setattr(power, "scale_for", lambda info, quick: SCALE)
 
 
@@ -258,15 +258,15 @@ def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys
     assert model.power.watts["BC"]["cpu"] == pytest.approx(WATTS["BC"], rel=1e-3)
     figures = model.about["aims"]["searches"]["shallow"]
     assert "alpha-beta(8,256,cpu)" in figures
-    for aim in POWER_OBJECTIVES:
-        able = {n: f for n, f in figures.items() if n.endswith((aim, ")"))}
-        power_of_time = 1 if aim == "edp" else 0
+    for objective_name in POWER_OBJECTIVES:
+        able = {n: f for n, f in figures.items() if n.endswith((objective_name, ")"))}
+        power_of_time = 1 if objective_name == "edp" else 0
         best = min(able, key=lambda n: able[n]["joules"] * able[n]["seconds"] ** power_of_time)
-        chosen = model.power.auto[aim]["shallow"]
+        chosen = model.power.auto[objective_name]["shallow"]
         if chosen["selector"] == "alpha-beta":
             assert best == f"alpha-beta({chosen['alpha']:g},{chosen['beta']:g},cpu)"
         else:
-            assert best == f"{chosen['selector']}, {aim}"
+            assert best == f"{chosen['selector']}, {objective_name}"
     again = read_model(json.dumps(model.to_json()), "again")
     assert again == model
     text = capsys.readouterr().out

@@ -10,11 +10,11 @@ import pytest
 from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.columns import NUM_COLUMNS
 from hetero_bfs.selection.policy import MODEL, choose, make_policy
-from hetero_bfs.selection.strategies import DEVICE_KINDS, FORMS, STRATEGIES
-from hetero_bfs.selection.transitions import NUM_MOVE_COLUMNS, moves_of
+from hetero_bfs.selection.strategies import DEVICE_KINDS, REPRESENTATIONS, STRATEGIES
+from hetero_bfs.selection.transitions import NUM_MIGRATION_COLUMNS, migrations_of
 
 ALL = list(STRATEGIES.values())
-MOVES = [
+MIGRATIONS = [
     (None, "TC", ("cpu", None, None)),
     (None, "BG", ("device", None, None)),
     ("TC", "TC", (None, None, None)),
@@ -29,33 +29,35 @@ MOVES = [
 ]
 
 
-@pytest.mark.parametrize(("last", "name", "expected"), MOVES)
+@pytest.mark.parametrize(("last", "name", "expected"), MIGRATIONS)
 def test_a_frontier_is_converted_where_it_lies_then_switches(last, name, expected):
     before = None if last is None else STRATEGIES[last]
-    assert tuple(moves_of(before, STRATEGIES[name], wide=False)) == expected
+    assert tuple(migrations_of(before, STRATEGIES[name], dense_push=False)) == expected
 
 
 def test_only_a_strategy_that_widens_leaves_a_bitmap_of_a_wide_level():
     down = STRATEGIES["TC"]
-    assert down.widens
-    assert moves_of(down, down, wide=True).convert == "cpu"
-    assert moves_of(down, STRATEGIES["BC"], wide=True).convert is None
-    assert moves_of(replace(down, widens=False), down, wide=True).convert is None
-    assert moves_of(STRATEGIES["TG"], STRATEGIES["TG"], wide=True).convert is None
+    assert down.dense_pushes
+    assert migrations_of(down, down, dense_push=True).convert == "cpu"
+    assert migrations_of(down, STRATEGIES["BC"], dense_push=True).convert is None
+    assert migrations_of(replace(down, dense_pushes=False), down, dense_push=True).convert is None
+    assert migrations_of(STRATEGIES["TG"], STRATEGIES["TG"], dense_push=True).convert is None
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
 @pytest.mark.parametrize("kind", [None, *DEVICE_KINDS])
-def test_a_policy_predicts_the_moves_that_there_are(kind, form):
+def test_a_policy_predicts_the_moves_that_there_are(kind, representation):
     """Each has seconds that no sum of others has: 1, 2, 4, ... by move and device."""
     seconds = 2.0 ** np.arange(6).reshape(3, 2)  # start, switch, convert
-    moves = np.zeros((3, 2, NUM_MOVE_COLUMNS))
-    moves[:, :, 0] = seconds
-    policy = make_policy(MODEL, ALL, weights=np.zeros((len(ALL), NUM_COLUMNS)), moves=moves)
+    migrations = np.zeros((3, 2, NUM_MIGRATION_COLUMNS))
+    migrations[:, :, 0] = seconds
+    policy = make_policy(
+        MODEL, ALL, weights=np.zeros((len(ALL), NUM_COLUMNS)), migrations=migrations
+    )
     state = np.zeros(layout.STATE_SIZE)
     state[: layout.KIND] = 10.0, 20.0, 1000.0, 9000.0, 5.0
     state[layout.KIND] = layout.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
-    state[layout.FORM] = FORMS.index(form)
+    state[layout.REPRESENTATION] = REPRESENTATIONS.index(representation)
     predicted, total = np.zeros(len(ALL)), np.zeros(len(ALL))
     choose(policy, 2000, 9100, state, predicted, total)
     for strategy, found in zip(ALL, predicted.tolist(), strict=True):
@@ -64,6 +66,6 @@ def test_a_policy_predicts_the_moves_that_there_are(kind, form):
             expected = seconds[0, there]
         else:
             here = DEVICE_KINDS.index(kind)
-            converts = form in ("bitmap", "wide") and strategy.direction == "top-down"
+            converts = representation in ("bitmap", "wide") and strategy.direction == "top-down"
             expected = seconds[2, here] * converts + seconds[1, there] * (there != here)
         assert found == expected, strategy.name

@@ -38,7 +38,7 @@ def graph(pairs, num_vertices, directed=False, both_directions=False):
     return SmallChunks(src, dst, num_vertices, directed, both_directions)
 
 
-def search(pairs, num_vertices, root, directed=False):
+def search(pairs, num_vertices, source, directed=False):
     """Plain serial breadth-first search: (parent, level)."""
     lists = [[] for _ in range(num_vertices)]
     for u, v in pairs:
@@ -46,8 +46,8 @@ def search(pairs, num_vertices, root, directed=False):
         if not directed:
             lists[v].append(u)
     parent, level = [N] * num_vertices, [N] * num_vertices
-    parent[root], level[root] = root, 0
-    queue = deque([root])
+    parent[source], level[source] = source, 0
+    queue = deque([source])
     while queue:
         u = queue.popleft()
         for v in lists[u]:
@@ -71,10 +71,10 @@ def count_edges(pairs, parent, directed):
     return sum(u != v and parent[u] != N and (directed or parent[v] != N) for u, v in pairs)
 
 
-def depth_along(parent, root, v):
-    """Steps from v to the root, None if the parents do not lead there."""
+def depth_along(parent, source, v):
+    """Steps from v to the source, None if the parents do not lead there."""
     for steps in range(len(parent) + 1):
-        if v == root:
+        if v == source:
             return steps
         v = parent[v]
         if not 0 <= v < len(parent):
@@ -82,16 +82,16 @@ def depth_along(parent, root, v):
     return None
 
 
-def first_failing_check(pairs, num_vertices, root, parent, level, directed):
+def first_failing_check(pairs, num_vertices, source, parent, level, directed):
     """Return the number of the first broken rule, None if all hold; slow and literal."""
     vertices = [v for v in range(num_vertices) if parent[v] != N]
-    depth = {v: depth_along(parent, root, v) for v in vertices}
-    if parent[root] != root or None in depth.values():
+    depth = {v: depth_along(parent, source, v) for v in vertices}
+    if parent[source] != source or None in depth.values():
         return 1
     if level is not None and (
-        level[root] != 0
+        level[source] != 0
         or any((level[v] == N) != (parent[v] == N) for v in range(num_vertices))
-        or any(level[v] != level[parent[v]] + 1 for v in vertices if v != root)
+        or any(level[v] != level[parent[v]] + 1 for v in vertices if v != source)
     ):
         return 2
     arcs = list(pairs) if directed else [*pairs, *((v, u) for u, v in pairs)]
@@ -99,7 +99,7 @@ def first_failing_check(pairs, num_vertices, root, parent, level, directed):
         return 3
     if any(u in depth and v not in depth for u, v in arcs):
         return 4
-    if any((parent[v], v) not in set(arcs) for v in vertices if v != root):
+    if any((parent[v], v) not in set(arcs) for v in vertices if v != source):
         return 5
     return None
 
@@ -119,17 +119,19 @@ def graphs(draw, most_vertices=12):
 @settings(deadline=None)
 @given(graphs(), st.booleans(), st.booleans())
 def test_a_right_tree_passes_and_its_edges_are_counted(case, both_directions, with_level):
-    pairs, num_vertices, root, directed = case
-    parent, level = search(pairs, num_vertices, root, directed)
+    pairs, num_vertices, source, directed = case
+    parent, level = search(pairs, num_vertices, source, directed)
     edges = graph(pairs, num_vertices, directed, both_directions and not directed)
-    outcome = validate_on_one_thread(edges, root, parent, level if with_level else None)
+    outcome = validate_on_one_thread(edges, source, parent, level if with_level else None)
     assert outcome.valid, outcome.message
     assert (outcome.check, outcome.check_name, outcome.vertex) == (None, None, None)
     assert outcome.nedge == count_edges(pairs, parent, directed)
     assert outcome.reached == (parent != N).sum()
     assert outcome.depth == level.max()
     lists = CSRGraph.from_edges(*np.reshape(pairs, (-1, 2)).T.astype(int), num_vertices, directed)
-    assert validate_on_one_thread(lists, root, parent).nedge == outcome.nedge, "without duplicates"
+    assert validate_on_one_thread(lists, source, parent).nedge == outcome.nedge, (
+        "without duplicates"
+    )
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -142,7 +144,7 @@ def test_a_single_vertex(directed):
 def test_an_isolated_root_and_no_edges():
     outcome = validate(graph([], 3), 1, np.array([N, 1, N]))
     assert (outcome.valid, outcome.nedge, outcome.reached, outcome.depth) == (True, 0, 1, 0)
-    assert outcome.message == "root 1: valid; 1 vertices reached, depth 0"
+    assert outcome.message == "source 1: valid; 1 vertices reached, depth 0"
 
 
 def test_duplicates_count_for_nedge_and_self_loops_do_not():
@@ -184,17 +186,17 @@ def test_a_path_of_a_million_vertices(order):
 @settings(deadline=None, max_examples=400)
 @given(st.data(), graphs(most_vertices=7))
 def test_the_verdict_on_any_parents_and_levels_is_that_of_the_rules(data, case):
-    pairs, num_vertices, root, directed = case
-    parent, level = search(pairs, num_vertices, root, directed)
+    pairs, num_vertices, source, directed = case
+    parent, level = search(pairs, num_vertices, source, directed)
     vertex = st.integers(0, num_vertices - 1)
     for v in data.draw(st.lists(vertex, max_size=3)):
         parent[v] = data.draw(st.integers(-2, num_vertices))
     for v in data.draw(st.lists(vertex, max_size=2)):
         level[v] = data.draw(st.integers(-2, num_vertices))
     level = data.draw(st.sampled_from([None, level]))
-    expected = first_failing_check(pairs, num_vertices, root, parent, level, directed)
+    expected = first_failing_check(pairs, num_vertices, source, parent, level, directed)
     edges = graph(pairs, num_vertices, directed)
-    outcome = validate_on_one_thread(edges, root, parent, level)
+    outcome = validate_on_one_thread(edges, source, parent, level)
     assert outcome.check == expected, outcome.message
     assert outcome.valid == (expected is None)
 
@@ -210,7 +212,7 @@ PARENT = [0, 0, 1, 2, 3, 0, 5, N, N, N]
 LEVEL = [0, 1, 2, 3, 4, 1, 2, N, N, N]
 
 
-def check_changed(parent=(), level=None, pairs=PAIRS, directed=False, root=0):
+def check_changed(parent=(), level=None, pairs=PAIRS, directed=False, source=0):
     """Validate the tree above with some entries of parent (and level, if not None) replaced."""
     new_parent, new_level = np.array(PARENT), np.array(LEVEL, dtype=np.int32)
     for v, value in dict(parent).items():
@@ -218,7 +220,7 @@ def check_changed(parent=(), level=None, pairs=PAIRS, directed=False, root=0):
     for v, value in dict(level or {}).items():
         new_level[v] = value
     edges = graph(pairs, len(PARENT), directed)
-    return validate(edges, root, new_parent, None if level is None else new_level)
+    return validate(edges, source, new_parent, None if level is None else new_level)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -229,8 +231,8 @@ def test_the_unchanged_tree_passes(directed):
 @pytest.mark.parametrize(
     ("parent", "vertex", "detail"),
     [
-        ({0: 1}, 0, "the root has parent 1 instead of itself"),
-        ({0: N}, 0, "the root has parent -1 instead of itself"),
+        ({0: 1}, 0, "the source has parent 1 instead of itself"),
+        ({0: N}, 0, "the source has parent -1 instead of itself"),
         ({4: 10}, 4, "its parent 10 is not -1 and not in 0..9"),
         ({4: -2}, 4, "its parent -2 is not -1 and not in 0..9"),
         ({4: 2**32 + 3}, 4, f"its parent {2**32 + 3} is not -1 and not in 0..9"),
@@ -254,7 +256,7 @@ def test_check_1_root_range_and_cycles(parent, vertex, detail):
 def test_check_1_a_long_cycle_is_found_in_linear_time():
     size = 300_000  # a quadratic search would take 10**11 steps
     parent = np.roll(np.arange(size), 1)
-    parent[0], parent[1] = 0, size - 1  # all but the root in one cycle
+    parent[0], parent[1] = 0, size - 1  # all but the source in one cycle
     path = np.arange(size)
     outcome = validate(EdgeList.from_arrays(path[:-1], path[1:]), 0, parent)
     assert (outcome.check, outcome.vertex, outcome.depth) == (1, 1, 0)
@@ -276,7 +278,7 @@ def test_check_2_levels(parent, level, vertex, detail):
     outcome = check_changed(parent, level)
     assert (outcome.check, outcome.vertex, outcome.nedge) == (2, vertex, 0)
     assert outcome.message == (
-        f"root 0: check 2 (tree edges span one level) fails at vertex {vertex}: {detail}"
+        f"source 0: check 2 (tree edges span one level) fails at vertex {vertex}: {detail}"
     )
 
 
@@ -288,11 +290,11 @@ def test_check_2_compares_wide_levels_without_wrapping():
 
 @pytest.mark.parametrize("level", [None, {1: 4, 2: 3}])
 def test_check_3_a_detour_longer_than_an_edge(level):
-    # 1 hangs under 2 instead of the root: depth 4 there, though (0, 1) is an edge
+    # 1 hangs under 2 instead of the source: depth 4 there, though (0, 1) is an edge
     outcome = check_changed({2: 6, 1: 2}, None if level is None else {**level, 3: 4, 4: 5})
     assert (outcome.check, outcome.vertex) == (3, 0)
     assert outcome.message == (
-        "root 0: check 3 (edges span at most one level) fails at vertex 0: "
+        "source 0: check 3 (edges span at most one level) fails at vertex 0: "
         "edge (0, 1) joins levels 0 and 4"
     )
     assert outcome.nedge == 8
@@ -322,7 +324,7 @@ def test_check_4_an_unreached_vertex_with_a_reached_neighbour(directed, level):
     outcome = check_changed({4: N}, level, directed=directed)
     assert (outcome.check, outcome.vertex, outcome.reached) == (4, 4, 6)
     assert outcome.message == (
-        "root 0: check 4 (tree covers the component) fails at vertex 4: "
+        "source 0: check 4 (tree covers the component) fails at vertex 4: "
         "edge (3, 4) joins it, unreached, to 3, reached"
     )
 
@@ -349,7 +351,7 @@ def test_check_5_a_tree_edge_that_is_no_input_edge(parent, level, vertex, direct
         assert (outcome.check, outcome.vertex) == (5, vertex)
         edge = f"({parent[vertex]}, {vertex})"
         assert outcome.message == (
-            f"root 0: check 5 (tree edges are input edges) fails at vertex {vertex}: "
+            f"source 0: check 5 (tree edges are input edges) fails at vertex {vertex}: "
             f"its tree edge {edge} is not an input edge"
         )
 
@@ -394,14 +396,14 @@ def counted(monkeypatch):
 
 def test_every_root_in_one_pass(counted):
     validator = Validator(counted)
-    searches = [search(PAIRS, 10, root) for root in range(10)]
-    for root, (parent, level) in enumerate(searches):
-        validator.add(root, parent, level)
+    searches = [search(PAIRS, 10, source) for source in range(10)]
+    for source, (parent, level) in enumerate(searches):
+        validator.add(source, parent, level)
     assert (len(validator), CountingEdges.passes) == (10, 0)
     outcomes = validator.finish()
     assert (len(validator), CountingEdges.passes) == (0, 1)
-    for root, (outcome, (parent, level)) in enumerate(zip(outcomes, searches, strict=True)):
-        assert outcome == validate(counted, root, parent, level)
+    for source, (outcome, (parent, level)) in enumerate(zip(outcomes, searches, strict=True)):
+        assert outcome == validate(counted, source, parent, level)
         assert outcome.valid, outcome.message
         assert outcome.nedge == count_edges(PAIRS, parent, directed=False)
 
@@ -414,13 +416,13 @@ BROKEN = [{4: 10}, {2: 6, 6: 2}, {2: 6, 1: 2}, {4: N}, {9: 0}, {3: 6}]  # checks
 def test_a_wrong_search_is_named_and_does_not_fail_the_others(counted, parent, place):
     validator = Validator(counted)
     for position in range(8):
-        root = 0 if position == place else position
-        right, _ = search(PAIRS, 10, root)
+        source = 0 if position == place else position
+        right, _ = search(PAIRS, 10, source)
         if position == place:
             for v, value in parent.items():
                 right[v] = value
-            alone = validate(counted, root, right)
-        validator.add(root, right)
+            alone = validate(counted, source, right)
+        validator.add(source, right)
     outcomes = validator.finish()
     assert outcomes[place] == alone
     assert not alone.valid
@@ -438,13 +440,13 @@ def test_a_group_gets_the_verdicts_that_each_search_gets_alone(data, case):
     numba.set_num_threads(1)
     try:
         for _ in range(data.draw(st.integers(1, 6))):
-            root = data.draw(st.integers(0, num_vertices - 1))
-            parent, level = search(pairs, num_vertices, root, directed)
+            source = data.draw(st.integers(0, num_vertices - 1))
+            parent, level = search(pairs, num_vertices, source, directed)
             for v in data.draw(st.lists(st.integers(0, num_vertices - 1), max_size=2)):
                 parent[v] = data.draw(st.integers(-1, num_vertices - 1))
             level = data.draw(st.sampled_from([None, level]))
-            alone.append(validate(edges, root, parent, level))
-            validator.add(root, parent, level)
+            alone.append(validate(edges, source, parent, level))
+            validator.add(source, parent, level)
         assert validator.finish() == alone
     finally:
         numba.set_num_threads(threads)
@@ -462,8 +464,14 @@ def test_depths_at_the_ends_of_a_dtype(size):
     wrong = end.copy()
     wrong[1], wrong[2] = 2, 1  # a cycle: no column
     validator = Validator(edges)
-    for root, parent in ((size // 2, middle), (0, end), (0, cut), (0, wrong), (size // 2, middle)):
-        validator.add(root, parent)
+    for source, parent in (
+        (size // 2, middle),
+        (0, end),
+        (0, cut),
+        (0, wrong),
+        (size // 2, middle),
+    ):
+        validator.add(source, parent)
     outcomes = validator.finish()
     assert [outcome.check for outcome in outcomes] == [None, None, 4, 1, None]
     assert [outcome.depth for outcome in outcomes] == [size // 2, size - 1, size - 2, 0, size // 2]
@@ -500,14 +508,14 @@ def test_a_full_group_on_a_larger_graph(directed):
     chunks = EdgeList(edges.src, edges.dst, 320, directed)
     validator = Validator(chunks, 64)
     alone = []
-    for root in range(64):
-        parent, level = search(pairs, 320, root, directed)
-        if root % 8 == 3:
+    for source in range(64):
+        parent, level = search(pairs, 320, source, directed)
+        if source % 8 == 3:
             reached = np.flatnonzero(level == level.max())
-            parent[reached[0]] = N if root % 16 == 3 else root
-        alone.append(validate(chunks, root, parent))
-        validator.add(root, parent)
-        assert alone[-1].valid == (root % 8 != 3)
+            parent[reached[0]] = N if source % 16 == 3 else source
+        alone.append(validate(chunks, source, parent))
+        validator.add(source, parent)
+        assert alone[-1].valid == (source % 8 != 3)
         assert alone[-1].check in (None, 3, 4, 5)
     assert validator.finish() == alone
 
@@ -534,8 +542,8 @@ def test_signed_dtypes_and_strided_arrays(dtype):
         ((0, np.zeros((2, 1), np.int64)), r"parent has shape \(2, 1\)"),
         ((0, np.zeros(2, np.int64), np.zeros(1, np.int32)), r"level has shape \(1,\)"),
         ((0, np.ones(2, np.int64), np.zeros(2, np.bool_)), "level holds bool"),
-        ((2, np.zeros(2, np.int64)), "root 2 is no vertex of a graph of 2 vertices"),
-        ((-1, np.zeros(2, np.int64)), "root -1 is no vertex"),
+        ((2, np.zeros(2, np.int64)), "source 2 is no vertex of a graph of 2 vertices"),
+        ((-1, np.zeros(2, np.int64)), "source -1 is no vertex"),
     ],
 )
 def test_unusable_arguments(arguments, message):
@@ -544,7 +552,7 @@ def test_unusable_arguments(arguments, message):
 
 
 def test_a_graph_without_vertices_has_no_root():
-    with pytest.raises(GraphError, match="root 0 is no vertex of a graph of 0 vertices"):
+    with pytest.raises(GraphError, match="source 0 is no vertex of a graph of 0 vertices"):
         validate(graph([], 0), 0, np.empty(0, np.int64))
 
 
@@ -555,5 +563,5 @@ def test_an_edge_source_with_ends_out_of_range():
 
 def test_raise_if_invalid():
     assert raise_if_invalid(check_changed()) is None
-    with pytest.raises(ValidationError, match=r"^root 0: check 4 .* fails at vertex 4: edge"):
+    with pytest.raises(ValidationError, match=r"^source 0: check 4 .* fails at vertex 4: edge"):
         raise_if_invalid(check_changed({4: N}))

@@ -25,17 +25,17 @@ from hetero_bfs.support.memory import Recycler, aligned_empty
 _POOL_EDGES = 1 << 15
 """Graphs with fewer stored edges have no level that is worth waking another thread for."""
 
-_LISTED_SHARE = 16
+_FOUND_LIST_SHARE = 16
 """What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
 
-_MOST_REMAINING = 4096
+_MOST_UNVISITED_LISTED = 4096
 """Unvisited vertices in a list for bottom-up, at most: one thread alone looks after them."""
 
 _MOST_OWNERS = 16
-"""Owners of patches: more were not measured."""
+"""Owners of partitions: more were not measured."""
 
 _MOST_DEFERRED = 1 << 16
-"""Edges of a frontier up to which owners of patches expand it."""
+"""Edges of a frontier up to which owners of partitions expand it."""
 
 _MOST_RECYCLED_BYTES = 1 << 28
 """Memory of parents that nobody has any more is kept for those of later searches, up to this."""
@@ -95,7 +95,7 @@ class CPUExecutor:
         self.visited = [allocate(words, np.uint32) for _ in range(2)]
         self.queue = [allocate(n, np.uint32) for _ in range(2)]
         self.offsets = [allocate(n, np.int64) for _ in range(2)]
-        self.listed = np.empty(n // _LISTED_SHARE + 1, np.uint32)
+        self.found_list = np.empty(n // _FOUND_LIST_SHARE + 1, np.uint32)
         self._written = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
         self._results = Recycler(_MOST_RECYCLED_BYTES)
@@ -103,17 +103,17 @@ class CPUExecutor:
         self._control = self._make_control()
         self.stop_workers: Callable[[], object] = _no_pool
 
-    def begin(self, root: int, frontier: Frontier) -> None:
-        """Make `root` (a new id) the only visited vertex and the frontier."""
+    def begin(self, source: int, frontier: Frontier) -> None:
+        """Make `source` (a new id) the only visited vertex and the frontier."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import start
 
-        start(self._control, self._shared, root, frontier.state)
+        start(self._control, self._shared, source, frontier.state)
 
     def run_levels(
         self,
         policy: Policy,
         interval: int,
-        root: int,
+        source: int,
         alone: bool,
         frontier: Frontier,
         records: npt.NDArray[np.float64],
@@ -130,7 +130,7 @@ class CPUExecutor:
             self._shared,
             policy,
             interval,
-            root,
+            source,
             alone,
             frontier.state,
             records,
@@ -194,7 +194,7 @@ class CPUExecutor:
     def _gather_arrays(self) -> Any:
         from hetero_bfs.algorithms.bfs.kernels.chunks import NUM_TASKS
         from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
-        from hetero_bfs.algorithms.bfs.kernels.patches import split_among_owners
+        from hetero_bfs.algorithms.bfs.kernels.partitions import split_among_owners
         from hetero_bfs.algorithms.bfs.kernels.phases import HostArrays
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
@@ -213,8 +213,8 @@ class CPUExecutor:
             self.parent,
             tuple(self.visited),
             self._written,
-            self.listed,
-            np.empty(self._most_remaining(), np.uint32),
+            self.found_list,
+            np.empty(self._most_unvisited_listed(), np.uint32),
             tuple(self.queue),
             tuple(self.offsets),
             tuple(np.zeros((3, self.threads + 1), np.int64) for _ in range(2)),
@@ -245,17 +245,17 @@ class CPUExecutor:
         link_levels(shared, arrays.levels)
         return shared
 
-    def _most_remaining(self) -> int:
+    def _most_unvisited_listed(self) -> int:
         """Return how many unvisited vertices a list has room for; if more are left, words are read.
 
         So many that one thread looks after them about as fast as all scan the bitmap, a vertex for
         8 words: 512 is for what it takes to meet. In a small graph they must be few of all.
         """
         n = self.graph.num_searched
-        return min(n // 16, _MOST_REMAINING, 512 + n // 32 // (8 * self.threads))
+        return min(n // 16, _MOST_UNVISITED_LISTED, 512 + n // 32 // (8 * self.threads))
 
     def _count_owners(self) -> int:
-        """Return among how many owners the patches of vertices are divided; 1 without patches."""
+        """Return how many owners share the partitions of vertices; 1 without partitions."""
         if not self.graph.is_local or self.graph.graph.directed:
             return 1
         return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)

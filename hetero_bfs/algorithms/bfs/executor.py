@@ -46,8 +46,8 @@ class DeviceExecutor(Protocol):
         """Compile what searches need; called once, before all that follows."""
         ...
 
-    def begin(self, root: int, frontier: Frontier) -> None:
-        """Make `root` (a new id) the only visited vertex and the frontier."""
+    def begin(self, source: int, frontier: Frontier) -> None:
+        """Make `source` (a new id) the only visited vertex and the frontier."""
         ...
 
     def clear(self, frontier: Frontier) -> None:
@@ -55,7 +55,13 @@ class DeviceExecutor(Protocol):
         ...
 
     def start_early(
-        self, policy: Policy, interval: int, root: int, chosen: int, frontier: Frontier, limit: int
+        self,
+        policy: Policy,
+        interval: int,
+        source: int,
+        chosen: int,
+        frontier: Frontier,
+        limit: int,
     ) -> None:
         """Begin a search that `run_levels` is about to be asked for, if that saves time."""
         ...
@@ -64,7 +70,7 @@ class DeviceExecutor(Protocol):
         self,
         policy: Policy,
         interval: int,
-        root: int | None,
+        source: int | None,
         frontier: Frontier,
         records: npt.NDArray[np.float64],
         limit: int,
@@ -72,7 +78,7 @@ class DeviceExecutor(Protocol):
     ) -> bool:
         """Run levels as long as the policy keeps the search here; true if it is over.
 
-        The first level's strategy is chosen already; `root` (a new id) is where to start if the
+        The first level's strategy is chosen already; `source` (a new id) is where to start if the
         search has not. With `invalidate`, no stale parent is left once this returns. Raises
         `GridStalledError` if the search must begin again.
         """

@@ -55,7 +55,7 @@ class OpenCLExecutor:
         self._edge_bits = host.edge_bits
         self._lists = DeviceGraph(device, graph, max_alloc_bytes)
         self._memory = SearchMemory(device, host, self._lists.offset_type)
-        self._alone: dict[Strategy, Policy] = {}
+        self._by_master: dict[Strategy, Policy] = {}
 
     @property
     def num_parts(self) -> int:
@@ -78,10 +78,12 @@ class OpenCLExecutor:
         """Work-groups of a launch."""
         return self.program.groups
 
-    def begin(self, root: int, frontier: Frontier) -> None:
-        """Make `root` (a new id) the only visited vertex and the frontier."""
+    def begin(self, source: int, frontier: Frontier) -> None:
+        """Make `source` (a new id) the only visited vertex and the frontier."""
         self.acquire()
-        self.program.launch(self._alone_policy(plain("top-down", "device")), root, 0, 0, frontier)
+        self.program.launch(
+            self._device_only_policy(plain("top-down", "device")), source, 0, 0, frontier
+        )
 
     def to_queue(self, frontier: Frontier) -> float:
         """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds.
@@ -92,7 +94,7 @@ class OpenCLExecutor:
 
         started = time.perf_counter()
         frontier.state[layout.CHOSEN] = 0
-        policy = self._alone_policy(plain("top-down", "device"))
+        policy = self._device_only_policy(plain("top-down", "device"))
         limit = frontier.level + 1
         state = self.program.launch(policy, NO_VERTEX, limit, steps.CONVERTS, frontier)
         frontier.state[layout.CHOSEN] = -1
@@ -106,38 +108,44 @@ class OpenCLExecutor:
     def launch_nothing(self, frontier: Frontier) -> None:
         """Launch and read back without a level: what every stay on the device costs."""
         frontier.state[layout.CHOSEN] = 0
-        policy = self._alone_policy(plain("top-down", "device"))
+        policy = self._device_only_policy(plain("top-down", "device"))
         self.program.launch(policy, NO_VERTEX, frontier.level, 0, frontier)
         frontier.state[layout.CHOSEN] = -1
 
-    def _alone_policy(self, strategy: Strategy) -> Policy:
+    def _device_only_policy(self, strategy: Strategy) -> Policy:
         """Return the policy that runs one strategy, and hand it to the device."""
-        if strategy not in self._alone:
-            self._alone[strategy] = fixed_policy([0], [strategy.on(self.place)])
-        self.program.load_policy(self._alone[strategy], 1, self.place)
-        return self._alone[strategy]
+        if strategy not in self._by_master:
+            self._by_master[strategy] = fixed_policy([0], [strategy.on(self.place)])
+        self.program.load_policy(self._by_master[strategy], 1, self.place)
+        return self._by_master[strategy]
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
         """Run one level and move `frontier` on to the next; returns its seconds too.
 
         For measurements; stale parents stay.
         """
-        policy = self._alone_policy(strategy)
+        policy = self._device_only_policy(strategy)
         return run_one_level(self, policy, frontier)
 
     def start_early(
-        self, policy: Policy, interval: int, root: int, chosen: int, frontier: Frontier, limit: int
+        self,
+        policy: Policy,
+        interval: int,
+        source: int,
+        chosen: int,
+        frontier: Frontier,
+        limit: int,
     ) -> None:
         """Launch a search that `run_levels` is about to be asked for, if one launch runs it all."""
         if self.one_launch:
             self.program.load_policy(policy, interval, self.place)
-            self.program.start_early(root, chosen, frontier, limit)
+            self.program.start_early(source, chosen, frontier, limit)
 
     def run_levels(
         self,
         policy: Policy,
         interval: int,
-        root: int | None,
+        source: int | None,
         frontier: Frontier,
         records: npt.NDArray[np.float64],
         limit: int,
@@ -145,7 +153,7 @@ class OpenCLExecutor:
     ) -> bool:
         """Run levels as long as the policy keeps the search here; true if it is over.
 
-        The first level's strategy is chosen already; `root` (a new id) is where to start if the
+        The first level's strategy is chosen already; `source` (a new id) is where to start if the
         search has not. With `invalidate`, no stale parent is left once this returns.
         """
         from hetero_bfs.algorithms.bfs.kernels import steps
@@ -156,7 +164,7 @@ class OpenCLExecutor:
         started = time.perf_counter()
         first = frontier.level
         limit = min(limit, records.shape[0], first + LOG_ROWS)
-        start = NO_VERTEX if root is None else root
+        start = NO_VERTEX if source is None else source
         flags = steps.INVALIDATES if invalidate else 0
         state = program.launch(policy, start, limit, flags, frontier)
         self.ended_at = time.perf_counter()

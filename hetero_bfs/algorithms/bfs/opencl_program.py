@@ -37,14 +37,14 @@ _KERNEL_FILES = (
     "selection/policy.cl",
     "devices/opencl/grid.cl",
     "algorithms/bfs/kernels/steps.cl",
-    "algorithms/bfs/kernels/squad.cl",
+    "algorithms/bfs/kernels/cooperative.cl",
     "algorithms/bfs/kernels/level_loop.cl",
 )
 LOG_ROWS = 4096
 """Levels that a report holds."""
 
 _FIRST_ROWS = 64  # read back with the state; more only if there are more
-_SQUAD_RESERVE = 4  # a quarter of a work-group's room is for a list that its share ends in
+_COOPERATIVE_RESERVE = 4  # a quarter of a work-group's room is for a list that its share ends in
 _PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
 _PROBE_PATIENCE = 1 << 15
 _ONE_KERNEL = ("step",)
@@ -88,7 +88,7 @@ class SearchProgram:
         self._check_local_memory()
         make = device.buffer
         self._counters = make(
-            steps.NUM_COUNTERS + 2 * (tuning.squad_groups + steps.STATE_WORDS), np.uint64
+            steps.NUM_COUNTERS + 2 * (tuning.cooperative_groups + steps.STATE_WORDS), np.uint64
         )
         report_words = steps.ROWS + LOG_ROWS * steps.ROW_WORDS
         self._report = make(report_words, np.uint64)
@@ -108,7 +108,7 @@ class SearchProgram:
             self._program, "scatter_parents", VARIES, *memory.queue, memory.parent
         )
 
-    def start_early(self, root: int, chosen: int, frontier: Frontier, limit: int) -> None:
+    def start_early(self, source: int, chosen: int, frontier: Frontier, limit: int) -> None:
         """Launch a search that `launch` is about to be asked for, if one launch runs it all.
 
         What the host keeps of a search then is written down while the device is at work.
@@ -118,7 +118,7 @@ class SearchProgram:
         self._memory.acquire()
         self.settle()
         limit = min(limit, LOG_ROWS)
-        steps.write_state(frontier.state, root, limit, steps.INVALIDATES, self._words)
+        steps.write_state(frontier.state, source, limit, steps.INVALIDATES, self._words)
         self._words[layout.CHOSEN] = chosen
         self._unsettled = True
         self._enqueue(self._kernels[0], 0)
@@ -162,7 +162,7 @@ class SearchProgram:
             f"-DITEMS={tuning.edges_per_item}",
             f"-DVERTICES_PER_ITEM={tuning.vertices_per_item}",
             f"-DCACHED_WORDS={tuning.cached_words}",
-            *self._squad_options(),
+            *self._cooperative_options(),
             f"-DEDGE_BITS={self._edge_bits}",
             f"-DLOG_ROWS={LOG_ROWS}",
             *self._lists.options(),
@@ -171,20 +171,20 @@ class SearchProgram:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")
         return self._device.build([*options, *extra], self._header, _KERNEL_FILES)
 
-    def _squad_options(self) -> list[str]:
-        """Return what squad.cl needs to know: work-groups that keep a small frontier.
+    def _cooperative_options(self) -> list[str]:
+        """Return what cooperative.cl needs to know: work-groups that keep a small frontier.
 
         Where lists are short a share of the frontier's edges never is much more than its part, so
         that several can share one; else one runs alone.
         """
-        room, size = self._tuning.alone_edges, self._tuning.squad_groups
+        room, size = self._tuning.single_group_edges, self._tuning.cooperative_groups
         longest = int(self._graph.degree.max(initial=0))
-        short = longest <= room // _SQUAD_RESERVE and size <= self._device.info.compute_units
+        short = longest <= room // _COOPERATIVE_RESERVE and size <= self._device.info.compute_units
         return [
             f"-DROOM={room}",
-            f"-DALONE_EDGES={min(room, self._tuning.group_size) if short else room}",
-            f"-DSQUAD_GROUPS={size if short else 1}",
-            f"-DSQUAD_EDGES={size * (room - room // _SQUAD_RESERVE) if short else 0}",
+            f"-DSINGLE_GROUP_EDGES={min(room, self._tuning.group_size) if short else room}",
+            f"-DCOOPERATIVE_GROUPS={size if short else 1}",
+            f"-DCOOPERATIVE_EDGES={size * (room - room // _COOPERATIVE_RESERVE) if short else 0}",
         ]
 
     def _clear_sync(self) -> None:
@@ -293,14 +293,14 @@ class SearchProgram:
         return rows[begin:end]
 
     def launch(
-        self, policy: Policy, root: int, limit: int, flags: int, frontier: Frontier
+        self, policy: Policy, source: int, limit: int, flags: int, frontier: Frontier
     ) -> npt.NDArray[np.uint64]:
         """Run by the policy that is loaded until the device has no more to do; return its state."""
-        steps.write_state(frontier.state, root, limit, flags, self._words)
+        steps.write_state(frontier.state, source, limit, flags, self._words)
         launches = int(self._is_launched())
         self._unsettled = True
         levels = limit - frontier.level
-        kernels = [] if launches else self._first_kernels(policy, root, levels, frontier)
+        kernels = [] if launches else self._first_kernels(policy, source, levels, frontier)
         while True:
             for kernel in kernels:
                 self._enqueue(kernel, launches)
@@ -309,7 +309,7 @@ class SearchProgram:
             if state[steps.STATUS] == steps.FAILED:
                 self._give_up_one_launch()
             if state[steps.STATUS] != steps.RUNNING and not state[steps.PENDING]:
-                if root != NO_VERTEX and not self.one_launch:
+                if source != NO_VERTEX and not self.one_launch:
                     self._note_steps(int(state[steps.DONE] - self._words[steps.DONE]))
                 self._words[steps.DONE] = state[steps.DONE]
                 self._unsettled = False
@@ -324,11 +324,11 @@ class SearchProgram:
         self._usual_steps = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
 
     def _first_kernels(
-        self, policy: Policy, root: int, levels: int, frontier: Frontier
+        self, policy: Policy, source: int, levels: int, frontier: Frontier
     ) -> list[BoundKernel]:
         """Return what to queue at first."""
         top_down = policy.top_down[frontier.chosen]
-        if root != NO_VERTEX or (top_down and not frontier.has_queue):
+        if source != NO_VERTEX or (top_down and not frontier.has_queue):
             return self._next_kernels(steps.TO_QUEUE, levels)
         return self._next_kernels(steps.PUSH if top_down else steps.PULL, levels)
 

@@ -10,15 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.selection import schema as layout
-from hetero_bfs.selection.strategies import DEVICE_KINDS, FORMS, DeviceKind, Direction, Form
+from hetero_bfs.selection.strategies import (
+    DEVICE_KINDS,
+    REPRESENTATIONS,
+    DeviceKind,
+    Direction,
+    Representation,
+)
 from hetero_bfs.selection.trace import LevelTrace
 
 _START = np.zeros(layout.STATE_SIZE)
 _START[layout.FRONTIER_VERTICES] = 1
 _START[layout.KIND] = layout.NOWHERE
-_START[layout.FORM] = layout.QUEUE
+_START[layout.REPRESENTATION] = layout.QUEUE
 _START[layout.CHOSEN] = -1
-_START[layout.REMAINING] = -1
+_START[layout.UNVISITED_LISTED] = -1
 
 
 class Frontier:
@@ -30,7 +36,7 @@ class Frontier:
     """
 
     def __init__(self, degree: int = 0, num_vertices: int = 0, num_edges: int = 0) -> None:
-        """Start at a root of this degree in a graph of these searched vertices, stored edges."""
+        """Start at a source of this degree in a graph of these searched vertices, stored edges."""
         mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
         previous_edges = max(degree, 1) / mean_degree
         self.state = _START.copy()
@@ -46,9 +52,9 @@ class Frontier:
         return other
 
     @property
-    def form(self) -> Form:
+    def representation(self) -> Representation:
         """How the frontier is stored."""
-        return FORMS[int(self.state[layout.FORM])]
+        return REPRESENTATIONS[int(self.state[layout.REPRESENTATION])]
 
     @property
     def has_queue(self) -> bool:
@@ -109,22 +115,22 @@ class Frontier:
         return int(self.state[layout.CHOSEN])
 
     @property
-    def listed(self) -> int:
+    def found_list(self) -> int:
         """Vertices in the list of all that the host found; -1 if it keeps none."""
-        return int(self.state[layout.LISTED])
+        return int(self.state[layout.FOUND_LISTED])
 
     def keep_no_list(self) -> None:
         """Let the host keep no list of what it finds."""
-        self.state[layout.LISTED] = -1
+        self.state[layout.FOUND_LISTED] = -1
 
     @property
-    def remaining(self) -> int:
+    def unvisited_list(self) -> int:
         """Vertices in the host's list of all that may be unvisited; -1 if it has none."""
-        return int(self.state[layout.REMAINING])
+        return int(self.state[layout.UNVISITED_LISTED])
 
-    @remaining.setter
-    def remaining(self, count: int) -> None:
-        self.state[layout.REMAINING] = count
+    @unvisited_list.setter
+    def unvisited_list(self, count: int) -> None:
+        self.state[layout.UNVISITED_LISTED] = count
 
     @property
     def is_over(self) -> bool:
@@ -133,12 +139,12 @@ class Frontier:
 
     def advance(self, direction: Direction, found: Found) -> None:
         """Move on a level after what it found."""
-        form = layout.BITMAP if direction == "bottom-up" else layout.QUEUE
-        layout.advance(self.state, form, found.vertices, found.edges)
+        representation = layout.BITMAP if direction == "bottom-up" else layout.QUEUE
+        layout.advance(self.state, representation, found.vertices, found.edges)
 
     def became_queue(self, found: Found) -> None:
         """Note that the bitmap was turned into a queue of these vertices and edges."""
-        self.state[layout.FORM] = layout.QUEUE
+        self.state[layout.REPRESENTATION] = layout.QUEUE
         self.state[layout.FRONTIER_VERTICES] = found.vertices
         self.state[layout.FRONTIER_EDGES] = found.edges
 
@@ -159,9 +165,9 @@ class BFSResult:
 
     Parameters
     ----------
-    root : int
+    source : int
     parent : int64 array, shape (num_vertices,)
-        The root is its own parent; -1 for vertices not reached.
+        The source is its own parent; -1 for vertices not reached.
     seconds : float
         From the key to the complete parent array in the memory that finished, initialisation
         included.
@@ -177,7 +183,7 @@ class BFSResult:
         Strategies and thresholds, if its selector did the same at every level.
     """
 
-    root: int
+    source: int
     parent: npt.NDArray[np.int64]
     seconds: float
     gather_seconds: float
@@ -194,11 +200,11 @@ class BFSResult:
 
     @cached_property
     def level(self) -> npt.NDArray[np.int32]:
-        """Distance from the root, int32, shape (num_vertices,); -1 for vertices not reached."""
+        """Distance from the source, int32, shape (num_vertices,); -1 for vertices not reached."""
         from hetero_bfs.algorithms.bfs.kernels.restore import levels_from_parents
 
         level = np.full(self.parent.size, -1, np.int32)
-        levels_from_parents(self.parent, self.root, level)
+        levels_from_parents(self.parent, self.source, level)
         return level
 
     @cached_property
@@ -209,10 +215,10 @@ class BFSResult:
 
     @cached_property
     def reached(self) -> int:
-        """Number of vertices reached, the root included."""
+        """Number of vertices reached, the source included."""
         return int(np.count_nonzero(self.parent >= 0))
 
-    def forget_parents(self) -> None:
+    def drop_parents(self) -> None:
         """Drop the arrays, 12 bytes per vertex, and keep times, counts and traces."""
         _ = self.nedge, self.reached  # computed while the parents are there
         self.parent = np.empty(0, np.int64)

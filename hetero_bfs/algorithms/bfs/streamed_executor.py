@@ -164,9 +164,9 @@ class StreamedExecutor:
 
     # One search.
 
-    def begin(self, root: int, frontier: Frontier) -> None:
-        """Make `root` (a new id) the only visited vertex and the frontier."""
-        self._run_all(self._bound.start, np.uint32(root))
+    def begin(self, source: int, frontier: Frontier) -> None:
+        """Make `source` (a new id) the only visited vertex and the frontier."""
+        self._run_all(self._bound.start, np.uint32(source))
 
     def clear(self, frontier: Frontier) -> None:
         """Forget the last search: no vertex is visited, none has a parent."""
@@ -178,7 +178,13 @@ class StreamedExecutor:
         return run_one_level(self, fixed_policy([0], [strategy]), frontier)
 
     def start_early(
-        self, policy: Policy, interval: int, root: int, chosen: int, frontier: Frontier, limit: int
+        self,
+        policy: Policy,
+        interval: int,
+        source: int,
+        chosen: int,
+        frontier: Frontier,
+        limit: int,
     ) -> None:
         """Do nothing: the host leads every level."""
 
@@ -199,7 +205,7 @@ class StreamedExecutor:
         self,
         policy: Policy,
         interval: int,
-        root: int | None,
+        source: int | None,
         frontier: Frontier,
         records: npt.NDArray[np.float64],
         limit: int,
@@ -211,8 +217,8 @@ class StreamedExecutor:
         """
         started = time.perf_counter()
         limit = min(limit, records.shape[0])
-        if root is not None:
-            self.begin(root, frontier)
+        if source is not None:
+            self.begin(source, frontier)
             spent = time.perf_counter() - started
             records[frontier.level, layout.TRANSFER_SECONDS] += spent
         while True:

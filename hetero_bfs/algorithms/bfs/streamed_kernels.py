@@ -31,7 +31,7 @@ class LevelArrays:
 class StreamKernels:
     """Kernels with all arguments set but those that vary.
 
-    `start` takes the root, `finish` whether all missing pages were sent, a kernel of `sent` (by
+    `start` takes the source, `finish` whether all missing pages were sent, a kernel of `sent` (by
     kind, then by slot) how many the slot holds. `heads` and `resident` have one for each kind,
     which with `list` are what a level begins with.
 

@@ -80,7 +80,7 @@ class _Failure(NamedTuple):
 class _Search:
     """What is known of a search; one that fails check 1 or 2 has no `column` in the group."""
 
-    root: int
+    source: int
     reached: int
     depth: int
     failure: _Failure | None
@@ -90,11 +90,11 @@ class _Search:
     def outcome(self) -> Validation:
         counts = self.nedge, self.reached, self.depth
         if self.failure is None:
-            message = f"root {self.root}: valid; {self.reached} vertices reached, "
+            message = f"source {self.source}: valid; {self.reached} vertices reached, "
             return Validation(True, None, None, None, f"{message}depth {self.depth}", *counts)
         check, vertex, detail = self.failure
         name = CHECK_NAMES[check]
-        message = f"root {self.root}: check {check} ({name}) fails at vertex {vertex}: {detail}"
+        message = f"source {self.source}: check {check} ({name}) fails at vertex {vertex}: {detail}"
         return Validation(False, check, name, vertex, message, *counts)
 
 
@@ -130,7 +130,7 @@ class Validator:
         return len(self._searches)
 
     def add(
-        self, root: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None = None
+        self, source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None = None
     ) -> None:
         """Make the checks that need no edges, 1 and 2, and keep what the others need.
 
@@ -139,29 +139,29 @@ class Validator:
         Raises
         ------
         GraphError
-            An array of another shape or dtype; a root that is no vertex.
+            An array of another shape or dtype; a source that is no vertex.
         ValueError
             The group is full.
         """
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
         num_vertices = self.edges.num_vertices
-        number = as_integer(root)
+        number = as_integer(source)
         if number is None:
-            raise GraphError(f"root {root!r} is no vertex id; ids are integers")
-        root = number
-        if not 0 <= root < num_vertices:
-            raise GraphError(f"root {root} is no vertex of a graph of {num_vertices} vertices")
+            raise GraphError(f"source {source!r} is no vertex id; ids are integers")
+        source = number
+        if not 0 <= source < num_vertices:
+            raise GraphError(f"source {source} is no vertex of a graph of {num_vertices} vertices")
         parent = _signed(parent, "parent", num_vertices)
         level = None if level is None else _signed(level, "level", num_vertices)
         packed = np.empty(num_vertices, np.int64)
-        search = _check_tree(root, parent, level, packed)
+        search = _check_tree(source, parent, level, packed)
         self._searches.append(search)
         if search.failure is None:
             search.column = len(self._columns)
             self._columns.append(search)
             loops.store_depths(packed, self._depth_matrix(search.depth), search.column)
-            self._tree_edges.add(packed, root, search.column)
+            self._tree_edges.add(packed, source, search.column)
 
     def finish(self) -> list[Validation]:
         """Make the other checks in one pass; returns the outcomes in the order of `add`.
@@ -252,8 +252,8 @@ class _TreeEdges:
         self.parents = np.full(loops.TILE, loops.MET, np.uint32)
         self.searches = np.empty(0, np.uint64)
 
-    def add(self, packed: _Int64Array, root: int, column: int) -> None:
-        new = loops.count_new_edges(packed, root, self.starts, self.parents)
+    def add(self, packed: _Int64Array, source: int, column: int) -> None:
+        new = loops.count_new_edges(packed, source, self.starts, self.parents)
         size = self.size + int(new.sum())
         merged = (
             np.empty(self.starts.size, np.int64),
@@ -262,7 +262,7 @@ class _TreeEdges:
         )
         old = self.starts, self.parents, self.searches
         bit = np.uint64(1 << column)
-        loops.merge_edges(packed, root, bit, old, np.cumsum(new) - new, merged)
+        loops.merge_edges(packed, source, bit, old, np.cumsum(new) - new, merged)
         self.size = size
         self.starts, self.parents, self.searches = merged
         self.starts[-1] = size
@@ -283,13 +283,13 @@ class _TreeEdges:
 
 def validate(
     edges: EdgeSource,
-    root: int,
+    source: int,
     parent: npt.NDArray[Any],
     level: npt.NDArray[Any] | None = None,
 ) -> Validation:
     """Check one search result against the edges it was made from, in this order.
 
-    1. The parents form a tree rooted at `root`: its own parent; others reached, without cycles.
+    1. The parents form a tree rooted at `source`: its own parent; others reached, without cycles.
     2. Each tree edge spans one level of `level`; a level of -1 goes with a parent of -1. Without
        `level`, depths come from the parents and this holds by construction.
     3. Edges between reached vertices span at most one level (directed: at most one downwards).
@@ -301,10 +301,10 @@ def validate(
     Raises
     ------
     GraphError
-        An array of another shape or dtype; a root or an end of an edge that is no vertex.
+        An array of another shape or dtype; a source or an end of an edge that is no vertex.
     """
     validator = Validator(edges, 1)
-    validator.add(root, parent, level)
+    validator.add(source, parent, level)
     return validator.finish()[0]
 
 
@@ -357,24 +357,24 @@ def _unreached(dtype: np.dtype[Any]) -> int:
 
 
 def _check_tree(
-    root: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
+    source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
 ) -> _Search:
     """Make checks 1 and 2 and fill `packed`."""
-    reached, suspect = loops.pack(parent, root, packed)
-    failure = _check_parents(parent, root, suspect)
+    reached, suspect = loops.pack(parent, source, packed)
+    failure = _check_parents(parent, source, suspect)
     depth = 0 if failure else int(loops.compute_depths(packed, reached))
     if depth < 0:
-        cycle = int(loops.find_cycle(packed, root))
+        cycle = int(loops.find_cycle(packed, source))
         failure = _Failure(1, cycle, f"following the parents from vertex {cycle} leads back to it")
     if failure is None and level is not None:
         failure = _check_levels(level, packed)
-    return _Search(root, int(reached), max(depth, 0), failure)
+    return _Search(source, int(reached), max(depth, 0), failure)
 
 
-def _check_parents(parent: npt.NDArray[Any], root: int, suspect: int) -> _Failure | None:
+def _check_parents(parent: npt.NDArray[Any], source: int, suspect: int) -> _Failure | None:
     """Check 1 but for cycles; `suspect` is what `pack` found."""
-    if parent[root] != root:
-        return _Failure(1, root, f"the root has parent {parent[root]} instead of itself")
+    if parent[source] != source:
+        return _Failure(1, source, f"the source has parent {parent[source]} instead of itself")
     if suspect == parent.size:
         return None
     wrong = int(parent[suspect])

@@ -54,7 +54,7 @@ def _bounds(block, size):
 
 
 @compiled(**_PARALLEL)
-def pack(parent, root, packed):
+def pack(parent, source, packed):
     """Fill `packed`; return how many vertices are reached, and the first suspect.
 
     Suspect is a vertex whose parent is no vertex or unreached; num_vertices if there is none.
@@ -72,7 +72,7 @@ def pack(parent, root, packed):
             if p != -1 and (p < 0 or p >= size or parent[p] == -1):
                 suspect[block] = min(suspect[block], v)
         reached[block] = count
-    packed[root] = root  # depth 0
+    packed[source] = source  # depth 0
     return reached.sum(), suspect.min()
 
 
@@ -92,7 +92,7 @@ def compute_depths(packed, reached):
             if cycle[0]:
                 break
             if packed[v] != UNREACHED:
-                depth = _settle(v, packed, reached)
+                depth = _resolve_deferred(v, packed, reached)
                 greatest = max(greatest, depth)
                 if depth < 0:
                     cycle[0] = True
@@ -101,7 +101,7 @@ def compute_depths(packed, reached):
 
 
 @compiled(**_INNER)
-def _settle(vertex, packed, reached):
+def _resolve_deferred(vertex, packed, reached):
     """Give depths to `vertex` and its ancestors; return its depth, or -1 if they are a cycle."""
     top, steps = vertex, 0
     while packed[top] >> 32 == -1:
@@ -121,10 +121,10 @@ def _settle(vertex, packed, reached):
 
 
 @compiled(nogil=True)
-def find_cycle(packed, root):
+def find_cycle(packed, source):
     """Return a vertex of a cycle, always the same; only called if there is a cycle."""
     visit = np.full(packed.size, -1, np.int64)  # the vertex from which a walk came by first
-    visit[root] = packed.size
+    visit[source] = packed.size
     for start in range(packed.size):
         v = start
         while packed[v] != UNREACHED and visit[v] == -1:
@@ -132,7 +132,7 @@ def find_cycle(packed, root):
             v = packed[v] & _LOW
         if visit[v] == start:
             return v
-    return root
+    return source
 
 
 @compiled(**_PARALLEL)
@@ -162,20 +162,20 @@ def store_depths(packed, depth, column):
 
 
 @njit(inline="always")
-def _tree_edge(packed, v, root):
+def _tree_edge(packed, v, source):
     """Return the parent of `v`, MET if no tree edge leads to it."""
-    return MET if packed[v] == UNREACHED or v == root else np.uint32(packed[v] & _LOW)
+    return MET if packed[v] == UNREACHED or v == source else np.uint32(packed[v] & _LOW)
 
 
 @compiled(**_PARALLEL)
-def count_new_edges(packed, root, starts, parents):
+def count_new_edges(packed, source, starts, parents):
     """Return how many tree edges of a search are not yet kept, int64, shape (BLOCKS,)."""
     new = np.zeros(BLOCKS, np.int64)
     for block in prange(BLOCKS):
         start, stop = _bounds(block, packed.size)
         count = 0
         for v in range(start, stop):
-            parent = _tree_edge(packed, v, root)
+            parent = _tree_edge(packed, v, source)
             known = parent == MET
             for place in range(starts[v], starts[v + 1]):
                 known |= parents[place] == parent
@@ -185,7 +185,7 @@ def count_new_edges(packed, root, starts, parents):
 
 
 @compiled(**_PARALLEL)
-def merge_edges(packed, root, bit, old, shift, new):
+def merge_edges(packed, source, bit, old, shift, new):
     """Copy the tree edges of a group and those of one more search.
 
     `old` and `new` are (starts, parents, searches); `shift` (BLOCKS,) is how many edges are new
@@ -198,7 +198,7 @@ def merge_edges(packed, root, bit, old, shift, new):
         end = starts[start] + shift[block]
         for v in range(start, stop):
             new_starts[v] = end
-            parent = _tree_edge(packed, v, root)
+            parent = _tree_edge(packed, v, source)
             known = parent == MET
             for place in range(starts[v], starts[v + 1]):
                 same = parents[place] == parent

@@ -108,7 +108,7 @@ def visited_among_eight(typing_context: Any, indices: Any, position: Any, visite
 
 
 @intrinsic
-def settle_word(
+def resolve_word(
     typing_context: Any,
     word: Any,
     pending: Any,
@@ -117,7 +117,7 @@ def settle_word(
     visited: Any,
     parent: Any,
 ) -> Any:
-    """settle_word(word, pending, first, degree, visited, parent): settle vertices of one word.
+    """resolve_word(word, pending, first, degree, visited, parent): settle vertices of one word.
 
     Of the 32 vertices of bitmap word `word` (unsigned), those in `pending` whose first neighbour
     is visited get it as parent. Returns them as bits, and the sum of their degrees. All 32 must
@@ -150,10 +150,10 @@ def settle_word(
 
 
 @intrinsic
-def adopt_word(
+def resolve_pushed_word(
     typing_context: Any, word: Any, pending: Any, degree: Any, visited: Any, parent: Any
 ) -> Any:
-    """adopt_word(word, pending, degree, visited, parent): see who has a visited parent.
+    """resolve_pushed_word(word, pending, degree, visited, parent): see who has a visited parent.
 
     Returns those of the 32 vertices of bitmap word `word` (unsigned) that are in `pending` and
     have one, as bits, and the sum of their degrees. All 32 must exist.
@@ -269,8 +269,8 @@ def keep_unvisited(
     """keep_unvisited(ends, sources, k, count, visited, bits, mixed, place): move edges together.
 
     Of `count` edges from `k` on, eight at most, those whose end is not visited go to `place`, at
-    most `k`, and what follows; so do those that lead to another patch, of 1 << `bits` vertices, or
-    all if `mixed` is not 0, without a look at the bitmap. Returns how many there are.
+    most `k`, and what follows; so do those that lead to another partition, of 1 << `bits` vertices,
+    or all if `mixed` is not 0, without a look at the bitmap. Returns how many there are.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -285,9 +285,9 @@ def keep_unvisited(
         there = _lanes_below(builder, number)
         v = builder.load(_address(builder, to, start), align=_ITEM_BYTES)
         u = builder.load(_address(builder, by, start), align=_ITEM_BYTES)
-        patches = builder.lshr(builder.xor(u, v), _spread(builder, shift))
-        patches = builder.or_(patches, _spread(builder, foreign))
-        within = builder.and_(there, builder.icmp_unsigned("==", patches, _splat(0)))
+        partitions = builder.lshr(builder.xor(u, v), _spread(builder, shift))
+        partitions = builder.or_(partitions, _spread(builder, foreign))
+        within = builder.and_(there, builder.icmp_unsigned("==", partitions, _splat(0)))
         seen = _visited_bits(builder, bitmap, builder.select(within, v, _splat(0)))
         seen = builder.and_(within, builder.trunc(seen, _FLAGS))
         lanes = builder.and_(there, builder.not_(seen))

@@ -1,12 +1,13 @@
 /* What every kernel file needs: types, the packed counter, sums over a work-group.
  *
  * Build options: OFFSET (uint or ulong: an offset into the edge array), GROUP (work-items per
- * work-group, a power of two), EDGE_BITS (low bits of the counter that hold edges), NUM_PARTS and
- * PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bottom_up.cl), ROOM, ALONE_EDGES,
- * SQUAD_GROUPS, SQUAD_EDGES (squad.cl), LOG_ROWS (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for
- * `step` (level_loop.cl), DIRECTED if a vertex may lack out-edges, ATOMIC_PEEK and TESTS for tests,
- * NVIDIA if the compiler is NVIDIA's. Numbers that Python has too come from it (header.py).
- */
+ * work-group, a power of two), EDGE_BITS (low bits of the counter that hold edges), NUM_PARTS
+ * and PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bottom_up.cl), ROOM,
+ * SINGLE_GROUP_EDGES, COOPERATIVE_GROUPS, COOPERATIVE_EDGES (cooperative.cl), LOG_ROWS
+ * (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for `step` (level_loop.cl), DIRECTED if a vertex
+ * may lack out-edges, ATOMIC_PEEK and TESTS for tests, NVIDIA if the compiler is NVIDIA's.
+ * Numbers that Python has too come from it (header.py).
+ * */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
@@ -37,8 +38,8 @@
 #define SCAN_SIZE (GROUP + SCAN_ROWS)
 
 #ifdef NVIDIA
-/* The value of the work-item `distance` before, or after, this one in its warp of 32, of number `lane`
- * there; what all say to a question, as bits. */
+/* The value of the work-item `distance` before, or after, this one in its warp of 32, of number
+ * `lane` there; what all say to a question, as bits. */
 static uint shuffle_up(uint value, uint distance)
 {
     asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(value) : "r"(distance));

@@ -108,8 +108,8 @@ class DeviceGraph:
 
 def offset_type_of(info: DeviceInfo, graph: SearchGraph) -> npt.DTypeLike:
     """Return the type of an offset into the edges: the host's own where memory is shared."""
-    wide = info.unified_memory or graph.graph.num_stored_edges >= 2**32
-    return np.uint64 if wide else np.uint32
+    dense_push = info.unified_memory or graph.graph.num_stored_edges >= 2**32
+    return np.uint64 if dense_push else np.uint32
 
 
 def bytes_in_memory(info: DeviceInfo, graph: SearchGraph) -> int:

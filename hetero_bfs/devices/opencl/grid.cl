@@ -1,17 +1,18 @@
-/* Work-groups of one launch that wait for each other: a barrier over the grid, where the device runs
- * them together, which `probe` finds out.
+/* Work-groups of one launch that wait for each other: a barrier over the grid, where the device
+ * runs them together, which `probe` finds out.
  *
- * `sync` is spread over SPREAD cache lines, since hundreds of work-groups polling one word would keep
- * each other, and all else in that part of the cache, waiting. First one long for each SPREADth
- * work-group that says how the last barrier ended, then one uint each for arrivals, then GAVE_UP.
- */
+ * `sync` is spread over SPREAD cache lines, since hundreds of work-groups polling one word would
+ * keep each other, and all else in that part of the cache, waiting. First one long for each
+ * SPREADth work-group that says how the last barrier ended, then one uint each for arrivals,
+ * then GAVE_UP.
+ * */
 
 #define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
 #define PROBE_ROUNDS 64
 
 #ifdef NVIDIA
-/* Reads that loops cannot lose, and drop what the multiprocessor has cached; writes and additions that
- * others see after all before them. */
+/* Reads that loops cannot lose, and drop what the multiprocessor has cached; writes and
+ * additions that others see after all before them. */
 static uint poll(volatile __global uint *address)
 {
     uint value;
@@ -32,8 +33,8 @@ static void arrive(volatile __global uint *address, uint value)
 {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
-#if SQUAD_GROUPS > 1
-/* For words that say all themselves (tell_squad): nothing else is ordered by these. */
+#if COOPERATIVE_GROUPS > 1
+/* For words that say all themselves (tell_groups): nothing else is ordered by these. */
 static void post_word(volatile __global ulong *address, ulong value)
 {
     asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
@@ -97,10 +98,10 @@ static bool is_patient(uint *patience, volatile __global uint *sync)
     return *patience > 0;
 }
 
-/* Wait until all work-groups of the grid have come; false if they have not within `patience` polls.
- * They add to words that work-group 0 looks at side by side, and it says in as many that the barrier
- * ended: by `turn`, the same in every work-item, which changes each time, and what `counter` holds
- * then, which work-item 0 gets in `found`. */
+/* Wait until all work-groups of the grid have come; false if they have not within `patience`
+ * polls. They add to words that work-group 0 looks at side by side, and it says in as many that
+ * the barrier ended: by `turn`, the same in every work-item, which changes each time, and what
+ * `counter` holds then, which work-item 0 gets in `found`. */
 static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, uint patience,
                          volatile __global ulong *counter, ulong *turn, ulong *found,
                          __local uint *alright)

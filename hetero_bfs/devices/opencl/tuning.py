@@ -14,8 +14,8 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.support.checks import check_flag, check_integer, check_type
 
 _MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in top_down.cl
-_MOST_ALONE_EDGES = 2047  # so that SQUAD_EDGE_BITS hold a quarter of its square (squad.cl)
-_MOST_SQUAD_GROUPS = 256
+_MOST_SINGLE_GROUP_EDGES = 2047  # COOPERATIVE_EDGE_BITS hold a quarter of its square
+_MOST_COOPERATIVE_GROUPS = 256
 _STATE_BYTES = 4096  # state, policy and the like
 _INTEGERS = (
     "group_size",
@@ -23,10 +23,12 @@ _INTEGERS = (
     "vertices_per_item",
     "groups_per_unit",
     "cached_words",
-    "alone_edges",
-    "squad_groups",
+    "single_group_edges",
+    "cooperative_groups",
     "registers",
 )
+
+_FORMER_NAMES = {"alone_edges": "single_group_edges", "squad_groups": "cooperative_groups"}
 
 SMALL_VERTICES = 1 << 20
 """Searched vertices below which a graph is a small one, whose levels have little work to share."""
@@ -49,10 +51,10 @@ class Tuning:
         device does not hold so many.
     cached_words : int
         Words of the bitmap that BGC keeps in local memory.
-    alone_edges : int
+    single_group_edges : int
         Edges of a frontier that a work-group keeps to itself where one launch runs a whole search:
         up to so many it runs a top-down level alone.
-    squad_groups : int
+    cooperative_groups : int
         Work-groups that share larger frontiers so, on graphs of short lists.
     registers : int
         Most registers for a work-item, 0 for the compiler's choice; NVIDIA only.
@@ -67,8 +69,8 @@ class Tuning:
     vertices_per_item: int = 8
     groups_per_unit: int = 8
     cached_words: int = 1024
-    alone_edges: int = 512
-    squad_groups: int = 32
+    single_group_edges: int = 512
+    cooperative_groups: int = 32
     registers: int = 0
     one_launch: bool = True
     small: Tuning | None = None
@@ -87,18 +89,20 @@ class Tuning:
             raise ValueError(
                 f"vertices_per_item is {self.vertices_per_item}; it must be 4, 8 or 16"
             )
-        for name in ("edges_per_item", "groups_per_unit", "cached_words", "alone_edges"):
+        for name in ("edges_per_item", "groups_per_unit", "cached_words", "single_group_edges"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.registers < 0:
             raise ValueError(f"registers is {self.registers}; it must not be negative")
-        if self.alone_edges > _MOST_ALONE_EDGES:
+        if self.single_group_edges > _MOST_SINGLE_GROUP_EDGES:
             raise ValueError(
-                f"alone_edges is {self.alone_edges}; it must be at most {_MOST_ALONE_EDGES}"
+                f"single_group_edges is {self.single_group_edges}; it must be at most "
+                f"{_MOST_SINGLE_GROUP_EDGES}"
             )
-        if not 1 <= self.squad_groups <= _MOST_SQUAD_GROUPS:
+        if not 1 <= self.cooperative_groups <= _MOST_COOPERATIVE_GROUPS:
             raise ValueError(
-                f"squad_groups is {self.squad_groups}; it must be from 1 to {_MOST_SQUAD_GROUPS}"
+                f"cooperative_groups is {self.cooperative_groups}; it must be from 1 to "
+                f"{_MOST_COOPERATIVE_GROUPS}"
             )
         if size * self.edges_per_item >= _MOST_TILE_EDGES:
             raise ValueError(
@@ -112,7 +116,7 @@ class Tuning:
         words = size * self.vertices_per_item // 32
         top_down = size * self.edges_per_item * (2 + offset_bytes)
         bottom_up = words * (16 + offset_bytes + 32 + 64) + 4 * size + 4 * self.cached_words
-        alone = 2 * self.alone_edges * (6 + 2 * offset_bytes) + 8 * self.squad_groups
+        alone = 2 * self.single_group_edges * (6 + 2 * offset_bytes) + 8 * self.cooperative_groups
         return max(top_down, bottom_up, alone) + 8 * (size + size // 16) + _STATE_BYTES
 
     def for_graph(self, num_searched: int) -> Tuning:
@@ -140,7 +144,8 @@ def read_tuning(data: Mapping[str, Any]) -> Tuning:
         A field that this program does not know, or a value that it cannot use.
     """
     known, values = asdict(Tuning()), dict[str, Any]()
-    for name, value in data.items():
+    for stored, value in data.items():
+        name = _FORMER_NAMES.get(stored, stored)
         if name == "small" and isinstance(value, Mapping):
             values[name] = read_tuning(value)
             continue

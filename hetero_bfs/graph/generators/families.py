@@ -15,9 +15,9 @@ Family and parameters, by name (scale: log2 of the vertices):
     anything else        a file that hetero_bfs.io reads
 
 Vertex ids stay as each generator makes them. R-MAT scrambles its own, which would tell the degrees;
-searches relabel skewed graphs by degree and deep ones by locality anyway, so that shuffling would
-change only the small worlds, and those (crawls, meshes with shortcuts) come in an order of their
-own too.
+searches relabel skewed graphs by degree and high-diameter ones by locality anyway, so that
+shuffling would change only the small worlds, and those (crawls, meshes with shortcuts) come in an
+order of their own too.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from hetero_bfs.support.parallel import in_parallel, part_of
 Array = npt.NDArray[Any]
 
 _LANES = 256
-_BLOCKS_PER_RUN = 16  # blocks a thread makes in a row with the same scratch arrays
+_BLOCKS_PER_RUN = 16  # blocks a thread makes back to back with the same scratch arrays
 _P = np.uint64(2**31 - 1)
 _P_32 = np.uint32(2**31 - 1)
 _X = np.uint64(107374182)

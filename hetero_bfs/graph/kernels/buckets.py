@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 
 BLOCK_VERTICES = 64
 _BLOCK_BITS = np.uint64(6)
-_AHEAD = 512
+_PREFETCH_DISTANCE = 512
 _ONE = np.uint64(1)
 _NO_VERTEX = np.uint64(NO_VERTEX)
 
@@ -273,11 +273,11 @@ def partition_edges(
 def _partition_edges(given, worker, workers):
     src, dst, new_of_old = given.src, given.dst, given.new_of_old
     # Looked up ahead, so that many cache misses run at once.
-    u = np.empty(_AHEAD, np.uint32)
-    v = np.empty(_AHEAD, np.uint32)
+    u = np.empty(_PREFETCH_DISTANCE, np.uint32)
+    v = np.empty(_PREFETCH_DISTANCE, np.uint32)
     begin, stop = part_of(src.size, worker, workers)
-    for start in range(begin, stop, _AHEAD):
-        n = min(_AHEAD, stop - start)
+    for start in range(begin, stop, _PREFETCH_DISTANCE):
+        n = min(_PREFETCH_DISTANCE, stop - start)
         for i in range(n):
             if max(src[start + i], dst[start + i]) >= new_of_old.size:
                 u[i] = v[i] = np.uint32(0)  # a loop, which is left out

@@ -4,7 +4,7 @@ First breadth first from the far end of each component: Cuthill and McKee's orde
 their sorting by degree. A frontier that runs across it has each vertex on another page, though. So
 the vertices of a large component are then placed in a plane, by their distances from that far end
 and from a second landmark to the side of it, and numbered along Morton's curve (1966): any few
-thousand in a row are a patch, with few edges to the outside.
+thousand back to back are a partition, with few edges to the outside.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ def order_by_locality(indptr, indices, directed, order, position, distance):
 
 
 @kernel
-def order_by_patches(indptr, indices, order, position, distance):
-    """Reorder each component of more than a patch, as `order_by_locality` left it, by patches.
+def order_by_partitions(indptr, indices, order, position, distance):
+    """Reorder each component of more than a partition, as `order_by_locality` left it, by
+    partitions.
 
     The graph is undirected.
     """

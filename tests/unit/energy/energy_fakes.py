@@ -36,7 +36,7 @@ def zone(sysfs, key, name, microjoules=1_000_000, wraps_at=262_143_328_850):
 
 
 def deny(monkeypatch, name, error=None):
-    """Root reads everything, so refuse the file by name."""
+    """Source reads everything, so refuse the file by name."""
     real = Path.read_text
 
     def read_text(self, *args, **kwargs):

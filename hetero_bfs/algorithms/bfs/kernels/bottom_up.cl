@@ -208,9 +208,10 @@ static void pull_left(__local BottomUp *mine)
         mine->survivors[slot++] = begin + LOWEST(rest);
 }
 
-/* Look for a visited neighbour of each vertex of a sparse tile's word, by one work-item; vertices with
- * long lists are left to the work-group, as long as there is room to note them. Few reads would hit
- * the cache in local memory here, and PoCL 3.1's compiler fails on it in nested loops. */
+/* Look for a visited neighbour of each vertex of a sparse tile's word, by one work-item;
+ * vertices with long lists are left to the work-group, as long as there is room to note them.
+ * Few reads would hit the cache in local memory here, and PoCL 3.1's compiler fails on it in
+ * nested loops. */
 static void pull_word(const Graph *graph, uint tile, uint unvisited, __global const uint *visited,
                       __global uint *parent, __local BottomUp *mine)
 {

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, njit, types
 
-from hetero_bfs.algorithms.bfs.kernels.expand import collect_owned, expand_alone, expand_owned
+from hetero_bfs.algorithms.bfs.kernels.expand import collect_owned, expand_by_master, expand_owned
 from hetero_bfs.algorithms.bfs.kernels.follow import follow_by_branches, follow_packed
 from hetero_bfs.algorithms.bfs.kernels.frontier import invalidate_stale_parents, queue_words
 from hetero_bfs.algorithms.bfs.kernels.level import (
-    adopt_words,
     bottom_up_words,
-    propose_chunk,
+    push_dense_chunk,
+    resolve_pushed_words,
     top_down_chunk,
 )
 from hetero_bfs.algorithms.bfs.kernels.restore import restore_range
@@ -34,8 +34,8 @@ from hetero_bfs.support.intrinsics import array_at
 TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
 (
     TOP_DOWN,
-    PROPOSE,
-    ADOPT,
+    PUSH_DENSE,
+    RESOLVE_PUSH,
     EXPAND,
     COLLECT,
     BOTTOM_UP,
@@ -50,7 +50,7 @@ TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
 NUM_TASKS = 13
 
 OWNED = OWN
-"""Whether the frontier is as the owners of patches left it; level_loop.py has other such words."""
+"""Whether the frontier is as its owners left it; level_loop.py has other such words."""
 
 WHOLE = OWN + 1
 """Whether this host has found all that is visited, so that the parents are here."""
@@ -107,10 +107,10 @@ def _top_down(control, arrays, chunk, me):
 
 
 @kernel(counted=False, inner=True)
-def _propose(control, arrays, chunk, me):
+def _push_dense(control, arrays, chunk, me):
     begin, end = _edges_of(control, chunk)
     this = control[QUEUE]
-    propose_chunk(
+    push_dense_chunk(
         begin,
         end,
         arrays.queue[this],
@@ -125,10 +125,10 @@ def _propose(control, arrays, chunk, me):
 
 
 @kernel(counted=False, inner=True)
-def _adopt(control, arrays, chunk, me):
+def _resolve_push(control, arrays, chunk, me):
     begin, end = _words_of(control, arrays, chunk)
     visited, other = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
-    found, edges = adopt_words(begin, end, arrays.degree, visited, other, arrays.parent)
+    found, edges = resolve_pushed_words(begin, end, arrays.degree, visited, other, arrays.parent)
     return np.int64(found), np.int64(edges), _NONE
 
 
@@ -148,7 +148,7 @@ def _bottom_up(control, arrays, chunk, me):
         arrays.parent,
         arrays.found[me],
         arrays.counter,
-        arrays.remaining,
+        arrays.unvisited_list,
     )
     return np.int64(found), np.int64(edges), np.int64(scanned)
 
@@ -197,10 +197,10 @@ def _clear_or_restore(control, arrays, chunk, me):
 
 
 @njit(inline="always")
-def _run_alone(follow, control, arrays):
+def _run_by_master(follow, control, arrays):
     """Expand a small frontier by one thread; return vertices and edges found."""
     this = control[QUEUE]
-    found, edges = expand_alone(
+    found, edges = expand_by_master(
         follow,
         arrays.queue[this],
         arrays.segments[this],
@@ -221,13 +221,13 @@ def _run_alone(follow, control, arrays):
 
 
 @kernel(counted=False, inner=True)
-def _alone(control, arrays, chunk, me):
-    return _run_alone(follow_by_branches, control, arrays)
+def _by_master(control, arrays, chunk, me):
+    return _run_by_master(follow_by_branches, control, arrays)
 
 
 @kernel(counted=False, inner=True)
-def _alone_packed(control, arrays, chunk, me):
-    return _run_alone(follow_packed, control, arrays)
+def _by_master_packed(control, arrays, chunk, me):
+    return _run_by_master(follow_packed, control, arrays)
 
 
 @njit(inline="always")
@@ -297,7 +297,8 @@ def link_work(
 ) -> None:
     """Compile what searches of these arrays can come to, and fill their `work` with it.
 
-    One thread has no levels to share, and owners of patches leave no wide ones (level_loop.py).
+    One thread has no levels to share, and owners of partitions leave no dense-push ones
+    (level_loop.py).
     """
     used = {
         BOTTOM_UP: _bottom_up,
@@ -307,14 +308,14 @@ def link_work(
         END: _blank_or_invalidate,
         CLEAR: _clear_or_restore,
         RESTORE: _clear_or_restore,
-        ALONE: _alone_packed if is_packed else _alone,
+        ALONE: _by_master_packed if is_packed else _by_master,
     }
     if threads > 1:
         used[TOP_DOWN] = _top_down
     if owners > 1:
         used |= {EXPAND: _expand_packed if is_packed else _expand, COLLECT: _collect}
     elif threads > 1:
-        used |= {PROPOSE: _propose, ADOPT: _adopt}
+        used |= {PUSH_DENSE: _push_dense, RESOLVE_PUSH: _resolve_push}
     control = types.Array(int64, 1, "C")
     for task, function in used.items():
         work[task] = address_of(function, control, arrays.numba_type, int64, int64)

@@ -1,11 +1,12 @@
-"""Top-down levels without atomics: by one thread, or by owners of patches (see level.py for state).
+"""Top-down levels without atomics: by one thread, or by owners of partitions (see level.py for
+state).
 
-Where vertices are numbered by patches (locality.py), each patch has an owner: a share of the work
-that is the same in every level, and one thread's unless that is late. Owners expand their own part
-of the frontier and claim their own vertices; of the others', which are few, they post the edges.
-Each collects what was deferred to it when the next level begins, or, if the owners do not run that,
-in a phase of its own: so the owners meet once a level. Hardly a line of the graph, of the bitmap,
-the parents or the queue crosses from core to core.
+Where vertices are numbered by partitions (locality.py), each partition has an owner: a share of the
+work that is the same in every level, and one thread's unless that is late. Owners expand their own
+part of the frontier and claim their own vertices; of the others', which are few, they post the
+edges. Each collects what was deferred to it when the next level begins, or, if the owners do not
+run that, in a phase of its own: so the owners meet once a level. Hardly a line of the graph, of the
+bitmap, the parents or the queue crosses from core to core.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.follow import claim
-from hetero_bfs.algorithms.bfs.kernels.patches import owner_of, patch_bits
+from hetero_bfs.algorithms.bfs.kernels.partitions import owner_of, partition_bits
 from hetero_bfs.support.compiling import kernel
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
@@ -26,7 +27,7 @@ _ONE = np.uint32(1)
 
 
 @njit(inline="always")
-def expand_alone(
+def expand_by_master(
     follow,
     queue,
     segments,
@@ -183,7 +184,7 @@ def collect_owned(
 @kernel(counted=False, inner=True)
 def _collect(owner, owners, end, indptr, indices, visited, parent, queue, outbox):
     """Claim what others deferred to an owner, queued from `end` on; return vertices and edges."""
-    begin, edges, bits = end, np.int64(0), patch_bits(owners)
+    begin, edges, bits = end, np.int64(0), partition_bits(owners)
     for other in range(owners):
         if other == owner:
             continue

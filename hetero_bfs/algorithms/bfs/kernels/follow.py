@@ -1,11 +1,12 @@
 """What one thread does with a part of the frontier: it follows the edges and claims their ends.
 
 There are two ways. Where most vertices have equally many edges, as in a grid, the processor
-foretells well which ends are visited. In other deep graphs, such as road networks, it does not, and
-a branch foretold wrongly costs more than all else of an edge. There edges are packed first, without
-branches, if the processor has instructions for that: the way back to a vertex's parent is left out,
-then all that lead to visited vertices, so that few of the rest lead to one that is visited after
-all. In shallow graphs, whose small levels take little of a search, it makes no difference.
+foretells well which ends are visited. In other high-diameter graphs, such as road networks, it does
+not, and a branch foretold wrongly costs more than all else of an edge. There edges are packed
+first, without branches, if the processor has instructions for that: the way back to a vertex's
+parent is left out, then all that lead to visited vertices, so that few of the rest lead to one that
+is visited after all. In low-diameter graphs, whose small levels take little of a search, it makes
+no difference.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
-from hetero_bfs.algorithms.bfs.kernels.patches import owner_of, patch_bits
+from hetero_bfs.algorithms.bfs.kernels.partitions import owner_of, partition_bits
 from hetero_bfs.devices.cpu.vectors import append_edges, keep_unvisited
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
 
-_AHEAD = 16  # queue entries between fetching a list and reading it
+_PREFETCH_DISTANCE = 16  # queue entries between fetching a list and reading it
 _BLOCK_WORDS = np.uint64(4)  # of the bitmap: vertices whose data is fetched together
 _BLOCK_VERTICES = _BLOCK_WORDS * np.uint64(32)
 _LINE_ITEMS = np.uint64(16)
@@ -98,14 +99,14 @@ def follow_by_branches(
     are scratch, serve `follow_packed` alone. Returns the end of both, and the edges that leave what
     was found.
     """
-    deferred, edges, bits = 0, np.int64(0), patch_bits(owners)
+    deferred, edges, bits = 0, np.int64(0), partition_bits(owners)
     for i in range(begin, end):
-        if i + _AHEAD < end:
-            prefetch(indices, np.uint64(indptr[queue[i + _AHEAD]]))
+        if i + _PREFETCH_DISTANCE < end:
+            prefetch(indices, np.uint64(indptr[queue[i + _PREFETCH_DISTANCE]]))
         u = queue[i]
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[k]
-            beyond = (u ^ v) >> bits | mixed  # the patch of a vertex that is the owner's
+            beyond = (u ^ v) >> bits | mixed  # the partition of a vertex that is the owner's
             if beyond and owner_of(v, owners, bits) != owner:
                 box[deferred, 0] = v
                 box[deferred, 1] = u
@@ -140,15 +141,15 @@ def follow_packed(
     sources,
 ):
     """Do what `follow_by_branches` does, on a processor that packs vectors (`can_pack`)."""
-    deferred, edges, bits = 0, np.int64(0), patch_bits(owners)
+    deferred, edges, bits = 0, np.int64(0), partition_bits(owners)
     i, k = np.int64(begin), _ZERO
     if i < end:
         k = np.uint64(indptr[queue[i]])
     while i < end:
         taken, kept = _ZERO, _ZERO
         while i < end and taken < _PACKED:
-            if i + _AHEAD < end:
-                prefetch(indices, np.uint64(indptr[queue[i + _AHEAD]]))
+            if i + _PREFETCH_DISTANCE < end:
+                prefetch(indices, np.uint64(indptr[queue[i + _PREFETCH_DISTANCE]]))
             u = queue[i]
             but = parent[u] if is_whole else u
             list_end = np.uint64(indptr[u + 1])

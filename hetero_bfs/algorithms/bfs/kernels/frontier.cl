@@ -4,15 +4,15 @@
  * Functions with `group` and `groups` are shared by so many work-groups of a grid (steps.cl).
  */
 
-/* Make `root` the only visited vertex and the frontier. */
-static void start(uint group, uint groups, uint words, uint root, __global uint *visited,
+/* Make `source` the only visited vertex and the frontier. */
+static void start(uint group, uint groups, uint words, uint source, __global uint *visited,
                   __global uint *parent, __global uint *queue, __global OFFSET *offsets)
 {
     for (uint word = group * GROUP + get_local_id(0); word < words; word += groups * GROUP)
-        visited[word] = word == root >> 5 ? 1u << (root & 31) : 0;
+        visited[word] = word == source >> 5 ? 1u << (source & 31) : 0;
     if (group == 0 && get_local_id(0) == 0) {
-        parent[root] = root;
-        queue[0] = root;
+        parent[source] = source;
+        queue[0] = source;
         offsets[0] = 0;
     }
 }

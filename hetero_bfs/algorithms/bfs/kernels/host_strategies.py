@@ -12,21 +12,21 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.chunks import (
-    ADOPT,
     BOTTOM_UP,
     EXPAND,
     NEXT_OWN,
     OWNED,
-    PROPOSE,
+    PUSH_DENSE,
+    RESOLVE_PUSH,
     TOP_DOWN,
 )
 from hetero_bfs.algorithms.bfs.kernels.expand import finish_queue, set_one_segment
-from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, bottom_up_listed
+from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, bottom_up_by_list
 from hetero_bfs.algorithms.bfs.kernels.phases import (
     CHUNKS_PER_THREAD,
     counted,
     join,
-    run_alone,
+    run_by_master,
     share,
     share_among_owners,
     share_words,
@@ -34,6 +34,7 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
 from hetero_bfs.selection.schema import (
     BITMAP,
     BOTTOM_UP_QUEUE,
+    DENSE_PUSH_BITMAP,
     FOUND_VERTICES,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
@@ -41,32 +42,33 @@ from hetero_bfs.selection.schema import (
     LEVEL,
     QUEUE,
     QUEUE_INDEX,
-    REMAINING,
     UNVISITED_EDGES,
+    UNVISITED_LISTED,
     UNVISITED_VERTICES,
     VISITED_INDEX,
-    WIDE_BITMAP,
-    is_wide,
+    is_dense_push,
 )
 from hetero_bfs.support.compiling import kernel
 
 _PART_EDGES = LEAST_SHARED_EDGES // 2  # in a chunk, at least
-_REMAINING_DEGREE = 16  # of vertices in a list, in the mean: all their edges are one thread's work
+_UNVISITED_LIST_DEGREE = (
+    16  # of vertices in a list, in the mean: all their edges are one thread's work
+)
 
 _UNCOUNTED = np.int64(-1)
 
 DEFERRED = NEXT_OWN
 """Word that stays: how many edges are deferred where the frontier is the owners'."""
 
-_is_wide_level = kernel(is_wide, counted=False, inner=True)
+_is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
 
 
 @kernel(counted=False, inner=True)
 def top_down_level(control, arrays, state, records):
     """Run a top-down level; return its form, vertices and edges found, and -1: none is counted."""
-    if _is_wide(arrays, state):
-        found, edges = _top_down_by_proposals(control, arrays, state)
-        return WIDE_BITMAP, found, edges, _UNCOUNTED
+    if _is_dense_push(arrays, state):
+        found, edges = _dense_push(control, arrays, state)
+        return DENSE_PUSH_BITMAP, found, edges, _UNCOUNTED
     found, edges = _top_down(control, arrays, state, records)
     return QUEUE, found, edges, _UNCOUNTED
 
@@ -89,7 +91,7 @@ def _top_down(control, arrays, state, records):
     edges = np.int64(state[FRONTIER_EDGES])
     threads, owners = arrays.found.shape[0], arrays.owned_ranges.size - 1
     if edges < LEAST_SHARED_EDGES or threads == 1:
-        return run_alone(control, arrays, state)
+        return run_by_master(control, arrays, state)
     if owners > 1 and edges < arrays.outbox.shape[2]:
         return _expand_among_owners(control, arrays, state, records)
     join(arrays, state)
@@ -106,20 +108,22 @@ def _edges_of_a_chunk(edges, threads):
 
 
 @njit(inline="always")
-def _is_wide(arrays, state):
+def _is_dense_push(arrays, state):
     """Tell whether several threads have so much to find that they propose parents.
 
-    Not where vertices have owners: the levels of deep graphs are narrow.
+    Not where vertices have owners: the levels of high-diameter graphs are narrow.
     """
     return (
         arrays.found.shape[0] > 1
         and arrays.owned_ranges.size == 2
-        and _is_wide_level(arrays.degree.size, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
+        and _is_dense_push_level(
+            arrays.degree.size, state[FRONTIER_EDGES], state[UNVISITED_VERTICES]
+        )
     )
 
 
 @njit(inline="always")
-def _top_down_by_proposals(control, arrays, state):
+def _dense_push(control, arrays, state):
     """Run a top-down level whose frontier the next one finds in the other bitmap.
 
     Returns vertices and edges found. Threads write parents without asking who else does, and then
@@ -128,8 +132,8 @@ def _top_down_by_proposals(control, arrays, state):
     join(arrays, state)
     edges = np.int64(state[FRONTIER_EDGES])
     size = _edges_of_a_chunk(edges, arrays.found.shape[0])
-    share(control, arrays, state, PROPOSE, size, (edges + size - 1) // size)
-    found, edges, _ = share_words(control, arrays, state, ADOPT)
+    share(control, arrays, state, PUSH_DENSE, size, (edges + size - 1) // size)
+    found, edges, _ = share_words(control, arrays, state, RESOLVE_PUSH)
     return found, edges
 
 
@@ -140,11 +144,11 @@ def bottom_up_level(control, arrays, state, records):
 
     The last levels, with few left to find, are the master's, who has a list of those.
     """
-    if state[REMAINING] >= 0:
+    if state[UNVISITED_LISTED] >= 0:
         this = np.int64(state[QUEUE_INDEX])
-        found, scanned = bottom_up_listed(
-            arrays.remaining,
-            np.int64(state[REMAINING]),
+        found, scanned = bottom_up_by_list(
+            arrays.unvisited_list,
+            np.int64(state[UNVISITED_LISTED]),
             arrays.backward_indptr,
             arrays.backward_indices,
             arrays.visited[np.int64(state[VISITED_INDEX])],
@@ -160,10 +164,12 @@ def bottom_up_level(control, arrays, state, records):
         )
         return BOTTOM_UP_QUEUE, found, edges, scanned
     found, edges, scanned = share_words(control, arrays, state, BOTTOM_UP)
-    remaining = np.int64(arrays.counter[0])
-    few_edges = state[UNVISITED_EDGES] - edges <= _REMAINING_DEGREE * arrays.remaining.size
-    if remaining <= arrays.remaining.size and few_edges:
-        state[REMAINING] = remaining
+    unvisited_list = np.int64(arrays.counter[0])
+    few_edges = (
+        state[UNVISITED_EDGES] - edges <= _UNVISITED_LIST_DEGREE * arrays.unvisited_list.size
+    )
+    if unvisited_list <= arrays.unvisited_list.size and few_edges:
+        state[UNVISITED_LISTED] = unvisited_list
     return BITMAP, found, edges, scanned
 
 

@@ -8,24 +8,24 @@ State, the same on every device (n vertices searched, m stored edges):
                                     other devices it is 0xFFFFFFFF while unvisited; a device
                                     holds only the parents it found itself;
                                     what an unvisited vertex has there is none, or a vertex with an
-                                    edge to it, or itself: `adopt_words` relies on it
+                                    edge to it, or itself: `resolve_pushed_words` relies on it
     visited       uint32 (words,)   bit v % 32 of word v // 32: vertex v was found before or at
                                     the level's start; bottom-up reads this snapshot and writes
-                                    `next_visited`, and so does top-down of a wide frontier on the
-                                    CPU; else vertices are visited in place
+                                    `next_visited`, and so does top-down of a dense-push frontier on
+                                    the CPU; else vertices are visited in place
     queue         uint32 (n,)       the frontier, vertices with at least one edge
     offsets       int64 (n,)        edges of the frontier before each queue entry; with the
                                     frontier's edge total this cuts a level into equal shares of
                                     edges, hubs included, by binary search
     segments      int64 (3, any)    on the CPU a queue may lie in several pieces, as owners of
-                                    patches left them (expand.py; known here when they hand it
+                                    partitions left them (expand.py; known here when they hand it
                                     over); they have no offsets until they are joined
     counter       uint64 (1,)       vertices << edge_bits | edges of what was found: one atomic
                                     addition reserves a queue slot and its edge offset together
 
 Bottom-up needs no frontier: an unvisited vertex's visited neighbour is always in the frontier.
 On the CPU it lists whom it leaves unvisited. Once they are few, one thread looks through that list
-until the search ends (`bottom_up_listed`), instead of all through the bitmap, and queues what it
+until the search ends (`bottom_up_by_list`), instead of all through the bitmap, and queues what it
 finds; other levels may come between, on other devices too, since who is visited is passed over.
 
 `indptr` is uint32 where the edges allow it, which halves what a search of long paths reads. Lists
@@ -38,7 +38,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.frontier import NO_VERTEX
-from hetero_bfs.devices.cpu.vectors import adopt_word, settle_word, visited_among_eight
+from hetero_bfs.devices.cpu.vectors import resolve_pushed_word, resolve_word, visited_among_eight
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
     atomic_add,
@@ -54,7 +54,7 @@ CHUNK_EDGES = 4096
 BLOCK_WORDS = CHUNK_EDGES // 32
 """Bitmap words that bottom-up works through at a time."""
 
-_AHEAD = 8  # queue entries between fetching a list and reading it
+_PREFETCH_DISTANCE = 8  # queue entries between fetching a list and reading it
 _LINE_ITEMS = 16  # of a list, in a cache line
 _MOST_ITEMS = 64  # prefetched of a list; of a longer one the processor fetches the rest by itself
 _DENSE = 5  # unvisited vertices of a word from which all 32 are tested at once
@@ -84,12 +84,12 @@ def _first_entry(offsets, count, edge):
 
 
 @njit(inline="always")
-def _prefetch_ahead(queue, entry, count, indptr, indices):
+def _prefetch_entries(queue, entry, count, indptr, indices):
     """Prefetch what later queue entries will read: offsets first, then the lists, all lines."""
-    if entry + 2 * _AHEAD < count:
-        prefetch(indptr, queue[entry + 2 * _AHEAD])
-    if entry + _AHEAD < count:
-        u = queue[entry + _AHEAD]
+    if entry + 2 * _PREFETCH_DISTANCE < count:
+        prefetch(indptr, queue[entry + 2 * _PREFETCH_DISTANCE])
+    if entry + _PREFETCH_DISTANCE < count:
+        u = queue[entry + _PREFETCH_DISTANCE]
         low, high = np.int64(indptr[u]), np.int64(indptr[u + 1])
         for k in range(low, min(high, low + _MOST_ITEMS), _LINE_ITEMS):
             prefetch(indices, k)
@@ -107,7 +107,7 @@ def _claim(
     entry = _first_entry(offsets, count, begin)
     edge, taken = begin, 0
     while edge < end:
-        _prefetch_ahead(queue, entry, count, indptr, indices)
+        _prefetch_entries(queue, entry, count, indptr, indices)
         u = queue[entry]
         start = np.int64(indptr[u]) + (edge - offsets[entry])
         stop = min(np.int64(indptr[u + 1]), start + (end - edge))
@@ -176,7 +176,7 @@ def top_down_chunk(
 
 
 @kernel(counted=False, inner=True)
-def propose_chunk(begin, end, queue, offsets, count, indptr, indices, visited, parent):
+def push_dense_chunk(begin, end, queue, offsets, count, indptr, indices, visited, parent):
     """Write the frontier's edges [begin, end) to `parent` of their unvisited ends.
 
     What other threads write at the same time is as good: that of the last one stays.
@@ -184,7 +184,7 @@ def propose_chunk(begin, end, queue, offsets, count, indptr, indices, visited, p
     entry = _first_entry(offsets, count, begin)
     edge = begin
     while edge < end:
-        _prefetch_ahead(queue, entry, count, indptr, indices)
+        _prefetch_entries(queue, entry, count, indptr, indices)
         u = queue[entry]
         start = np.int64(indptr[u]) + (edge - offsets[entry])
         stop = min(np.int64(indptr[u + 1]), start + (end - edge))
@@ -197,12 +197,12 @@ def propose_chunk(begin, end, queue, offsets, count, indptr, indices, visited, p
 
 
 @kernel(counted=False, inner=True)
-def adopt_words(low, high, degree, visited, next_visited, parent):
+def resolve_pushed_words(low, high, degree, visited, next_visited, parent):
     """Visit the unvisited vertices of the bitmap's words [low, high) whose parent is visited.
 
     Some parents are an earlier search's. That does not matter: they are neighbours that lead here,
-    or the vertex itself if it was a root, and a visited neighbour of an unvisited vertex is in the
-    frontier. Returns how many vertices it visits, and their edges.
+    or the vertex itself if it was a source, and a visited neighbour of an unvisited vertex is in
+    the frontier. Returns how many vertices it visits, and their edges.
     """
     count, edges = 0, np.int64(0)
     for word in range(np.uint64(low), np.uint64(high)):
@@ -216,7 +216,7 @@ def adopt_words(low, high, degree, visited, next_visited, parent):
                     fresh |= bit
                     more += np.int64(degree[v])
         elif seen != _FULL:
-            fresh, more = adopt_word(word, ~seen, degree, visited, parent)
+            fresh, more = resolve_pushed_word(word, ~seen, degree, visited, parent)
         next_visited[word] = seen | fresh
         count += np.int64(population_count(fresh))
         edges += more
@@ -224,8 +224,8 @@ def adopt_words(low, high, degree, visited, next_visited, parent):
 
 
 @njit(inline="always")
-def _settle_sparse(word, pending, first, degree, visited, parent):
-    """Do what `settle_word` does, vertex by vertex, for words with few unvisited vertices."""
+def _resolve_sparse(word, pending, first, degree, visited, parent):
+    """Do what `resolve_word` does, vertex by vertex, for words with few unvisited vertices."""
     fresh = np.uint32(0)
     edges = np.int64(0)
     while pending:
@@ -241,7 +241,7 @@ def _settle_sparse(word, pending, first, degree, visited, parent):
 
 
 @kernel(counted=False, inner=True)
-def _settle_by_first(low, high, n, first, degree, visited, next_visited, parent, late):
+def _resolve_by_first(low, high, n, first, degree, visited, next_visited, parent, late):
     """Settle words [low, high) by first neighbours; list whom that does not settle in `late`."""
     count, edges, scanned, left = 0, np.int64(0), 0, 0
     for word in range(np.uint64(low), np.uint64(high)):
@@ -254,9 +254,9 @@ def _settle_by_first(low, high, n, first, degree, visited, next_visited, parent,
             continue
         number = np.int64(population_count(pending))
         if number >= _DENSE and remain >= 32:
-            fresh, more = settle_word(word, pending, first, degree, visited, parent)
+            fresh, more = resolve_word(word, pending, first, degree, visited, parent)
         else:
-            fresh, more = _settle_sparse(word, pending, first, degree, visited, parent)
+            fresh, more = _resolve_sparse(word, pending, first, degree, visited, parent)
         next_visited[word] = seen | fresh
         scanned += number
         count += np.int64(population_count(fresh))
@@ -284,15 +284,15 @@ def _find_in_list(begin, end, indices, visited):
 
 
 @kernel(counted=False, inner=True)
-def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited, parent):
+def _resolve_by_lists(late, left, indptr, indices, degree, visited, next_visited, parent):
     """Look through the whole lists of the vertices in `late`, their first neighbours excepted.
 
     Those that remain unvisited stay in it; returns their number as well.
     """
     count, edges, scanned, remain = 0, np.int64(0), np.uint64(0), 0
     for i in range(left):
-        if i + _AHEAD < left:
-            prefetch(indices, np.uint64(indptr[late[i + _AHEAD]]) + np.uint64(1))
+        if i + _PREFETCH_DISTANCE < left:
+            prefetch(indices, np.uint64(indptr[late[i + _PREFETCH_DISTANCE]]) + np.uint64(1))
         v = late[i]
         late[remain] = v
         remain += 1
@@ -312,11 +312,11 @@ def _settle_by_lists(late, left, indptr, indices, degree, visited, next_visited,
 
 
 @njit(inline="always")
-def _list_remaining(late, count, counter, remaining):
-    """Add what remains unvisited to `remaining`, as far as it has room."""
+def _list_unvisited(late, count, counter, unvisited_list):
+    """Add what remains unvisited to `unvisited_list`, as far as it has room."""
     slot = np.int64(atomic_add(counter, 0, np.uint64(count)))
-    for i in range(min(count, remaining.size - slot)):
-        remaining[slot + i] = late[i]
+    for i in range(min(count, unvisited_list.size - slot)):
+        unvisited_list[slot + i] = late[i]
 
 
 @kernel(counted=False, inner=True)
@@ -333,25 +333,25 @@ def bottom_up_words(
     parent,
     late,
     counter,
-    remaining,
+    unvisited_list,
 ):
     """Look for a visited neighbour of every unvisited vertex in the bitmap's words [low, high).
 
     `first`, `indptr` and `indices` belong to the transposed graph; `late` is uint32 scratch of
-    CHUNK_EDGES items. Those that have none are counted in `counter`, and listed in `remaining`
+    CHUNK_EDGES items. Those that have none are counted in `counter`, and listed in `unvisited_list`
     while it has room. Returns vertices found, their edges, and neighbours edges_scanned.
     """
     count, edges, edges_scanned = 0, np.int64(0), 0
     for start in range(low, high, BLOCK_WORDS):
         stop = min(high, start + BLOCK_WORDS)
-        by_first, first_edges, pending, left = _settle_by_first(
+        by_first, first_edges, pending, left = _resolve_by_first(
             start, stop, n, first, degree, visited, next_visited, parent, late
         )
-        by_list, list_edges, scanned, remain = _settle_by_lists(
+        by_list, list_edges, scanned, remain = _resolve_by_lists(
             late, left, indptr, indices, degree, visited, next_visited, parent
         )
         if remain:
-            _list_remaining(late, remain, counter, remaining)
+            _list_unvisited(late, remain, counter, unvisited_list)
         count += by_first + by_list
         edges += first_edges + list_edges
         edges_scanned += pending + scanned
@@ -359,7 +359,7 @@ def bottom_up_words(
 
 
 @kernel(counted=False, inner=True)
-def bottom_up_listed(remaining, count, indptr, indices, visited, parent, found):
+def bottom_up_by_list(unvisited_list, count, indptr, indices, visited, parent, found):
     """Look for a visited neighbour of each unvisited vertex in a list, alone; visit who has one.
 
     `indptr` and `indices` belong to the transposed graph. The list stays as it is, for measurements
@@ -368,9 +368,9 @@ def bottom_up_listed(remaining, count, indptr, indices, visited, parent, found):
     """
     taken, scanned = 0, np.uint64(0)
     for i in range(count):
-        if i + _AHEAD < count:
-            prefetch(indices, np.uint64(indptr[remaining[i + _AHEAD]]))
-        v = remaining[i]
+        if i + _PREFETCH_DISTANCE < count:
+            prefetch(indices, np.uint64(indptr[unvisited_list[i + _PREFETCH_DISTANCE]]))
+        v = unvisited_list[i]
         if _is_visited(visited, v):
             continue
         begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])

@@ -1,16 +1,17 @@
 /* A search on an OpenCL device, from the first level to the last, without the host.
  *
- * A search is a state machine: each step decides what comes next, from the state and what the last
- * step counted, and does it with the whole grid. Every work-group decides for itself, from the
- * same numbers; after a squad (squad.cl) all take over what that decided. Between two steps all
- * work-groups must be done, which happens in one of two ways. Where a grid is known to make progress
- * together (`probe`), one launch of `search` runs all steps, with a barrier across the work-groups
- * between them. Elsewhere each launch runs one step at most: the host queues `step` until it says that
- * the search is over or wants the host. A compiler for processors chokes on all in one kernel; there
- * `push_step`, `pull_step` and `other_step` are queued, of which each runs if its step is decided for.
+ * A search is a state machine: each step decides what comes next, from the state and what the
+ * last step counted, and does it with the whole grid. Every work-group decides for itself, from
+ * the same numbers; after cooperating groups (cooperative.cl) all take over what that decided.
+ * Between two steps all work-groups must be done, which happens in one of two ways. Where a grid
+ * is known to make progress together (`probe`), one launch of `search` runs all steps, with a
+ * barrier across the work-groups between them. Elsewhere each launch runs one step at most: the
+ * host queues `step` until it says that the search is over or wants the host. A compiler for
+ * processors chokes on all in one kernel; there `push_step`, `pull_step` and `other_step` are
+ * queued, of which each runs if its step is decided for.
  *
  * The state and its steps are in steps.cl, the barrier in grid.cl.
- */
+ * */
 
 #ifdef DIRECTED
 #define GRAPH_PARAMS PARAMS(forward), PARAMS(backward)
@@ -108,10 +109,10 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
                                const uint patience)
 {
     DECLARE_SEARCH
-    /* The state after a squad's levels, in one of two places by turns: who is late may still read the
-     * one when the next squad writes the other. */
-    volatile __global ulong *shared = counters + NUM_COUNTERS + 2 * SQUAD_GROUPS;
-    uint squads = 0;
+    /* The state after the cooperating groups' levels, in one of two places by turns: who is late
+     * may still read the one when the next cooperating groups writes the other. */
+    volatile __global ulong *shared = counters + NUM_COUNTERS + 2 * COOPERATIVE_GROUPS;
+    uint rounds = 0;
     ulong turn = poll_long(end_word(sync, group)) & TURN;
     ulong found = lid ? 0 : counters[mine.state[DONE] % NUM_COUNTERS];
     bool reload = false;
@@ -125,7 +126,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
     barrier(CLK_LOCAL_MEM_FENCE);
     while (true) {
         if (reload && lid < STATE_WORDS)
-            mine.state[lid] = shared[squads % 2 * STATE_WORDS + lid];
+            mine.state[lid] = shared[rounds % 2 * STATE_WORDS + lid];
         decide(!reload, &mine, found, policy + POLICY_SIZE, rows, true);
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint doing = (uint)mine.state[STEP];
@@ -134,15 +135,15 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         volatile __global ulong *counter = counters + mine.state[DONE] % NUM_COUNTERS;
         if (group == 0 && lid == 0)
             counters[(mine.state[DONE] + 1) % NUM_COUNTERS] = 0;
-        const uint squad = doing == ALONE ? 1 : doing == SQUAD ? SQUAD_GROUPS : 0;
-        reload = squad > 0;
-        squads += reload;
-        if (group < squad) {
-            run_squad(group, squad, &graph, &arrays, policy + POLICY_SIZE, rows,
+        const uint cooperating = doing == ALONE ? 1 : doing == COOPERATE ? COOPERATIVE_GROUPS : 0;
+        reload = cooperating > 0;
+        rounds += reload;
+        if (group < cooperating) {
+            run_cooperative(group, cooperating, &graph, &arrays, policy + POLICY_SIZE, rows,
                       counters + NUM_COUNTERS, sync, patience, &mine);
             barrier(CLK_LOCAL_MEM_FENCE);
             if (group == 0 && lid < STATE_WORDS)
-                shared[squads % 2 * STATE_WORDS + lid] = mine.state[lid];
+                shared[rounds % 2 * STATE_WORDS + lid] = mine.state[lid];
         } else if (!reload) {
             run_step(group, groups, &graph, &arrays, counter, &mine);
         }

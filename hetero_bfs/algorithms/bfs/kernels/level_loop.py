@@ -43,7 +43,7 @@ from hetero_bfs.selection.policy import ROW, choose_level
 from hetero_bfs.selection.schema import (
     CHOSEN,
     EDGES_SCANNED,
-    FORM,
+    FOUND_LISTED,
     FOUND_VERTICES,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
@@ -51,10 +51,10 @@ from hetero_bfs.selection.schema import (
     KIND,
     LEAST_SHARED_EDGES,
     LEVEL,
-    LISTED,
     NOWHERE,
     QUEUE,
     QUEUE_INDEX,
+    REPRESENTATION,
     SECONDS,
     SELECT_SECONDS,
     STRATEGY,
@@ -97,7 +97,7 @@ def _may_wait(control, arrays, state, limit):
     most = edges + deferred * arrays.longest
     return (
         state[LEVEL] < limit
-        and state[LISTED] < 0
+        and state[FOUND_LISTED] < 0
         and edges >= LEAST_SHARED_EDGES
         and deferred * arrays.indices.size <= edges * arrays.degree.size
         and most < arrays.outbox.shape[2]
@@ -106,7 +106,7 @@ def _may_wait(control, arrays, state, limit):
 
 
 @kernel(counted=False, inner=True)
-def _settle(control, arrays, state, records):
+def _resolve_deferred(control, arrays, state, records):
     """Have the owners collect what is deferred; the frontier then lies in segments, one each."""
     if control[DEFERRED]:
         _, _, _, late, late_edges = share_among_owners(control, arrays, state, COLLECT)
@@ -129,7 +129,7 @@ def convert(control, arrays, state):
     vertices, edges = counted(arrays)
     set_one_segment(arrays.segments[np.int64(state[QUEUE_INDEX])], vertices)
     state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = vertices, edges
-    state[FORM] = QUEUE
+    state[REPRESENTATION] = QUEUE
     return clock_seconds() - began
 
 
@@ -169,8 +169,8 @@ def _restore_part(control, arrays, task, count):
 
 
 @kernel(counted=False)
-def start(control, arrays, root, state):
-    """Make `root` the only visited vertex and the frontier."""
+def start(control, arrays, source, state):
+    """Make `source` the only visited vertex and the frontier."""
     if control[_BLANK_BITMAP]:
         state[VISITED_INDEX] = control[_BLANK_BITMAP] - 1
         control[_BLANK_BITMAP] = 0
@@ -178,29 +178,29 @@ def start(control, arrays, root, state):
         share_words(control, arrays, state, BLANK)
     visited = arrays.visited[np.int64(state[VISITED_INDEX])]
     this = np.int64(state[QUEUE_INDEX])
-    visited[root >> 5] = np.uint32(1) << np.uint32(root & 31)
-    arrays.parent[root] = root
-    arrays.queue[this][0] = root
+    visited[source >> 5] = np.uint32(1) << np.uint32(source & 31)
+    arrays.parent[source] = source
+    arrays.queue[this][0] = source
     arrays.offsets[this][0] = 0
     set_one_segment(arrays.segments[this], 1)
     state[KIND] = HOST
-    if state[LISTED] >= 0:
-        arrays.listed[0] = root
-        state[LISTED] = 1
+    if state[FOUND_LISTED] >= 0:
+        arrays.found_list[0] = source
+        state[FOUND_LISTED] = 1
 
 
 @njit(inline="always")
 def _list_found(arrays, state, found):
     """Add what a level found to the host's list, or give the list up."""
-    if found == 0 or state[LISTED] < 0:
+    if found == 0 or state[FOUND_LISTED] < 0:
         return
-    count = np.int64(state[LISTED])
-    if _has_queue(state) and count + found <= arrays.listed.size:
+    count = np.int64(state[FOUND_LISTED])
+    if _has_queue(state) and count + found <= arrays.found_list.size:
         this = np.int64(state[QUEUE_INDEX])
-        copy_segments(arrays.segments[this], arrays.queue[this], arrays.listed[count:])
-        state[LISTED] = count + found
+        copy_segments(arrays.segments[this], arrays.queue[this], arrays.found_list[count:])
+        state[FOUND_LISTED] = count + found
     else:
-        state[LISTED] = -1
+        state[FOUND_LISTED] = -1
 
 
 @njit(inline="always")
@@ -208,17 +208,17 @@ def _run_level(control, arrays, row, state, records, limit):
     """Run a level by a row of the table, and move the state on to the next."""
     record = records[int(state[LEVEL])]
     address = arrays.levels[row]
-    form, found, edges, scanned = call_level(address, control, arrays, state, records)
-    _advance(state, form, found, edges)
+    representation, found, edges, scanned = call_level(address, control, arrays, state, records)
+    _advance(state, representation, found, edges)
     record[FOUND_VERTICES] = found
     record[EDGES_SCANNED] = scanned
     if control[OWNED] and not _may_wait(control, arrays, state, limit):
-        _settle(control, arrays, state, records)
+        _resolve_deferred(control, arrays, state, records)
     _list_found(arrays, state, np.int64(record[FOUND_VERTICES]))
 
 
 @kernel(counted=False)
-def run_levels(control, arrays, policy, interval, root, alone, state, records, limit):
+def run_levels(control, arrays, policy, interval, source, alone, state, records, limit):
     """Run a search on the host as long as the policy keeps it there.
 
     Parameters
@@ -228,7 +228,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
     policy : Policy
     interval : int
         Levels between two choices.
-    root : int
+    source : int
         Where the search starts, if it has not yet and may start here: if it is `alone`.
     alone : bool
         Whether no other device takes part, so that starting and ending need no Python.
@@ -259,7 +259,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             record[SELECT_SECONDS] = now - began
         chosen = int(state[CHOSEN])
         if control[OWNED] and chosen != int(records[level - 1, STRATEGY]):
-            _settle(control, arrays, state, records)
+            _resolve_deferred(control, arrays, state, records)
             settled = clock_seconds()
             records[level - 1, SECONDS] += settled - now
             now = settled
@@ -268,7 +268,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
             return LEAVES
         ready = now
         if state[KIND] == NOWHERE:
-            start(control, arrays, root, state)
+            start(control, arrays, source, state)
             ready = clock_seconds()
         elif policy.top_down[chosen] and not _has_queue(state):
             convert(control, arrays, state)
@@ -279,7 +279,7 @@ def run_levels(control, arrays, policy, interval, root, alone, state, records, l
         record[SECONDS] = now - ready
     if alone:
         if state[KIND] == NOWHERE:
-            start(control, arrays, root, state)
+            start(control, arrays, source, state)
         _end(control, arrays, state)
     join(arrays, state)
     return ENDED

@@ -55,15 +55,15 @@ class HostArrays(NamedTuple):
 
     `backward_indptr`, `backward_indices` and `first` belong to the transposed graph; `visited`,
     `queue`, `offsets` and `segments` are pairs. `written` is a bitmap of the vertices whose parent
-    an earlier search may have left; `listed` takes the vertices that the host found, while they
-    are few, for another device; `remaining` takes all that bottom-up leaves unvisited, if they are
-    no more than it has room for; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), are
-    scratch. For owners of patches (expand.py): `outbox`, uint32 (2, owners, edges + 1, 2), what
-    they post to each other from a queue; `owned_ranges`, int64 (owners + 1,), where each one's
-    part of a queue begins; `longest`, the most edges of a vertex. `old_of_new` is the
-    relabelling's; `is_local` tells whether that is by locality. `work`, int64 (NUM_TASKS,), has
-    the addresses of what phases do (chunks.py), `levels`, int64 (strategies,), those of the host's
-    strategies by their rows in the table.
+    an earlier search may have left; `found_list` takes the vertices that the host found, while they
+    are few, for another device; `unvisited_list` takes all that bottom-up leaves unvisited, if they
+    are no more than it has room for; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), are
+    scratch. For owners of partitions (expand.py): `outbox`, uint32 (2, owners, edges + 1, 2), what
+    they post to each other from a queue; `owned_ranges`, int64 (owners + 1,), where each one's part
+    of a queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's;
+    `is_local` tells whether that is by locality. `work`, int64 (NUM_TASKS,), has the addresses of
+    what phases do (chunks.py), `levels`, int64 (strategies,), those of the host's strategies by
+    their rows in the table.
     """
 
     indptr: Any
@@ -75,8 +75,8 @@ class HostArrays(NamedTuple):
     parent: Any
     visited: Any
     written: Any
-    listed: Any
-    remaining: Any
+    found_list: Any
+    unvisited_list: Any
     queue: Any
     offsets: Any
     segments: Any
@@ -139,7 +139,7 @@ def _note_places(control, state):
 
 
 @njit(inline="always")
-def run_alone(control, arrays, state):
+def run_by_master(control, arrays, state):
     """Run a small level top-down by the master alone; return vertices and edges found."""
     _note_places(control, state)
     found, edges, _ = call_at(arrays.work[ALONE], control, arrays, 0, 0)
@@ -167,7 +167,8 @@ def share_words(control, arrays, state, task):
 def share_out(control, arrays, task, size, chunks):
     """Do what the job's other words say together with the thread pool, or alone if it is one chunk.
 
-    Its reports take the place of those that owners leave for their next phase (`_settle`).
+    Its reports take the place of those that owners leave for their next phase
+    (`_resolve_deferred`).
     """
     threads = arrays.found.shape[0]
     control[CHUNKS] = chunks

@@ -40,14 +40,14 @@ def merge_parents(parent, other, visited):
 
 
 @kernel
-def levels_from_parents(parent, root, level):
-    """Fill level (int32, all -1) with the distance of each reached vertex from the root.
+def levels_from_parents(parent, source, level):
+    """Fill level (int32, all -1) with the distance of each reached vertex from the source.
 
-    Vertices whose parents do not lead to the root, which no sound search leaves, keep -1.
+    Vertices whose parents do not lead to the source, which no sound search leaves, keep -1.
     """
     on_path, lost = -2, -3
     path = np.empty(parent.size, np.int64)
-    level[root] = 0
+    level[source] = 0
     for start in range(parent.size):
         length = 0
         v = start

@@ -1,11 +1,11 @@
 /* The steps of a search: its state, what comes next, and a step's work by the whole grid.
  *
- * The state is STATE_WORDS ulongs, named in steps.py; the first ones are schema.py's. It comes as an
- * argument for the first launch and lies in `report` after it, in one of two places by turns. Then
- * `report` has one row of ROW_WORDS ulongs for each level since the host last scanned: the packed
- * counter of what it found, the candidate that ran, and the clock when that was decided, when the
- * level began, and at its end.
- */
+ * The state is STATE_WORDS ulongs, named in steps.py; the first ones are schema.py's. It comes
+ * as an argument for the first launch and lies in `report` after it, in one of two places by
+ * turns. Then `report` has one row of ROW_WORDS ulongs for each level since the host last
+ * scanned: the packed counter of what it found, the candidate that ran, and the clock when that
+ * was decided, when the level began, and at its end.
+ * */
 
 typedef struct {
     ulong words[STATE_WORDS];
@@ -13,15 +13,15 @@ typedef struct {
 
 #define NO_CHOICE ((ulong)-1)
 
-/* A work-group's share of a squad's frontier, and of the next one, by turns. It has at most ROOM edges,
- * and so finds at most ROOM vertices. */
+/* A work-group's share of the cooperating groups' frontier, and of the next one, by turns. It
+ * has at most ROOM edges, and so finds at most ROOM vertices. */
 typedef struct {
     uint vertex[2][ROOM];
     OFFSET begin[2][ROOM]; /* its first edge among the share's */
     OFFSET shift[2][ROOM]; /* edge in the share + shift = edge in the graph */
-#if SQUAD_GROUPS > 1
+#if COOPERATIVE_GROUPS > 1
     ushort entry[2][ROOM];     /* whose each edge is: lists are short here */
-    ulong words[SQUAD_GROUPS]; /* what each work-group found */
+    ulong words[COOPERATIVE_GROUPS]; /* what each work-group found */
 #endif
 } Share;
 
@@ -62,10 +62,10 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
     if (last == TO_QUEUE) {
         state[FRONTIER_VERTICES] = vertices;
         state[FRONTIER_EDGES] = edges;
-        state[FORM] = 0;
+        state[REPRESENTATION] = 0;
         return;
     }
-    if (last != PUSH && last != ALONE && last != SQUAD && last != PULL)
+    if (last != PUSH && last != ALONE && last != COOPERATE && last != PULL)
         return;
     if (rows) {
         const Row row = {found, state[CHOSEN], state[DECIDED], state[BEGAN], now};
@@ -73,7 +73,7 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
     }
     state[VISITED_INDEX] ^= last == PULL;
     state[QUEUE_INDEX] ^= last != PULL;
-    state[FORM] = last == PULL ? BITMAP : 0;
+    state[REPRESENTATION] = last == PULL ? BITMAP : 0;
     state[PREVIOUS_EDGES] = state[FRONTIER_EDGES];
     state[FRONTIER_VERTICES] = vertices;
     state[FRONTIER_EDGES] = edges;
@@ -83,20 +83,20 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
     state[CHOSEN] = NO_CHOICE;
 }
 
-/* A frontier's form, and where its level lies of what predictions jump at. */
-#define KIND_OF_LEVEL(policy, edges, unvisited_vertices, form)                                   \
-    ((form) + 2 * (ulong)steps_of(policy, edges, unvisited_vertices))
+/* A frontier's representation, and where its level lies of what predictions jump at. */
+#define KIND_OF_LEVEL(policy, edges, unvisited_vertices, representation)                         \
+    ((representation) + 2 * (ulong)steps_of(policy, edges, unvisited_vertices))
 
 /* Whether a model would hardly choose otherwise than for the last level it was asked about, for a
  * frontier of so many vertices and edges, of that kind, and so many unvisited edges. */
 #define IS_ALIKE(state, vertices, edges, unvisited, kind)                                        \
-    ((kind) == (state)[MODELLED_FORM] &&                                                         \
+    ((kind) == (state)[MODELLED_REPRESENTATION] &&                                               \
      is_near(vertices, (state)[MODELLED_VERTICES], as_float((uint)(state)[MODELLED_WITHIN])) &&  \
      is_near(edges, (state)[MODELLED_EDGES], as_float((uint)(state)[MODELLED_WITHIN])) &&        \
      is_near(unvisited, (state)[MODELLED_UNVISITED], as_float((uint)(state)[MODELLED_WITHIN])))
 
-/* The candidate for the coming level, unless a model is asked; `before` is that of the level before,
- * if it ran here. */
+/* The candidate for the coming level, unless a model is asked; `before` is that of the level
+ * before, if it ran here. */
 static uint choose_level(__local ulong *state, ulong before, __local const REAL *policy,
                          __global const REAL *schedule, __local Question *question)
 {
@@ -105,7 +105,7 @@ static uint choose_level(__local ulong *state, ulong before, __local const REAL 
         return (uint)before;
     if (policy[RULE] == MODEL) {
         const ulong kind = KIND_OF_LEVEL(policy, state[FRONTIER_EDGES], state[UNVISITED_VERTICES],
-                                         state[FORM]);
+                                         state[REPRESENTATION]);
         if (before != NO_CHOICE &&
             IS_ALIKE(state, state[FRONTIER_VERTICES], state[FRONTIER_EDGES],
                      state[UNVISITED_EDGES], kind))
@@ -113,7 +113,7 @@ static uint choose_level(__local ulong *state, ulong before, __local const REAL 
         state[MODELLED_VERTICES] = state[FRONTIER_VERTICES];
         state[MODELLED_EDGES] = state[FRONTIER_EDGES];
         state[MODELLED_UNVISITED] = state[UNVISITED_EDGES];
-        state[MODELLED_FORM] = kind;
+        state[MODELLED_REPRESENTATION] = kind;
     }
     const Level features = {(REAL)state[FRONTIER_VERTICES],
                             (REAL)state[FRONTIER_EDGES],
@@ -121,13 +121,13 @@ static uint choose_level(__local ulong *state, ulong before, __local const REAL 
                             (REAL)state[UNVISITED_EDGES],
                             level ? (REAL)state[PREVIOUS_EDGES]
                                   : max((REAL)state[FRONTIER_EDGES], (REAL)1) / policy[MEAN_DEGREE],
-                            (uint)state[FORM],
+                            (uint)state[REPRESENTATION],
                             level};
     return choose(policy, schedule, &features, question);
 }
 
 /* The step for the coming level, whose candidate is chosen. */
-static ulong next_step(__local ulong *state, __local const REAL *policy, bool may_be_squad)
+static ulong next_step(__local ulong *state, __local const REAL *policy, bool may_cooperate)
 {
     const uint chosen = (uint)state[CHOSEN];
     if (policy[ON_DEVICE(chosen)] == 0) {
@@ -136,14 +136,14 @@ static ulong next_step(__local ulong *state, __local const REAL *policy, bool ma
     }
     if (policy[IS_TOP_DOWN(chosen)] == 0)
         return PULL;
-    if (state[FORM] == BITMAP)
+    if (state[REPRESENTATION] == BITMAP)
         return TO_QUEUE;
     /* After the first level there often are too many edges, and joining the others takes time. */
-    if (!may_be_squad || state[LEVEL] == 0)
+    if (!may_cooperate || state[LEVEL] == 0)
         return PUSH;
-    if (state[FRONTIER_EDGES] <= ALONE_EDGES)
+    if (state[FRONTIER_EDGES] <= SINGLE_GROUP_EDGES)
         return ALONE;
-    return state[FRONTIER_EDGES] <= SQUAD_EDGES ? SQUAD : PUSH;
+    return state[FRONTIER_EDGES] <= COOPERATIVE_EDGES ? COOPERATE : PUSH;
 }
 
 /* Move the state on by the last step, which counted `found`, and find out what is to do now; one
@@ -155,12 +155,12 @@ static bool look(__local Shared *mine, ulong found, ulong now, __global const RE
     const ulong last = state[STEP], before = state[CHOSEN];
     state[STEP] = DECIDE;
     if (last == BEGIN)
-        state[ROOT] = NO_VERTEX;
+        state[SOURCE] = NO_VERTEX;
     if (state[STATUS] != RUNNING)
         return false;
     consume(state, last, found, now, rows);
     const bool over = state[FRONTIER_EDGES] == 0 || state[UNVISITED_VERTICES] == 0;
-    if (state[ROOT] != NO_VERTEX) {
+    if (state[SOURCE] != NO_VERTEX) {
         state[STEP] = BEGIN;
     } else if (state[FLAGS] & CONVERTS) {
         state[STEP] = last == TO_QUEUE ? DECIDE : TO_QUEUE;
@@ -186,7 +186,7 @@ static bool look(__local Shared *mine, ulong found, ulong now, __global const RE
 /* Say what comes next, if `due`; the whole work-group. `found` is what the last step counted, in
  * work-item 0. Barriers are outside of conditions, for PoCL's compiler. */
 static void decide(bool due, __local Shared *mine, ulong found, __global const REAL *schedule,
-                   __global ulong *rows, bool may_be_squad)
+                   __global ulong *rows, bool may_cooperate)
 {
     const uint lid = get_local_id(0);
     __local ulong *state = mine->state;
@@ -207,7 +207,7 @@ static void decide(bool due, __local Shared *mine, ulong found, __global const R
             state[MODELLED_WITHIN] = as_uint(within);
         }
         if (is_level)
-            state[STEP] = next_step(state, mine->policy, may_be_squad);
+            state[STEP] = next_step(state, mine->policy, may_cooperate);
         state[DONE] += state[STEP] != DECIDE;
     }
 }
@@ -222,7 +222,7 @@ static void run_other(uint group, uint groups, const Graph *graph, const Arrays 
     __global uint *queue = q ? arrays->queue1 : arrays->queue0;
     __global OFFSET *offsets = q ? arrays->offsets1 : arrays->offsets0;
     if (state[STEP] == BEGIN)
-        start(group, groups, graph->words, (uint)state[ROOT], visited, arrays->parent, queue,
+        start(group, groups, graph->words, (uint)state[SOURCE], visited, arrays->parent, queue,
               offsets);
     else if (state[STEP] == INVALIDATE)
         invalidate_stale_parents(group, groups, graph->n, graph->words, visited, arrays->parent);
@@ -262,7 +262,7 @@ static void run_pull(uint group, uint groups, const Graph *graph, const Arrays *
 #endif
 
 #ifdef ONE_STEP
-/* Run a step that is no squad's: the share of work-group `group`. */
+/* Run a step that is no cooperating groups': the share of work-group `group`. */
 static void run_step(uint group, uint groups, const Graph *graph, const Arrays *arrays,
                      volatile __global ulong *counter, __local Shared *mine)
 {

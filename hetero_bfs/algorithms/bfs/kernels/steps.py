@@ -14,13 +14,13 @@ from hetero_bfs.selection.schema import (
     CHOSEN_AT,
     DEVICE,
     EDGES_SCANNED,
-    FORM,
     FOUND_VERTICES,
     KIND,
     LEVEL,
     PREDICTED,
     QUEUE,
     RECORD_STATE,
+    REPRESENTATION,
     SECONDS,
     SELECT_SECONDS,
     STRATEGY,
@@ -31,7 +31,7 @@ from hetero_bfs.selection.schema import (
 )
 from hetero_bfs.support.compiling import kernel
 
-ROOT = KIND  # a state on the device needs no kind
+SOURCE = KIND  # a state on the device needs no kind
 (
     STEP,
     STATUS,
@@ -44,13 +44,13 @@ ROOT = KIND  # a state on the device needs no kind
     MODELLED_VERTICES,  # the state of the last level that a model was asked about
     MODELLED_EDGES,
     MODELLED_UNVISITED,  # edges
-    MODELLED_FORM,  # and what predictions jump at, `steps_of` times 2
+    MODELLED_REPRESENTATION,  # and what predictions jump at, `steps_of` times 2
     MODELLED_WITHIN,  # a REAL's bits: the ratio within which its choice stays
 ) = range(CHOSEN + 1, CHOSEN + 14)
 STATE_WORDS = MODELLED_WITHIN + 1
 """The first words of a state on the device are schema.py's, up to CHOSEN."""
 
-DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, INVALIDATE, SQUAD = range(8)
+DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, INVALIDATE, COOPERATE = range(8)
 """STEP: what the coming, or the last, step does."""
 
 RUNNING, ENDED, LEAVES, FAILED = range(4)
@@ -68,10 +68,10 @@ ROW_WORDS = 5
 NUM_COUNTERS = 3
 
 _SHARED = (
-    "ROOT STEP STATUS LIMIT FLAGS BEGAN DONE PENDING DECIDED MODELLED_VERTICES MODELLED_EDGES "
-    "MODELLED_UNVISITED MODELLED_FORM MODELLED_WITHIN STATE_WORDS DECIDE BEGIN TO_QUEUE PUSH ALONE "
-    "PULL INVALIDATE SQUAD RUNNING ENDED LEAVES FAILED INVALIDATES CONVERTS PROBES ROWS ROW_WORDS "
-    "NUM_COUNTERS"
+    "SOURCE STEP STATUS LIMIT FLAGS BEGAN DONE PENDING DECIDED MODELLED_VERTICES MODELLED_EDGES "
+    "MODELLED_UNVISITED MODELLED_REPRESENTATION MODELLED_WITHIN STATE_WORDS DECIDE BEGIN TO_QUEUE "
+    "PUSH ALONE PULL INVALIDATE COOPERATE RUNNING ENDED LEAVES FAILED INVALIDATES CONVERTS PROBES "
+    "ROWS ROW_WORDS NUM_COUNTERS"
 )
 OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
 """What steps.cl and the files after it need of this (header.py)."""
@@ -83,7 +83,7 @@ _has_queue = kernel(has_queue, counted=False, inner=True)
 
 
 @kernel(counted=False)
-def write_state(state, root, limit, flags, words):
+def write_state(state, source, limit, flags, words):
     """Fill `words`, uint64 (STATE_WORDS,), with a search's state (schema.py) for the device.
 
     The number of steps done so far stays.
@@ -93,8 +93,8 @@ def write_state(state, root, limit, flags, words):
     words[DONE] = done
     for i in range(CHOSEN + 1):
         words[i] = np.uint64(max(state[i], 0.0))
-    words[FORM] = 0 if _has_queue(state) else BITMAP
-    words[ROOT] = root
+    words[REPRESENTATION] = 0 if _has_queue(state) else BITMAP
+    words[SOURCE] = source
     words[LIMIT] = limit
     words[FLAGS] = flags
 

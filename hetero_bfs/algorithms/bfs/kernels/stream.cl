@@ -2,25 +2,25 @@
  * (streamed_executor.py); all that is kept per vertex is resident, and so are the heads of all
  * lists and the first RESIDENT pages of the edges: in the order by degree, the hubs' lists.
  *
- * A level is four kernels, queued at once. The first (stream_heads_*) does what the heads suffice
- * for, and marks in `needed`, one bit each, the pages of 2^PAGE_SHIFT edges that the rest takes:
- * top-down the longer lists of the frontier, bottom-up what is left of the lists of vertices that
- * found nothing. stream_list turns the marks into two lists, of pages that are here and of pages
- * that are not. stream_push or stream_pull reads the former, and stream_finish ends the level, if
- * none is missing. Else the host sends the missing pages, for stream_push_sent or stream_pull_sent,
- * and only then has the level ended.
+ * A level is four kernels, queued at once. The first (stream_heads_*) does what the heads
+ * suffice for, and marks in `needed`, one bit each, the pages of 2^PAGE_SHIFT edges that the
+ * rest takes: top-down the longer lists of the frontier, bottom-up what is left of the lists of
+ * vertices that found nothing. stream_list turns the marks into two lists, of pages that are
+ * here and of pages that are not. stream_push or stream_pull reads the former, and stream_finish
+ * ends the level, if none is missing. Else the host sends the missing pages, for
+ * stream_push_sent or stream_pull_sent, and only then has the level ended.
  *
- * Three bitmaps (level.py has their encoding): `visited` as the level found it, `next` as it leaves
- * it, equal between levels, and `frontier`.
+ * Three bitmaps (level.py has their encoding): `visited` as the level found it, `next` as it
+ * leaves it, equal between levels, and `frontier`.
  *
- * A page is shared by edges: a work-item takes SEGMENT_EDGES of them, finds in `owner` (the vertex that
- * has the first edge of each 2^OWNER_SHIFT) and by binary search whose they are, and walks on from
- * there. Where all are one vertex's, work-items take them by turns. Nothing is kept in local
- * memory: the bus is what bounds these levels.
+ * A page is shared by edges: a work-item takes SEGMENT_EDGES of them, finds in `owner` (the
+ * vertex that has the first edge of each 2^OWNER_SHIFT) and by binary search whose they are, and
+ * walks on from there. Where all are one vertex's, work-items take them by turns. Nothing is
+ * kept in local memory: the bus is what bounds these levels.
  *
  * Needs common.cl, parts.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph
  * arguments are the forward or the backward lists.
- */
+ * */
 
 #define LANES_SHIFT (PAGE_SHIFT - SEGMENT_SHIFT)
 #define LANES (1u << LANES_SHIFT)
@@ -35,14 +35,15 @@
 #endif
 #endif
 
-/* Begin a search: `root` is visited and the frontier, nothing else has a parent. */
-__kernel void stream_start(const uint n, const uint words, const uint root, __global uint *visited,
-                           __global uint *next, __global uint *frontier, __global uint *parent)
+/* Begin a search: `source` is visited and the frontier, nothing else has a parent. */
+__kernel void stream_start(const uint n, const uint words, const uint source,
+                           __global uint *visited, __global uint *next, __global uint *frontier,
+                           __global uint *parent)
 {
     for (size_t v = get_global_id(0); v < n; v += get_global_size(0))
-        parent[v] = v == root ? root : NO_VERTEX;
+        parent[v] = v == source ? source : NO_VERTEX;
     for (size_t word = get_global_id(0); word < words; word += get_global_size(0)) {
-        const uint bits = word == root >> 5 ? 1u << (root & 31) : 0;
+        const uint bits = word == source >> 5 ? 1u << (source & 31) : 0;
         visited[word] = bits;
         next[word] = bits;
         frontier[word] = bits;

@@ -93,9 +93,10 @@ static uint claim(uint v, uint before, __global uint *visited)
 /* Words of the bitmap that a warp's vertices lie in, at most, if it claims run by run. */
 #define RUN_WORDS 8
 
-/* Claim as `claim` does, a whole warp at once. At the beginning of long lists, which is where the
- * hubs are, a warp's vertices lie side by side: then there is one atomic for each run of vertices in
- * one word, not one for each, and those of all work-groups on the hubs' few words queue less. */
+/* Claim as `claim` does, a whole warp at once. At the beginning of long lists, which is where
+ * the hubs are, a warp's vertices lie side by side: then there is one atomic for each run of
+ * vertices in one word, not one for each, and those of all work-groups on the hubs' few words
+ * queue less. */
 static uint claim_together(uint v, uint before, __global uint *visited)
 {
     const uint word = v >> 5, bit = 1u << (v & 31), lane = get_local_id(0) & 31;
@@ -121,10 +122,10 @@ static uint claim_together(uint v, uint before, __global uint *visited)
 #define claim_together claim
 #endif
 
-/* Push the `edges` edges of the `count` vertices in the queue. What is found adds to `counter`. With
- * one tile for a work-group it is `eager`: time is what reads take that wait for each other, so all
- * work-groups take a share, claim without looking, and read degrees before they know whose are
- * needed. */
+/* Push the `edges` edges of the `count` vertices in the queue. What is found adds to `counter`.
+ * With one tile for a work-group it is `eager`: time is what reads take that wait for each
+ * other, so all work-groups take a share, claim without looking, and read degrees before they
+ * know whose are needed. */
 static void top_down(uint group, uint groups, const Graph *graph, uint count, OFFSET edges,
                      __global const uint *queue, __global const OFFSET *offsets,
                      __global uint *visited, __global uint *parent,

@@ -1,7 +1,7 @@
-/* Squads: while the frontier is small, a few work-groups run levels, each with a share of the frontier
- * in its own local memory, and the others wait for the end of that step: one alone (ALONE), with no
- * barrier but its own, or SQUAD_GROUPS, which tell each other what they found (SQUAD).
- */
+/* Cooperating groups: while the frontier is small, a few work-groups run levels, each with a
+ * share of the frontier in its own local memory, and the others wait for the end of that step:
+ * one alone (ALONE), with no barrier but its own, or COOPERATIVE_GROUPS, which tell each other
+ * what they found (COOPERATE). */
 
 #ifdef ONE_LAUNCH
 
@@ -12,7 +12,7 @@
 static void find_entries(uint now, uint count, uint edges, uint *entry, __local const Share *mine)
 {
     const uint lid = get_local_id(0);
-#if SQUAD_GROUPS > 1
+#if COOPERATIVE_GROUPS > 1
 #pragma unroll
     for (uint k = 0; k < SHARE_ITEMS; k++)
         entry[k] = k * GROUP + lid < edges ? mine->entry[now][k * GROUP + lid] : 0;
@@ -34,9 +34,9 @@ static void find_entries(uint now, uint count, uint edges, uint *entry, __local 
 #endif
 }
 
-/* Read the edges that this work-item takes of the share in slot `now`, `count` vertices with `edges`
- * edges: their ends, `target` and `source`; NO_VERTEX if there are not so many. Nothing that a search
- * writes is read. */
+/* Read the edges that this work-item takes of the share in slot `now`, `count` vertices with
+ * `edges` edges: their ends, `target` and `source`; NO_VERTEX if there are not so many. Nothing
+ * that a search writes is read. */
 static void read_edges(const Graph *graph, uint now, uint count, uint edges, uint *target,
                        uint *source, __local const Share *mine)
 {
@@ -62,25 +62,27 @@ static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint l
     mine->vertex[slot][place] = v;
     mine->begin[slot][place] = begin;
     mine->shift[slot][place] = list - begin;
-#if SQUAD_GROUPS > 1
+#if COOPERATIVE_GROUPS > 1
     for (OFFSET edge = begin; edge < min(begin + length, (OFFSET)ROOM); edge++)
         mine->entry[slot][edge] = (ushort)place;
 #endif
 }
 
-#if SQUAD_GROUPS > 1
-/* A work-group of a squad says in one word what it found: the number of the level, vertices, edges. */
-#define SQUAD_EDGE_BITS 20
-#define MISSING (1u << SQUAD_EDGE_BITS) /* more than any has */
-#define SQUAD_FOUND(word) \
-    PACK((uint)(word) >> SQUAD_EDGE_BITS, (word) & (((ulong)1 << SQUAD_EDGE_BITS) - 1))
+#if COOPERATIVE_GROUPS > 1
+/* A work-group of cooperating groups says in one word what it found: the number of the level,
+ * vertices, edges. */
+#define COOPERATIVE_EDGE_BITS 20
+#define MISSING (1u << COOPERATIVE_EDGE_BITS) /* more than any has */
+#define COOPERATIVE_FOUND(word) \
+    PACK((uint)(word) >> COOPERATIVE_EDGE_BITS, (word) & (((ulong)1 << COOPERATIVE_EDGE_BITS) - 1))
 
-/* Tell the squad what this work-group found at level `turn`; one work-item. Others' claims come after
- * ours since the word depends on what ours returned, which hardware keeps to, though PTX's memory
- * model does not name it; a squad's work-groups hand each other nothing else. */
-static void tell_squad(volatile __global ulong *word, uint turn, ulong found)
+/* Tell the cooperating groups what this work-group found at level `turn`; one work-item. Others'
+ * claims come after ours since the word depends on what ours returned, which hardware keeps to,
+ * though PTX's memory model does not name it; the cooperating groups' work-groups hand each
+ * other nothing else. */
+static void tell_groups(volatile __global ulong *word, uint turn, ulong found)
 {
-    post_word(word, (ulong)turn << 32 | COUNT_OF(found) << SQUAD_EDGE_BITS | EDGES_OF(found));
+    post_word(word, (ulong)turn << 32 | COUNT_OF(found) << COOPERATIVE_EDGE_BITS | EDGES_OF(found));
 }
 
 /* Wait for one work-group's word of the level `turn`; 0 if it does not come. */
@@ -101,17 +103,17 @@ static ulong await_word(volatile __global ulong *word, uint turn, volatile __glo
 /* Add what a word says, or that it is missing, to sums and to the most edges. */
 static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
 {
-    const uint more = word ? (uint)EDGES_OF(SQUAD_FOUND(word)) : MISSING;
-    *vertices += (uint)COUNT_OF(SQUAD_FOUND(word));
+    const uint more = word ? (uint)EDGES_OF(COOPERATIVE_FOUND(word)) : MISSING;
+    *vertices += (uint)COUNT_OF(COOPERATIVE_FOUND(word));
     *edges += more;
     *largest = max(*largest, more);
 }
 
-/* Wait for the words of all work-groups: a barrier for a squad. Words of two levels lie apart, since
- * who is slow may still read the one when who is fast writes the other. Returns to work-item 0 what
- * all found, and `most`, the edges of the one that has most; nothing and MISSING if some did not
- * come. The words are in `mine` after a barrier. */
-static ulong hear_squad(uint turn, volatile __global ulong *words, volatile __global uint *sync,
+/* Wait for the words of all work-groups: a barrier for cooperating groups. Words of two levels
+ * lie apart, since who is slow may still read the one when who is fast writes the other. Returns
+ * to work-item 0 what all found, and `most`, the edges of the one that has most; nothing and
+ * MISSING if some did not come. The words are in `mine` after a barrier. */
+static ulong hear_groups(uint turn, volatile __global ulong *words, volatile __global uint *sync,
                         uint patience, OFFSET *most, __local Share *mine)
 {
     const uint lid = get_local_id(0);
@@ -119,7 +121,7 @@ static ulong hear_squad(uint turn, volatile __global ulong *words, volatile __gl
 #ifdef NVIDIA
     if (lid >= 32)
         return 0;
-    for (uint i = lid; i < SQUAD_GROUPS; i += 32) {
+    for (uint i = lid; i < COOPERATIVE_GROUPS; i += 32) {
         mine->words[i] = await_word(words + i, turn, sync, patience);
         add_word(mine->words[i], &vertices, &edges, &largest);
     }
@@ -130,10 +132,10 @@ static ulong hear_squad(uint turn, volatile __global ulong *words, volatile __gl
         largest = max(largest, shuffle_down(largest, distance));
     }
 #else
-    for (uint i = lid; i < SQUAD_GROUPS; i += GROUP)
+    for (uint i = lid; i < COOPERATIVE_GROUPS; i += GROUP)
         mine->words[i] = await_word(words + i, turn, sync, patience);
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    for (uint i = 0; i < SQUAD_GROUPS; i++)
+    for (uint i = 0; i < COOPERATIVE_GROUPS; i++)
         add_word(mine->words[i], &vertices, &edges, &largest);
 #endif
     *most = largest;
@@ -141,9 +143,9 @@ static ulong hear_squad(uint turn, volatile __global ulong *words, volatile __gl
 }
 #endif
 
-/* Claim the ends of edges that `read_edges` read, and put what is found into slot `next`; returns that
- * in number. A claim, and what is read of the vertex if it succeeds, are under way together. With
- * `word`, the squad is told (tell_squad) as soon as it is known. */
+/* Claim the ends of edges that `read_edges` read, and put what is found into slot `next`;
+ * returns that in number. A claim, and what is read of the vertex if it succeeds, are under way
+ * together. With `word`, the cooperating groups are told (tell_groups) as soon as it is known. */
 static ulong push_edges(const Graph *graph, uint next, const uint *target, const uint *source,
                         __global uint *visited, __global uint *parent,
                         volatile __global ulong *word, uint turn, __local Share *mine,
@@ -172,9 +174,9 @@ static ulong push_edges(const Graph *graph, uint next, const uint *target, const
         packed += claimed[k] ? PACK(1, length[k]) : 0;
     }
     const ulong before = group_scan(packed, scratch, &total);
-#if SQUAD_GROUPS > 1
+#if COOPERATIVE_GROUPS > 1
     if (word && get_local_id(0) == 0)
-        tell_squad(word, turn, total);
+        tell_groups(word, turn, total);
 #endif
     uint place = COUNT_OF(before);
     OFFSET offset = (OFFSET)EDGES_OF(before);
@@ -224,8 +226,8 @@ static void leave_share(uint slot, ulong share, ulong before, __global uint *que
     }
 }
 
-/* Move the state on if the coming level surely is to be run as the last one by a squad, as `decide`
- * would find out at greater length; one work-item. */
+/* Move the state on if the coming level surely is to be run as the last one by cooperating
+ * groups, as `decide` would find out at greater length; one work-item. */
 static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
 {
     __local ulong *state = mine->state;
@@ -254,9 +256,10 @@ static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
     return true;
 }
 
-/* Run levels as one of a squad's `size` work-groups, as long as they are few edges top-down. The
- * step that comes then is decided on already. `words`: where they tell each other what they found. */
-static void run_squad(uint group, uint size, const Graph *graph, const Arrays *arrays,
+/* Run levels as one of the cooperating groups' `size` work-groups, as long as they are few edges
+ * top-down. The step that comes then is decided on already. `words`: where they tell each other
+ * what they found. */
+static void run_cooperative(uint group, uint size, const Graph *graph, const Arrays *arrays,
                       __global const REAL *schedule, __global ulong *rows,
                       volatile __global ulong *words,
                       volatile __global uint *sync, uint patience, __local Shared *mine)
@@ -265,19 +268,20 @@ static void run_squad(uint group, uint size, const Graph *graph, const Arrays *a
     __local ulong *state = mine->state;
     __local Share *mine_share = &mine->level.share;
     const ulong step = state[STEP];
-    /* A squad stays one for few edges too: coming and going takes time. */
-    const ulong fewest = step == SQUAD ? ALONE_EDGES / 2 : 0;
-    const ulong most_edges = step == SQUAD ? SQUAD_EDGES : ALONE_EDGES;
+    /* Groups go on cooperating for few edges too: coming and going takes time. */
+    const ulong fewest = step == COOPERATE ? SINGLE_GROUP_EDGES / 2 : 0;
+    const ulong most_edges = step == COOPERATE ? COOPERATIVE_EDGES : SINGLE_GROUP_EDGES;
     __global uint *visited = state[VISITED_INDEX] ? arrays->visited1 : arrays->visited0;
     uint q = (uint)state[QUEUE_INDEX], slot = 0, levels = 0;
-    ulong chosen = 0, decided = state[DECIDED], began = state[BEGAN], ended = 0; /* of the last row */
+    ulong chosen = 0, decided = state[DECIDED], began = state[BEGAN];
+    ulong ended = 0; /* of the last row */
     uint target[SHARE_ITEMS], source[SHARE_ITEMS];
     ulong share = take_share(group, size, graph, (uint)state[FRONTIER_VERTICES],
                              (OFFSET)state[FRONTIER_EDGES], q ? arrays->queue1 : arrays->queue0,
                              q ? arrays->offsets1 : arrays->offsets0, mine_share, mine->bounds,
                              mine->scratch);
-#if SQUAD_GROUPS > 1
-    uint turn = (uint)(max(words[group], words[SQUAD_GROUPS + group]) >> 32);
+#if COOPERATIVE_GROUPS > 1
+    uint turn = (uint)(max(words[group], words[COOPERATIVE_GROUPS + group]) >> 32);
 #else
     const uint turn = 0;
 #endif
@@ -286,10 +290,10 @@ static void run_squad(uint group, uint size, const Graph *graph, const Arrays *a
                mine_share);
     while (true) {
         volatile __global ulong *word = 0;
-#if SQUAD_GROUPS > 1
+#if COOPERATIVE_GROUPS > 1
         turn++;
-        if (step == SQUAD)
-            word = words + turn % 2 * SQUAD_GROUPS;
+        if (step == COOPERATE)
+            word = words + turn % 2 * COOPERATIVE_GROUPS;
 #endif
         if (lid < STATE_WORDS)
             mine->saved[lid] = state[lid];
@@ -302,9 +306,9 @@ static void run_squad(uint group, uint size, const Graph *graph, const Arrays *a
                        mine_share);
         ulong found = share;
         OFFSET most = 0;
-#if SQUAD_GROUPS > 1
+#if COOPERATIVE_GROUPS > 1
         if (word)
-            found = hear_squad(turn, word, sync, patience, &most, mine_share);
+            found = hear_groups(turn, word, sync, patience, &most, mine_share);
 #endif
         if (lid == 0)
             mine->runs = most <= ROOM && go_on(found, fewest, most_edges, mine);
@@ -323,8 +327,9 @@ static void run_squad(uint group, uint size, const Graph *graph, const Arrays *a
         if (!mine->runs) {
             decide(true, mine, found, schedule, 0, true);
             if (lid == 0) {
-                const bool goes_on = state[STEP] == step || (step == SQUAD && state[STEP] == ALONE &&
-                                                             state[FRONTIER_EDGES] > fewest);
+                const bool shrunk = step == COOPERATE && state[STEP] == ALONE;
+                const bool goes_on =
+                    state[STEP] == step || (shrunk && state[FRONTIER_EDGES] > fewest);
                 mine->runs = goes_on && most <= ROOM;
                 if (mine->runs) {
                     state[STEP] = step;
@@ -338,9 +343,9 @@ static void run_squad(uint group, uint size, const Graph *graph, const Arrays *a
         q ^= 1;
     }
     ulong before = 0;
-#if SQUAD_GROUPS > 1
-    for (uint i = 0; step == SQUAD && i < group; i++)
-        before += SQUAD_FOUND(mine_share->words[i]);
+#if COOPERATIVE_GROUPS > 1
+    for (uint i = 0; step == COOPERATE && i < group; i++)
+        before += COOPERATIVE_FOUND(mine_share->words[i]);
 #endif
     if (rows && lid == GROUP - 1) {
         ended = read_clock(); /* others may have been slower, and deciding belongs to the level */
