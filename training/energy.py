@@ -16,7 +16,7 @@ from hetero_bfs.selection.model_format import write_model
 from hetero_bfs.selection.objective import METERS_REMEDY, Power
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.support.progress import progress
-from hetero_bfs.training import objectives as objective_names
+from hetero_bfs.training import objectives as objective_rows
 from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering
 
@@ -106,7 +106,7 @@ def compare_under_objectives(
 ) -> SpeedModel:
     """Return the model, which is installed, with the best selector under each objective."""
     assert model.power is not None, "without watts there are no objectives"
-    steps = objective_names.compare_objectives(info, quick, metering)
+    steps = objective_rows.compare_objectives(info, quick, metering)
     *_, found = progress(steps, "comparing objectives", delay_seconds=0.0)
     assert found is not None, "the last one"
     for kind, figures in found["searches"].items():

@@ -49,17 +49,17 @@ def schedule(table: pd.DataFrame) -> Figure:
 
 def _strips(axes: Axes, table: pd.DataFrame) -> None:
     """Draw one row of cells for each selector; levels where no row changes share a column."""
-    dense_push = table.pivot(index="selector", columns="level", values="strategy")
-    names = [ORACLE, *(name for name in style.order_of(dense_push.index) if name != ORACLE)]
-    dense_push = dense_push.loc[names]
+    by_level = table.pivot(index="selector", columns="level", values="strategy")
+    names = [ORACLE, *(name for name in style.order_of(by_level.index) if name != ORACLE)]
+    by_level = by_level.loc[names]
     runs = [
         list(run)
-        for _, run in groupby(dense_push.columns, key=lambda level: tuple(dense_push[level]))
+        for _, run in groupby(by_level.columns, key=lambda level: tuple(by_level[level]))
     ]
     for x, run in enumerate(runs[:_MOST_COLUMNS]):
         for y, name in enumerate(names):
-            strategy = dense_push.loc[name, run[0]]
-            differs = strategy != dense_push.loc[ORACLE, run[0]]
+            strategy = by_level.loc[name, run[0]]
+            differs = strategy != by_level.loc[ORACLE, run[0]]
             _cell(axes, x, y, strategy, differs)
     count = min(len(runs), _MOST_COLUMNS)
     labels = [f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:count]]

@@ -177,8 +177,8 @@ def clock_seconds(typing_context: Any) -> Any:
     """clock_seconds(): a monotonic clock, the one of time.perf_counter."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word, dense_push = ir.IntType(32), ir.IntType(64)
-        timespec = cgutils.alloca_once(builder, ir.ArrayType(dense_push, 2))
+        word, long_word = ir.IntType(32), ir.IntType(64)
+        timespec = cgutils.alloca_once(builder, ir.ArrayType(long_word, 2))
         address = builder.bitcast(timespec, cgutils.voidptr_t)
         _system_function(
             builder,

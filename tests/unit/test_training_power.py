@@ -22,7 +22,7 @@ from hetero_bfs.selection.model_store import find_model
 from hetero_bfs.selection.objective import POWER_OBJECTIVES
 from hetero_bfs.training import energy as training_energy
 from hetero_bfs.training import metering, run_power_training
-from hetero_bfs.training import objectives as objective_names
+from hetero_bfs.training import objectives as objective_rows
 from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering, Window
 
