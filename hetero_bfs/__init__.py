@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         ModelError,
         ValidationError,
     )
-    from hetero_bfs.graph.csr import CSRGraph, EdgeList
+    from hetero_bfs.graph.csr import CSRGraph
+    from hetero_bfs.graph.edge_list import EdgeList
     from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
     from hetero_bfs.graph.io.registry import load
     from hetero_bfs.runtime.engine import Engine, bfs
@@ -65,7 +66,7 @@ _MODULE_OF = {
     "BFSResult": "algorithms.bfs.result",
     "CSRGraph": "graph.csr",
     "DeviceError": "errors",
-    "EdgeList": "graph.csr",
+    "EdgeList": "graph.edge_list",
     "Engine": "runtime.engine",
     "EngineClosedError": "errors",
     "EngineOptions": "runtime.options",

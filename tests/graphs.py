@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from hypothesis import strategies as st
 
-from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges
 
 HUB_LEAVES = 5000

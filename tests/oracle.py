@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from hetero_bfs import Engine, validate
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import SearchGraph
 
 

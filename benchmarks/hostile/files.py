@@ -20,7 +20,8 @@ import numpy as np
 
 from benchmarks.hostile import plain_readers as plain
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 
 Random = random.Random

@@ -1,4 +1,4 @@
-"""Graphs: a list of edges as it came (`EdgeList`), and compressed sparse rows (`CSRGraph`).
+"""Graphs in compressed sparse rows.
 
 Encoding. A vertex id is a uint32 below 2**32 - 1 (that last value means "none"); an offset into
 the edge array is an int64. `indptr` and `indices` are SciPy's names: the neighbours of `v` are
@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import (
     CHUNK_EDGES,
     EdgeSource,
@@ -25,90 +26,20 @@ from hetero_bfs.graph.edge_source import (
     VertexArray,
     check_vertex,
 )
-from hetero_bfs.graph.list_checks import checked_ends, checked_lists, frozen
+from hetero_bfs.graph.interop import edges_of_networkx, edges_of_scipy
+from hetero_bfs.graph.list_checks import checked_lists
+from hetero_bfs.graph.weights import (
+    Duplicates,
+    WeightArray,
+    checked_weights,
+    needed_weights,
+    symmetry_fault,
+)
 from hetero_bfs.support.checks import check_flag, check_integer
 
 if TYPE_CHECKING:
     import networkx
     import scipy.sparse
-
-
-@dataclass(frozen=True)
-class EdgeList:
-    """Edges in the order they came.
-
-    Parameters
-    ----------
-    src, dst : integer arrays, shape (num_edges,)
-        Held as read-only uint32, without a copy if they are uint32 and contiguous.
-    num_vertices : int
-    directed : bool
-
-    Raises
-    ------
-    ArgumentError
-        A `num_vertices` that is no integer, a `directed` that is not True or False.
-    GraphError
-        Ids that are masked, negative, not integers or not below `num_vertices`; unequal lengths;
-        more than 2**32 - 2 vertices.
-    """
-
-    src: VertexArray
-    dst: VertexArray
-    num_vertices: int
-    directed: bool = False
-
-    def __post_init__(self) -> None:
-        check_flag("directed", self.directed)
-        num_vertices = check_integer("num_vertices", self.num_vertices)
-        src, dst, _ = checked_ends(self.src, self.dst, num_vertices)
-        self.__dict__.update(src=src, dst=dst, num_vertices=num_vertices)
-
-    @classmethod
-    def trusted(
-        cls, src: VertexArray, dst: VertexArray, num_vertices: int, directed: bool = False
-    ) -> Self:
-        """Make one without a check, for builders and readers that made sure of all it needs.
-
-        `src` and `dst` are contiguous uint32 arrays of equal length, of ids below `num_vertices`.
-        """
-        edges = object.__new__(cls)
-        edges.__dict__.update(
-            src=frozen(src), dst=frozen(dst), num_vertices=num_vertices, directed=directed
-        )
-        return edges
-
-    @classmethod
-    def from_arrays(
-        cls,
-        src: npt.ArrayLike,
-        dst: npt.ArrayLike,
-        num_vertices: int | None = None,
-        directed: bool = False,
-    ) -> EdgeList:
-        """Make one of two integer arrays; `num_vertices` is by default the largest id plus 1.
-
-        Raises as the class itself.
-        """
-        check_flag("directed", directed)
-        if num_vertices is not None:
-            num_vertices = check_integer("num_vertices", num_vertices)
-        return cls.trusted(*checked_ends(src, dst, num_vertices), directed)
-
-    @property
-    def num_input_edges(self) -> int:
-        """Number of edges, self-loops and duplicates included."""
-        return int(self.src.size)
-
-    @property
-    def both_directions(self) -> bool:
-        """False: an undirected edge is listed once."""
-        return False
-
-    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield the edges in order as (src, dst) views of at most `size` edges."""
-        for start in range(0, self.src.size, check_integer("size", size, 1)):
-            yield self.src[start : start + size], self.dst[start : start + size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +60,9 @@ class CSRGraph:
     input_degree : uint32 array, shape (num_vertices,)
         Input edges at each vertex, duplicates counted, self-loops not; of a directed graph the
         edges that leave the vertex.
+    weights : array, shape (indptr[-1],), optional
+        int32, float32 or float64: weight of each entry of `indices`. Both entries of an undirected
+        edge have the same weight.
 
     Raises
     ------
@@ -144,6 +78,7 @@ class CSRGraph:
     directed: bool
     num_input_edges: int
     input_degree: VertexArray
+    weights: WeightArray | None = None
 
     def __post_init__(self) -> None:
         check_flag("directed", self.directed)
@@ -152,6 +87,12 @@ class CSRGraph:
             self.indptr, self.indices, self.input_degree, num_input_edges, self.directed
         )
         self.__dict__.update(arrays, num_input_edges=num_input_edges)
+        if self.weights is not None:
+            weights = checked_weights(self.weights, self.indices.size)
+            fault = None if self.directed else symmetry_fault(self.indptr, self.indices, weights)
+            if fault is not None:
+                raise GraphError(f"{fault.text}; CSRGraph.from_edges combines them to one")
+            self.__dict__["weights"] = weights
 
     @classmethod
     def trusted(
@@ -161,6 +102,7 @@ class CSRGraph:
         directed: bool,
         num_input_edges: int,
         input_degree: VertexArray,
+        weights: WeightArray | None = None,
     ) -> CSRGraph:
         """Make one of arrays as they are, for builders and readers that made sure of them."""
         graph = object.__new__(cls)
@@ -170,6 +112,7 @@ class CSRGraph:
             directed=directed,
             num_input_edges=num_input_edges,
             input_degree=input_degree,
+            weights=weights,
         )
         return graph
 
@@ -180,9 +123,13 @@ class CSRGraph:
         dst: npt.ArrayLike,
         num_vertices: int | None = None,
         directed: bool = False,
+        weights: npt.ArrayLike | None = None,
+        duplicates: Duplicates = "min",
     ) -> CSRGraph:
-        """Build from two integer arrays of shape (num_edges,); see `EdgeList.from_arrays`."""
-        return cls.from_edge_source(EdgeList.from_arrays(src, dst, num_vertices, directed))
+        """Build from arrays of shape (num_edges,); see `EdgeList.from_arrays`."""
+        return cls.from_edge_source(
+            EdgeList.from_arrays(src, dst, num_vertices, directed, weights, duplicates)
+        )
 
     @classmethod
     def from_edge_source(cls, edges: EdgeSource) -> CSRGraph:
@@ -197,48 +144,44 @@ class CSRGraph:
         """
         from hetero_bfs.graph.lists import build_lists
 
-        return cls.trusted(*build_lists(edges))
+        return cls.trusted(**build_lists(edges))
 
     @classmethod
     def from_scipy(
-        cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, directed: bool = False
+        cls,
+        matrix: scipy.sparse.sparray | scipy.sparse.spmatrix,
+        directed: bool = False,
+        weighted: bool = False,
+        duplicates: Duplicates = "min",
     ) -> CSRGraph:
         """Build from a square SciPy sparse matrix or array: entry (u, v) is the edge u -> v.
 
         Stored entries count as edges whatever their value, explicit zeros not. With
         `directed=False` a symmetric matrix and its upper triangle give the same graph, except
-        that the symmetric one names every edge twice, which `num_input_edges` shows.
+        that the symmetric one names every edge twice, which `num_input_edges` shows. With
+        `weighted` the values are the edges' weights; `duplicates` is as in `EdgeList`.
         """
-        if not hasattr(matrix, "tocoo"):
-            raise ArgumentError(
-                f"the matrix is of type {type(matrix).__name__}; give a SciPy sparse one, such as "
-                "scipy.sparse.csr_array(matrix)"
-            )
-        coo: Any = matrix.tocoo()
-        if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
-            raise GraphError(
-                f"the matrix has shape {coo.shape}; an adjacency matrix must be square"
-            )
-        keep = coo.data != 0
-        return cls.from_edges(coo.row[keep], coo.col[keep], coo.shape[0], directed)
+        return cls.from_edge_source(edges_of_scipy(matrix, directed, weighted, duplicates))
 
     @classmethod
-    def from_networkx(cls, graph: networkx.Graph, directed: bool | None = None) -> CSRGraph:
+    def from_networkx(
+        cls,
+        graph: networkx.Graph,
+        directed: bool | None = None,
+        weight: str | None = None,
+        duplicates: Duplicates = "min",
+    ) -> CSRGraph:
         """Build from a NetworkX graph; vertex i is the i-th node in the graph's own order.
 
-        `directed` follows the graph unless given.
+        `directed` follows the graph unless given. `weight` names the attribute of edges that is
+        their weight, 1 where an edge lacks it, as in NetworkX; `duplicates` is as in `EdgeList`.
         """
-        if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
-            raise ArgumentError(
-                f"the graph is of type {type(graph).__name__}; give a networkx.Graph or DiGraph"
-            )
-        number = {node: i for i, node in enumerate(graph.nodes)}
-        pairs = np.array(
-            [(number[u], number[v]) for u, v in graph.edges()], dtype=np.int64
-        ).reshape(-1, 2)
-        if directed is None:
-            directed = bool(graph.is_directed())
-        return cls.from_edges(pairs[:, 0], pairs[:, 1], len(number), directed)
+        return cls.from_edge_source(edges_of_networkx(graph, directed, weight, duplicates))
+
+    @property
+    def weight_dtype(self) -> np.dtype[Any] | None:
+        """Type of the weights, None without weights."""
+        return None if self.weights is None else self.weights.dtype
 
     @property
     def num_vertices(self) -> int:
@@ -287,6 +230,21 @@ class CSRGraph:
             src = np.searchsorted(self.indptr, positions, side="right") - 1
             yield src.astype(np.uint32), self.indices[start:stop]
 
+    def weighted_chunks(
+        self, size: int = CHUNK_EDGES
+    ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+        """Yield every stored edge as (src, dst, weights), as `chunks`."""
+        weights, start = needed_weights(self), 0
+        for src, dst in self.chunks(size):
+            yield src, dst, weights[start : start + src.size]
+            start += src.size
+
+
+def replace_weights(graph: CSRGraph, weights: WeightArray | None) -> CSRGraph:
+    """Return a graph with the same lists and these weights, which fit them."""
+    fields = {name: getattr(graph, name) for name in CSRGraph.__dataclass_fields__}
+    return CSRGraph.trusted(**{**fields, "weights": weights})
+
 
 @dataclass(frozen=True)
 class _Reversed:
@@ -307,6 +265,16 @@ class _Reversed:
     def num_input_edges(self) -> int:
         return self.graph.num_input_edges
 
+    @property
+    def weight_dtype(self) -> np.dtype[Any] | None:
+        return self.graph.weight_dtype
+
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         for src, dst in self.graph.chunks(size):
             yield dst, src
+
+    def weighted_chunks(
+        self, size: int = CHUNK_EDGES
+    ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+        for src, dst, weights in self.graph.weighted_chunks(size):
+            yield dst, src, weights

@@ -26,6 +26,10 @@ class EdgeSource(Protocol):
     """Anything whose edges can be read through several times, chunk by chunk.
 
     Self-loops and duplicates are among the edges.
+
+    A source of weighted edges also has `weight_dtype` (int32, float32 or float64; None means no
+    weights), `weighted_chunks(size)`, which yields (src, dst, weights) of the same edges, and
+    optionally `duplicates` ("min", "max" or "sum"; weights.py).
     """
 
     @property
@@ -87,6 +91,35 @@ def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]
                 )
         check_equal(src, dst)
         yield convert(src, np.uint32), convert(dst, np.uint32)
+
+
+def check_weighted_chunk(
+    src: Any, dst: Any, weights: Any, dtype: np.dtype[Any]
+) -> tuple[VertexArray, VertexArray, npt.NDArray[Any]]:
+    """Return a chunk of weighted edges as read-only views.
+
+    Raises
+    ------
+    GraphError
+        Not two uint32 arrays and one of `dtype`, or of unequal lengths; a weight that is NaN.
+    """
+    for name, array, wanted in (
+        ("src", src, np.dtype(np.uint32)),
+        ("dst", dst, np.dtype(np.uint32)),
+        ("weights", weights, np.dtype(dtype)),
+    ):
+        if not (isinstance(array, np.ndarray) and array.dtype == wanted and array.ndim == 1):
+            held = getattr(array, "dtype", type(array).__name__)
+            raise GraphError(
+                f"{name} of a chunk of edges holds {held}; weighted_chunks() must give "
+                f"one-dimensional arrays of {wanted}"
+            )
+    check_equal(src, dst)
+    if weights.size != src.size:
+        raise GraphError(f"a chunk has {src.size} edges and {weights.size} weights; give as many")
+    if weights.dtype.kind == "f" and np.isnan(weights).any():
+        raise GraphError(f"weights[{int(np.isnan(weights).argmax())}] of a chunk is NaN")
+    return convert(src, np.uint32), convert(dst, np.uint32), convert(weights, weights.dtype)
 
 
 def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:

@@ -19,7 +19,7 @@ MAX_VERTICES = 2**32 - 2
 """Most vertices a graph may have, so that every id and `NO_VERTEX` fit in 32 bits."""
 
 IntegerArray = npt.NDArray[np.integer[Any]]
-Section = Literal["indptr", "indices", "input_degree", "num_input_edges"]
+Section = Literal["indptr", "indices", "input_degree", "num_input_edges", "weights"]
 
 
 class Fault(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from hetero_bfs.graph.edge_source import (
 )
 from hetero_bfs.graph.list_checks import frozen
 from hetero_bfs.graph.relabel import Relabelling, relabel
+from hetero_bfs.graph.weights import place_weights, weight_dtype_of
 from hetero_bfs.support import forks
 from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.support.progress import progress
@@ -30,8 +32,8 @@ _SORT_BATCHES = 32
 _KEY_BYTES = 4
 
 
-def build_lists(edges: EdgeSource) -> tuple[OffsetArray, VertexArray, bool, int, VertexArray]:
-    """Return what a `CSRGraph` is made of, in the caller's vertex ids.
+def build_lists(edges: EdgeSource) -> dict[str, Any]:
+    """Return the fields of a `CSRGraph`, in the caller's vertex ids.
 
     Raises
     ------
@@ -47,8 +49,14 @@ def build_lists(edges: EdgeSource) -> tuple[OffsetArray, VertexArray, bool, int,
     buckets = Buckets.cut(counts, identity)
     input_degree = input_degree_of(edges, shrink(counts, edges.num_vertices))
     indptr, indices, _ = place_and_sort(edges, identity, buckets, transposed=False)
-    sizes = edges.directed, edges.num_input_edges
-    return frozen(indptr), frozen(indices), *sizes, frozen(input_degree)
+    return {
+        "indptr": frozen(indptr),
+        "indices": frozen(indices),
+        "directed": edges.directed,
+        "num_input_edges": edges.num_input_edges,
+        "input_degree": frozen(input_degree),
+        "weights": place_weights(edges, indptr, indices, identity.new_of_old),
+    }
 
 
 def build_bytes(edges: EdgeSource) -> int:
@@ -66,7 +74,9 @@ def build_bytes(edges: EdgeSource) -> int:
     lines = _KEY_BYTES * _line_keys(threads * buckets, keys)
     scratch = _KEY_BYTES * _scratch_keys(n, keys)
     of_a_thread = (lines + 16) * buckets + scratch
-    return _KEY_BYTES * keys + of_a_vertex * n + 24 * buckets + threads * of_a_thread
+    dtype = weight_dtype_of(edges)
+    of_weights = 0 if dtype is None else dtype.itemsize * keys
+    return _KEY_BYTES * keys + of_weights + of_a_vertex * n + 24 * buckets + threads * of_a_thread
 
 
 def check_memory(edges: EdgeSource) -> None:

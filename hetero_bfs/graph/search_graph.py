@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.csr import CSRGraph, replace_weights
 from hetero_bfs.graph.edge_source import EdgeSource, VertexArray, check_edge_source
 from hetero_bfs.graph.lists import (
     Buckets,
@@ -16,6 +16,7 @@ from hetero_bfs.graph.lists import (
     place_and_sort,
 )
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS, ORDERS, Relabelling, inverse, relabel
+from hetero_bfs.graph.weights import place_weights, weight_dtype_of
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
 
@@ -110,6 +111,8 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
         graphs.append(one)
     if order in ("auto", "locality") and relabelling.order == "compact":
         relabelling, graphs = _order_by_locality(graphs, relabelling, order == "locality")
+    if weight_dtype_of(edges) is not None:
+        graphs = [_weighted(edges, graph, relabelling, i == 1) for i, graph in enumerate(graphs)]
     if edges.directed:
         graphs[0].__dict__["_transposed"] = graphs[1]
     return SearchGraph(
@@ -120,6 +123,15 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
         graphs[0].input_degree,
         _first_neighbours(graphs[-1]),
     )
+
+
+def _weighted(
+    edges: EdgeSource, graph: CSRGraph, relabelling: Relabelling, transposed: bool
+) -> CSRGraph:
+    """Return the lists with the weights of the edges that they were built of."""
+    new_of_old = relabelling.new_of_old
+    weights = place_weights(edges, graph.indptr, graph.indices, new_of_old, transposed)
+    return replace_weights(graph, weights)
 
 
 def _order_by_locality(

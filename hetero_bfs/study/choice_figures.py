@@ -53,8 +53,7 @@ def _strips(axes: Axes, table: pd.DataFrame) -> None:
     names = [ORACLE, *(name for name in style.order_of(by_level.index) if name != ORACLE)]
     by_level = by_level.loc[names]
     runs = [
-        list(run)
-        for _, run in groupby(by_level.columns, key=lambda level: tuple(by_level[level]))
+        list(run) for _, run in groupby(by_level.columns, key=lambda level: tuple(by_level[level]))
     ]
     for x, run in enumerate(runs[:_MOST_COLUMNS]):
         for y, name in enumerate(names):

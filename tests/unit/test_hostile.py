@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 from benchmarks.hostile import __main__ as hostile
 from benchmarks.hostile import files
-from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 
 ROOT = Path(__file__).parents[2]

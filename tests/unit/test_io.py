@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from real_graphs import FACTS, real_graph_file
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.io import text as text_formats
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.runtime.engine import Engine

@@ -15,7 +15,8 @@ from hetero_bfs.algorithms.bfs.kernels.partitions import (
     partition_bits,
     split_among_owners,
 )
-from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.kernels.locality import sort_by_key

@@ -243,7 +243,7 @@ def test_a_poor_difference_gives_way_to_the_watts_of_the_search(world, off, erro
 @pytest.fixture
 def tiny_graphs(monkeypatch):
     graphs = dict.fromkeys(("shallow", "deep"), (named_graph(f"kronecker{SCALE}"),))
-    monkeypatch.setattr(objective_names, "compared_graphs", lambda info, quick: graphs)
+    monkeypatch.setattr(objective_rows, "compared_graphs", lambda info, quick: graphs)
     monkeypatch.setattr(power, "scale_for", lambda info, quick: SCALE)
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hetero_bfs.algorithms.bfs.validate import CHECK_NAMES, Validator, raise_if_invalid, validate
 from hetero_bfs.errors import GraphError, ValidationError
-from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 
 N = -1  # unreached, short for tables
 

@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.csr import EdgeList
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, check_scale
 from hetero_bfs.graph.io.registry import read

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_flag, check_integer, check_real

@@ -38,7 +38,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError, GraphFileError
-from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.graph_files import check_size, opened, refuse
 from hetero_bfs.graph.list_checks import (
     MAX_VERTICES,

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import text as text_formats
 from hetero_bfs.graph.io.graph_files import check_size, opened, refuse
 from hetero_bfs.graph.io.hbg import hbg_size, read_hbg, write_hbg

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.csr import CSRGraph, EdgeList
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.io.graph_files import opened
 from hetero_bfs.graph.io.text_lines import LONGEST_LINE_BYTES, Line, lines

@@ -1,0 +1,139 @@
+"""Edges in the order they came, with or without weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
+from hetero_bfs.graph.list_checks import checked_ends, frozen
+from hetero_bfs.graph.weights import (
+    DUPLICATES,
+    Duplicates,
+    WeightArray,
+    checked_weights,
+    needed_weights,
+)
+from hetero_bfs.support.checks import check_choice, check_flag, check_integer
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """Edges in the order they came.
+
+    Parameters
+    ----------
+    src, dst : integer arrays, shape (num_edges,)
+        Held as read-only uint32, without a copy if they are uint32 and contiguous.
+    num_vertices : int
+    directed : bool
+    weights : array, shape (num_edges,), optional
+        Held as read-only int32, float32 or float64.
+    duplicates : {"min", "max", "sum"}
+        To what the weights of an edge that occurs several times are combined. In an undirected
+        graph (u, v) and (v, u) are the same edge.
+
+    Raises
+    ------
+    ArgumentError
+        A `num_vertices` that is no integer, a `directed` that is not True or False, no such rule
+        for duplicates.
+    GraphError
+        Ids that are masked, negative, not integers or not below `num_vertices`; unequal lengths;
+        more than 2**32 - 2 vertices; weights that are NaN or not of these types.
+    """
+
+    src: VertexArray
+    dst: VertexArray
+    num_vertices: int
+    directed: bool = False
+    weights: WeightArray | None = None
+    duplicates: Duplicates = "min"
+
+    def __post_init__(self) -> None:
+        check_flag("directed", self.directed)
+        check_choice("duplicates", self.duplicates, DUPLICATES)
+        num_vertices = check_integer("num_vertices", self.num_vertices)
+        src, dst, _ = checked_ends(self.src, self.dst, num_vertices)
+        weights = None if self.weights is None else checked_weights(self.weights, src.size)
+        self.__dict__.update(src=src, dst=dst, num_vertices=num_vertices, weights=weights)
+
+    @classmethod
+    def trusted(
+        cls,
+        src: VertexArray,
+        dst: VertexArray,
+        num_vertices: int,
+        directed: bool = False,
+        weights: WeightArray | None = None,
+        duplicates: Duplicates = "min",
+    ) -> Self:
+        """Make one without a check, for builders and readers that made sure of all it needs.
+
+        `src` and `dst` are contiguous uint32 arrays of equal length, of ids below `num_vertices`;
+        `weights` is contiguous, of one of the three types, without NaN.
+        """
+        edges = object.__new__(cls)
+        edges.__dict__.update(
+            src=frozen(src),
+            dst=frozen(dst),
+            num_vertices=num_vertices,
+            directed=directed,
+            weights=None if weights is None else frozen(weights),
+            duplicates=duplicates,
+        )
+        return edges
+
+    @classmethod
+    def from_arrays(
+        cls,
+        src: npt.ArrayLike,
+        dst: npt.ArrayLike,
+        num_vertices: int | None = None,
+        directed: bool = False,
+        weights: npt.ArrayLike | None = None,
+        duplicates: Duplicates = "min",
+    ) -> EdgeList:
+        """Make one of two integer arrays; `num_vertices` is by default the largest id plus 1.
+
+        Raises as the class itself.
+        """
+        check_flag("directed", directed)
+        check_choice("duplicates", duplicates, DUPLICATES)
+        if num_vertices is not None:
+            num_vertices = check_integer("num_vertices", num_vertices)
+        src, dst, num_vertices = checked_ends(src, dst, num_vertices)
+        held = None if weights is None else checked_weights(weights, src.size)
+        return cls.trusted(src, dst, num_vertices, directed, held, duplicates)
+
+    @property
+    def weight_dtype(self) -> np.dtype[Any] | None:
+        """Type of the weights, None without weights."""
+        return None if self.weights is None else self.weights.dtype
+
+    @property
+    def num_input_edges(self) -> int:
+        """Number of edges, self-loops and duplicates included."""
+        return int(self.src.size)
+
+    @property
+    def both_directions(self) -> bool:
+        """False: an undirected edge is listed once."""
+        return False
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield the edges in order as (src, dst) views of at most `size` edges."""
+        for start in range(0, self.src.size, check_integer("size", size, 1)):
+            yield self.src[start : start + size], self.dst[start : start + size]
+
+    def weighted_chunks(
+        self, size: int = CHUNK_EDGES
+    ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+        """Yield the edges in order as (src, dst, weights), as `chunks`."""
+        weights = needed_weights(self)
+        for start, (src, dst) in zip(range(0, self.src.size, size), self.chunks(size), strict=True):
+            yield src, dst, weights[start : start + size]

@@ -1,0 +1,193 @@
+"""Weights of edges: which arrays hold them, and how they find their places in neighbour lists.
+
+Lists are built of the edges alone (lists.py). Then each weight looks for its edge in the sorted
+list of its vertex. Duplicates of an edge are combined there, by the source's rule `duplicates`; in
+an undirected graph (u, v) and (v, u) are duplicates, and both places get the same weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.edge_source import OffsetArray, VertexArray, check_weighted_chunk
+from hetero_bfs.graph.list_checks import Fault, frozen
+from hetero_bfs.support.checks import refuse_masked
+from hetero_bfs.support.memory import aligned_empty
+
+Duplicates = Literal["min", "max", "sum"]
+DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
+"""What the weights of an edge that occurs several times are combined to."""
+
+WEIGHT_DTYPES = (np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64))
+
+WeightArray = npt.NDArray[Any]
+"""int32, float32 or float64, contiguous."""
+
+
+def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
+    """Return weights as a contiguous read-only array of one of `WEIGHT_DTYPES`.
+
+    Other integers become int32, float16 becomes float32.
+
+    Raises
+    ------
+    GraphError
+        Another number of entries than edges, other dtypes, integers beyond int32, NaN, masked
+        entries.
+    """
+    refuse_masked("weights", weights)
+    array = np.asarray(weights)
+    if array.shape != (num_edges,):
+        raise GraphError(
+            f"weights has shape {array.shape} and there are {num_edges} edges; give one weight "
+            "for each edge"
+        )
+    if array.dtype not in WEIGHT_DTYPES:
+        array = _converted(array)
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise GraphError(f"weights[{int(np.isnan(array).argmax())}] is NaN; give a number")
+    return frozen(np.ascontiguousarray(array))
+
+
+def _converted(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if array.dtype == np.float16 or array.size == 0:
+        return array.astype(np.float32)
+    if array.dtype.kind not in "iu":
+        raise GraphError(
+            f"weights holds {array.dtype}; give integers that fit into int32, float32 or float64"
+        )
+    limits = np.iinfo(np.int32)
+    wrong = (array < limits.min) | (array > limits.max)
+    if wrong.any():
+        first = int(wrong.argmax())
+        raise GraphError(
+            f"weights[{first}] is {array[first]}, beyond the 32-bit integers; give float64"
+        )
+    return array.astype(np.int32)
+
+
+def weight_dtype_of(edges: Any) -> np.dtype[Any] | None:
+    """Return the dtype of a source's weights, None for a source without weights."""
+    dtype: np.dtype[Any] | None = getattr(edges, "weight_dtype", None)
+    return dtype
+
+
+def needed_weights(graph: Any) -> WeightArray:
+    """Return the weights of a graph or edge list.
+
+    Raises
+    ------
+    GraphError
+        It has none.
+    """
+    if graph.weights is None:
+        raise GraphError(
+            "the graph has no weights; give some, such as CSRGraph.from_edges(src, dst, "
+            "weights=...) or a file with a third column"
+        )
+    weights: WeightArray = graph.weights
+    return weights
+
+
+def weighted_chunks(edges: Any) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+    """Yield a source's edges with their weights, as read-only views.
+
+    Raises
+    ------
+    GraphError
+        A chunk that is not two uint32 arrays and one of weights, all of equal length.
+    """
+    for src, dst, weights in edges.weighted_chunks():
+        yield check_weighted_chunk(src, dst, weights, edges.weight_dtype)
+
+
+def place_weights(
+    edges: Any,
+    indptr: OffsetArray,
+    indices: VertexArray,
+    new_of_old: VertexArray,
+    transposed: bool = False,
+) -> WeightArray | None:
+    """Return the weights of neighbour lists built of these edges; None if they have none.
+
+    Parameters
+    ----------
+    edges : EdgeSource
+        It is read once more.
+    indptr, indices : arrays
+        Sorted lists in new ids, of the edges or of the transposed ones.
+    new_of_old : uint32 array, shape (num_vertices,)
+        `NO_VERTEX` for vertices without edges.
+
+    Returns
+    -------
+    array, shape (indptr[-1],)
+        Of the source's `weight_dtype`.
+
+    Raises
+    ------
+    GraphError
+        The source gave other edges than before, NaN, or a sum that int32 does not hold.
+    """
+    from hetero_bfs.graph.kernels.weight_places import combine_weights
+
+    dtype = weight_dtype_of(edges)
+    if dtype is None:
+        return None
+    rule: Duplicates = getattr(edges, "duplicates", "min")
+    placed = aligned_empty(int(indptr[-1]), dtype)
+    placed[:] = _identity(rule, dtype)
+    both_ends = not edges.directed and not edges.both_directions
+    for src, dst, weights in weighted_chunks(edges):
+        if transposed:
+            src, dst = dst, src
+        trouble = combine_weights(
+            (src, dst, weights),
+            new_of_old,
+            both_ends,
+            DUPLICATES.index(rule),
+            indptr,
+            indices,
+            placed,
+        )
+        if trouble == "overflow":
+            raise GraphError(
+                'duplicates="sum" gives a weight beyond the 32-bit integers; give the weights as '
+                "float64"
+            )
+        if trouble is not None:
+            raise GraphError(
+                "the edges were others when they were read again; weighted_chunks() must give the "
+                "edges of chunks()"
+            )
+    return frozen(placed)
+
+
+def _identity(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
+    """Return what leaves any weight as it is when they are combined."""
+    if rule == "sum":
+        return 0
+    if dtype.kind == "f":
+        return np.inf if rule == "min" else -np.inf
+    limits = np.iinfo(dtype)
+    return limits.max if rule == "min" else limits.min
+
+
+def symmetry_fault(indptr: OffsetArray, indices: VertexArray, weights: WeightArray) -> Fault | None:
+    """Find an edge of an undirected graph whose two directions have unlike weights."""
+    from hetero_bfs.graph.kernels.weight_places import first_unlike
+
+    first = int(first_unlike(indptr, indices, weights))
+    if first < 0:
+        return None
+    vertex = int(np.searchsorted(indptr, first, side="right")) - 1
+    text = (
+        f"edge ({vertex}, {indices[first]}) of an undirected graph has weight {weights[first]}, "
+        "and its reverse another one"
+    )
+    return Fault("weights", first, text)
