@@ -15,6 +15,7 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
+from hetero_bfs.algorithms.sssp.paths import ShortestPaths
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
@@ -29,6 +30,7 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
+from hetero_bfs.runtime.path_searches import PathSearches
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.reference import has_high_diameter, reference_states
 from hetero_bfs.runtime.results import SavedParents, make_result, restored_parents
@@ -92,6 +94,7 @@ class Engine:
         self.streaming: Streaming | None = None
         """How the edges stream through the device; None if they do not."""
         self._saved = SavedParents()
+        self._paths: PathSearches | None = None
         started = time.perf_counter()
         host, accelerator = self._open(graph)
         self._use(Platform(graph, host, [] if accelerator is None else [accelerator]))
@@ -135,6 +138,9 @@ class Engine:
             platform, self._platform = self._platform, None
             self._bytes_streamed = bytes_streamed_by(platform.accelerator)
             self._saved.release()
+            if self._paths is not None:
+                self._paths.close()
+                self._paths = None
             self._corrections = None
             self._learns = None
             platform.close()
@@ -294,6 +300,23 @@ class Engine:
         if source is not None:
             search.save_parents(parent)
         return search, streamed, time.perf_counter() - started
+
+    def sssp(self, source: int) -> ShortestPaths:
+        """Find the least distances from one vertex (the caller's id); the graph needs weights.
+
+        Raises
+        ------
+        GraphError
+            The vertex is not in the graph; the graph has no weights, or a negative one.
+        EngineClosedError, ForkError
+            As for `bfs`.
+        """
+        source = check_vertex(source, self.graph.num_vertices)
+        with self._one_at_a_time:
+            if self._paths is None:
+                self._paths = PathSearches(self.graph, self.platform.host.threads, self.device_info)
+                self.notes += self._paths.notes
+            return self._paths.search(source)
 
     def search(self, source: int) -> Search:
         """Search from one vertex and leave the parents where they are (for measurements)."""

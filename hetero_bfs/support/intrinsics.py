@@ -56,6 +56,12 @@ atomic_or = _atomic("or", "monotonic")
 atomic_add = _atomic("add", "monotonic")
 """atomic_add(array, index, value): add; returns the old value."""
 
+atomic_min = _atomic("min", "monotonic")
+"""atomic_min(array, index, value): keep the smaller signed integer; returns the old value."""
+
+exchange = _atomic("xchg", "acq_rel")
+"""exchange(array, index, value): write; returns the old value. Nothing passes it, either way."""
+
 fetch_add = _atomic("add", "acq_rel")
 """fetch_add(array, index, value): add, and release what was written before."""
 
@@ -141,6 +147,22 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp), codegen
+
+
+@intrinsic
+def bits_of(typing_context: Any, value: Any) -> Any:
+    """bits_of(value): a float's bits as a signed integer of its size; an integer as it is.
+
+    Floats of at least 0 are in the order of their bits.
+    """
+    if isinstance(value, types.Integer):
+        return value(value), lambda context, builder, signature, arguments: arguments[0]
+    result = types.int32 if value.bitwidth == 32 else types.int64
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(value.bitwidth))
+
+    return result(value), codegen
 
 
 @intrinsic

@@ -1,0 +1,174 @@
+"""Shortest paths on an OpenCL device; near_far.cl has the kernels."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.algorithms.sssp.lists import Plan, WeightedLists, Windows
+from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.support.memory import format_bytes
+
+_GROUP = 128  # work-items in a work-group
+_GROUPS_PER_UNIT = 8
+_HEAVY_EDGES = 1 << 13
+_FILE = "algorithms/sssp/kernels/near_far.cl"
+_NEXT, _PILE, _HEAVY, _OVERFLOW, _LOWEST, _EDGES = range(6)
+_DEVICE_FULL = 3
+"""The way of a record (windows.py): whole lists, on the device."""
+
+
+class DeviceSearch:
+    """Searches on an OpenCL device, which keeps the lists.
+
+    Parameters
+    ----------
+    lists : WeightedLists
+        Of int32 or float32.
+    info : DeviceInfo
+
+    Raises
+    ------
+    DeviceError
+        Weights of another type, lists that the device cannot hold, failures of its driver.
+    """
+
+    def __init__(self, lists: WeightedLists, info: DeviceInfo) -> None:
+        if lists.weight_dtype.itemsize != 4:
+            raise DeviceError(
+                f"weights of {lists.weight_dtype} are searched on the CPU only; give int32 or "
+                f"float32 to use {info.name}"
+            )
+        self._check_sizes(lists, info)
+        self.device = OpenCLDevice(info)
+        self.lists = lists
+        self._is_float = lists.weight_dtype.kind == "f"
+        self.infinity: Any = np.inf if self._is_float else np.iinfo(np.int32).max
+        self._infinite = 0x7F800000 if self._is_float else 0x7FFFFFFF
+        n = lists.num_vertices
+        forward = lists.forward
+        narrow = forward.indptr[-1] < 2**32
+        indptr = np.ascontiguousarray(forward.indptr, np.uint32 if narrow else np.uint64)
+        self._kept = [indptr, forward.neighbours, forward.weights]  # a device may use them in place
+        self._graph = [self.device.upload(array) for array in self._kept]
+        self._distance = self.device.buffer(n, np.int32)
+        self._flags = self.device.buffer(n, np.int32)
+        self._lists = {
+            name: [self.device.buffer(n, np.uint32) for _ in range(2)] for name in ("queue", "pile")
+        }
+        self._heavy = self.device.buffer(n, np.uint32)
+        self._counters = self.device.buffer(8, np.uint64)
+        self._global = _GROUP * _GROUPS_PER_UNIT * info.compute_units
+        self._bind(self._build(narrow))
+
+    @staticmethod
+    def _check_sizes(lists: WeightedLists, info: DeviceInfo) -> None:
+        n, edges = lists.num_vertices, lists.num_stored_edges
+        largest, needed = max(4 * edges, 8 * n), 8 * edges + 36 * n
+        if largest > info.max_alloc_bytes or needed > info.memory_bytes:
+            raise DeviceError(
+                f"shortest paths need {format_bytes(needed)} on {info.name}, up to "
+                f"{format_bytes(largest)} in one piece; it has {format_bytes(info.memory_bytes)}, "
+                f"and gives pieces of {format_bytes(info.max_alloc_bytes)}"
+            )
+
+    def _build(self, narrow: bool) -> Any:
+        options = [
+            f"-DGROUP={_GROUP}",
+            f"-DHEAVY_EDGES={_HEAVY_EDGES}",
+            f"-DOFFSET={'uint' if narrow else 'ulong'}",
+            f"-DWEIGHT={'float' if self._is_float else 'int'}",
+            *(["-DIS_FLOAT"] if self._is_float else []),
+        ]
+        return self.device.build(options, "", [_FILE])
+
+    def _bind(self, program: Any) -> None:
+        """Set the arguments of all kernels, for either queue and either pile that is read."""
+        graph = self._graph  # kernels do not keep their arguments
+        bind, queue, pile = self.device.bind, self._lists["queue"], self._lists["pile"]
+        rest = self._distance, self._flags, self._counters
+        n = np.uint32(self.lists.num_vertices)
+        self._start = bind(program, "start", n, VARIES, self._distance, self._flags)
+        ways = [(q, p) for q in range(2) for p in range(2)]
+        self._relax = {
+            (q, p): bind(
+                program, "relax", VARIES, VARIES, *graph, queue[q], queue[1 - q], pile[1 - p],
+                self._heavy, *rest,
+            )
+            for q, p in ways
+        }  # fmt: skip
+        self._relax_heavy = {
+            (q, p): bind(
+                program, "relax_heavy", VARIES, *graph, queue[1 - q], pile[1 - p], self._heavy,
+                *rest,
+            )
+            for q, p in ways
+        }  # fmt: skip
+        self._select = {
+            (q, p): bind(
+                program, "select_window", VARIES, VARIES, VARIES, pile[p], queue[1 - q],
+                pile[1 - p], *rest,
+            )
+            for q, p in ways
+        }  # fmt: skip
+
+    def run(self, source: int, plan: Plan) -> Windows | None:
+        """Search from `source` (a new id); None if a distance is beyond 32 bits."""
+        began = time.perf_counter()
+        device, counters = self.device, np.zeros(8, np.uint64)
+        n, queue, pile = self.lists.num_vertices, 0, 0
+        self._start.launch(self._size(n), _GROUP, np.uint32(source))
+        device.write(self._lists["queue"][0], np.array([source], np.uint32))
+        queued, piled, start, records = 1, 0, 0.0, []
+        while True:
+            begin, end = self._bits(start), self._bits(start + plan.full_width)
+            if end <= begin:  # a width that the type cannot tell from nothing
+                end = np.int32(self._infinite)
+            vertices, rounds = 0, 0
+            counters[:] = 0
+            counters[_LOWEST] = self._infinite
+            device.write(self._counters, counters)
+            if piled:
+                self._select[queue, pile].launch(
+                    self._size(piled), _GROUP, np.uint32(piled), begin, end
+                )
+                device.read(counters, self._counters)
+                queued, queue = int(counters[_NEXT]), 1 - queue
+            while queued:
+                counters[[_NEXT, _HEAVY]] = 0
+                device.write(self._counters, counters)
+                self._relax[queue, pile].launch(self._size(queued), _GROUP, np.uint32(queued), end)
+                self._relax_heavy[queue, pile].launch(self._global, _GROUP, end)
+                device.read(counters, self._counters)
+                vertices, rounds = vertices + queued, rounds + 1
+                queued, queue = int(counters[_NEXT]), 1 - queue
+            ended = time.perf_counter()
+            edges = int(counters[_EDGES])
+            records.append((start, _DEVICE_FULL, vertices, edges, rounds, ended - began))
+            began = ended
+            if counters[_OVERFLOW]:
+                return None
+            piled, pile = int(counters[_PILE]), 1 - pile
+            if not piled or counters[_LOWEST] >= self._infinite:
+                break
+            start = self._value(int(counters[_LOWEST]))
+        bits = np.empty(n, np.int32)
+        device.read(bits, self._distance)
+        distance = bits.view(self.lists.weight_dtype)
+        return Windows(distance, self.infinity, np.array(records, np.float64))
+
+    def _size(self, items: int) -> int:
+        """Return the work-items for so many items: whole work-groups, at most the grid."""
+        return min(-(-items // _GROUP) * _GROUP, self._global)
+
+    def _bits(self, distance: float) -> np.int32:
+        """Return a distance as the kernels store it."""
+        if self._is_float:
+            return np.float32(distance).view(np.int32)
+        return np.int32(min(int(distance), self._infinite))
+
+    def _value(self, bits: int) -> float:
+        return float(np.int32(bits).view(np.float32)) if self._is_float else float(bits)

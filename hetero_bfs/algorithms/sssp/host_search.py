@@ -1,0 +1,113 @@
+"""Shortest paths on the host's cores: the arrays of a search, and the thread pool."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.algorithms.sssp.lists import Plan, WeightedLists, Windows
+from hetero_bfs.devices.cpu.workers import Workers
+from hetero_bfs.support.memory import aligned_empty
+
+_POOL_EDGES = 1 << 14
+"""Graphs with fewer stored edges have no window that is worth waking another thread for."""
+
+_MOST_RECORDS = 1 << 14
+
+
+class HostSearch:
+    """Searches on the host's cores.
+
+    Parameters
+    ----------
+    lists : WeightedLists
+    threads : int
+        The caller's own among them.
+    """
+
+    def __init__(self, lists: WeightedLists, threads: int) -> None:
+        self.lists = lists
+        self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
+        self._runs: dict[np.dtype[Any], _Run] = {}
+
+    def run(self, source: int, plan: Plan) -> Windows:
+        """Search from `source` (a new id) ; see windows.py.
+
+        Where a distance is beyond the weights' type, the search runs again in one of 64 bits.
+        """
+        for dtype in self.lists.distance_dtypes:
+            if dtype not in self._runs:
+                self._runs[dtype] = _Run(self.lists, dtype, self.threads)
+            found = self._runs[dtype].search(source, plan)
+            if found is not None:
+                return found
+        raise OverflowError("a distance is beyond 64 bits")
+
+    def close(self) -> None:
+        """End the workers."""
+        for run in self._runs.values():
+            run.workers.stop()
+
+
+class _Run:
+    """The arrays of searches whose distances are of one type."""
+
+    def __init__(self, lists: WeightedLists, dtype: np.dtype[Any], threads: int) -> None:
+        self.threads = threads
+        self.infinity = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+        n = lists.num_vertices
+        self.distance = aligned_empty(n, dtype)
+        self.records = np.zeros((_MOST_RECORDS, 6))
+        self._lists = lists
+
+    @cached_property
+    def workers(self) -> Workers:
+        from hetero_bfs.algorithms.sssp.kernels.relax import BUFFER, NUM_TASKS, link_work
+        from hetero_bfs.support.by_address import Struct
+
+        n, dtype = self.distance.size, self.distance.dtype
+        integer = np.dtype(f"i{dtype.itemsize}")
+        window = np.zeros(8, dtype)
+        window[3] = self.infinity
+        forward, backward = self._lists.forward, self._lists.backward
+        line = (self.threads, 8)
+        fields: dict[str, Any] = {
+            "threads": self.threads,
+            "is_directed": int(forward is not backward),
+            "indptr": forward.indptr,
+            "neighbours": forward.neighbours,
+            "weights": forward.weights,
+            "backward_indptr": backward.indptr,
+            "backward_neighbours": backward.neighbours,
+            "backward_weights": backward.weights,
+            "distance": self.distance,
+            "bits": self.distance.view(integer),
+            "relaxed": aligned_empty(n, integer),
+            "position": aligned_empty(n, np.uint32),
+            "active": tuple(aligned_empty(n, np.uint32) for _ in range(2)),
+            "queue": tuple(aligned_empty(n, np.uint32) for _ in range(2)),
+            "queued": aligned_empty(n, np.int8),
+            "listed": aligned_empty(n, np.int8),
+            "window": window,
+            "lowest": np.zeros(line, dtype),
+            "found": np.zeros((self.threads, BUFFER), np.uint32),
+            "waiting": np.zeros((self.threads, BUFFER), np.uint32),
+            "counters": np.zeros((3, 8), np.int64),
+            "work": np.zeros(NUM_TASKS, np.int64),
+        }
+        shared = Struct("WeightedSearch", fields)
+        link_work(shared, fields["work"])
+        return Workers(shared, self.threads)
+
+    def search(self, source: int, plan: Plan) -> Windows | None:
+        """Search; None if a distance is beyond this type."""
+        from hetero_bfs.algorithms.sssp.kernels.windows import search
+
+        workers = self.workers
+        widths = np.array([plan.prefix_width, plan.full_width], self.distance.dtype)
+        rows = search(workers.control, workers.shared, source, widths, plan.is_full, self.records)
+        if rows < 0:
+            return None
+        return Windows(self.distance, self.infinity, self.records[:rows].copy())

@@ -1,0 +1,1 @@
+"""Compute kernels of the search: Numba (.py) and OpenCL (.cl) twins share a stem."""

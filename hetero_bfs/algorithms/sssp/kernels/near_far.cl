@@ -1,0 +1,166 @@
+/* Shortest paths on a device: windows of distances with a far pile, as FULL in relax.py.
+ *
+ * Built with -DWEIGHT=int or float, and -DOFFSET=uint or ulong for the type of `indptr`. A distance
+ * is stored as the bits of a WEIGHT of at least 0, which are in the order of signed integers.
+ *
+ *     distance    int (n,)    INFINITE where none is known
+ *     flags       int (n,)    QUEUED: in the next queue; PILED: in the far pile
+ *     counters    ulong (8,)  see below
+ */
+
+#ifdef IS_FLOAT
+#define TO_BITS(x) as_int(x)
+#define TO_WEIGHT(x) as_float(x)
+#define INFINITE 0x7f800000
+#else
+#define TO_BITS(x) (x)
+#define TO_WEIGHT(x) (x)
+#define INFINITE 0x7fffffff
+#endif
+
+#define QUEUED 1
+#define PILED 2
+
+/* Counters: entries of the next queue, of the next far pile, of the list of heavy vertices; whether
+ * a distance was beyond the type; the least distance in the far pile; edges relaxed. */
+enum { NEXT, PILE, HEAVY, OVERFLOW, LOWEST, EDGES };
+
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+
+__kernel void start(const uint n, const uint source, __global int *distance, __global int *flags)
+{
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
+        distance[v] = v == source ? 0 : INFINITE;
+        flags[v] = 0;
+    }
+}
+
+/* Append a vertex to a list unless its flag says that it is there. */
+static void append_once(uint v, int flag, uint counter, __global uint *list,
+                        volatile __global int *flags, volatile __global ulong *counters)
+{
+    if (!(atomic_or(flags + v, flag) & flag))
+        list[atomic_inc((volatile __global uint *)(counters + counter))] = v;
+}
+
+static void relax_edge(uint v, WEIGHT from, WEIGHT weight, int end, __global uint *queue,
+                       __global uint *pile, volatile __global int *distance,
+                       volatile __global int *flags, volatile __global ulong *counters)
+{
+#ifdef IS_FLOAT
+    const float sum = from + weight;
+    if (isinf(sum)) {
+        if (!isinf(weight))
+            counters[OVERFLOW] = 1;
+        return;
+    }
+#else
+    if (weight >= INFINITE - from) {
+        counters[OVERFLOW] = 1;
+        return;
+    }
+    const int sum = from + weight;
+#endif
+    const int bits = TO_BITS(sum);
+    if (bits >= distance[v] || atomic_min(distance + v, bits) <= bits)
+        return;
+    if (bits < end) {
+        append_once(v, QUEUED, NEXT, queue, flags, counters);
+    } else {
+        atomic_min((volatile __global int *)(counters + LOWEST), bits);
+        append_once(v, PILED, PILE, pile, flags, counters);
+    }
+}
+
+/* Relax the lists of queued vertices. A work-group takes GROUP of them, and its work-items share
+ * all their edges; lists of over HEAVY_EDGES wait for the whole grid (`relax_heavy`). */
+__kernel void relax(const uint count, const int end, __global const OFFSET *indptr,
+                    __global const uint *neighbours, __global const WEIGHT *weights,
+                    __global const uint *queue, __global uint *next, __global uint *pile,
+                    __global uint *heavy, volatile __global int *distance,
+                    volatile __global int *flags, volatile __global ulong *counters)
+{
+    __local uint ends[GROUP];
+    __local OFFSET firsts[GROUP];
+    __local WEIGHT froms[GROUP];
+    const uint lid = get_local_id(0);
+    for (uint tile = get_group_id(0) * GROUP; tile < count; tile += get_num_groups(0) * GROUP) {
+        uint degree = 0;
+        if (tile + lid < count) {
+            const uint u = queue[tile + lid];
+            atomic_and(flags + u, ~QUEUED);
+            mem_fence(CLK_GLOBAL_MEM_FENCE); /* the distance is read after the flag is cleared */
+            froms[lid] = TO_WEIGHT(atomic_or(distance + u, 0));
+            firsts[lid] = indptr[u];
+            degree = (uint)(indptr[u + 1] - indptr[u]);
+            if (degree > HEAVY_EDGES) {
+                heavy[atomic_inc((volatile __global uint *)(counters + HEAVY))] = u;
+                degree = 0;
+            }
+        }
+        ends[lid] = degree;
+        for (uint distance_back = 1; distance_back < GROUP; distance_back *= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const uint before = lid >= distance_back ? ends[lid - distance_back] : 0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            ends[lid] += before;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const uint total = ends[GROUP - 1];
+        if (lid == 0 && total)
+            atom_add(counters + EDGES, (ulong)total);
+        for (uint e = lid; e < total; e += GROUP) {
+            uint low = 0, high = GROUP - 1; /* the first entry that ends behind this edge */
+            while (low < high) {
+                const uint middle = (low + high) / 2;
+                if (ends[middle] > e)
+                    high = middle;
+                else
+                    low = middle + 1;
+            }
+            const OFFSET k = firsts[low] + e - (low ? ends[low - 1] : 0);
+            relax_edge(neighbours[k], froms[low], weights[k], end, next, pile, distance, flags,
+                       counters);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* Relax the long lists that `relax` left, by the whole grid. */
+__kernel void relax_heavy(const int end, __global const OFFSET *indptr,
+                          __global const uint *neighbours, __global const WEIGHT *weights,
+                          __global uint *next, __global uint *pile, __global const uint *heavy,
+                          volatile __global int *distance, volatile __global int *flags,
+                          volatile __global ulong *counters)
+{
+    const uint count = (uint)counters[HEAVY];
+    for (uint i = 0; i < count; i++) {
+        const uint u = heavy[i];
+        const WEIGHT from = TO_WEIGHT(distance[u]);
+        const OFFSET first = indptr[u], last = indptr[u + 1];
+        if (get_global_id(0) == 0)
+            atom_add(counters + EDGES, (ulong)(last - first));
+        for (OFFSET k = first + get_global_id(0); k < last; k += get_global_size(0))
+            relax_edge(neighbours[k], from, weights[k], end, next, pile, distance, flags, counters);
+    }
+}
+
+/* Take the vertices of the window [begin, end) from the far pile; leave out settled ones. */
+__kernel void select_window(const uint count, const int begin, const int end,
+                            __global const uint *old_pile, __global uint *next,
+                            __global uint *pile, volatile __global int *distance,
+                            volatile __global int *flags, volatile __global ulong *counters)
+{
+    for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
+        const uint v = old_pile[i];
+        const int bits = distance[v];
+        if (bits >= end) {
+            atomic_min((volatile __global int *)(counters + LOWEST), bits);
+            pile[atomic_inc((volatile __global uint *)(counters + PILE))] = v;
+            continue;
+        }
+        atomic_and(flags + v, ~PILED);
+        if (bits >= begin)
+            append_once(v, QUEUED, NEXT, next, flags, counters);
+    }
+}

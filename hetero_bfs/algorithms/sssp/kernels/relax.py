@@ -1,0 +1,287 @@
+"""Phases of a shortest-path search on the host; windows.py has the loop that runs them.
+
+The search settles vertices in windows of distances, one after the other (Meyer and Sanders, 2003,
+"Delta-stepping: a parallelizable shortest path algorithm"). There are three ways to relax edges:
+
+    PREFIX  Lists are sorted by weight (by_weight.py). A vertex relaxes the edges that end within
+            the window, and keeps its position in its list for the next window. No edge is relaxed
+            for a later window; this serves graphs of long lists.
+    PULL    Each unsettled vertex looks through its own list for its best settled neighbour. It
+            stops where an edge alone is too heavy. One pull comes once the settled vertices have
+            more edges left than the unsettled ones have in all.
+    FULL    A vertex relaxes its whole list. Ends beyond the window wait in a list, the far pile
+            (Davidson et al., 2014, "Work-efficient parallel GPU methods for single-source shortest
+            paths"). This serves graphs of short lists, and the rest of a search after a pull.
+
+State (n vertices; D is int32, int64, float32 or float64):
+
+    distance    D (n,)          the least found so far, window[INFINITY] where none is known
+    bits        int (n,)        the same memory as signed integers of that size, for atomics
+    relaxed     int (n,)        bits of the distance with which the vertex relaxed edges last; -1
+                                before it did
+    position    uint32 (n,)     how many entries of its list it relaxed then
+    active      2 x uint32 (n,) PREFIX: vertices that relaxed a part of their lists; FULL: the far
+                                pile
+    queue       2 x uint32 (n,) vertices whose distance fell within the window
+    queued, listed  int8 (n,)   whether a vertex is in a queue; in the list of active ones
+    window      D (4,)          START, END, the LIMIT of relaxed distances, INFINITY
+    lowest      D (threads, 8)  least distance that waits for a later window, by thread
+    found, waiting  uint32 (threads, BUFFER)    a thread's part of the next queue; of the next
+                                list of active vertices
+    counters    int64 (3, 8)    QUEUED vertices, KEPT vertices, OVERFLOW; each on its own line
+
+A distance that its type does not hold sets OVERFLOW and is not stored: the caller searches again
+with a wider type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, njit, types
+
+from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
+from hetero_bfs.devices.cpu.thread_pool import OWN
+from hetero_bfs.support.by_address import Struct, address_of
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import atomic_min, bits_of, exchange, fetch_add, prefetch
+
+QUEUE, ACTIVE = ITEMS + 1, ITEMS + 2
+"""Words of a job: which queue and which list of active vertices are read."""
+
+SOURCE = OWN
+"""Word that stays: the search's source."""
+
+RESET, RELAX_ACTIVE, RELAX_QUEUE, FIND_UNSETTLED, PULL, SELECT = range(6)
+NUM_TASKS = 6
+
+START, END, LIMIT, INFINITY = range(4)
+QUEUED, KEPT, OVERFLOW = range(3)
+
+BUFFER = 512
+_PREFETCH_DISTANCE = 8
+_ZERO = np.int64(0)
+_ON, _OFF = np.int8(1), np.int8(0)
+
+
+@njit(inline="always")
+def _append_all(counters, which, buffer, count, items):
+    """Append the first `count` entries of a thread's buffer to a list of all threads."""
+    if count:
+        begin = fetch_add(counters[which], 0, count)
+        for i in range(count):
+            items[begin + i] = buffer[i]
+
+
+@njit(inline="always")
+def _note_lowest(arrays, me, candidate):
+    """Note a distance that waits for a later window."""
+    lowest = arrays.lowest[me]
+    if candidate < lowest[0]:
+        lowest[0] = candidate
+
+
+@njit(inline="always")
+def _is_dead_end(arrays, control, u, degree):
+    """Tell whether the only edge of `u` leads back to where its distance came from."""
+    return degree == 1 and arrays.is_directed == 0 and u != control[SOURCE]
+
+
+@njit(inline="always")
+def _push(arrays, which, buffer, count, items, item):
+    """Append an item to a list by way of a thread's buffer; return the buffer's new count."""
+    buffer[count] = item
+    count += 1
+    if count == BUFFER:
+        _append_all(arrays.counters, which, buffer, count, items)
+        count = 0
+    return count
+
+
+@njit(inline="always")
+def _relax_list(control, arrays, u, me, count, count_far):
+    """Relax the edges of `u` up to the window's limit; queue ends that fall within the window.
+
+    Returns the new counts of the thread's two buffers, the edges scanned, those left in the list,
+    and those of the whole list if this is the vertex's first time.
+    """
+    distance, bits, window = arrays.distance, arrays.bits, arrays.window
+    neighbours, weights = arrays.neighbours, arrays.weights
+    buffer, next_queue = arrays.found[me], arrays.queue[1 - control[QUEUE]]
+    far, pile = arrays.waiting[me], arrays.active[1 - control[ACTIVE]]
+    first, last = np.int64(arrays.indptr[u]), np.int64(arrays.indptr[u + 1])
+    key, start = bits[u], distance[u]
+    is_first = arrays.relaxed[u] < 0
+    k = first
+    if arrays.relaxed[u] == key:
+        k += np.int64(arrays.position[u])
+    arrays.relaxed[u] = key
+    if _is_dead_end(arrays, control, u, last - first):
+        k = last
+    begin = k
+    end, limit = window[END], window[LIMIT]
+    while k < last:
+        candidate = start + weights[k]
+        if candidate >= limit:
+            break
+        v = neighbours[k]
+        if candidate < distance[v]:
+            new = distance.dtype.type(candidate)
+            if atomic_min(bits, v, bits_of(new)) > bits_of(new):
+                if candidate < end:
+                    if exchange(arrays.queued, v, _ON) == 0:
+                        count = _push(arrays, QUEUED, buffer, count, next_queue, v)
+                else:
+                    _note_lowest(arrays, me, new)
+                    if exchange(arrays.listed, v, _ON) == 0:
+                        count_far = _push(arrays, KEPT, far, count_far, pile, v)
+        k += 1
+    arrays.position[u] = k - first
+    if k < last:
+        candidate = start + weights[k]
+        if candidate < window[INFINITY]:
+            _note_lowest(arrays, me, distance.dtype.type(candidate))
+        elif weights[k] < window[INFINITY]:
+            arrays.counters[OVERFLOW, 0] = 1
+        else:
+            k = last  # an infinite weight, and all behind it, is no edge
+    return count, count_far, k - begin, last - k, last - first if is_first else _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _reset(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    for v in range(begin, end):
+        arrays.distance[v] = arrays.window[INFINITY]
+        arrays.relaxed[v] = -1
+        arrays.queued[v] = _OFF
+        arrays.listed[v] = _OFF
+    return _ZERO, _ZERO, _ZERO
+
+
+@njit(inline="always")
+def _prefetch_list(arrays, u):
+    k = np.int64(arrays.indptr[u])
+    prefetch(arrays.neighbours, k)
+    prefetch(arrays.weights, k)
+
+
+@njit(inline="always")
+def _relax_all(control, arrays, chunk, me, items, is_queue):
+    """Relax the lists of a chunk of vertices; return edges scanned, left and met first."""
+    begin, end = chunk_of(control, chunk)
+    count, count_kept, scanned, left, fresh = 0, 0, _ZERO, _ZERO, _ZERO
+    is_prefix = arrays.window[LIMIT] < arrays.window[INFINITY]
+    next_queue, kept = arrays.queue[1 - control[QUEUE]], arrays.active[1 - control[ACTIVE]]
+    for i in range(begin, end):
+        if i + _PREFETCH_DISTANCE < end:
+            _prefetch_list(arrays, items[i + _PREFETCH_DISTANCE])
+        u = np.int64(items[i])
+        if is_queue:
+            exchange(arrays.queued, u, _OFF)  # before the distance is read
+        else:
+            arrays.listed[u] = _OFF
+        count, count_kept, more, more_left, more_fresh = _relax_list(
+            control, arrays, u, me, count, count_kept
+        )
+        scanned += more
+        left += more_left
+        fresh += more_fresh
+        if more_left and is_prefix and arrays.listed[u] == 0:
+            arrays.listed[u] = _ON
+            count_kept = _push(arrays, KEPT, arrays.waiting[me], count_kept, kept, u)
+    _append_all(arrays.counters, QUEUED, arrays.found[me], count, next_queue)
+    _append_all(arrays.counters, KEPT, arrays.waiting[me], count_kept, kept)
+    return scanned, left, fresh
+
+
+@kernel(counted=False, inner=True)
+def _relax_active(control, arrays, chunk, me):
+    return _relax_all(control, arrays, chunk, me, arrays.active[control[ACTIVE]], False)
+
+
+@kernel(counted=False, inner=True)
+def _relax_queue(control, arrays, chunk, me):
+    return _relax_all(control, arrays, chunk, me, arrays.queue[control[QUEUE]], True)
+
+
+@kernel(counted=False, inner=True)
+def _find_unsettled(control, arrays, chunk, me):
+    """List the vertices that no window so far has settled."""
+    begin, end = chunk_of(control, chunk)
+    buffer, kept = arrays.found[me], arrays.active[1 - control[ACTIVE]]
+    count = 0
+    for v in range(begin, end):
+        if arrays.distance[v] >= arrays.window[END]:
+            count = _push(arrays, KEPT, buffer, count, kept, v)
+    _append_all(arrays.counters, KEPT, buffer, count, kept)
+    return _ZERO, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _pull(control, arrays, chunk, me):
+    """Give unsettled vertices the best distance by a settled neighbour; return edges scanned.
+
+    No distance is below 0: so once an edge's weight alone is too much, the rest of the list is.
+    """
+    begin, end = chunk_of(control, chunk)
+    distance, settled = arrays.distance, arrays.window[END]
+    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
+    weights = arrays.backward_weights
+    infinity = arrays.window[INFINITY]
+    items = arrays.active[control[ACTIVE]]
+    scanned = _ZERO
+    for i in range(begin, end):
+        v = items[i]
+        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+        best = distance[v]
+        k = first
+        while k < last and weights[k] < best:
+            before = distance[neighbours[k]]
+            if before < settled:
+                candidate = before + weights[k]
+                if candidate < best:
+                    best = distance.dtype.type(candidate)
+                elif candidate >= infinity:
+                    arrays.counters[OVERFLOW, 0] = 1
+            k += 1
+        scanned += k - first
+        arrays.listed[v] = _OFF if best == infinity else _ON  # SELECT leaves the others out
+        if best < infinity:
+            distance[v] = best
+            _note_lowest(arrays, me, best)
+    return scanned, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _select(control, arrays, chunk, me):
+    """Take the vertices of this window from the far pile, and leave out settled ones."""
+    begin, end = chunk_of(control, chunk)
+    items, pile = arrays.active[control[ACTIVE]], arrays.active[1 - control[ACTIVE]]
+    buffer, next_queue = arrays.found[me], arrays.queue[1 - control[QUEUE]]
+    start, stop, infinity = arrays.window[START], arrays.window[END], arrays.window[INFINITY]
+    count, count_far = 0, 0
+    for i in range(begin, end):
+        v = items[i]
+        reached = arrays.distance[v]
+        if stop <= reached < infinity:
+            _note_lowest(arrays, me, reached)
+            count_far = _push(arrays, KEPT, arrays.waiting[me], count_far, pile, v)
+            continue
+        arrays.listed[v] = _OFF
+        if start <= reached < stop:
+            arrays.queued[v] = _ON
+            count = _push(arrays, QUEUED, buffer, count, next_queue, v)
+    _append_all(arrays.counters, QUEUED, buffer, count, next_queue)
+    _append_all(arrays.counters, KEPT, arrays.waiting[me], count_far, pile)
+    return _ZERO, _ZERO, _ZERO
+
+
+def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
+    """Compile the phases for these arrays, and fill their `work` with them."""
+    control: Any = types.Array(int64, 1, "C")
+    tasks = (_reset, _relax_active, _relax_queue, _find_unsettled, _pull, _select)
+    for task, function in enumerate(tasks):
+        work[task] = address_of(function, control, arrays.numba_type, int64, int64)

@@ -1,0 +1,96 @@
+"""Parents of a shortest-path tree, found from the distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import in_parallel, part_of
+
+Array = npt.NDArray[Any]
+
+_PARTS = 64
+_NONE = np.uint32(NO_VERTEX)
+
+
+def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt.NDArray[np.uint32]:
+    """Return a parent of each reached vertex, `NO_VERTEX` of the others; the source's is itself.
+
+    A parent is a vertex that is nearer to the source by the weight of the edge to it. Where weights
+    are 0 there may be only one as near; such vertices get theirs from one that has a parent
+    already, so that no parents form a circle.
+
+    Parameters
+    ----------
+    lists : WeightedLists
+    distance : array, shape (num_searched,)
+        The least distances, as the search's arithmetic adds them.
+    infinity
+        What unreached vertices have.
+    source : int
+        A new id.
+    """
+    backward, forward = lists.backward, lists.forward
+    parent = np.full(distance.size, NO_VERTEX, np.uint32)
+    orphans = np.zeros(_PARTS, np.int64)
+    in_parallel(
+        _find_nearer,
+        _PARTS,
+        indptr=backward.indptr,
+        neighbours=backward.neighbours,
+        weights=backward.weights,
+        distance=distance,
+        limit=np.array([infinity], distance.dtype),
+        parent=parent,
+        orphans=orphans,
+    )
+    parent[source] = source
+    if orphans.sum() > 1:  # the source is one
+        reached = np.flatnonzero(parent != NO_VERTEX).astype(np.uint32)
+        queue = np.empty(distance.size, np.uint32)
+        queue[: reached.size] = reached
+        _adopt_equals(*forward, distance, parent, queue, reached.size)
+    return parent
+
+
+@kernel(counted=False, inner=True)
+def _find_nearer(given, part, parts):
+    indptr, neighbours, weights = given.indptr, given.neighbours, given.weights
+    distance, parent, infinity = given.distance, given.parent, given.limit[0]
+    begin, end = part_of(distance.size, part, parts)
+    orphans = 0
+    for v in range(begin, end):
+        mine = distance[v]
+        if mine == infinity:
+            continue
+        k, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+        found = _NONE
+        while k < last and weights[k] <= mine:
+            u = neighbours[k]
+            if distance[u] < mine and distance[u] + weights[k] == mine:
+                found = u
+                break
+            k += 1
+        parent[v] = found
+        orphans += found == _NONE
+    given.orphans[part] = orphans
+
+
+@kernel
+def _adopt_equals(indptr, neighbours, weights, distance, parent, queue, count):
+    """Give parents to vertices that are as near as their neighbours; the queue has all others."""
+    at = 0
+    while at < count:
+        u = queue[at]
+        at += 1
+        for k in range(np.int64(indptr[u]), np.int64(indptr[u + 1])):
+            v = neighbours[k]
+            if parent[v] == _NONE and distance[v] == distance[u]:
+                if distance[u] + weights[k] == distance[v]:
+                    parent[v] = u
+                    queue[count] = v
+                    count += 1

@@ -1,0 +1,130 @@
+"""What shortest-path searches read of a graph: its lists by rising weight, and facts on weights."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.weights import needed_weights
+
+_PREFIX_EDGES, _FULL_EDGES = 4.0, 16.0
+"""Edges of a vertex of mean degree that end within a window, on average: windows.py. Wider windows
+relax edges twice, narrower ones leave threads without work."""
+
+_LONG_LISTS = 8.0
+"""Mean degree from which a search relaxes prefixes of lists."""
+
+
+class Plan(NamedTuple):
+    """How a search goes about its windows; windows.py explains the ways.
+
+    Parameters
+    ----------
+    is_full : bool
+        Whether whole lists are relaxed from the start on.
+    prefix_width, full_width : float
+        Widths of windows.
+    """
+
+    is_full: bool
+    prefix_width: float
+    full_width: float
+
+
+class Windows(NamedTuple):
+    """What a search did: distances in new ids, and a record for each window (windows.py).
+
+    `distance` may be the executor's own array, which the next search overwrites.
+    """
+
+    distance: npt.NDArray[Any]
+    infinity: Any
+    records: npt.NDArray[np.float64]
+
+
+class ByWeight(NamedTuple):
+    """Neighbour lists by rising weight; `indptr` as in `CSRGraph`."""
+
+    indptr: npt.NDArray[Any]
+    neighbours: npt.NDArray[np.uint32]
+    weights: npt.NDArray[Any]
+
+
+class WeightedLists:
+    """A graph's lists by rising weight, in new ids.
+
+    Raises
+    ------
+    GraphError
+        The graph has no weights, or a negative one.
+    """
+
+    def __init__(self, graph: SearchGraph) -> None:
+        self.graph = graph
+        weights = needed_weights(graph.graph)
+        if weights.size and weights.min() < 0:
+            self._refuse_negative(weights)
+        self.weight_dtype = weights.dtype
+
+    def _refuse_negative(self, weights: npt.NDArray[Any]) -> None:
+        k = int(weights.argmin())
+        names, lists = self.graph.relabelling.old_of_new, self.graph.graph
+        u = int(np.searchsorted(lists.indptr, k, side="right")) - 1
+        raise GraphError(
+            f"edge ({names[u]}, {names[lists.indices[k]]}) has weight {weights[k]}; shortest paths "
+            "need weights of at least 0"
+        )
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices in the searched range."""
+        return self.graph.num_searched
+
+    @property
+    def num_stored_edges(self) -> int:
+        """Entries of the lists."""
+        return self.graph.graph.num_stored_edges
+
+    @cached_property
+    def forward(self) -> ByWeight:
+        """The lists themselves."""
+        return _sorted(self.graph.graph)
+
+    @property
+    def backward(self) -> ByWeight:
+        """Those of the transpose: the same for an undirected graph."""
+        return self._backward if self.graph.graph.directed else self.forward
+
+    @cached_property
+    def _backward(self) -> ByWeight:
+        return _sorted(self.graph.graph.transpose)
+
+    @property
+    def distance_dtypes(self) -> list[np.dtype[Any]]:
+        """Types of distances to try in turn: the weights' own, then one of 64 bits."""
+        wide = np.dtype(np.int64 if self.weight_dtype.kind == "i" else np.float64)
+        return list(dict.fromkeys((self.weight_dtype, wide)))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """How to search, as the mean weight and degree suggest."""
+        weights = needed_weights(self.graph.graph)
+        finite = weights[np.isfinite(weights)]
+        mean = float(finite.mean(dtype=np.float64)) if finite.size else 1.0
+        degree = max(self.num_stored_edges / max(self.num_vertices, 1), 1.0)
+        least = 1.0 if weights.dtype.kind == "i" else float(np.finfo(np.float32).tiny)
+        widths = (max(mean * edges / degree, least) for edges in (_PREFIX_EDGES, _FULL_EDGES))
+        return Plan(degree < _LONG_LISTS, *widths)
+
+
+def _sorted(graph: CSRGraph) -> ByWeight:
+    from hetero_bfs.algorithms.sssp.kernels.by_weight import sort_by_weight
+
+    weights = needed_weights(graph) + needed_weights(graph).dtype.type(0)  # -0.0 becomes 0.0
+    return ByWeight(graph.indptr, *sort_by_weight(graph.indptr, graph.indices, weights))

@@ -1,0 +1,117 @@
+"""The result of a shortest-path search, in the caller's vertex ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.edge_source import check_vertex
+
+
+class WindowTrace(NamedTuple):
+    """What a search did in one step.
+
+    Parameters
+    ----------
+    start : float
+        The distance at which the window starts.
+    strategy : str
+        "prefix", "full" or "pull" (kernels/relax.py), with "device " before it where an OpenCL
+        device ran it.
+    vertices, edges_scanned : int
+        Vertices whose lists were read, and entries of them.
+    rounds : int
+        How often a queue of vertices was relaxed.
+    seconds : float
+    """
+
+    start: float
+    strategy: str
+    vertices: int
+    edges_scanned: int
+    rounds: int
+    seconds: float
+
+    def row(self) -> dict[str, Any]:
+        """Return the fields for CSV."""
+        return self._asdict()
+
+
+@dataclass(eq=False)
+class ShortestPaths:
+    """Least distances from one vertex.
+
+    Parameters
+    ----------
+    source : int
+    distance : float64 array, shape (num_vertices,)
+        Infinity for vertices not reached. Sums of float32 weights are rounded to float32.
+    seconds : float
+        Of the search, from the source to the distances in the memory that found them.
+    traces : list of WindowTrace
+    directed : bool
+    find_parents : callable
+        Returns `parent` when that is asked for.
+    """
+
+    source: int
+    distance: npt.NDArray[np.float64]
+    seconds: float
+    traces: list[WindowTrace] = field(repr=False)
+    directed: bool
+    find_parents: Callable[[], npt.NDArray[np.int64]] = field(repr=False)
+
+    @cached_property
+    def parent(self) -> npt.NDArray[np.int64]:
+        """The vertex before each one on a shortest path, int64 (num_vertices,).
+
+        The source is its own parent; -1 for vertices not reached. It is found when it is first
+        asked for.
+        """
+        return self.find_parents()
+
+    @property
+    def reached(self) -> int:
+        """Number of vertices with a path from the source, itself included."""
+        return int(np.isfinite(self.distance).sum())
+
+    @property
+    def edges_scanned(self) -> int:
+        """Entries of neighbour lists that the search read."""
+        return sum(trace.edges_scanned for trace in self.traces)
+
+    def path_to(self, vertex: int) -> list[int]:
+        """Return the vertices of a shortest path, the source first and `vertex` last.
+
+        Raises
+        ------
+        GraphError
+            No such vertex, or no path to it.
+        """
+        vertex = check_vertex(vertex, self.distance.size)
+        if not np.isfinite(self.distance[vertex]):
+            raise GraphError(f"no path leads from vertex {self.source} to vertex {vertex}")
+        path = [vertex]
+        while path[-1] != self.source:
+            path.append(int(self.parent[path[-1]]))
+        return path[::-1]
+
+
+def format_windows(traces: list[WindowTrace]) -> str:
+    """Return a table of the steps of one search for a terminal of 100 columns."""
+    lines = [
+        f"{'window':>6} {'starts at':>12} {'strategy':<14} {'vertices':>10} {'edges':>12} "
+        f"{'rounds':>6} {'ms':>9}"
+    ]
+    for number, trace in enumerate(traces):
+        lines.append(
+            f"{number:>6} {trace.start:>12.6g} {trace.strategy:<14} {trace.vertices:>10} "
+            f"{trace.edges_scanned:>12} {trace.rounds:>6} {1e3 * trace.seconds:>9.3f}"
+        )
+    return "\n".join(lines)

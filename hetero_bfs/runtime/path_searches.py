@@ -1,0 +1,148 @@
+"""Shortest paths of a graph that is ready to search: which device runs a search, and its result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.sssp.device_search import DeviceSearch
+from hetero_bfs.algorithms.sssp.host_search import HostSearch
+from hetero_bfs.algorithms.sssp.lists import WeightedLists, Windows
+from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
+
+_WAYS = ("prefix", "full", "pull", "device full")  # as windows.py and device_search.py number them
+_TRIALS = 2  # runs of a place before it is compared
+
+Place = Literal["cpu", "device"]
+"""Where a search runs."""
+
+
+class PathSearches:
+    """Searches for shortest paths in one graph.
+
+    Parameters
+    ----------
+    graph : SearchGraph
+        With weights of at least 0.
+    threads : int
+    device : DeviceInfo, optional
+        An OpenCL device to use beside the host. If it cannot hold the graph, `notes` says so.
+
+    Raises
+    ------
+    GraphError
+        The graph has no weights, or a negative one.
+    """
+
+    def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
+        self.graph = graph
+        self.lists = WeightedLists(graph)
+        self.host = HostSearch(self.lists, threads)
+        self.notes: list[str] = []
+        self.device: DeviceSearch | None = None
+        self._seconds: dict[Place, list[float]] = {"cpu": []}
+        if device is not None and graph.num_searched:
+            try:
+                self.device = DeviceSearch(self.lists, device)
+                self._seconds["device"] = []
+            except DeviceError as error:
+                self.notes.append(f"{device.name} is left out of shortest paths: {error}")
+
+    @property
+    def places(self) -> list[Place]:
+        """Where searches can run."""
+        return list(self._seconds)
+
+    def choose(self) -> Place:
+        """Return where the next search runs: each place once or twice, then the fastest so far.
+
+        The second run counts, since the first one compiles.
+        """
+        for place, seconds in self._seconds.items():
+            if len(seconds) < _TRIALS:
+                return place
+        return min(self._seconds, key=lambda place: min(self._seconds[place][1:]))
+
+    def search(self, source: int, place: Place | None = None) -> ShortestPaths:
+        """Search from one vertex (the caller's id), which is in the graph.
+
+        Parameters
+        ----------
+        source : int
+        place : {"cpu", "device"}, optional
+            By default what `choose` says.
+        """
+        graph = self.graph
+        new = int(graph.relabelling.new_of_old[source])
+        if new == NO_VERTEX:
+            return self._alone(source)
+        place = place or self.choose()
+        found, seconds = self._run(place, new)
+        distance = np.full(graph.num_vertices, np.inf)
+        distance[graph.relabelling.old_of_new] = _with_infinity(found)
+        traces = [_trace(record) for record in found.records.tolist()]
+        parents = self._parents_of(found, new)
+        return ShortestPaths(source, distance, seconds, traces, graph.graph.directed, parents)
+
+    def _run(self, place: Place, source: int) -> tuple[Windows, float]:
+        began = time.perf_counter()
+        found = None
+        if place == "device" and self.device is not None:
+            found = self.device.run(source, self.lists.plan)
+        if found is None:  # the host was chosen, or a distance is beyond the device's type
+            found = self.host.run(source, self.lists.plan)
+        seconds = time.perf_counter() - began
+        self._seconds[place].append(seconds)
+        return found, seconds
+
+    def close(self) -> None:
+        """End the threads, and let go of the device."""
+        self.host.close()
+        self.device = None
+
+    def _alone(self, source: int) -> ShortestPaths:
+        """Return the result of a vertex without edges."""
+        distance = np.full(self.graph.num_vertices, np.inf)
+        distance[source] = 0.0
+
+        def parents() -> npt.NDArray[np.int64]:
+            parent = np.full(distance.size, -1, np.int64)
+            parent[source] = source
+            return parent
+
+        return ShortestPaths(source, distance, 0.0, [], self.graph.graph.directed, parents)
+
+    def _parents_of(self, found: Windows, source: int) -> Callable[[], npt.NDArray[np.int64]]:
+        kept, lists, relabelling = found.distance.copy(), self.lists, self.graph.relabelling
+
+        def parents() -> npt.NDArray[np.int64]:
+            from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
+
+            up = tree_parents(lists, kept, found.infinity, source)
+            parent = np.full(relabelling.new_of_old.size, -1, np.int64)
+            reached = np.flatnonzero(up != NO_VERTEX)
+            old = relabelling.old_of_new
+            parent[old[reached]] = old[up[reached]]
+            return parent
+
+        return parents
+
+
+def _with_infinity(found: Windows) -> npt.NDArray[np.float64]:
+    distance = found.distance.astype(np.float64)
+    if found.distance.dtype.kind == "i":
+        distance[found.distance == found.infinity] = np.inf
+    return distance
+
+
+def _trace(record: list[Any]) -> WindowTrace:
+    start, way, vertices, edges, rounds, seconds = record
+    return WindowTrace(start, _WAYS[int(way)], int(vertices), int(edges), int(rounds), seconds)
