@@ -102,13 +102,13 @@ def check_output(path: Path, weighted: bool) -> None:
     suffix = _suffix(path, list(_WRITERS), reading=False)
     if weighted and suffix == ".sg":
         raise GraphFileError(
-            f"{path}: .sg holds no weights; write .wsg, .hbg or .wel, or leave out "
-            f"{setting('weighted')} when the graph is read"
+            f"{path}: .sg holds no weights; write .wsg, .hbg or .wel, or read the graph "
+            f"without {setting('weighted')}"
         )
     if not weighted and suffix in (".wsg", ".wel"):
         raise GraphFileError(
             f"{path}: {suffix} holds weights, and the graph has none; write "
-            f"{suffix.replace('w', '')}, or give {setting('weighted')} when the graph is read"
+            f"{suffix.replace('w', '')}, or read the graph with {setting('weighted')}"
         )
 
 
