@@ -25,7 +25,7 @@ from hetero_bfs.graph.io.text_columns import (
     write_columns,
 )
 from hetero_bfs.graph.io.text_lines import Line, lines
-from hetero_bfs.graph.weights import WeightArray
+from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.support.wording import setting
 
 if TYPE_CHECKING:
@@ -101,9 +101,9 @@ def write_matrix_market(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> N
 
     Weights of int32 make it an integer matrix, others a real one. Without weights it is a pattern.
     """
-    field = "pattern"
-    if graph.weights is not None:
-        field = "integer" if graph.weights.dtype == np.int32 else "real"
+    dtype, field = weight_dtype_of(graph), "pattern"
+    if dtype is not None:
+        field = "integer" if dtype == np.int32 else "real"
     num_entries = sum(columns[0].size for columns in edges_once(graph))
     kind = "general" if graph.directed else "symmetric"
     size = f"{graph.num_vertices} {graph.num_vertices} {num_entries}"

@@ -33,6 +33,7 @@ from hetero_bfs.graph.io.serialized import (
     write_serialized,
 )
 from hetero_bfs.graph.io.text import read_edge_list, write_edge_list
+from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.support.checks import check_flag, check_type
 from hetero_bfs.support.files import replacing
 from hetero_bfs.support.wording import setting
@@ -128,7 +129,7 @@ def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
     """
     path = Path(path)
     suffix = _suffix(path, list(_WRITERS), reading=False)
-    check_output(path, graph.weights is not None)
+    check_output(path, weight_dtype_of(graph) is not None)
     if suffix in (".sg", ".wsg"):
         check_fits(path, graph)
     if suffix in _BINARY and isinstance(graph, EdgeList):

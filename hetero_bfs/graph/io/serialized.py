@@ -20,7 +20,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.io.graph_files import Place, check_size, opened, refuse
 from hetero_bfs.graph.list_checks import Fault, frozen, order_fault, range_fault, reverse_fault
-from hetero_bfs.graph.weights import WeightArray, needed_weights, symmetry_fault
+from hetero_bfs.graph.weights import WeightArray, needed_weights, symmetry_fault, weight_dtype_of
 from hetero_bfs.support.wording import setting
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ def check_fits(path: Path, graph: EdgeList | CSRGraph) -> None:
             f"{path}: {graph.num_vertices} vertices; {path.suffix} has 31-bit ids and holds up to "
             f"{_MAX_VERTICES}: write .hbg"
         )
-    if graph.weights is not None and graph.weights.dtype != np.int32:
+    dtype = weight_dtype_of(graph)
+    if dtype is not None and dtype != np.int32:
         raise GraphFileError(
-            f"{path}: the weights are {graph.weights.dtype}; .wsg holds int32 alone: write .hbg or "
-            ".wel"
+            f"{path}: the weights are {dtype}; .wsg holds int32 alone: write .hbg or .wel"
         )
 
 

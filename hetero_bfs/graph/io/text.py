@@ -18,6 +18,7 @@ from hetero_bfs.graph.io.text_columns import (
     write_columns,
 )
 from hetero_bfs.graph.io.text_lines import lines
+from hetero_bfs.graph.weights import weight_dtype_of
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -82,7 +83,7 @@ def write_edge_list(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
     kind = "Directed" if graph.directed else "Undirected"
     num_lines = sum(columns[0].size for columns in edges_once(graph))
     head = f"# {kind} graph\n# Nodes: {graph.num_vertices} Edges: {num_lines}\n"
-    names = "FromNodeId\tToNodeId" + ("" if graph.weights is None else "\tWeight")
+    names = "FromNodeId\tToNodeId" + ("" if weight_dtype_of(graph) is None else "\tWeight")
     handle.write(f"{head}# {names}\n".encode())
     for columns in edges_once(graph):
         write_columns(handle, "\t", *columns)

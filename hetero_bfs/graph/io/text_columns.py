@@ -25,7 +25,7 @@ from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.io.graph_files import opened
 from hetero_bfs.graph.io.text_lines import LONGEST_LINE_BYTES, Line, lines
 from hetero_bfs.graph.list_checks import MAX_VERTICES
-from hetero_bfs.graph.weights import WeightArray
+from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.support.memory import GIB, free_bytes
 from hetero_bfs.support.wording import setting
 
@@ -136,7 +136,8 @@ def read_columns(
 def edges_once(graph: EdgeList | CSRGraph) -> Iterator[Row]:
     """Yield src, dst and any weights, chunk by chunk; an undirected edge once."""
     columns: Row
-    for columns in graph.chunks() if graph.weights is None else graph.weighted_chunks():
+    bare = weight_dtype_of(graph) is None
+    for columns in graph.chunks() if bare else graph.weighted_chunks():
         if graph.both_directions:
             keep = columns[0] <= columns[1]
             yield tuple(column[keep] for column in columns)
