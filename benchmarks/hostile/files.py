@@ -91,12 +91,33 @@ def _sound(form: str, number: int) -> bytes:
         for array in (graph.indptr, graph.indices, graph.input_degree):
             raw += bytes(-len(raw) % 64) + array.tobytes()
         return raw
+    if form == "wsg" and chance.random() < 0.5:
+        return _disordered(edges, chance)
     form = form.removesuffix(".gz")
     suffix = {"edges": "el", "hbg2": "hbg", "wmtx": "mtx", "whbg": "hbg"}.get(form, form)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sound.{suffix}"
         io.write(edges, path)
-        return path.read_bytes()
+        raw = path.read_bytes()
+    if form == "wmtx" and chance.random() < 0.3:
+        raw = raw.replace(b" symmetric", b" skew-symmetric")
+    return raw
+
+
+def _disordered(edges: EdgeList, chance: Random) -> bytes:
+    """Return a .wsg file whose lists have loops and duplicates, in any order."""
+    lists = [[] for _ in range(edges.num_vertices)]
+    turned = [[] for _ in lists] if edges.directed else lists
+    for u, v, w in zip(edges.src, edges.dst, edges.weights, strict=True):
+        lists[u].append((v, w))
+        turned[v].append((u, w))
+    raw = struct.pack("<?qq", edges.directed, sum(map(len, lists)), len(lists))
+    for part in (lists, turned) if edges.directed else (lists,):
+        raw += np.cumsum([0, *map(len, part)]).astype("<i8").tobytes()
+        for neighbours in part:
+            chance.shuffle(neighbours)
+            raw += b"".join(struct.pack("<Ii", *neighbour) for neighbour in neighbours)
+    return raw
 
 
 def _weights(form: str, count: int, chance: Random) -> np.ndarray:

@@ -358,17 +358,17 @@ def test_wsg_to_the_letter(tmp_path: Path) -> None:
 
 def test_wsg_with_loops_duplicates_and_disorder(tmp_path: Path) -> None:
     """The smallest weight counts, as where GAP removes duplicates."""
-    lists: Lists = [[(2, 8), (1, 4), (1, 3)], [(0, 3), (1, 1), (0, 9)], [(0, 8)]]
+    lists: Lists = [[(2, 8), (1, 4), (1, 3)], [(0, 3), (2, 6), (1, 1), (0, 9)], [(0, 8), (1, 6)]]
     path = put(tmp_path / "g.wsg", serialized(False, lists))
-    expected = [(0, 1, 3), (0, 2, 8), (1, 0, 3), (2, 0, 8)]
+    expected = [(0, 1, 3), (0, 2, 8), (1, 0, 3), (1, 2, 6), (2, 0, 8), (2, 1, 6)]
     graph = io.load(path, weighted=True)
     assert triples(graph) == expected
-    assert graph.num_input_edges == 4
+    assert graph.num_input_edges == 5
     assert triples(io.load(path, True, weighted=True)) == expected
-    lists[2] = [(0, 7)]
+    lists[2] = [(0, 7), (1, 6)]
     damaged = put(path, serialized(False, lists))
     error_of(damaged, f"byte {17 + 32 + 4}: edge (0, 2) of an undirected graph has weight 8")
-    assert io.load(damaged).num_input_edges == 4
+    assert io.load(damaged).num_input_edges == 5
 
 
 def test_wsg_errors(tmp_path: Path) -> None:
