@@ -6,6 +6,7 @@ Import as `from graph_file_checks import ...`: pytest puts this folder on the pa
 from __future__ import annotations
 
 import gzip
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,29 @@ from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.io import registry as io
 
+MASK = 2**64 - 1
+
 
 def put(path: Path, content: str | bytes) -> Path:
     """Write a file, gzipped if its name says so."""
     raw = content.encode() if isinstance(content, str) else content
     path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
     return path
+
+
+def padded(raw: bytes) -> bytes:
+    return raw + bytes(-len(raw) % 64)
+
+
+def checksum(raw: bytes) -> int:
+    """The checksum of a section of .hbg by the letter of checksum_kernels.py, in plain Python."""
+    total, words = 0, struct.unpack(f"<{len(padded(raw)) // 8}Q", padded(raw))
+    for position, word in enumerate(words, 1):
+        z = (word + position * 0x9E3779B97F4A7C15) & MASK
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+        total += z ^ (z >> 31)
+    return total & MASK
 
 
 def assert_same_lists(actual: CSRGraph, expected: CSRGraph) -> None:

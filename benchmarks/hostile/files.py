@@ -12,8 +12,7 @@ import tempfile
 import time
 import traceback
 import zlib
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -33,13 +32,23 @@ FORMATS = {
     "sg": plain.serialized,
     "hbg1": plain.hbg,
     "hbg2": plain.hbg,
+    "wel": partial(plain.edge_list, weighted=True),
+    "wel.gz": partial(plain.edge_list, weighted=True),
+    "wmtx": partial(plain.matrix_market, weighted=True),
+    "wsg": partial(plain.serialized, weighted=True),
+    "whbg": partial(plain.hbg, weighted=True),
 }
-SUFFIXES = {"edges": (".el", ".txt", ".tsv", ".wel"), "hbg1": (".hbg",), "hbg2": (".hbg",)}
+WEIGHTED = ("wel", "wel.gz", "wmtx", "wsg", "whbg")
+_TEXT = (".el", ".txt", ".tsv", ".wel")
+SUFFIXES = {"edges": _TEXT, "wel": _TEXT, "hbg1": (".hbg",), "hbg2": (".hbg",)}
+SUFFIXES |= {"wmtx": (".mtx",), "whbg": (".hbg",)}
 _SOUND_FILES = 60  # of each format
 MAY_LACK_MEMORY = 1_000_000  # vertices from here on may be more than a machine holds
 WORDS_TEXT = """0 1 -1 -0 +1 00 1.0 1e3 nan inf 0x1 1_0 1,2 '' "1" true ٣ é # % %% #1 1#
 Nodes: 3 2147483647 2147483648 4294967293 4294967294 4294967295 4294967296 9223372036854775807
-18446744073709551615 18446744073709551616 99999999999999999999999999 3 4 5 6 7 8"""
+18446744073709551615 18446744073709551616 99999999999999999999999999 3 4 5 6 7 8
+-2147483648 -2147483649 2.5 .5 5. . - 1e -.5E+2 +7e-1 1e22 1e23 1e400 -1e-400 9007199254740993.5
+0.1000000000000000055511151231257827 -inf Infinity 1.5.5"""
 WORDS = WORDS_TEXT.split()
 NUMBERS = [0, 1, 2, 3, 7, 64, 255, 2**31 - 1, 2**31, 2**32 - 3, 2**32 - 2, 2**32 - 1, 2**32]
 NUMBERS += [2**40, 2**61, 2**62, 2**63 - 1, 2**63, 2**64 - 8, 2**64 - 1]
@@ -51,13 +60,13 @@ def make(form: str, chance: Random) -> tuple[str, bytes]:
     """Return the suffix and the content of a damaged file."""
     suffix = chance.choice(SUFFIXES.get(form.removesuffix(".gz"), (f".{form.split('.')[0]}",)))
     raw = _sound(form, chance.randrange(_SOUND_FILES))
-    text = suffix not in (".sg", ".hbg")
+    text = suffix not in (".sg", ".wsg", ".hbg")
     damages = (TEXT_DAMAGES if text else BINARY_DAMAGES) + DAMAGES
     zipped = form.endswith(".gz")
     inside = not zipped or chance.random() < 0.7
     for _ in range(chance.choice((0, 1, 1, 1, 1, 2, 3)) if inside else 0):
         raw = chance.choice(damages)(raw, chance)
-    if form == "hbg2" and chance.random() < 0.6:
+    if form in ("hbg2", "whbg") and chance.random() < 0.6:
         raw = _resealed(raw)
     if zipped:
         raw = gzip.compress(raw, chance.choice((0, 1, 9)), mtime=0)
@@ -73,7 +82,8 @@ def _sound(form: str, number: int) -> bytes:
     n = chance.choice((0, 1, 2, 5, 9, 20))
     m = chance.choice((0, 1, 3, 10, 40)) if n else 0
     ends = np.array([chance.randrange(n) for _ in range(2 * m)], np.int64).reshape(2, m)
-    edges = EdgeList.from_arrays(*ends, n, chance.random() < 0.5)
+    weights = _weights(form, m, chance) if form in WEIGHTED else None
+    edges = EdgeList.from_arrays(*ends, n, chance.random() < 0.5, weights)
     if form == "hbg1":
         graph = CSRGraph.from_edge_source(edges)
         sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
@@ -81,11 +91,40 @@ def _sound(form: str, number: int) -> bytes:
         for array in (graph.indptr, graph.indices, graph.input_degree):
             raw += bytes(-len(raw) % 64) + array.tobytes()
         return raw
-    suffix = {"edges": "el", "hbg2": "hbg"}.get(form.removesuffix(".gz"), form.removesuffix(".gz"))
+    if form == "wsg" and chance.random() < 0.5:
+        return _disordered(edges, chance)
+    form = form.removesuffix(".gz")
+    suffix = {"edges": "el", "hbg2": "hbg", "wmtx": "mtx", "whbg": "hbg"}.get(form, form)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sound.{suffix}"
         io.write(edges, path)
-        return path.read_bytes()
+        raw = path.read_bytes()
+    if form == "wmtx" and chance.random() < 0.3:
+        raw = raw.replace(b" symmetric", b" skew-symmetric")
+    return raw
+
+
+def _disordered(edges: EdgeList, chance: Random) -> bytes:
+    """Return a .wsg file whose lists have loops and duplicates, in any order."""
+    lists = [[] for _ in range(edges.num_vertices)]
+    turned = [[] for _ in lists] if edges.directed else lists
+    for u, v, w in zip(edges.src, edges.dst, edges.weights, strict=True):
+        lists[u].append((v, w))
+        turned[v].append((u, w))
+    raw = struct.pack("<?qq", edges.directed, sum(map(len, lists)), len(lists))
+    for part in (lists, turned) if edges.directed else (lists,):
+        raw += np.cumsum([0, *map(len, part)]).astype("<i8").tobytes()
+        for neighbours in part:
+            chance.shuffle(neighbours)
+            raw += b"".join(struct.pack("<Ii", *neighbour) for neighbour in neighbours)
+    return raw
+
+
+def _weights(form: str, count: int, chance: Random) -> np.ndarray:
+    dtype = np.int32 if form == "wsg" else chance.choice((np.int32, np.float32, np.float64))
+    if dtype == np.int32:
+        return np.array([chance.randrange(-(2**31), 2**31) for _ in range(count)], dtype)
+    return np.array([chance.choice((chance.random(), 2.5, 7.0, 1e-9)) for _ in range(count)], dtype)
 
 
 def _cut(raw: bytes, chance: Random) -> bytes:
@@ -194,14 +233,16 @@ def _resealed(raw: bytes) -> bytes:
     return bytes(out)
 
 
-def trouble(path: Path, parse: Callable[[bytes], plain.Meaning], directed: bool) -> str | None:
+def trouble(path: Path, form: str, directed: bool) -> str | None:
     """Read a file; return what is wrong with how that went, None if nothing is."""
     raw = path.read_bytes()
     expected = None
     with contextlib.suppress(plain.BadFileError):
-        expected = parse(plain.unzipped(raw) if path.suffix == ".gz" else raw)
+        expected = FORMATS[form](plain.unzipped(raw) if path.suffix == ".gz" else raw)
+    if expected is not None and expected.skew and not directed:
+        expected = None
     try:
-        graph = io.read(path, directed)
+        graph = io.read(path, directed, form in WEIGHTED)
     except GraphFileError as error:
         message = str(error)
         if "\n" in message or not message.startswith(str(path)) or not PLACE.search(message):
@@ -221,22 +262,38 @@ def _difference(
 ) -> str | None:
     """Tell in which respect a graph is not what it should be."""
     pairs = [tuple(map(int, p)) for s, d in graph.chunks() for p in zip(s, d, strict=True)]
-    wanted = expected.pairs
+    wanted, weights = expected.pairs, expected.weights
     if isinstance(graph, CSRGraph):
         if expected.directed and not directed:
             wanted = [*wanted, *((v, u) for u, v in wanted)]
+            weights = None if weights is None else weights * 2
+        least = {} if weights is None else plain.least(wanted, weights)
         wanted = sorted({(u, v) for u, v in wanted if u != v})
+        weights = None if weights is None else [least[pair] for pair in wanted]
     elif directed and re.match(rb"(?s)[^\r\n]*(symmetric|hermitian)\s", _head(raw)):
+        if weights is not None:
+            sign = -1 if expected.skew else 1
+            pairs_and_weights = zip(wanted, weights, strict=True)
+            weights = [*weights, *(sign * w for (u, v), w in pairs_and_weights if u != v)]
         wanted = [*wanted, *((v, u) for u, v in wanted if u != v)]
     if (graph.num_vertices, graph.directed) != (expected.num_vertices, directed):
         return f"{graph.num_vertices} vertices for {expected.num_vertices}"
     if pairs != wanted:
         return f"edges {pairs[:9]}..., expected {wanted[:9]}..."
+    held = None if graph.weights is None else graph.weights.tolist()
+    if held != weights or (held is not None and not _fits(graph.weights.dtype, expected, weights)):
+        return f"weights {held and held[:9]}..., expected {weights and weights[:9]}..."
     if isinstance(graph, CSRGraph) and expected.directed == directed and expected.input_degree:
         counts = graph.num_input_edges, graph.input_degree.tolist()
         if counts != (expected.num_input, expected.input_degree):
             return f"counts {counts}, expected {expected.num_input}, {expected.input_degree}"
     return None
+
+
+def _fits(dtype: np.dtype, expected: plain.Meaning, weights: list[float]) -> bool:
+    """Tell whether weights have the type they should have."""
+    turned = expected.skew and max(weights, default=0) == 2**31  # beyond int32
+    return str(dtype) == ("float64" if turned else expected.weight_dtype)
 
 
 def _head(raw: bytes) -> bytes:
@@ -252,7 +309,7 @@ def attempt(form: str, number: int, seed: int, folder: Path) -> tuple[Path, str 
     suffix, raw = make(form, chance)
     path = folder / f"{form}-{seed}-{number}{suffix}"
     path.write_bytes(raw)
-    return path, trouble(path, FORMATS[form], chance.random() < 0.5)
+    return path, trouble(path, form, chance.random() < 0.5)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -286,7 +343,7 @@ def _replay(path: Path) -> int:
     if form not in FORMATS or not path.is_file():
         print(f"{path} cannot be replayed: give a file that a campaign kept, by its own name")
         return 2
-    wrong = [trouble(path, FORMATS[form], directed) for directed in (False, True)]
+    wrong = [trouble(path, form, directed) for directed in (False, True)]
     for text in filter(None, wrong):
         print(f"{path}: {text}")
     return int(any(wrong))

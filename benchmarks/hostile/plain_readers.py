@@ -6,6 +6,7 @@ Each returns what a file means, or raises `BadFileError` if it means nothing.
 from __future__ import annotations
 
 import gzip
+import math
 import re
 import struct
 import zlib
@@ -16,6 +17,7 @@ Pairs = list[tuple[int, int]]
 MOST_VERTICES = 2**32 - 2
 LONGEST_LINE = 65536
 MASK = 2**64 - 1
+WEIGHTS = {b"<i4": ("i", "int32", 4), b"<f4": ("f", "float32", 4), b"<f8": ("d", "float64", 8)}
 
 
 class BadFileError(Exception):
@@ -31,6 +33,9 @@ class Meaning:
     directed: bool | None = None
     num_input: int | None = None
     input_degree: list[int] = field(default_factory=list)
+    weights: list[float] | None = None
+    weight_dtype: str = ""
+    skew: bool = False
 
 
 def need(condition: object) -> None:
@@ -66,10 +71,29 @@ def _pair(words: list[str], lowest: int, highest: int) -> tuple[int, int]:
     return first - lowest, second - lowest
 
 
-def edge_list(raw: bytes) -> Meaning:
+def _weight(words: list[str], integers: bool = False) -> float:
+    need(len(words) > 2 and words[2].isascii() and "_" not in words[2])
+    need(not integers or re.fullmatch("[+-]?[0-9]+", words[2]))
+    try:
+        value = float(words[2])
+    except ValueError:
+        raise BadFileError from None
+    need(not math.isnan(value) and (not math.isinf(value) or "inf" in words[2].lower()))
+    return value
+
+
+def _weight_dtype(rows: list[list[str]]) -> str:
+    """Return int32 if the third words are integers within it, else float64."""
+    whole = all(re.fullmatch("[+-]?[0-9]+", row[2]) for row in rows)
+    within = whole and all(-(2**31) <= float(row[2]) < 2**31 for row in rows)
+    return "int32" if within else "float64"
+
+
+def edge_list(raw: bytes, weighted: bool = False) -> Meaning:
     """Read a SNAP-like list of edges."""
     said: dict[str, int] = {}
     pairs: Pairs = []
+    rows = []
     for number, (line, words) in enumerate(_rows(raw)):
         in_head = not pairs and not words
         need(not (number == 0 and line.lower().startswith("%%matrixmarket")))
@@ -78,14 +102,19 @@ def edge_list(raw: bytes) -> Meaning:
                 said.setdefault(key, int(digits[:20]))
         if words:
             pairs.append(_pair(words, 0, MOST_VERTICES - 1))
+            rows.append(words)
     need(pairs or "nodes" in said)
     need(len(pairs) >= said.get("edges", 0))
     num_vertices = max([said.get("nodes", 0), *(max(pair) + 1 for pair in pairs)])
     need(num_vertices <= MOST_VERTICES)
-    return Meaning(num_vertices, pairs)
+    meaning = Meaning(num_vertices, pairs)
+    if weighted:
+        meaning.weights = [_weight(row) for row in rows]
+        meaning.weight_dtype = _weight_dtype(rows)
+    return meaning
 
 
-def matrix_market(raw: bytes) -> Meaning:
+def matrix_market(raw: bytes, weighted: bool = False) -> Meaning:
     """Read a square coordinate matrix; each entry once."""
     rows = _rows(raw)
     need(rows)
@@ -103,7 +132,13 @@ def matrix_market(raw: bytes) -> Meaning:
     need(num_vertices == columns and num_vertices <= MOST_VERTICES)
     pairs = [_pair(found, 1, num_vertices) for _, found in body[1:]]
     need(len(pairs) == entries)
-    return Meaning(num_vertices, pairs)
+    meaning = Meaning(num_vertices, pairs, skew=weighted and words[4] == "skew-symmetric")
+    if weighted:
+        need(words[3] not in ("pattern", "complex"))
+        integers, found = words[3] == "integer", [found for _, found in body[1:]]
+        meaning.weights = [_weight(row, integers) for row in found]
+        meaning.weight_dtype = _weight_dtype(found) if integers else "float64"
+    return meaning
 
 
 def _take(raw: bytes, start: int, code: str, count: int) -> list[int]:
@@ -121,17 +156,44 @@ def _need_symmetry(pairs: Pairs) -> None:
     need(Counter(pairs) == Counter((v, u) for u, v in pairs))
 
 
-def serialized(raw: bytes) -> Meaning:
-    """Read GAP's .sg; the transposed lists of a directed graph are not looked at."""
+def least(pairs: Pairs, weights: list[float]) -> dict[tuple[int, int], float]:
+    """Return the smallest weight of each edge that is no loop."""
+    found: dict[tuple[int, int], float] = {}
+    for (u, v), weight in zip(pairs, weights, strict=True):
+        if u != v:
+            found[u, v] = min(weight, found.get((u, v), weight))
+    return found
+
+
+def _need_like_weights(pairs: Pairs, weights: list[float]) -> None:
+    found = least(pairs, weights)
+    need(all(found[u, v] == found[v, u] for u, v in found))
+
+
+def serialized(raw: bytes, weighted: bool = False) -> Meaning:
+    """Read GAP's .sg, or .wsg with weights.
+
+    The transposed lists of a directed graph are not looked at.
+    """
+    step = 8 if weighted else 4
     need(len(raw) >= 17)
     directed, num_stored, num_vertices = struct.unpack_from("<Bqq", raw)
     need(directed < 2 and num_stored >= 0 and 0 <= num_vertices <= 2**31)
-    need(len(raw) == 17 + (1 + directed) * (8 * (num_vertices + 1) + 4 * num_stored))
+    need(len(raw) == 17 + (1 + directed) * (8 * (num_vertices + 1) + step * num_stored))
     offsets = _take(raw, 17, "q", num_vertices + 1)
-    pairs = _listed(offsets, _take(raw, 17 + 8 * (num_vertices + 1), "I", num_stored))
+    first = 17 + 8 * (num_vertices + 1)
+    listed = [struct.unpack_from("<I", raw, first + step * i)[0] for i in range(num_stored)]
+    pairs = _listed(offsets, listed)
     if not directed:
         _need_symmetry(pairs)
-    return Meaning(num_vertices, pairs, bool(directed))
+    meaning = Meaning(num_vertices, pairs, bool(directed))
+    if weighted:
+        places = range(first + 4, first + 8 * num_stored, 8)
+        meaning.weights = [struct.unpack_from("<i", raw, place)[0] for place in places]
+        meaning.weight_dtype = "int32"
+        if not directed:
+            _need_like_weights(pairs, meaning.weights)
+    return meaning
 
 
 def word_sum(raw: bytes) -> int:
@@ -158,8 +220,13 @@ def table_end(raw: bytes) -> int:
     return filled(64 + 48 * count)
 
 
-def _sections(raw: bytes, num_vertices: int, num_stored: int) -> list[int]:
-    """Return the first bytes of the three sections of version 2, after a check of all bytes."""
+def _sections(
+    raw: bytes, num_vertices: int, num_stored: int
+) -> tuple[list[int], tuple[bytes, int] | None]:
+    """Return where the three sections of version 2 begin, and dtype and place of any weights.
+
+    All bytes are checked.
+    """
     end = table_end(raw)
     (count, zeros, crc) = struct.unpack_from("<I8sI", raw, 48)
     need(crc == zlib.crc32(raw[:60] + raw[64:end]) and not any(zeros))
@@ -177,10 +244,15 @@ def _sections(raw: bytes, num_vertices: int, num_stored: int) -> list[int]:
     for name, size in sizes.items():
         dtype = b"<i8" if name == b"indptr" else b"<u4"
         need([found[:2] for found in known.get(name, [])] == [(dtype, size)])
-    return [known[name][0][2] for name in sizes]
+    weights = None
+    if b"weights" in known:
+        [*others, (dtype, size, start)] = known[b"weights"]
+        need(not others and dtype in WEIGHTS and size == num_stored * WEIGHTS[dtype][2])
+        weights = dtype, start
+    return [known[name][0][2] for name in sizes], weights
 
 
-def hbg(raw: bytes) -> Meaning:
+def hbg(raw: bytes, weighted: bool = False) -> Meaning:
     """Read our own format, version 1 or 2."""
     need(len(raw) >= 64 and raw.startswith(b"\x89HBG\r\n\x1a\n"))
     version, directed, num_vertices, num_stored, num_input = struct.unpack_from("<IIQQQ", raw, 8)
@@ -190,9 +262,9 @@ def hbg(raw: bytes) -> Meaning:
         indices_at = 64 + filled(8 * (num_vertices + 1))
         degree_at = indices_at + filled(4 * num_stored)
         need(len(raw) == degree_at + 4 * num_vertices)
-        starts = [64, indices_at, degree_at]
+        starts, weights = [64, indices_at, degree_at], None
     else:
-        starts = _sections(raw, num_vertices, num_stored)
+        starts, weights = _sections(raw, num_vertices, num_stored)
     offsets = _take(raw, starts[0], "q", num_vertices + 1)
     pairs = _listed(offsets, _take(raw, starts[1], "I", num_stored))
     degree = _take(raw, starts[2], "I", num_vertices)
@@ -205,4 +277,13 @@ def hbg(raw: bytes) -> Meaning:
     loops = num_input - (ends if directed else ends // 2)
     need(loops >= 0 and num_input * (1 if directed else 2) < 2**63)
     need(version == 1 or loops == struct.unpack_from("<Q", raw, 40)[0])
-    return Meaning(num_vertices, pairs, bool(directed), num_input, degree)
+    meaning = Meaning(num_vertices, pairs, bool(directed), num_input, degree)
+    if weighted:
+        need(weights is not None)
+        code, meaning.weight_dtype, _ = WEIGHTS[weights[0]]
+        found = struct.unpack_from(f"<{num_stored}{code}", raw, weights[1])
+        meaning.weights = list(found)
+        need(not any(map(math.isnan, found)))
+        if not directed:
+            _need_like_weights(pairs, meaning.weights)
+    return meaning

@@ -57,7 +57,8 @@ def _add_bfs(commands: Any) -> None:
     command = commands.add_parser(
         "bfs",
         help="search any graph from one vertex",
-        description="Search a graph file (.txt .el .mtx, .gz of them, .sg, .hbg) from one vertex.",
+        description="Search a graph file (.txt .el .tsv .wel .mtx, .gz of them, .sg, .wsg, .hbg) "
+        "from one vertex.",
     )
     add = command.add_argument
     add("graph", type=Path, metavar="GRAPH", help="graph file")
@@ -157,11 +158,18 @@ def _add_convert(commands: Any) -> None:
     command = commands.add_parser(
         "convert",
         help="convert a graph file, for example to the fast .hbg",
-        description="Convert between .txt .el .mtx (and .gz of them), .sg and .hbg, by suffix.",
+        description="Convert between .txt .el .tsv .wel .mtx (and .gz of them), .sg, .wsg and "
+        ".hbg, by suffix.",
     )
     command.add_argument("input", type=Path, metavar="IN")
     command.add_argument("output", type=Path, metavar="OUT")
     command.add_argument("--directed", action="store_true", help="keep the edges' direction")
+    command.add_argument(
+        "--weighted",
+        action="store_true",
+        help="keep the edges' weights: the third column of text, the values of .mtx, those of "
+        ".wsg and .hbg",
+    )
 
 
 def _add_engine_arguments(command: argparse.ArgumentParser) -> None:

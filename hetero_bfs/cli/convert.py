@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from hetero_bfs.graph.io.registry import read, write
+from hetero_bfs.graph.io.registry import check_output, read, write
 
 
 def run(options: Namespace) -> int:
     """Carry out the command; returns the exit status."""
-    graph = read(options.input, options.directed)
+    check_output(options.output, options.weighted)
+    graph = read(options.input, options.directed, options.weighted)
     write(graph, options.output)
     print(
         f"{options.output}: {graph.num_vertices} vertices, {graph.num_input_edges} input edges, "

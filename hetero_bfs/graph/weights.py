@@ -49,8 +49,9 @@ def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
         )
     if array.dtype not in WEIGHT_DTYPES:
         array = _converted(array)
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise GraphError(f"weights[{int(np.isnan(array).argmax())}] is NaN; give a number")
+    fault = nan_fault(array)
+    if fault is not None:
+        raise GraphError(f"weights[{fault.position}] is NaN; give a number")
     return frozen(np.ascontiguousarray(array))
 
 
@@ -176,6 +177,12 @@ def _identity(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
         return np.inf if rule == "min" else -np.inf
     limits = np.iinfo(dtype)
     return limits.max if rule == "min" else limits.min
+
+
+def nan_fault(weights: WeightArray) -> Fault | None:
+    """Find a weight that is NaN."""
+    wrong = np.isnan(weights) if weights.dtype.kind == "f" else np.empty(0, np.bool_)
+    return Fault("weights", int(wrong.argmax()), "a weight is NaN") if wrong.any() else None
 
 
 def symmetry_fault(indptr: OffsetArray, indices: VertexArray, weights: WeightArray) -> Fault | None:

@@ -11,6 +11,7 @@ _OPTIONS = {
     "device": "--device",
     "device_memory_bytes": "--device-memory",
     "devices": "--devices",
+    "directed": "--directed",
     "edgefactor": "--edgefactor",
     "graphs": "--graph",
     "max_alloc_bytes": "--max-alloc",
@@ -19,6 +20,7 @@ _OPTIONS = {
     "scale": "--scale",
     "selector": "--selector",
     "threads": "--threads",
+    "weighted": "--weighted",
 }
 """The option for each argument whose name stands in a message."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graph_file_checks import assert_same, error_of, put, small_graph
+from graph_file_checks import assert_same, checksum, error_of, padded, put, small_graph
 
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.csr import CSRGraph
@@ -18,22 +18,6 @@ from hetero_bfs.graph.io import registry as io
 
 MAGIC = b"\x89HBG\r\n\x1a\n"
 TABLE = 256  # the first byte behind header and table of three sections
-MASK = 2**64 - 1
-
-
-def padded(raw: bytes) -> bytes:
-    return raw + bytes(-len(raw) % 64)
-
-
-def checksum(raw: bytes) -> int:
-    """The checksum of a section by the letter of checksum_kernels.py, in plain Python."""
-    total, words = 0, struct.unpack(f"<{len(padded(raw)) // 8}Q", padded(raw))
-    for position, word in enumerate(words, 1):
-        z = (word + position * 0x9E3779B97F4A7C15) & MASK
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-        total += z ^ (z >> 31)
-    return total & MASK
 
 
 def sections_of(graph: CSRGraph) -> dict[str, bytes]:

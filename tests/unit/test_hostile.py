@@ -16,6 +16,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 
 ROOT = Path(__file__).parents[2]
+FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx"}
 
 
 @pytest.mark.parametrize("form", files.FORMATS)
@@ -37,17 +38,18 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
 
 
 def test_a_fault_is_counted_kept_and_replayed(tmp_path, monkeypatch, capsys) -> None:
-    def forgetful(path, directed):
-        graph = sound(path, directed)
+    def forgetful(path, directed, weighted):
+        graph = sound(path, directed, weighted)
         if isinstance(graph, EdgeList):
-            return EdgeList(graph.src[1:], graph.dst[1:], graph.num_vertices, directed)
+            weights = None if graph.weights is None else graph.weights[1:]
+            return EdgeList(graph.src[1:], graph.dst[1:], graph.num_vertices, directed, weights)
         return graph
 
     sound = io.read
     monkeypatch.setattr(io, "read", forgetful)
     assert run(monkeypatch, "--count", 20, "--out", tmp_path) == 1
     kept = sorted(tmp_path.iterdir())
-    assert {path.name.split("-")[0] for path in kept} == {"edges", "edges.gz", "mtx", "mtx.gz"}
+    assert {path.name.split("-")[0] for path in kept} == FORMS_OF_EDGES
     out = capsys.readouterr().out
     assert f"--replay {kept[0]}" in out
     assert f"edges{20:>13} tried" in out

@@ -21,7 +21,7 @@ from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
-from hetero_bfs.graph.io import text as text_formats
+from hetero_bfs.graph.io import text_columns
 
 FORMATS = ["g.txt", "g.el", "g.tsv", "g.mtx", "g.sg", "g.hbg", "g.el.gz", "g.TXT.GZ", "g.mtx.gz"]
 MTX = "%%MatrixMarket matrix coordinate"
@@ -162,7 +162,7 @@ def test_more_lines_than_the_header_says_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 5, 17])
 def test_several_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(text_formats, "_BLOCK_BYTES", size)
+    monkeypatch.setattr(text_columns, "_BLOCK_BYTES", size)
     path = put(tmp_path / "g.txt", "".join(f"{i} {i + 1}\n" for i in range(10)))
     assert pairs(io.read(path)) == [(i, i + 1) for i in range(10)]
     error_of(put(path, path.read_bytes() + b"5 x\n"), ":11: 'x' is not a vertex id")
@@ -246,7 +246,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["g", "g.csv", "g.txt.bz2", "g.sg.gz", "g.hbg.gz", "g.gz"])
 def test_unknown_suffix(tmp_path: Path, name: str) -> None:
-    parts = "unknown ending", ".txt, .el, .tsv", ".mtx, .sg, .hbg"
+    parts = "unknown ending", ".txt, .el, .tsv", ".mtx, .sg, .wsg, .hbg"
     error_of(put(tmp_path / name, "0 1\n"), *parts, ".wel")
     with pytest.raises(GraphFileError, match="unknown ending") as caught:
         io.write(small_graph(), tmp_path / name)

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetero_bfs.graph.io import registry as io
-from hetero_bfs.graph.io import text as text_formats
-from hetero_bfs.graph.io import text_lines
+from hetero_bfs.graph.io import text_columns, text_lines
 from hetero_bfs.graph.io.text_lines import LONGEST_LINE_BYTES, lines
 
 MIB = 2**20
@@ -112,7 +111,7 @@ def test_zero_bytes_are_refused_everywhere(tmp_path: Path, text: bytes) -> None:
 def test_more_entries_than_declared_are_counted_and_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
-    monkeypatch.setattr(text_formats, "_BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(text_columns, "_BLOCK_BYTES", 1 << 16)
     head = "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n"
     path = put(tmp_path / "g.mtx", head + line)
     assert io.read(path).num_input_edges == 1
@@ -128,9 +127,9 @@ def test_more_entries_than_declared_are_counted_and_not_kept(
 def test_more_edges_than_the_memory_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
-    monkeypatch.setattr(text_formats, "_PAIRS_PER_CHECK", 1)
+    monkeypatch.setattr(text_columns, "_LINES_PER_CHECK", 1)
     path = put(tmp_path / "g.txt", line * 100)
-    monkeypatch.setattr(text_formats, "free_bytes", lambda: 800)
+    monkeypatch.setattr(text_columns, "free_bytes", lambda: 800)
     assert io.read(path).num_input_edges == 100
     error_of(put(path, line * 101), "g.txt: holds 101 edges or more", "8 bytes each")
 

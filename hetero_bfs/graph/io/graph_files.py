@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.list_checks import Fault
@@ -64,8 +65,15 @@ def check_size(path: Path, actual: int, expected: int) -> None:
         )
 
 
-def refuse(path: Path, fault: Fault | None, starts: Mapping[str, int]) -> None:
-    """Raise `GraphFileError` for a fault; `starts` has the byte where each section begins."""
+class Place(NamedTuple):
+    """Where a section begins in a file, and from entry to entry how many bytes there are."""
+
+    start: int
+    step: int
+
+
+def refuse(path: Path, fault: Fault | None, places: Mapping[str, Place]) -> None:
+    """Raise `GraphFileError` for a fault; `places` says where each section is."""
     if fault is None:
         return
     if fault.section == "indices" and fault.position is None:
@@ -73,6 +81,6 @@ def refuse(path: Path, fault: Fault | None, starts: Mapping[str, int]) -> None:
             f"{path}: byte 0: {fault.text}; write it again as directed, or symmetrized (GAP's "
             "converter: -s)"
         )
-    entry_bytes = 8 if fault.section == "indptr" else 4
-    byte = starts[fault.section] + entry_bytes * (fault.position or 0)
+    start, step = places[fault.section]
+    byte = start + step * (fault.position or 0)
     raise GraphFileError(f"{path}: byte {byte}: {fault.text}: the file is damaged, write it again")

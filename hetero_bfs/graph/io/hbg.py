@@ -20,10 +20,11 @@ An entry of the table has 48 bytes: name and NumPy dtype (16 and 8 bytes of ASCI
 zeros), then as uint64 the section's first byte, its length in bytes, and its checksum
 (checksum_kernels.py) with the zeros behind it. The sections follow in the table's order:
 `indptr` (<i8), `indices` (<u4) and `input_degree` (<u4), as in `CSRGraph`, are always there.
+`weights` (<i4, <f4 or <f8) has the weight of each stored edge, and only weighted graphs have it.
 Sections of other names are checked and otherwise ignored.
 
 Version 1 is read too. Its header has the first five fields and zeros up to byte 63. The three
-sections follow at multiples of 64 bytes. It has no checksums.
+sections follow at multiples of 64 bytes. It has no checksums and no weights.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ import numpy.typing as npt
 from hetero_bfs.errors import GraphError, GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io.graph_files import check_size, opened, refuse
+from hetero_bfs.graph.io.graph_files import Place, check_size, opened, refuse
 from hetero_bfs.graph.list_checks import (
     MAX_VERTICES,
     degree_fault,
@@ -48,7 +49,9 @@ from hetero_bfs.graph.list_checks import (
     range_fault,
     reverse_fault,
 )
+from hetero_bfs.graph.weights import nan_fault, symmetry_fault
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.wording import setting
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -59,6 +62,8 @@ _ALIGNMENT_BYTES = 64
 _DIRECTED = 1
 _MOST_SECTIONS = 16
 _MAPPED_FROM_BYTES = 1 << 26
+_NAMES = ("indptr", "indices", "input_degree", "weights")
+_WEIGHTS = ("<i4", "<f4", "<f8")
 
 _FIELDS = struct.Struct("<8sIIQQQ")
 _MORE_FIELDS = struct.Struct("<QI8sI")  # version 2: from byte 40 on
@@ -90,8 +95,11 @@ class _Header(NamedTuple):
     sections: Sequence[_Section]
 
 
-def read_hbg(path: Path, directed: bool) -> CSRGraph:
+def read_hbg(path: Path, directed: bool, weighted: bool) -> CSRGraph:
     """Read a file of version 1 or 2; its arrays are read-only.
+
+    Without `weighted` only the checksum of any weights is looked at. Where a directed file read as
+    undirected has both directions of an edge, the smaller weight counts.
 
     A file of 64 MiB or more is mapped into memory. If another program cuts it while the graph is
     in use, the system ends this process (SIGBUS). A smaller file is copied. Our own `write` never
@@ -100,22 +108,26 @@ def read_hbg(path: Path, directed: bool) -> CSRGraph:
     Raises
     ------
     GraphFileError
-        A missing or damaged file, or one of a newer version.
+        A missing or damaged file, or one of a newer version; with `weighted`, one without weights.
     """
     with opened(path) as handle:
         header = _read_header(handle, path)
         content = _content(handle, path)
     for section in header.sections:
         _check_section(path, section, content)
-    graph = _checked_graph(path, header, content)
+    graph = _checked_graph(path, header, content, weighted)
     if graph.directed == directed:
         return graph
     if graph.directed:
         rows = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), np.diff(graph.indptr))
-        return CSRGraph.from_edge_source(EdgeList.trusted(rows, graph.indices, graph.num_vertices))
+        ends = rows, graph.indices
+        return CSRGraph.from_edge_source(
+            EdgeList.trusted(*ends, graph.num_vertices, weights=graph.weights)
+        )
     num_loops = _num_loops(graph)
-    ends = 2 * (graph.num_input_edges - num_loops)
-    return CSRGraph.trusted(graph.indptr, graph.indices, True, ends + num_loops, graph.input_degree)
+    num_input = 2 * (graph.num_input_edges - num_loops) + num_loops
+    lists = graph.indptr, graph.indices
+    return CSRGraph.trusted(*lists, True, num_input, graph.input_degree, graph.weights)
 
 
 def hbg_size(path: Path) -> int:
@@ -135,19 +147,22 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
     """
     import zlib
 
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "indptr": np.ascontiguousarray(graph.indptr, "<i8"),
         "indices": np.ascontiguousarray(graph.indices, "<u4"),
         "input_degree": np.ascontiguousarray(graph.input_degree, "<u4"),
     }
+    if graph.weights is not None:
+        dtype = graph.weights.dtype.newbyteorder("<")
+        arrays["weights"] = np.ascontiguousarray(graph.weights, dtype)
     num_loops = _num_loops(graph)
     sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
     head = _FIELDS.pack(_MAGIC, _VERSION, _DIRECTED if graph.directed else 0, *sizes)
     head += _MORE_FIELDS.pack(num_loops, len(arrays), bytes(8), 0)[: -_CHECKSUM.size]
     table, start = b"", _table_end(len(arrays))
     for name, array in arrays.items():
-        dtype = array.dtype.newbyteorder("<").str.encode()
-        table += _ENTRY.pack(name.encode(), dtype, start, array.nbytes, _checksum(array))
+        code = array.dtype.newbyteorder("<").str.encode()
+        table += _ENTRY.pack(name.encode(), code, start, array.nbytes, _checksum(array))
         start = _align(start + array.nbytes)
     table += bytes(_table_end(len(arrays)) - _ALIGNMENT_BYTES - len(table))
     handle.write(head + _CHECKSUM.pack(zlib.crc32(head + table)) + table)
@@ -294,6 +309,20 @@ def _check_table(path: Path, table: list[_Section], needed: list[_Section]) -> N
                 f"{found or 'nothing'}; it must have one of dtype {section.dtype} and "
                 f"{section.num_bytes} bytes: damaged, write the file again"
             )
+    _check_weights_entry(path, [s for s in table if s.name == "weights"], needed[1].num_bytes // 4)
+
+
+def _check_weights_entry(path: Path, found: list[_Section], num_stored: int) -> None:
+    """Check type and size of the weights, which may be missing."""
+    if not found:
+        return
+    dtype, num_bytes = found[0].dtype, found[0].num_bytes
+    if len(found) > 1 or dtype not in _WEIGHTS or num_bytes != num_stored * int(dtype[-1]):
+        raise GraphFileError(
+            f"{path}: header: byte {_ALIGNMENT_BYTES}: of section weights the table has "
+            f"{[(s.dtype, s.num_bytes) for s in found]}; it may have one of dtype "
+            f"{', '.join(_WEIGHTS)} for {num_stored} stored edges: damaged, write the file again"
+        )
 
 
 def _check_section(path: Path, section: _Section, content: npt.NDArray[np.uint8]) -> None:
@@ -308,24 +337,38 @@ def _check_section(path: Path, section: _Section, content: npt.NDArray[np.uint8]
         )
 
 
-def _checked_graph(path: Path, header: _Header, content: npt.NDArray[np.uint8]) -> CSRGraph:
+def _checked_graph(
+    path: Path, header: _Header, content: npt.NDArray[np.uint8], weighted: bool
+) -> CSRGraph:
     """Make a graph of views of the content, after a check of every entry.
 
     Checksums tell damage, but not what a faulty program wrote, and searches go where lists point.
     """
-    at = {section.name: section for section in header.sections}
-    indptr, indices, input_degree = (
-        content[part.start : part.start + part.num_bytes].view(part.dtype)
-        for part in (at["indptr"], at["indices"], at["input_degree"])
-    )
-    starts = {name: section.start for name, section in at.items()}
-    refuse(path, range_fault(indptr, indices), starts)
-    refuse(path, order_fault(indptr, indices), starts)
+    at = {section.name: section for section in header.sections if section.name in _NAMES}
+    if weighted and "weights" not in at:
+        raise GraphFileError(
+            f"{path}: header: byte 48: the file has no section weights; write it again with "
+            f"some, or leave out {setting('weighted')}"
+        )
+    arrays = {
+        name: content[part.start : part.start + part.num_bytes].view(part.dtype)
+        for name, part in at.items()
+    }
+    places = {name: Place(at[name].start, array.itemsize) for name, array in arrays.items()}
+    indptr, indices, input_degree = (arrays[name] for name in _NAMES[:3])
+    refuse(path, range_fault(indptr, indices), places)
+    refuse(path, order_fault(indptr, indices), places)
     if not header.directed:
-        refuse(path, reverse_fault(indptr, indices), starts)
-    refuse(path, degree_fault(input_degree, indptr), starts)
+        refuse(path, reverse_fault(indptr, indices), places)
+    refuse(path, degree_fault(input_degree, indptr), places)
     _check_input_edges(path, header, int(input_degree.sum(dtype=np.int64)))
-    return CSRGraph.trusted(indptr, indices, header.directed, header.num_input, input_degree)
+    weights = arrays["weights"] if weighted else None
+    if weights is not None:
+        refuse(path, nan_fault(weights), places)
+        if not header.directed:
+            refuse(path, symmetry_fault(indptr, indices, weights), places)
+    lists = indptr, indices
+    return CSRGraph.trusted(*lists, header.directed, header.num_input, input_degree, weights)
 
 
 def _check_input_edges(path: Path, header: _Header, ends: int) -> None:

@@ -1,50 +1,56 @@
 """Graph files: `read`, `load` and `write` pick the format by the file name.
 
-| name ends in | format | holds |
-|---|---|---|
-| .txt .el .tsv .wel, with or without .gz | two ids a line (SNAP, GAP) | edges |
-| .mtx, with or without .gz | Matrix Market coordinate | edges |
-| .sg | GAP's serialized graph | neighbour lists |
-| .hbg | ours (hbg.py), mapped into memory | neighbour lists |
-
-`.sg`, from GAP's reader.h, little-endian and unaligned: bool directed, int64 stored edges, int64
-vertices, int64 offsets, int32 neighbours, and if directed the last two again for the transpose.
+| name ends in | format | holds | weights |
+|---|---|---|---|
+| .txt .el .tsv, with or without .gz | two ids a line (SNAP, GAP) | edges | third column |
+| .wel, with or without .gz | GAP's weighted edge list | edges | third column |
+| .mtx, with or without .gz | Matrix Market coordinate | edges | values |
+| .sg | GAP's serialized graph (serialized.py) | neighbour lists | none |
+| .wsg | GAP's weighted serialized graph | neighbour lists | int32 |
+| .hbg | ours (hbg.py), mapped into memory | neighbour lists | a section |
 """
 
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io import text as text_formats
-from hetero_bfs.graph.io.graph_files import check_size, opened, refuse
+from hetero_bfs.graph.io.graph_files import opened
 from hetero_bfs.graph.io.hbg import hbg_size, read_hbg, write_hbg
-from hetero_bfs.graph.list_checks import frozen, order_fault, range_fault, reverse_fault
+from hetero_bfs.graph.io.matrix_market import (
+    matrix_market_size,
+    read_matrix_market,
+    write_matrix_market,
+)
+from hetero_bfs.graph.io.serialized import (
+    check_fits,
+    read_serialized,
+    serialized_size,
+    write_serialized,
+)
+from hetero_bfs.graph.io.text import read_edge_list, write_edge_list
+from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.support.checks import check_flag, check_type
 from hetero_bfs.support.files import replacing
-
-if TYPE_CHECKING:
-    from io import BufferedIOBase
-
-_SG_HEADER = struct.Struct("<Bqq")
-_SG_MAX_VERTICES = 2**31
+from hetero_bfs.support.wording import setting
 
 
-def load(path: str | os.PathLike[str], directed: bool = False) -> CSRGraph:
-    """Read a graph file of any format into sorted neighbour lists; see `read`."""
-    graph = read(path, directed)
+def load(path: str | os.PathLike[str], directed: bool = False, weighted: bool = False) -> CSRGraph:
+    """Read a graph file of any format into sorted neighbour lists; see `read`.
+
+    Of an edge that occurs several times the smallest weight counts.
+    """
+    graph = read(path, directed, weighted)
     return CSRGraph.from_edge_source(graph) if isinstance(graph, EdgeList) else graph
 
 
-def read(path: str | os.PathLike[str], directed: bool = False) -> EdgeList | CSRGraph:
+def read(
+    path: str | os.PathLike[str], directed: bool = False, weighted: bool = False
+) -> EdgeList | CSRGraph:
     """Read a graph file; the end of its name tells the format.
 
     Parameters
@@ -53,25 +59,31 @@ def read(path: str | os.PathLike[str], directed: bool = False) -> EdgeList | CSR
         See the table at the head of this module.
     directed : bool
         How to take the edges. Edge lists and general matrices are what you say they are. An
-        undirected file read as directed gives every edge both ways; a directed `.sg` or `.hbg`
-        file read as undirected has the reverse edges added.
+        undirected file read as directed gives every edge both ways; a directed `.sg`, `.wsg` or
+        `.hbg` file read as undirected has the reverse edges added.
+    weighted : bool
+        Whether to keep the edges' weights, which the file must then have. Those of text are int32
+        if each is written as an integer within int32, else float64; those of a real matrix are
+        float64. Those of `.wsg` are int32. Those of `.hbg` have the type they were written with.
 
     Returns
     -------
     EdgeList or CSRGraph
-        Edges from text, with src and dst uint32 of shape (num_edges,); neighbour lists from `.sg`
-        and `.hbg`. The arrays of an `.hbg` file are read-only. A file of 64 MiB or more is mapped:
-        do not cut it while the graph is in use (see `hbg.read_hbg`).
+        Edges from text, with src and dst uint32 of shape (num_edges,); neighbour lists from `.sg`,
+        `.wsg` and `.hbg`. The arrays of an `.hbg` file are read-only. A file of 64 MiB or more is
+        mapped: do not cut it while the graph is in use (see `hbg.read_hbg`).
 
     Raises
     ------
     GraphFileError
-        Missing, truncated or malformed files; the message names file and line or byte offset.
+        Missing, truncated or malformed files; the message names file and line or byte offset. With
+        `weighted`, a file without weights.
     """
     check_type("path", path, (str, os.PathLike), "the name of a graph file")
     check_flag("directed", directed)
+    check_flag("weighted", weighted)
     path = Path(path)
-    return _READERS[_suffix(path, list(_READERS), reading=True)](path, directed)
+    return _READERS[_suffix(path, list(_READERS), reading=True)](path, directed, weighted)
 
 
 def vertices_by_header(path: Path) -> int | None:
@@ -82,38 +94,46 @@ def vertices_by_header(path: Path) -> int | None:
     GraphFileError
         As `read`, as far as the header goes.
     """
-    suffix = _suffix(path, list(_READERS), reading=True)
-    if suffix == ".mtx":
-        return text_formats.matrix_market_size(path)
-    if suffix == ".hbg":
-        return hbg_size(path)
-    if suffix != ".sg":
-        return None
-    with opened(path) as handle:
-        return _read_sg_header(handle, path)[1]
+    size = _SIZES.get(_suffix(path, list(_READERS), reading=True))
+    return None if size is None else size(path)
+
+
+def check_output(path: Path, weighted: bool) -> None:
+    """Raise `GraphFileError` unless files of this name hold graphs with, or without, weights."""
+    suffix = _suffix(path, list(_WRITERS), reading=False)
+    if weighted and suffix == ".sg":
+        raise GraphFileError(
+            f"{path}: .sg holds no weights; write .wsg, .hbg or .wel, or read the graph "
+            f"without {setting('weighted')}"
+        )
+    if not weighted and suffix in (".wsg", ".wel"):
+        raise GraphFileError(
+            f"{path}: {suffix} holds weights, and the graph has none; write "
+            f"{suffix.replace('w', '')}, or read the graph with {setting('weighted')}"
+        )
 
 
 def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
-    """Write a graph in the format that the end of the name tells; see `read`.
+    """Write a graph, with any weights, in the format that the end of the name tells; see `read`.
 
     Text formats hold the edges of an `EdgeList` as they came, of a `CSRGraph` without loops and
-    duplicates; an undirected edge once. The file appears under its name only when complete.
+    duplicates; an undirected edge once. Text does not hold float32: such weights are read as
+    float64 of the same values. The file appears under its name only when complete.
 
     Raises
     ------
     GraphFileError
-        Unknown ending, too many vertices for `.sg`, failures of the system. An existing file of
-        that name is then untouched.
+        Unknown ending, too many vertices for `.sg` or `.wsg`, weights for `.sg`, none or others
+        than int32 for `.wsg`, none for `.wel`, failures of the system. An existing file of that
+        name is then untouched.
     """
     path = Path(path)
     suffix = _suffix(path, list(_WRITERS), reading=False)
-    if suffix in (".sg", ".hbg") and isinstance(graph, EdgeList):
+    check_output(path, weight_dtype_of(graph) is not None)
+    if suffix in (".sg", ".wsg"):
+        check_fits(path, graph)
+    if suffix in _BINARY and isinstance(graph, EdgeList):
         graph = CSRGraph.from_edge_source(graph)
-    if suffix == ".sg" and graph.num_vertices > _SG_MAX_VERTICES:
-        raise GraphFileError(
-            f"{path}: {graph.num_vertices} vertices; .sg has 31-bit ids and holds up to "
-            f"{_SG_MAX_VERTICES}: write .hbg"
-        )
     with replacing(path, "wb", GraphFileError) as stream:
         if path.suffix.lower() == ".gz":
             import gzip
@@ -127,74 +147,36 @@ def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
 def _suffix(path: Path, known: list[str], reading: bool) -> str:
     zipped = path.suffix.lower() == ".gz"
     suffix = (path.with_suffix("") if zipped else path).suffix.lower()
-    if suffix in known and not (zipped and suffix in (".sg", ".hbg")):
+    if suffix in known and not (zipped and suffix in _BINARY):
         return suffix
     if reading:
         with opened(path):
             pass  # a missing file or a directory is the better message
     raise GraphFileError(
         f"{path}: unknown ending {suffix + '.gz' * zipped!r}; known are {', '.join(known)}, "
-        "all but .sg and .hbg also with .gz: rename or convert the file"
+        f"all but {', '.join(_BINARY)} also with .gz: rename or convert the file"
     )
 
 
-def _read_serialized(path: Path, directed: bool) -> CSRGraph:
-    with opened(path) as handle:
-        file_directed, num_vertices, num_stored = _read_sg_header(handle, path)
-        indptr = np.fromfile(handle, "<i8", num_vertices + 1)
-        indices = np.fromfile(handle, "<u4", num_stored)
-    starts = {"indptr": _SG_HEADER.size, "indices": _SG_HEADER.size + indptr.nbytes}
-    refuse(path, range_fault(indptr, indices), starts)
-    indptr, indices = frozen(indptr), frozen(indices)
-    if not file_directed:
-        refuse(path, reverse_fault(indptr, indices), starts)
-    degree = frozen(np.diff(indptr).astype(np.uint32))
-    if (directed or not file_directed) and order_fault(indptr, indices) is None:
-        num_input_edges = num_stored if directed else num_stored // 2
-        return CSRGraph.trusted(indptr, indices, directed, num_input_edges, degree)
-    rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), degree)
-    if not (directed or file_directed):
-        once = rows <= indices
-        rows, indices = rows[once], indices[once]
-    return CSRGraph.from_edge_source(EdgeList.trusted(rows, indices, num_vertices, directed))
-
-
-def _read_sg_header(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int]:
-    """Return directed, number of vertices, number of stored edges."""
-    num_bytes = os.fstat(handle.fileno()).st_size
-    if num_bytes < _SG_HEADER.size:
-        raise GraphFileError(
-            f"{path}: {num_bytes} bytes; an .sg header has {_SG_HEADER.size}: write the file again"
-        )
-    flag, num_stored, num_vertices = _SG_HEADER.unpack(handle.read(_SG_HEADER.size))
-    if flag > 1 or num_stored < 0 or not 0 <= num_vertices <= _SG_MAX_VERTICES:
-        raise GraphFileError(
-            f"{path}: byte 0: directed = {flag}, {num_stored} edges, {num_vertices} vertices; not "
-            "an .sg file (GAP's converter writes one with -b)"
-        )
-    expected = 8 * (num_vertices + 1) + 4 * num_stored
-    check_size(path, num_bytes, _SG_HEADER.size + (2 if flag else 1) * expected)
-    return bool(flag), num_vertices, num_stored
-
-
-def _write_serialized(graph: CSRGraph, handle: BufferedIOBase) -> None:
-    header = _SG_HEADER.pack(graph.directed, graph.num_stored_edges, graph.num_vertices)
-    handle.write(header)
-    for lists in (graph, graph.transpose) if graph.directed else (graph,):
-        lists.indptr.astype("<i8", copy=False).tofile(handle)
-        lists.indices.astype("<u4", copy=False).tofile(handle)
-
-
-_TEXT = (".txt", ".el", ".tsv")
-_READERS: dict[str, Callable[[Path, bool], EdgeList | CSRGraph]] = {
-    **dict.fromkeys((*_TEXT, ".wel"), text_formats.read_edge_list),
-    ".mtx": text_formats.read_matrix_market,
-    ".sg": _read_serialized,
+_TEXT = (".txt", ".el", ".tsv", ".wel")
+_BINARY = (".sg", ".wsg", ".hbg")
+_READERS: dict[str, Callable[[Path, bool, bool], EdgeList | CSRGraph]] = {
+    **dict.fromkeys(_TEXT, read_edge_list),
+    ".mtx": read_matrix_market,
+    ".sg": read_serialized,
+    ".wsg": read_serialized,
     ".hbg": read_hbg,
 }
+_SIZES: dict[str, Callable[[Path], int]] = {
+    ".mtx": matrix_market_size,
+    ".sg": serialized_size,
+    ".wsg": serialized_size,
+    ".hbg": hbg_size,
+}
 _WRITERS: dict[str, Callable[..., None]] = {
-    **dict.fromkeys(_TEXT, text_formats.write_edge_list),
-    ".mtx": text_formats.write_matrix_market,
-    ".sg": _write_serialized,
+    **dict.fromkeys(_TEXT, write_edge_list),
+    ".mtx": write_matrix_market,
+    ".sg": write_serialized,
+    ".wsg": write_serialized,
     ".hbg": write_hbg,
 }

@@ -1,4 +1,4 @@
-"""Lines of two vertex ids, parsed from the bytes of a file."""
+"""Lines of two vertex ids, or of two and a weight, parsed from the bytes of a file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,23 @@ from hetero_bfs.support.compiling import kernel
 SHORTEST_LINE = 4
 """Bytes of the shortest line that holds a pair, its end included."""
 
+SHORTEST_WEIGHTED_LINE = 6
+"""The same for a pair with a weight."""
+
 LONGEST_ID = 99
 """Digits that an id may have, zeros in front included."""
 
 _NEWLINE, _RETURN, _SPACE, _TAB, _HASH, _PERCENT, _ZERO = (np.uint8(ord(c)) for c in "\n\r \t#%0")
+_PLUS, _MINUS, _POINT, _SMALL_E, _BIG_E = (np.uint8(ord(c)) for c in "+-.eE")
 _TEN = np.uint8(10)
+
+_MOST_DIGITS = 18  # that any int64 holds, zeros in front not counted
+_MOST_EXACT = 1 << 53  # up to here float64 holds all integers
+_POWERS = np.array([float(10**k) for k in range(23)])  # those that float64 holds exactly
+_LARGEST_EXPONENT = 1 << 20  # far beyond float64's
+
+_WHOLE, _FRACTION, _HARD, _NO_NUMBER = range(4)
+_INT32_LIMIT = 2**31
 
 
 @njit(inline="always")
@@ -86,3 +98,107 @@ def parse_pairs(text, longest, lowest, highest, src, dst):
         if at < 0 or at - begin - 1 > longest:
             return -1
     return count
+
+
+@kernel
+def parse_weighted(text, longest, lowest, highest, src, dst, weights, hard):
+    """Read whole lines of two ids and a number each, as `parse_pairs` does; store the numbers too.
+
+    `weights` is float64. A number whose nearest float64 is not found here is left to the caller:
+    a row of `hard`, int64 of shape (lines, 3), says which weight it is, and where in the text it
+    begins and ends. Returns how many lines there are (-1 as `parse_pairs`), how many rows of
+    `hard`, and whether all weights are written as integers within int32.
+    """
+    count, num_hard, whole, at = 0, 0, True, 0
+    while at < text.size:
+        begin = at
+        at = _skip_spaces(text, at)
+        if not _ends_line(text, at):
+            first, at = _read_id(text, at, highest)
+            if first < lowest or (text[at] != _SPACE and text[at] != _TAB):
+                return -1, 0, False
+            at = _skip_spaces(text, at)
+            second, at = _read_id(text, at, highest)
+            if second < lowest or (text[at] != _SPACE and text[at] != _TAB):
+                return -1, 0, False
+            at = _skip_spaces(text, at)
+            number_begins = at
+            kind, weight, at = _read_number(text, at)
+            if kind == _NO_NUMBER or not _ends_word(text[at]):
+                return -1, 0, False
+            if kind == _HARD:
+                hard[num_hard, 0] = count
+                hard[num_hard, 1] = number_begins
+                hard[num_hard, 2] = at
+                num_hard += 1
+            whole = whole and kind == _WHOLE
+            src[count] = first - lowest
+            dst[count] = second - lowest
+            weights[count] = weight
+            count += 1
+        at = _next_line(text, at)
+        if at < 0 or at - begin - 1 > longest:
+            return -1, 0, False
+    return count, num_hard, whole
+
+
+@njit(inline="always")
+def _read_digits(text, at, mantissa, digits):
+    """Return the integer with more digits behind it, how many count, and where they end.
+
+    After `_MOST_DIGITS` the digits are only counted.
+    """
+    while text[at] - _ZERO < _TEN:
+        digit = np.int64(text[at] - _ZERO)
+        digits += mantissa > 0 or digit > 0
+        if digits <= _MOST_DIGITS:
+            mantissa = mantissa * 10 + digit
+        at += 1
+    return mantissa, digits, at
+
+
+@njit
+def _read_number(text, at):
+    """Return kind and value of the decimal number that starts at a position, and where it ends.
+
+    A mantissa that float64 holds, times or over a power of ten that it holds too, is rounded once:
+    to the nearest float64. So is an int64.
+    """
+    negative = text[at] == _MINUS
+    if negative or text[at] == _PLUS:
+        at += 1
+    begin = at
+    mantissa, digits, at = _read_digits(text, at, np.int64(0), 0)
+    num_read, power, plain = at - begin, 0, True
+    if text[at] == _POINT:
+        begin = at + 1
+        mantissa, digits, at = _read_digits(text, begin, mantissa, digits)
+        num_read += at - begin
+        power, plain = begin - at, False
+    if num_read == 0:
+        return _NO_NUMBER, 0.0, at
+    if text[at] == _SMALL_E or text[at] == _BIG_E:
+        at += 1
+        falls = text[at] == _MINUS
+        if falls or text[at] == _PLUS:
+            at += 1
+        begin, exponent = at, 0
+        while text[at] - _ZERO < _TEN:
+            exponent = min(exponent * 10 + np.int64(text[at] - _ZERO), _LARGEST_EXPONENT)
+            at += 1
+        if at == begin:
+            return _NO_NUMBER, 0.0, at
+        power += -exponent if falls else exponent
+        plain = False
+    if plain:
+        signed = -mantissa if negative else mantissa
+        if digits > _MOST_DIGITS:
+            return _HARD, 0.0, at
+        within = -_INT32_LIMIT <= signed < _INT32_LIMIT
+        return _WHOLE if within else _FRACTION, np.float64(signed), at
+    value = np.float64(mantissa)
+    if mantissa > 0:
+        if digits > _MOST_DIGITS or mantissa >= _MOST_EXACT or abs(power) >= _POWERS.size:
+            return _HARD, 0.0, at
+        value = value / _POWERS[-power] if power < 0 else value * _POWERS[power]
+    return _FRACTION, -value if negative else value, at

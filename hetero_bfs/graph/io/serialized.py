@@ -1,0 +1,148 @@
+"""GAP's serialized graphs, .sg and .wsg.
+
+From GAP's reader.h, writer.h and graph.h, little-endian and unaligned: bool directed, int64 stored
+edges, int64 vertices, int64 offsets, the neighbours, and if directed the last two again for the
+transpose. A neighbour is an int32 vertex, in .wsg followed by the edge's int32 weight.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.edge_source import VertexArray
+from hetero_bfs.graph.io.graph_files import Place, check_size, opened, refuse
+from hetero_bfs.graph.list_checks import Fault, frozen, order_fault, range_fault, reverse_fault
+from hetero_bfs.graph.weights import WeightArray, needed_weights, symmetry_fault, weight_dtype_of
+from hetero_bfs.support.wording import setting
+
+if TYPE_CHECKING:
+    from io import BufferedIOBase
+
+_HEADER = struct.Struct("<Bqq")
+_MAX_VERTICES = 2**31
+_VERTEX = np.dtype("<u4")
+_WEIGHTED = np.dtype([("vertex", "<u4"), ("weight", "<i4")])
+
+
+def read_serialized(path: Path, directed: bool, weighted: bool) -> CSRGraph:
+    """Read an .sg file, or without `weighted` the lists of a .wsg file.
+
+    With `weighted` a .wsg file's weights are kept. Of an edge that it lists several times the
+    smallest weight counts, as with GAP.
+
+    Raises
+    ------
+    GraphFileError
+        A missing or damaged file; `weighted` for an .sg file, which has no weights.
+    """
+    entry = _entry(path)
+    if weighted and entry == _VERTEX:
+        raise GraphFileError(
+            f"{path}: .sg holds no weights; give a .wsg file, or leave out {setting('weighted')}"
+        )
+    with opened(path) as handle:
+        file_directed, num_vertices, num_stored = _read_header(handle, path)
+        indptr = np.fromfile(handle, "<i8", num_vertices + 1)
+        neighbours = np.fromfile(handle, entry, num_stored)
+    first = _HEADER.size + indptr.nbytes
+    weights = None
+    places = {"indptr": Place(_HEADER.size, 8), "indices": Place(first, entry.itemsize)}
+    if entry == _WEIGHTED:
+        places["weights"] = Place(first + _VERTEX.itemsize, entry.itemsize)
+        weights = frozen(np.ascontiguousarray(neighbours["weight"])) if weighted else None
+        neighbours = np.ascontiguousarray(neighbours["vertex"])
+    refuse(path, range_fault(indptr, neighbours), places)
+    indptr, indices = frozen(indptr), frozen(neighbours)
+    if not file_directed:
+        refuse(path, reverse_fault(indptr, indices), places)
+    degree = frozen(np.diff(indptr).astype(np.uint32))
+    if (directed or not file_directed) and order_fault(indptr, indices) is None:
+        if weights is not None and not file_directed:
+            refuse(path, symmetry_fault(indptr, indices, weights), places)
+        num_input_edges = num_stored if directed else num_stored // 2
+        return CSRGraph.trusted(indptr, indices, directed, num_input_edges, degree, weights)
+    rows = np.repeat(np.arange(num_vertices, dtype=np.uint32), degree)
+    if weights is not None and not file_directed:
+        refuse(path, _combined_fault(rows, indices, num_vertices, weights), places)
+    if not (directed or file_directed):
+        once = rows <= indices
+        rows, indices = rows[once], indices[once]
+        weights = None if weights is None else weights[once]
+    return CSRGraph.from_edge_source(
+        EdgeList.trusted(rows, indices, num_vertices, directed, weights)
+    )
+
+
+def serialized_size(path: Path) -> int:
+    """Return the number of vertices that a file's header gives."""
+    with opened(path) as handle:
+        return _read_header(handle, path)[1]
+
+
+def write_serialized(graph: CSRGraph, handle: BufferedIOBase) -> None:
+    """Write an .sg file, or with weights, which must be int32, a .wsg file."""
+    header = _HEADER.pack(graph.directed, graph.num_stored_edges, graph.num_vertices)
+    handle.write(header)
+    for lists in (graph, graph.transpose) if graph.directed else (graph,):
+        lists.indptr.astype("<i8", copy=False).tofile(handle)
+        if lists.weights is None:
+            lists.indices.astype("<u4", copy=False).tofile(handle)
+        else:
+            neighbours = np.empty(lists.indices.size, _WEIGHTED)
+            neighbours["vertex"], neighbours["weight"] = lists.indices, lists.weights
+            neighbours.tofile(handle)
+
+
+def check_fits(path: Path, graph: EdgeList | CSRGraph) -> None:
+    """Raise `GraphFileError` if a graph has too many vertices or another type of weights."""
+    if graph.num_vertices > _MAX_VERTICES:
+        raise GraphFileError(
+            f"{path}: {graph.num_vertices} vertices; {path.suffix} has 31-bit ids and holds up to "
+            f"{_MAX_VERTICES}: write .hbg"
+        )
+    dtype = weight_dtype_of(graph)
+    if dtype is not None and dtype != np.int32:
+        raise GraphFileError(
+            f"{path}: the weights are {dtype}; .wsg holds int32 alone: write .hbg or .wel"
+        )
+
+
+def _entry(path: Path) -> np.dtype[Any]:
+    """Return how a file stores a neighbour."""
+    return _WEIGHTED if path.suffix.lower() == ".wsg" else _VERTEX
+
+
+def _combined_fault(
+    rows: VertexArray, indices: VertexArray, num_vertices: int, weights: WeightArray
+) -> Fault | None:
+    """Find an edge whose directions have unlike weights, each the smallest that is listed."""
+    both_ways = EdgeList.trusted(rows, indices, num_vertices, True, weights)
+    graph = CSRGraph.from_edge_source(both_ways)
+    fault = symmetry_fault(graph.indptr, graph.indices, needed_weights(graph))
+    return None if fault is None else fault._replace(position=None)
+
+
+def _read_header(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int]:
+    """Return directed, number of vertices, number of stored edges."""
+    num_bytes = os.fstat(handle.fileno()).st_size
+    if num_bytes < _HEADER.size:
+        raise GraphFileError(
+            f"{path}: {num_bytes} bytes; the header has {_HEADER.size}: write the file again"
+        )
+    flag, num_stored, num_vertices = _HEADER.unpack(handle.read(_HEADER.size))
+    if flag > 1 or num_stored < 0 or not 0 <= num_vertices <= _MAX_VERTICES:
+        raise GraphFileError(
+            f"{path}: byte 0: directed = {flag}, {num_stored} edges, {num_vertices} vertices; no "
+            f"{path.suffix} file (GAP's converter writes one with -b)"
+        )
+    expected = 8 * (num_vertices + 1) + _entry(path).itemsize * num_stored
+    check_size(path, num_bytes, _HEADER.size + (2 if flag else 1) * expected)
+    return bool(flag), num_vertices, num_stored

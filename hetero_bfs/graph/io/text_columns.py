@@ -1,0 +1,302 @@
+"""Columns of text files: two vertex ids, and a weight if it is asked for.
+
+A file is parsed twice at worst: first in blocks, by compiled code (text_kernels.py); if anything at
+all is out of the ordinary, once more line by line, which finds the first bad line (or, for a rare
+but valid form such as a sign before an id, simply reads on).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.edge_source import VertexArray
+from hetero_bfs.graph.io.graph_files import opened
+from hetero_bfs.graph.io.text_lines import LONGEST_LINE_BYTES, Line, lines
+from hetero_bfs.graph.list_checks import MAX_VERTICES
+from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
+from hetero_bfs.support.memory import GIB, free_bytes
+from hetero_bfs.support.wording import setting
+
+if TYPE_CHECKING:
+    from io import BufferedIOBase
+
+Numbers = Literal["any", "integer", "real"]
+"""Which numbers the weights may be; "real" gives float64 also where all are integers."""
+
+_BYTES_PER_VERTEX = 40  # of all arrays a search keeps, roughly
+_BLOCK_BYTES = 1 << 22
+_BYTES_PER_PAIR = 8
+_BYTES_PER_WEIGHT = 8
+_LINES_PER_CHECK = 1 << 20
+_ID = re.compile(r"[+-]?[0-9]{1,99}")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity)",
+    re.ASCII | re.IGNORECASE,
+)
+_INT32 = np.iinfo(np.int32)
+
+Row = tuple[npt.NDArray[Any], ...]
+"""Arrays of equal length: src, dst, and weights if they are asked for."""
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The vertex ids a file may name, and what to do about a larger one."""
+
+    lowest: int
+    highest: int
+    remedy: str
+
+    def check(self, value: int, where: str) -> None:
+        """Raise `GraphFileError` unless the file may name this id."""
+        if value < self.lowest:
+            raise GraphFileError(f"{where}: vertex id {value}; ids start at {self.lowest}")
+        if value > self.highest:
+            raise GraphFileError(
+                f"{where}: vertex id {value} is above {self.highest}, {self.remedy}"
+            )
+
+    def check_count(self, num_vertices: int, where: str) -> None:
+        """Raise `GraphFileError` unless a graph may have so many vertices."""
+        if num_vertices - 1 > self.highest:
+            raise GraphFileError(
+                f"{where}: {num_vertices} vertices; at most {self.highest + 1}, {self.remedy}"
+            )
+
+
+def ids_that_fit() -> Ids:
+    """Limit the ids to 32 bits and to vertex arrays that fit into memory."""
+    available = free_bytes()
+    if available // _BYTES_PER_VERTEX < MAX_VERTICES:
+        remedy = (
+            f"as much as {available / GIB:.1f} GiB of available memory hold at "
+            f"{_BYTES_PER_VERTEX} bytes per vertex: renumber the vertices without gaps"
+        )
+        return Ids(0, available // _BYTES_PER_VERTEX - 1, remedy)
+    return Ids(0, MAX_VERTICES - 1, "the 32-bit limit: renumber the vertices without gaps")
+
+
+class Columns(NamedTuple):
+    """The first columns of a file, and how many lines have them.
+
+    The ids are less the lowest one. The arrays are empty if there are more lines than wanted.
+    """
+
+    num_lines: int
+    src: VertexArray
+    dst: VertexArray
+    weights: WeightArray | None = None
+
+
+def is_comment(line: Line) -> bool:
+    """Tell whether a line is blank or a comment."""
+    return line.text.decode("utf-8", "replace").strip()[:1] in ("", "#", "%")
+
+
+def read_columns(
+    handle: BufferedIOBase,
+    path: Path,
+    skipped: int,
+    ids: Ids,
+    numbers: Numbers | None,
+    wanted: int | None = None,
+) -> Columns:
+    """Read the edges of a file whose first `skipped` lines are read.
+
+    Of more lines than `wanted` none are kept: a small compressed file may hold very many. The
+    weights are int32 if each is written as an integer within int32, and float64 otherwise; without
+    `numbers` there are none.
+
+    Raises
+    ------
+    GraphFileError
+        The first line that is not two ids, and a weight if `numbers` are given.
+    """
+    columns = _fast_columns(handle, path, ids, numbers, wanted)
+    if columns is None:
+        columns = _slow_columns(path, skipped, ids, numbers, wanted)
+    if numbers == "real" and columns.weights is not None:
+        return columns._replace(weights=columns.weights.astype(np.float64))
+    return columns
+
+
+def edges_once(graph: EdgeList | CSRGraph) -> Iterator[Row]:
+    """Yield src, dst and any weights, chunk by chunk; an undirected edge once."""
+    columns: Row
+    bare = weight_dtype_of(graph) is None
+    for columns in graph.chunks() if bare else graph.weighted_chunks():
+        if graph.both_directions:
+            keep = columns[0] <= columns[1]
+            yield tuple(column[keep] for column in columns)
+        else:
+            yield columns
+
+
+def write_columns(handle: BufferedIOBase, separator: str, *columns: npt.NDArray[Any]) -> None:
+    """Write lines; floats with as many digits as float64 needs to be the same when read."""
+    import pandas
+
+    wide = (c.astype(np.float64) if c.dtype.kind == "f" else c for c in columns)
+    frame = pandas.DataFrame(dict(enumerate(wide)))
+    text = frame.to_csv(sep=separator, header=False, index=False, lineterminator="\n")
+    handle.write(text.encode())
+
+
+def _fast_columns(
+    handle: BufferedIOBase, path: Path, ids: Ids, numbers: Numbers | None, wanted: int | None
+) -> Columns | None:
+    """Parse by compiled code; None as soon as a line is out of the ordinary."""
+    none: Row = (np.empty(0, np.uint32), np.empty(0, np.uint32))
+    if numbers is not None:
+        none = *none, np.empty(0, np.int32)
+    parts, total = [none], 0
+    for block in _blocks_of_lines(handle):
+        rows = _pairs_of(block, ids) if numbers is None else _weighted_rows_of(block, ids, numbers)
+        if rows is None:
+            return None
+        total += rows[0].size
+        if wanted is not None and total > wanted:
+            parts = [none]
+            continue
+        _check_room(path, total, numbers)
+        parts.append(tuple(column.copy() for column in rows))
+    return Columns(total, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _pairs_of(block: bytes, ids: Ids) -> Row | None:
+    from hetero_bfs.graph.io.text_kernels import SHORTEST_LINE, parse_pairs
+
+    text = np.frombuffer(block, np.uint8)
+    src, dst = np.empty((2, text.size // SHORTEST_LINE), np.uint32)
+    count = parse_pairs(text, LONGEST_LINE_BYTES, ids.lowest, ids.highest, src, dst)
+    return None if count < 0 else (src[:count], dst[:count])
+
+
+def _weighted_rows_of(block: bytes, ids: Ids, numbers: Numbers) -> Row | None:
+    from hetero_bfs.graph.io.text_kernels import SHORTEST_WEIGHTED_LINE, parse_weighted
+
+    text = np.frombuffer(block, np.uint8)
+    most = text.size // SHORTEST_WEIGHTED_LINE
+    src, dst = np.empty((2, most), np.uint32)
+    weights, hard = np.empty(most), np.empty((most, 3), np.int64)
+    limits = LONGEST_LINE_BYTES, ids.lowest, ids.highest
+    count, num_hard, whole = parse_weighted(text, *limits, src, dst, weights, hard)
+    if count < 0 or (numbers == "integer" and not whole):
+        return None
+    of_line, begin, end = hard[:num_hard].T.tolist()
+    weights[of_line] = [float(block[i:j]) for i, j in zip(begin, end, strict=True)]
+    src, dst, weights = src[:count], dst[:count], weights[:count]
+    if np.isinf(weights).any():
+        return None
+    return src, dst, weights.astype(np.int32) if whole else weights
+
+
+def _check_room(path: Path, num_lines: int, numbers: Numbers | None) -> None:
+    """Check that these edges, which are in memory in parts, fit there once more as a whole."""
+    free = free_bytes()
+    each = _BYTES_PER_PAIR + (0 if numbers is None else _BYTES_PER_WEIGHT)
+    if num_lines * each > free:
+        raise GraphFileError(
+            f"{path}: holds {num_lines} edges or more; to join them takes {each} bytes "
+            f"each, and {free / GIB:.1f} GiB of memory are free: use a machine with more"
+        )
+
+
+def _blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
+    """Yield the rest of a file in blocks that end with a newline, up to a line that is too long."""
+    rest = b""
+    while len(rest) <= LONGEST_LINE_BYTES and (block := handle.read(_BLOCK_BYTES)):
+        whole, newline, rest = (rest + block).rpartition(b"\n")
+        yield whole + newline
+    if rest:
+        yield rest + b"\n"
+
+
+def _slow_columns(
+    path: Path, skipped: int, ids: Ids, numbers: Numbers | None, wanted: int | None
+) -> Columns:
+    """Parse line by line; raise for the first line that is bad."""
+    codes = "II" if numbers is None else "IId"
+    columns: list[array[Any]] = [array(code) for code in codes]
+    count, whole = 0, True
+    with opened(path) as handle:
+        for line in lines(handle, path):
+            text = line.text.decode("utf-8", "replace")
+            fields = re.split("[#%]", text, maxsplit=1)[0].split()
+            if line.number <= skipped or not fields:
+                continue
+            where = f"{path}:{line.number}"
+            row: tuple[float, ...] = _parse_pair(fields, ids, where)
+            if numbers is not None:
+                row = *row, _parse_weight(fields, numbers, where)
+                whole = whole and _is_int32(fields[2], row[2])
+            count += 1
+            if wanted is not None and count > wanted:
+                columns = [array(code) for code in codes]
+                continue
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+            if count % _LINES_PER_CHECK == 0:
+                _check_room(path, count, numbers)
+    dtypes = np.uint32, np.uint32, np.int32 if whole else np.float64
+    arrays: list[npt.NDArray[Any]] = [np.array(c, t) for c, t in zip(columns, dtypes, strict=False)]
+    return Columns(count, *arrays)
+
+
+def _parse_pair(fields: list[str], ids: Ids, where: str) -> tuple[int, int]:
+    """Return the first two fields as ids, less the lowest."""
+    if len(fields) == 1:
+        raise GraphFileError(
+            f"{where}: only one column, {fields[0][:80]!r}; expected two integers "
+            "separated by white space"
+        )
+    for field in fields[:2]:
+        if not _ID.fullmatch(field):
+            raise GraphFileError(
+                f"{where}: {field[:80]!r} is not a vertex id; expected two integers"
+            )
+        ids.check(int(field), where)
+    return int(fields[0]) - ids.lowest, int(fields[1]) - ids.lowest
+
+
+def _parse_weight(fields: list[str], numbers: Numbers, where: str) -> float:
+    """Return the third field as a weight."""
+    if len(fields) == 2:
+        raise GraphFileError(
+            f"{where}: only two columns, {' '.join(fields)[:80]!r}; write the edge's weight as "
+            f"the third, or leave out {setting('weighted')}"
+        )
+    field = fields[2]
+    if not _NUMBER.fullmatch(field):
+        raise GraphFileError(
+            f"{where}: {field[:80]!r} is not a weight; expected a number such as 3, -2.5 or 1e-9"
+        )
+    if numbers == "integer" and not _INTEGER.fullmatch(field):
+        raise GraphFileError(
+            f"{where}: weight {field[:80]!r} is not an integer, which line 1 says it is; correct "
+            "the number, or write real into line 1"
+        )
+    value = float(field)
+    if math.isinf(value) and "n" not in field.lower():
+        raise GraphFileError(
+            f"{where}: weight {field[:80]!r} is beyond float64, whose largest number is 1.8e308; "
+            "write a smaller one, or inf"
+        )
+    return value
+
+
+def _is_int32(field: str, value: float) -> bool:
+    return _INTEGER.fullmatch(field) is not None and _INT32.min <= value <= _INT32.max
