@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hetero_bfs.algorithms.bfs.result import BFSResult
     from hetero_bfs.algorithms.bfs.validate import validate
+    from hetero_bfs.algorithms.sssp.check_paths import check_paths
+    from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
     from hetero_bfs.errors import (
         ArgumentError,
         DeviceError,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from hetero_bfs.graph.io.registry import load
     from hetero_bfs.runtime.engine import Engine, bfs
     from hetero_bfs.runtime.options import EngineOptions
+    from hetero_bfs.runtime.path_searches import sssp
     from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 
 __version__ = "0.1.0"
@@ -54,10 +57,14 @@ __all__ = [
     "LevelTrace",
     "ModelError",
     "RMATEdges",
+    "ShortestPaths",
     "ValidationError",
+    "WindowTrace",
     "bfs",
+    "check_paths",
     "kronecker",
     "load",
+    "sssp",
     "validate",
 ]
 
@@ -80,7 +87,11 @@ _MODULE_OF = {
     "ModelError": "errors",
     "RMATEdges": "graph.generators.kronecker",
     "ValidationError": "errors",
+    "ShortestPaths": "algorithms.sssp.paths",
+    "WindowTrace": "algorithms.sssp.paths",
     "bfs": "runtime.engine",
+    "check_paths": "algorithms.sssp.check_paths",
+    "sssp": "runtime.path_searches",
     "kronecker": "graph.generators.kronecker",
     "load": "graph.io.registry",
     "validate": "algorithms.bfs.validate",

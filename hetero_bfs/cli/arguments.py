@@ -22,6 +22,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_graph500(commands)
     _add_bfs(commands)
+    _add_sssp(commands)
     _add_train(commands)
     _add_study(commands)
     _add_devices(commands)
@@ -66,6 +67,27 @@ def _add_bfs(commands: Any) -> None:
     add("--out", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1 unreached)")
     add("--levels", type=Path, metavar="FILE", help="write levels (NumPy .npy, int32)")
     _add_engine_arguments(command)
+
+
+def _add_sssp(commands: Any) -> None:
+    command = commands.add_parser(
+        "sssp",
+        help="find shortest paths from one vertex of a weighted graph",
+        description=(
+            "Find the least distances from one vertex of a weighted graph file: an edge list with "
+            "a third column, a Matrix Market file of numbers, .wel, .wsg, or .hbg with weights."
+        ),
+    )
+    add = command.add_argument
+    add("graph", type=Path, metavar="GRAPH", help="graph file with weights of at least 0")
+    add("--source", type=_vertex, required=True, metavar="V", help="vertex id as in the file")
+    add("--out", type=Path, metavar="FILE", help="write distances (NumPy .npy, float64, inf)")
+    add("--parents", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1)")
+    add("--trace", type=Path, metavar="FILE", help="write one CSV record per window")
+    _add_device_arguments(command)
+    add("--directed", action="store_true", help="keep the edges' direction")
+    _add_order_argument(command)
+    _add_output_arguments(command)
 
 
 def _add_train(commands: Any) -> None:
@@ -206,13 +228,7 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "fit stream through it from the host",
     )
     add("--directed", action="store_true", help="keep the edges' direction (graph files)")
-    add(
-        "--order",
-        choices=("auto", "degree", "locality", "compact", "given"),
-        default="auto",
-        help="numbering of the vertices: degree (falling), locality (partitions), compact (as "
-        "given without isolated ones), given; default %(default)s: by the graph",
-    )
+    _add_order_argument(command)
     add(
         "--decision-interval",
         type=positive,
@@ -226,9 +242,24 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         action="store_false",
         help="take the speed model as it is, whatever searches measure: the same choices each time",
     )
-    add("--no-validate", dest="validate", action="store_false", help="skip the five checks")
+    _add_output_arguments(command)
+
+
+def _add_order_argument(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--order",
+        choices=("auto", "degree", "locality", "compact", "given"),
+        default="auto",
+        help="numbering of the vertices: degree (falling), locality (partitions), compact (as "
+        "given without isolated ones), given; default %(default)s: by the graph",
+    )
+
+
+def _add_output_arguments(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--no-validate", dest="validate", action="store_false", help="skip the checks")
     add("--json", type=Path, metavar="FILE", help='write the report as JSON, "-" for stdout')
-    add("-v", "--verbose", action="store_true", help="print the levels of every search")
+    add("-v", "--verbose", action="store_true", help="print every level or window of each search")
 
 
 def _add_device_arguments(command: argparse.ArgumentParser) -> None:

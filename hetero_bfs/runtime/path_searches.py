@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,13 @@ from hetero_bfs.algorithms.sssp.device_search import DeviceSearch
 from hetero_bfs.algorithms.sssp.host_search import HostSearch
 from hetero_bfs.algorithms.sssp.lists import WeightedLists, Windows
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph.edge_source import NO_VERTEX
-from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, check_edge_source, check_vertex
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
+from hetero_bfs.runtime.options import EngineOptions
 
 _WAYS = ("prefix", "full", "pull", "device full")  # as windows.py and device_search.py number them
 _TRIALS = 2  # runs of a place before it is compared
@@ -93,6 +96,8 @@ class PathSearches:
         return ShortestPaths(source, distance, seconds, traces, graph.graph.directed, parents)
 
     def _run(self, place: Place, source: int) -> tuple[Windows, float]:
+        if place == "cpu":
+            self.host.prepare()
         began = time.perf_counter()
         found = None
         if place == "device" and self.device is not None:
@@ -102,6 +107,17 @@ class PathSearches:
         seconds = time.perf_counter() - began
         self._seconds[place].append(seconds)
         return found, seconds
+
+    @property
+    def device_name(self) -> str | None:
+        """Name of the OpenCL device in use, if any."""
+        return None if self.device is None else self.device.device.info.name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End the threads, and let go of the device."""
@@ -146,3 +162,74 @@ def _with_infinity(found: Windows) -> npt.NDArray[np.float64]:
 def _trace(record: list[Any]) -> WindowTrace:
     start, way, vertices, edges, rounds, seconds = record
     return WindowTrace(start, _WAYS[int(way)], int(vertices), int(edges), int(rounds), seconds)
+
+
+def open_paths(
+    graph: CSRGraph | EdgeSource | SearchGraph,
+    device: str | None = None,
+    devices: str = "all",
+    threads: int | None = None,
+    order: str = "auto",
+) -> PathSearches:
+    """Make a graph ready for shortest paths; the settings are those of `EngineOptions`.
+
+    Raises
+    ------
+    ArgumentError, GraphError, DeviceError
+        As `Engine` does; the graph has no weights, or a negative one.
+    """
+    import numba
+
+    options = EngineOptions(device=device, devices=devices, threads=threads, order=order)
+    info, notes = None, []
+    if options.devices != "cpu":
+        try:
+            info = choose_device(options.device)
+        except DeviceError as error:
+            if device is not None:
+                raise
+            notes.append(f"searching on the CPU only: {error}")
+    if not isinstance(graph, SearchGraph):
+        if weight_dtype_of(graph) is None:
+            needed_weights(graph)
+        graph = build_search_graph(graph, options.order)
+    searches = PathSearches(graph, options.threads or numba.get_num_threads(), info)
+    if device is not None and searches.device is None and searches.notes:
+        raise DeviceError(searches.notes[0])
+    searches.notes[:0] = notes
+    return searches
+
+
+def sssp(
+    graph: CSRGraph | EdgeSource,
+    source: int,
+    device: str | None = None,
+    devices: str = "all",
+    threads: int | None = None,
+) -> ShortestPaths:
+    """Find the least distances from one vertex; for many searches of one graph keep an `Engine`.
+
+    Parameters
+    ----------
+    graph : CSRGraph or EdgeSource
+        With weights of at least 0.
+    source : int
+    device : str, optional
+        Index or part of the name of an OpenCL device that runs the search; by default the CPU does.
+    devices, threads
+        See `EngineOptions`.
+
+    Raises
+    ------
+    GraphError
+        The vertex is not in the graph; the graph has no weights, or a negative one.
+    DeviceError
+        The device is not there, or cannot run the search.
+    """
+    check_edge_source(graph)
+    source = check_vertex(source, graph.num_vertices)
+    used = "cpu" if device is None else devices
+    with open_paths(graph, device, used, threads) as searches:
+        result = searches.search(source, None if device is None else "device")
+        _ = result.parent  # its lists are here now
+        return result

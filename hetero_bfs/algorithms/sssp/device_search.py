@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,24 @@ _GROUPS_PER_UNIT = 8
 _HEAVY_EDGES = 1 << 13
 _FILE = "algorithms/sssp/kernels/near_far.cl"
 _NEXT, _PILE, _HEAVY, _OVERFLOW, _LOWEST, _EDGES = range(6)
+_DOUBLES_NEED = "cl_khr_int64_extended_atomics"
 _DEVICE_FULL = 3
 """The way of a record (windows.py): whole lists, on the device."""
+
+
+class _Type(NamedTuple):
+    """A type of weights: its name in OpenCL C, of what type its bits are, those of infinity."""
+
+    name: str
+    bits: Any
+    infinite: int
+
+
+_TYPES = {
+    np.dtype(np.int32): _Type("int", np.int32, 0x7FFFFFFF),
+    np.dtype(np.float32): _Type("float", np.int32, 0x7F800000),
+    np.dtype(np.float64): _Type("double", np.int64, 0x7FF0000000000000),
+}
 
 
 class DeviceSearch:
@@ -27,34 +43,30 @@ class DeviceSearch:
     Parameters
     ----------
     lists : WeightedLists
-        Of int32 or float32.
     info : DeviceInfo
 
     Raises
     ------
     DeviceError
-        Weights of another type, lists that the device cannot hold, failures of its driver.
+        Weights of a type that the device lacks, lists that it cannot hold, failures of its driver.
     """
 
     def __init__(self, lists: WeightedLists, info: DeviceInfo) -> None:
-        if lists.weight_dtype.itemsize != 4:
-            raise DeviceError(
-                f"weights of {lists.weight_dtype} are searched on the CPU only; give int32 or "
-                f"float32 to use {info.name}"
-            )
         self._check_sizes(lists, info)
         self.device = OpenCLDevice(info)
+        self._type = _TYPES[lists.weight_dtype]
+        if lists.weight_dtype == np.float64 and not (
+            info.has_double and self.device.has_extension(_DOUBLES_NEED)
+        ):
+            raise DeviceError(f"it lacks {_DOUBLES_NEED}, which weights of float64 need")
         self.lists = lists
-        self._is_float = lists.weight_dtype.kind == "f"
-        self.infinity: Any = np.inf if self._is_float else np.iinfo(np.int32).max
-        self._infinite = 0x7F800000 if self._is_float else 0x7FFFFFFF
         n = lists.num_vertices
         forward = lists.forward
         narrow = forward.indptr[-1] < 2**32
         indptr = np.ascontiguousarray(forward.indptr, np.uint32 if narrow else np.uint64)
         self._kept = [indptr, forward.neighbours, forward.weights]  # a device may use them in place
         self._graph = [self.device.upload(array) for array in self._kept]
-        self._distance = self.device.buffer(n, np.int32)
+        self._distance = self.device.buffer(n, self._type.bits)
         self._flags = self.device.buffer(n, np.int32)
         self._lists = {
             name: [self.device.buffer(n, np.uint32) for _ in range(2)] for name in ("queue", "pile")
@@ -63,11 +75,12 @@ class DeviceSearch:
         self._counters = self.device.buffer(8, np.uint64)
         self._global = _GROUP * _GROUPS_PER_UNIT * info.compute_units
         self._bind(self._build(narrow))
+        self._warm_up()
 
     @staticmethod
     def _check_sizes(lists: WeightedLists, info: DeviceInfo) -> None:
-        n, edges = lists.num_vertices, lists.num_stored_edges
-        largest, needed = max(4 * edges, 8 * n), 8 * edges + 36 * n
+        n, edges, width = lists.num_vertices, lists.num_stored_edges, lists.weight_dtype.itemsize
+        largest, needed = max(width * edges, 8 * n), (4 + width) * edges + (32 + width) * n
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
             raise DeviceError(
                 f"shortest paths need {format_bytes(needed)} on {info.name}, up to "
@@ -80,8 +93,8 @@ class DeviceSearch:
             f"-DGROUP={_GROUP}",
             f"-DHEAVY_EDGES={_HEAVY_EDGES}",
             f"-DOFFSET={'uint' if narrow else 'ulong'}",
-            f"-DWEIGHT={'float' if self._is_float else 'int'}",
-            *(["-DIS_FLOAT"] if self._is_float else []),
+            f"-DWEIGHT={self._type.name}",
+            f"-DIS_{self._type.name.upper()}",
         ]
         return self.device.build(options, "", [_FILE])
 
@@ -115,8 +128,19 @@ class DeviceSearch:
             for q, p in ways
         }  # fmt: skip
 
+    def _warm_up(self) -> None:
+        """Launch all kernels without work: some drivers compile them only then."""
+        nothing, end = np.uint32(0), self._type.bits(0)
+        self.device.write(self._counters, np.zeros(8, np.uint64))
+        self._start.launch(_GROUP, _GROUP, nothing)
+        for way in self._relax:
+            self._relax[way].launch(_GROUP, _GROUP, nothing, end)
+            self._relax_heavy[way].launch(_GROUP, _GROUP, end)
+            self._select[way].launch(_GROUP, _GROUP, nothing, end, end)
+        self.device.finish()
+
     def run(self, source: int, plan: Plan) -> Windows | None:
-        """Search from `source` (a new id); None if a distance is beyond 32 bits."""
+        """Search from `source` (a new id); None if a distance is beyond the weights' type."""
         began = time.perf_counter()
         device, counters = self.device, np.zeros(8, np.uint64)
         n, queue, pile = self.lists.num_vertices, 0, 0
@@ -126,10 +150,10 @@ class DeviceSearch:
         while True:
             begin, end = self._bits(start), self._bits(start + plan.full_width)
             if end <= begin:  # a width that the type cannot tell from nothing
-                end = np.int32(self._infinite)
+                end = self._type.bits(self._type.infinite)
             vertices, rounds = 0, 0
             counters[:] = 0
-            counters[_LOWEST] = self._infinite
+            counters[_LOWEST] = self._type.infinite
             device.write(self._counters, counters)
             if piled:
                 self._select[queue, pile].launch(
@@ -152,23 +176,27 @@ class DeviceSearch:
             if counters[_OVERFLOW]:
                 return None
             piled, pile = int(counters[_PILE]), 1 - pile
-            if not piled or counters[_LOWEST] >= self._infinite:
+            if not piled or counters[_LOWEST] >= self._type.infinite:
                 break
             start = self._value(int(counters[_LOWEST]))
-        bits = np.empty(n, np.int32)
+        bits = np.empty(n, self._type.bits)
         device.read(bits, self._distance)
         distance = bits.view(self.lists.weight_dtype)
-        return Windows(distance, self.infinity, np.array(records, np.float64))
+        infinity = np.array([self._type.infinite], self._type.bits).view(distance.dtype)[0]
+        return Windows(distance, infinity, np.array(records, np.float64))
 
     def _size(self, items: int) -> int:
         """Return the work-items for so many items: whole work-groups, at most the grid."""
         return min(-(-items // _GROUP) * _GROUP, self._global)
 
-    def _bits(self, distance: float) -> np.int32:
+    def _bits(self, distance: float) -> np.signedinteger[Any]:
         """Return a distance as the kernels store it."""
-        if self._is_float:
-            return np.float32(distance).view(np.int32)
-        return np.int32(min(int(distance), self._infinite))
+        dtype = self.lists.weight_dtype
+        if dtype.kind == "i":
+            return np.int32(min(int(distance), self._type.infinite))
+        with np.errstate(over="ignore"):
+            bits: np.signedinteger[Any] = np.array([distance], dtype).view(self._type.bits)[0]
+        return bits
 
     def _value(self, bits: int) -> float:
-        return float(np.int32(bits).view(np.float32)) if self._is_float else float(bits)
+        return float(np.array([bits], self._type.bits).view(self.lists.weight_dtype)[0])

@@ -38,12 +38,19 @@ class HostSearch:
         Where a distance is beyond the weights' type, the search runs again in one of 64 bits.
         """
         for dtype in self.lists.distance_dtypes:
-            if dtype not in self._runs:
-                self._runs[dtype] = _Run(self.lists, dtype, self.threads)
-            found = self._runs[dtype].search(source, plan)
+            found = self._run_of(dtype).search(source, plan)
             if found is not None:
                 return found
         raise OverflowError("a distance is beyond 64 bits")
+
+    def prepare(self) -> None:
+        """Sort the lists, start the workers and compile what a search needs."""
+        self._run_of(self.lists.distance_dtypes[0]).compile()
+
+    def _run_of(self, dtype: np.dtype[Any]) -> _Run:
+        if dtype not in self._runs:
+            self._runs[dtype] = _Run(self.lists, dtype, self.threads)
+        return self._runs[dtype]
 
     def close(self) -> None:
         """End the workers."""
@@ -101,13 +108,26 @@ class _Run:
         link_work(shared, fields["work"])
         return Workers(shared, self.threads)
 
+    def _arguments(self, source: int, plan: Plan) -> tuple[Any, ...]:
+        dtype = self.distance.dtype
+        most = float((np.finfo if dtype.kind == "f" else np.iinfo)(dtype).max)
+        widths = np.minimum((plan.prefix_width, plan.full_width), most).astype(dtype)
+        control, shared = self.workers.control, self.workers.shared
+        return control, shared, source, widths, plan.is_full, self.records
+
+    def compile(self) -> None:
+        """Compile the loop."""
+        import numba
+
+        from hetero_bfs.algorithms.sssp.kernels.windows import search
+
+        search.compile(tuple(numba.typeof(a) for a in self._arguments(0, self._lists.plan)))
+
     def search(self, source: int, plan: Plan) -> Windows | None:
         """Search; None if a distance is beyond this type."""
         from hetero_bfs.algorithms.sssp.kernels.windows import search
 
-        workers = self.workers
-        widths = np.array([plan.prefix_width, plan.full_width], self.distance.dtype)
-        rows = search(workers.control, workers.shared, source, widths, plan.is_full, self.records)
+        rows = search(*self._arguments(source, plan))
         if rows < 0:
             return None
         return Windows(self.distance, self.infinity, self.records[:rows].copy())

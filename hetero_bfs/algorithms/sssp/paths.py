@@ -82,6 +82,11 @@ class ShortestPaths:
         return int(np.isfinite(self.distance).sum())
 
     @property
+    def used_device(self) -> bool:
+        """Whether an OpenCL device ran the search."""
+        return any(trace.strategy.startswith("device") for trace in self.traces)
+
+    @property
     def edges_scanned(self) -> int:
         """Entries of neighbour lists that the search read."""
         return sum(trace.edges_scanned for trace in self.traces)

@@ -142,6 +142,10 @@ class OpenCLDevice:
         """Whether NVIDIA's compiler builds the kernels."""
         return "nvidia" in self.info.platform.lower()
 
+    def has_extension(self, name: str) -> bool:
+        """Tell whether the device has an extension of OpenCL."""
+        return name in self._device.extensions.split()
+
     def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
         """Compile kernel files with these -D options; the driver's build log goes in the error.
 

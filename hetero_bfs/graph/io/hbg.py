@@ -51,7 +51,6 @@ from hetero_bfs.graph.list_checks import (
 )
 from hetero_bfs.graph.weights import nan_fault, symmetry_fault
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.wording import setting
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -348,7 +347,7 @@ def _checked_graph(
     if weighted and "weights" not in at:
         raise GraphFileError(
             f"{path}: header: byte 48: the file has no section weights; write it again with "
-            f"some, or leave out {setting('weighted')}"
+            f"some, or read it without weights"
         )
     arrays = {
         name: content[part.start : part.start + part.num_bytes].view(part.dtype)

@@ -116,7 +116,7 @@ def write_matrix_market(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> N
 
 def _numbers_of(head: _Head, path: Path, directed: bool) -> Numbers:
     """Return which numbers the weights of a matrix are."""
-    without = f"leave out {setting('weighted')}"
+    without = "read it without weights"
     if head.field in ("pattern", "complex"):
         held = {"pattern": "no values", "complex": "complex values"}[head.field]
         raise GraphFileError(

@@ -21,7 +21,6 @@ from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.io.graph_files import Place, check_size, opened, refuse
 from hetero_bfs.graph.list_checks import Fault, frozen, order_fault, range_fault, reverse_fault
 from hetero_bfs.graph.weights import WeightArray, needed_weights, symmetry_fault, weight_dtype_of
-from hetero_bfs.support.wording import setting
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -46,7 +45,7 @@ def read_serialized(path: Path, directed: bool, weighted: bool) -> CSRGraph:
     entry = _entry(path)
     if weighted and entry == _VERTEX:
         raise GraphFileError(
-            f"{path}: .sg holds no weights; give a .wsg file, or leave out {setting('weighted')}"
+            f"{path}: .sg holds no weights; give a .wsg file, or read it without weights"
         )
     with opened(path) as handle:
         file_directed, num_vertices, num_stored = _read_header(handle, path)

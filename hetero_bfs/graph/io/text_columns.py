@@ -27,7 +27,6 @@ from hetero_bfs.graph.io.text_lines import LONGEST_LINE_BYTES, Line, lines
 from hetero_bfs.graph.list_checks import MAX_VERTICES
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.support.memory import GIB, free_bytes
-from hetero_bfs.support.wording import setting
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -277,7 +276,7 @@ def _parse_weight(fields: list[str], numbers: Numbers, where: str) -> float:
     if len(fields) == 2:
         raise GraphFileError(
             f"{where}: only two columns, {' '.join(fields)[:80]!r}; write the edge's weight as "
-            f"the third, or leave out {setting('weighted')}"
+            f"the third, or read it without weights"
         )
     field = fields[2]
     if not _NUMBER.fullmatch(field):

@@ -1,21 +1,39 @@
 /* Shortest paths on a device: windows of distances with a far pile, as FULL in relax.py.
  *
- * Built with -DWEIGHT=int or float, and -DOFFSET=uint or ulong for the type of `indptr`. A distance
- * is stored as the bits of a WEIGHT of at least 0, which are in the order of signed integers.
+ * Built with -DWEIGHT=int, float or double, and -DOFFSET=uint or ulong for the type of `indptr`. A
+ * distance is stored as the BITS of a WEIGHT of at least 0, which are in the order of signed
+ * integers.
  *
- *     distance    int (n,)    INFINITE where none is known
+ *     distance    BITS (n,)   INFINITE where none is known
  *     flags       int (n,)    QUEUED: in the next queue; PILED: in the far pile
  *     counters    ulong (8,)  see below
  */
 
-#ifdef IS_FLOAT
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+
+#if defined(IS_DOUBLE)
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+#define BITS long
+#define TO_BITS(x) as_long(x)
+#define TO_WEIGHT(x) as_double(x)
+#define INFINITE 0x7ff0000000000000L
+#define LOWER(address, bits) atom_min(address, bits)
+#define READ(address) atom_add(address, (BITS)0)
+#elif defined(IS_FLOAT)
+#define BITS int
 #define TO_BITS(x) as_int(x)
 #define TO_WEIGHT(x) as_float(x)
 #define INFINITE 0x7f800000
+#define LOWER(address, bits) atomic_min(address, bits)
+#define READ(address) atomic_or(address, 0)
 #else
+#define BITS int
 #define TO_BITS(x) (x)
 #define TO_WEIGHT(x) (x)
 #define INFINITE 0x7fffffff
+#define LOWER(address, bits) atomic_min(address, bits)
+#define READ(address) atomic_or(address, 0)
 #endif
 
 #define QUEUED 1
@@ -25,9 +43,7 @@
  * a distance was beyond the type; the least distance in the far pile; edges relaxed. */
 enum { NEXT, PILE, HEAVY, OVERFLOW, LOWEST, EDGES };
 
-#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-
-__kernel void start(const uint n, const uint source, __global int *distance, __global int *flags)
+__kernel void start(const uint n, const uint source, __global BITS *distance, __global int *flags)
 {
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         distance[v] = v == source ? 0 : INFINITE;
@@ -43,12 +59,12 @@ static void append_once(uint v, int flag, uint counter, __global uint *list,
         list[atomic_inc((volatile __global uint *)(counters + counter))] = v;
 }
 
-static void relax_edge(uint v, WEIGHT from, WEIGHT weight, int end, __global uint *queue,
-                       __global uint *pile, volatile __global int *distance,
+static void relax_edge(uint v, WEIGHT from, WEIGHT weight, BITS end, __global uint *queue,
+                       __global uint *pile, volatile __global BITS *distance,
                        volatile __global int *flags, volatile __global ulong *counters)
 {
-#ifdef IS_FLOAT
-    const float sum = from + weight;
+#if defined(IS_FLOAT) || defined(IS_DOUBLE)
+    const WEIGHT sum = from + weight;
     if (isinf(sum)) {
         if (!isinf(weight))
             counters[OVERFLOW] = 1;
@@ -61,23 +77,23 @@ static void relax_edge(uint v, WEIGHT from, WEIGHT weight, int end, __global uin
     }
     const int sum = from + weight;
 #endif
-    const int bits = TO_BITS(sum);
-    if (bits >= distance[v] || atomic_min(distance + v, bits) <= bits)
+    const BITS bits = TO_BITS(sum);
+    if (bits >= distance[v] || LOWER(distance + v, bits) <= bits)
         return;
     if (bits < end) {
         append_once(v, QUEUED, NEXT, queue, flags, counters);
     } else {
-        atomic_min((volatile __global int *)(counters + LOWEST), bits);
+        LOWER((volatile __global BITS *)(counters + LOWEST), bits);
         append_once(v, PILED, PILE, pile, flags, counters);
     }
 }
 
 /* Relax the lists of queued vertices. A work-group takes GROUP of them, and its work-items share
  * all their edges; lists of over HEAVY_EDGES wait for the whole grid (`relax_heavy`). */
-__kernel void relax(const uint count, const int end, __global const OFFSET *indptr,
+__kernel void relax(const uint count, const BITS end, __global const OFFSET *indptr,
                     __global const uint *neighbours, __global const WEIGHT *weights,
                     __global const uint *queue, __global uint *next, __global uint *pile,
-                    __global uint *heavy, volatile __global int *distance,
+                    __global uint *heavy, volatile __global BITS *distance,
                     volatile __global int *flags, volatile __global ulong *counters)
 {
     __local uint ends[GROUP];
@@ -90,7 +106,7 @@ __kernel void relax(const uint count, const int end, __global const OFFSET *indp
             const uint u = queue[tile + lid];
             atomic_and(flags + u, ~QUEUED);
             mem_fence(CLK_GLOBAL_MEM_FENCE); /* the distance is read after the flag is cleared */
-            froms[lid] = TO_WEIGHT(atomic_or(distance + u, 0));
+            froms[lid] = TO_WEIGHT(READ(distance + u));
             firsts[lid] = indptr[u];
             degree = (uint)(indptr[u + 1] - indptr[u]);
             if (degree > HEAVY_EDGES) {
@@ -127,10 +143,10 @@ __kernel void relax(const uint count, const int end, __global const OFFSET *indp
 }
 
 /* Relax the long lists that `relax` left, by the whole grid. */
-__kernel void relax_heavy(const int end, __global const OFFSET *indptr,
+__kernel void relax_heavy(const BITS end, __global const OFFSET *indptr,
                           __global const uint *neighbours, __global const WEIGHT *weights,
                           __global uint *next, __global uint *pile, __global const uint *heavy,
-                          volatile __global int *distance, volatile __global int *flags,
+                          volatile __global BITS *distance, volatile __global int *flags,
                           volatile __global ulong *counters)
 {
     const uint count = (uint)counters[HEAVY];
@@ -146,16 +162,16 @@ __kernel void relax_heavy(const int end, __global const OFFSET *indptr,
 }
 
 /* Take the vertices of the window [begin, end) from the far pile; leave out settled ones. */
-__kernel void select_window(const uint count, const int begin, const int end,
+__kernel void select_window(const uint count, const BITS begin, const BITS end,
                             __global const uint *old_pile, __global uint *next,
-                            __global uint *pile, volatile __global int *distance,
+                            __global uint *pile, volatile __global BITS *distance,
                             volatile __global int *flags, volatile __global ulong *counters)
 {
     for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
         const uint v = old_pile[i];
-        const int bits = distance[v];
+        const BITS bits = distance[v];
         if (bits >= end) {
-            atomic_min((volatile __global int *)(counters + LOWEST), bits);
+            LOWER((volatile __global BITS *)(counters + LOWEST), bits);
             pile[atomic_inc((volatile __global uint *)(counters + PILE))] = v;
             continue;
         }
