@@ -265,8 +265,8 @@ def _machine_block(report: Graph500Report) -> str:
         if report.edge_passes is None
         else f"edges: not held; generated anew for each of {report.edge_passes} passes, "
         f"{report.generation_seconds:.3f} s a pass",
-        f"searches: {report.searches_back_to_back} follow each other before any result is looked "
-        f"at, after {report.searches_back_to_back} untimed",
+        f"searches: {report.searches_back_to_back} back-to-back before any result is "
+        f"inspected, after {report.searches_back_to_back} untimed",
         f"construction: {report.construction_seconds:.3f} s, "
         f"{report.upload_seconds:.3f} s of it upload; kernels compiled and warmed up in "
         f"{report.compile_seconds:.3f} s (not counted)",
