@@ -38,7 +38,7 @@ from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import device_settings
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.selectors import FixedSelector, Selector
 from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_only
 from hetero_bfs.support.progress import progress
@@ -286,7 +286,7 @@ class _Replays:
                     search = self.engine.search(self.key)
                     times.append(search.seconds)
                     records = search.recording().records
-                    selects.append(float(records[:, layout.SELECT_SECONDS].sum()))
+                    selects.append(float(records[:, schema.SELECT_SECONDS].sum()))
 
     def _selection_share(self, way: str, names: _Names, seconds: float) -> float:
         """Return what choosing takes of a search; NaN where the search was not repeated."""

@@ -21,7 +21,7 @@ from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.runtime.reference import reference_source
 from hetero_bfs.runtime.schedules import pairs_to_probe
 from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.model_selectors import MIGRATIONS, ModelSelector
 from hetero_bfs.selection.selectors import FixedSelector, Selector, alpha_beta
 from hetero_bfs.selection.strategies import Direction, ObjectiveName, Strategy, available
@@ -87,7 +87,7 @@ class Correction:
             return recording.records
         numbers = np.array([self.base.candidates.index(s) for s in theirs], np.float64)
         records = recording.records.copy()
-        records[:, layout.STRATEGY] = numbers[records[:, layout.STRATEGY].astype(np.int64)]
+        records[:, schema.STRATEGY] = numbers[records[:, schema.STRATEGY].astype(np.int64)]
         return records
 
     def is_of(self, base: ModelSelector) -> bool:
@@ -174,9 +174,9 @@ def _directions(platform: Platform, source: int) -> list[Direction]:
     search = Search(platform, source, rule)
     search.run(_PROBED_LEVELS)
     records = search.recording().records
-    bottom_up = records[:, layout.STRATEGY] == 1
+    bottom_up = records[:, schema.STRATEGY] == 1
     if not bottom_up.any() and len(records):
-        bottom_up[records[:, layout.FRONTIER_EDGES].argmax()] = True
+        bottom_up[records[:, schema.FRONTIER_EDGES].argmax()] = True
     return ["bottom-up" if up else "top-down" for up in bottom_up]
 
 
@@ -191,7 +191,7 @@ def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) 
         search = Search(platform, source, selector)
         search.run(levels)
     recording = search.recording()
-    seconds = recording.records[:, layout.SECONDS]
+    seconds = recording.records[:, schema.SECONDS]
     if not (seconds[1:] == seconds[:-1]).any():
         return Probe(recording, search.seconds)
     apart = Search(platform, source, selector, level_by_level=True)
@@ -202,7 +202,7 @@ def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) 
 
 def _spent(recording: Recording) -> float:
     """Add up what levels took, with moving and choosing."""
-    columns = [layout.SECONDS, layout.TRANSFER_SECONDS, layout.SELECT_SECONDS]
+    columns = [schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS]
     return float(recording.records[:, columns].sum())
 
 
@@ -211,7 +211,7 @@ def _least(one: Probe, other: Probe) -> Probe:
     if len(one.recording.records) != len(other.recording.records):
         return one
     records = one.recording.records.copy()
-    for column in (layout.SECONDS, layout.TRANSFER_SECONDS, layout.SELECT_SECONDS):
+    for column in (schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS):
         records[:, column] = np.minimum(records[:, column], other.recording.records[:, column])
     recording = Recording(
         records,

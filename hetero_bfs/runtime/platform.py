@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.selectors import Selector
 
@@ -55,7 +55,7 @@ class Platform:
 
     def executor(self, place: int) -> CPUExecutor | DeviceExecutor:
         """Return what runs levels at a place."""
-        return self.host if place == layout.HOST else self.device_at(place)
+        return self.host if place == schema.HOST else self.device_at(place)
 
     def close(self) -> None:
         """Wait for the devices and end the host's threads; memory goes with the last user."""
@@ -75,7 +75,7 @@ class Platform:
 
     def records_of(self, candidates: int, rows: int) -> npt.NDArray[np.float64]:
         """Return records for at least so many levels, with what the first ones held before."""
-        width = layout.record_width(candidates)
+        width = schema.record_width(candidates)
         if self.records.shape[1] != width:
             self.records = np.empty((FIRST_RECORDS, width))
         while self.records.shape[0] < rows:
@@ -105,13 +105,13 @@ class Platform:
         if known is None:
             choose_level(selector.policy, interval, n, m, Frontier(key[1], n, m).state, records)
             known = records[0].copy()
-            known[layout.PREDICTED :] = np.nan  # which are another source's
+            known[schema.PREDICTED :] = np.nan  # which are another source's
             if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by policies of the past
                 self._first_records.clear()
             self._first_records[key] = selector.policy, known
         records[0] = known
-        records[0, : layout.RECORD_STATE] = frontier.state[: layout.RECORD_STATE]
-        frontier.state[layout.CHOSEN] = known[layout.STRATEGY]
+        records[0, : schema.RECORD_STATE] = frontier.state[: schema.RECORD_STATE]
+        frontier.state[schema.CHOSEN] = known[schema.STRATEGY]
 
     def known_choice(
         self, selector: Selector, frontier: Frontier

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.selectors import alpha_beta
 from hetero_bfs.selection.strategies import available
 
@@ -29,11 +29,11 @@ def reference_source(platform: Platform) -> int:
 def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
     """Search once on the host; return the state before each level (cost_to_go.py's reference)."""
     if platform.graph.num_searched == 0:
-        return np.empty((0, layout.RECORD_STATE))
+        return np.empty((0, schema.RECORD_STATE))
     rule = alpha_beta(None, available(False))
     search = Search(platform, reference_source(platform), rule)
     search.run()
-    return search.recording().records[:, : layout.RECORD_STATE].copy()
+    return search.recording().records[:, : schema.RECORD_STATE].copy()
 
 
 def has_high_diameter(states: npt.NDArray[np.float64]) -> bool:

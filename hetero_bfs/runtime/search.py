@@ -16,7 +16,7 @@ from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.runtime.platform import FIRST_RECORDS, Platform
 from hetero_bfs.runtime.recording import Recording
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.strategies import Strategy
 from hetero_bfs.selection.trace import LevelTrace
@@ -44,7 +44,7 @@ class Search:
         self.began_again = False  # after a grid that stalled, whose time is in `seconds` too
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
         self._used: set[int] = set()  # places
-        self._complete_at: int = layout.HOST
+        self._complete_at: int = schema.HOST
         self._ended_at: float | None = None  # the clock, if known before all is written down
 
     @property
@@ -106,9 +106,9 @@ class Search:
         known = platform.known_choice(selector, frontier)
         if known is None:
             return
-        chosen = int(known[layout.STRATEGY])
+        chosen = int(known[schema.STRATEGY])
         place = selector.candidates[chosen].place
-        if place != layout.HOST:
+        if place != schema.HOST:
             assert self.source is not None
             platform.device_at(place).start_early(
                 selector.policy, self.decision_interval, self.source, chosen, frontier, limit
@@ -118,7 +118,7 @@ class Search:
         """Run levels where the search is, and move it if the policy says so; False at its end."""
         platform, selector = self.platform, self.selector
         alone, place = not platform.devices, frontier.place
-        if alone or place == layout.HOST:
+        if alone or place == schema.HOST:
             assert self.source is not None
             rows = min(limit, records.shape[0])
             ended = platform.host.run_levels(
@@ -137,7 +137,7 @@ class Search:
     def gather(self) -> None:
         """Bring the parents to the host's array, where they stay until the next search."""
         host = self.platform.host
-        if self._complete_at != layout.HOST:
+        if self._complete_at != schema.HOST:
             device = self.platform.device_at(self._complete_at)
             host.note_foreign_parents()
             if device.unified:
@@ -147,7 +147,7 @@ class Search:
 
     def save_parents(self, parent: npt.NDArray[np.uint32]) -> None:
         """Copy the parents to the host, to where the next searches leave them alone."""
-        if self._complete_at != layout.HOST:
+        if self._complete_at != schema.HOST:
             device = self.platform.device_at(self._complete_at)
             if not device.unified:
                 device.read_parents(parent)
@@ -179,8 +179,8 @@ class Search:
             record = records[frontier.level]
             before = time.perf_counter()
             self._migrate_frontier(strategy, frontier)
-            record[layout.TRANSFER_SECONDS] += time.perf_counter() - before
-        if strategy.place == layout.HOST or not self.platform.devices:
+            record[schema.TRANSFER_SECONDS] += time.perf_counter() - before
+        if strategy.place == schema.HOST or not self.platform.devices:
             return False
         device = self.platform.device_at(strategy.place)
         source = self.source if place is None else None
@@ -190,7 +190,7 @@ class Search:
         first = frontier.level
         over = device.run_levels(policy, interval, source, frontier, records, limit)
         frontier.place = strategy.place
-        records[first + 1 : frontier.level, layout.KIND] = strategy.place
+        records[first + 1 : frontier.level, schema.KIND] = strategy.place
         if over and len(self._used) == 1:
             self._ended_at = device.ended_at
         return over
@@ -208,10 +208,10 @@ class Search:
             return
         if with_queue and not frontier.has_queue:
             self.platform.executor(before).to_queue(frontier)
-        if before != layout.HOST:
+        if before != schema.HOST:
             self.platform.device_at(before).send(frontier, with_queue)
             self.platform.host.note_foreign_queue(frontier)
-        if place != layout.HOST:
+        if place != schema.HOST:
             device = self.platform.device_at(place)
             if place not in self._used and not device.unified:
                 device.clear(frontier)
@@ -222,7 +222,7 @@ class Search:
     def _enter(self, place: int, frontier: Frontier) -> None:
         """Start at one place."""
         assert self.source is not None
-        if place == layout.HOST:
+        if place == schema.HOST:
             for device in self.platform.devices:
                 device.release()
             self.platform.host.begin(self.source, frontier)
@@ -235,11 +235,11 @@ class Search:
         if not platform.devices:
             return  # done in compiled code
         if frontier.place is None:
-            self._enter(layout.HOST, frontier)
+            self._enter(schema.HOST, frontier)
         assert frontier.place is not None
         self._complete_at = frontier.place
         if len(self._used) == 1:
-            if self._complete_at == layout.HOST:
+            if self._complete_at == schema.HOST:
                 host.invalidate_stale_parents(frontier)
             elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
@@ -250,14 +250,14 @@ class Search:
             self._complete_at = 1
         else:
             self._merge_parents(frontier)
-            self._complete_at = layout.HOST
+            self._complete_at = schema.HOST
 
     def _merge_parents(self, frontier: Frontier) -> None:
         """Bring all devices' parents to the host's."""
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
 
         platform, host = self.platform, self.platform.host
-        used = [platform.device_at(place) for place in self._used if place != layout.HOST]
+        used = [platform.device_at(place) for place in self._used if place != schema.HOST]
         apart = [device for device in used if not device.unified]
         for device in used:
             device.release()

@@ -15,7 +15,7 @@ from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy
 from hetero_bfs.support import forks
@@ -146,18 +146,18 @@ class CPUExecutor:
         assert frontier.kind == "cpu", "the frontier is elsewhere"
         assert not frontier.is_over, "the search is over"
         self.note_foreign_parents()  # nobody will invalidate them at the end of a search
-        record = np.zeros((1, layout.record_width(1)))
+        record = np.zeros((1, schema.record_width(1)))
         state = frontier.state
-        level = float(state[layout.LEVEL])
-        state[layout.LEVEL], state[layout.CHOSEN] = 0, 0
+        level = float(state[schema.LEVEL])
+        state[schema.LEVEL], state[schema.CHOSEN] = 0, 0
         policy = fixed_policy([0], [strategy])
         self.run_levels(policy, 1, 0, False, frontier, record, 1)
-        state[layout.LEVEL] += level
-        edges_scanned = int(record[0, layout.EDGES_SCANNED])
+        state[schema.LEVEL] += level
+        edges_scanned = int(record[0, schema.EDGES_SCANNED])
         found = Found(
             frontier.vertices, frontier.edges, None if edges_scanned < 0 else edges_scanned
         )
-        return found, float(record[0, layout.SECONDS])
+        return found, float(record[0, schema.SECONDS])
 
     def to_queue(self, frontier: Frontier) -> float:
         """Turn a frontier that is a bitmap into a queue; returns seconds."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.strategies import Strategy
 
@@ -131,9 +131,9 @@ def run_one_level(
     executor: DeviceExecutor, policy: Policy, frontier: Frontier
 ) -> tuple[Found, float]:
     """Run one level by a policy of one candidate; return what it found, and its seconds."""
-    record = np.zeros((1, layout.record_width(1)))
+    record = np.zeros((1, schema.record_width(1)))
     level = float(frontier.level)
-    frontier.state[layout.LEVEL] = frontier.state[layout.CHOSEN] = 0
+    frontier.state[schema.LEVEL] = frontier.state[schema.CHOSEN] = 0
     executor.run_levels(policy, 1, None, frontier, record, 1, invalidate=False)
-    frontier.state[layout.LEVEL] += level
-    return Found(frontier.vertices, frontier.edges), float(record[0, layout.SECONDS])
+    frontier.state[schema.LEVEL] += level
+    return Found(frontier.vertices, frontier.edges), float(record[0, schema.SECONDS])

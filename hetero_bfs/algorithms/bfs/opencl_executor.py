@@ -17,7 +17,7 @@ from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import Strategy, plain
 
@@ -36,7 +36,7 @@ class OpenCLExecutor:
     tuning : Tuning, optional
     """
 
-    place = layout.DEVICE
+    place = schema.DEVICE
     ended_at: float | None = None
     """The clock when `run_levels` knew that the device was done; its records come after that."""
 
@@ -93,13 +93,13 @@ class OpenCLExecutor:
         from hetero_bfs.algorithms.bfs.kernels import steps
 
         started = time.perf_counter()
-        frontier.state[layout.CHOSEN] = 0
+        frontier.state[schema.CHOSEN] = 0
         policy = self._device_only_policy(plain("top-down", "device"))
         limit = frontier.level + 1
         state = self.program.launch(policy, NO_VERTEX, limit, steps.CONVERTS, frontier)
-        frontier.state[layout.CHOSEN] = -1
+        frontier.state[schema.CHOSEN] = -1
         frontier.became_queue(
-            Found(int(state[layout.FRONTIER_VERTICES]), int(state[layout.FRONTIER_EDGES]))
+            Found(int(state[schema.FRONTIER_VERTICES]), int(state[schema.FRONTIER_EDGES]))
         )
         if state[steps.BEGAN]:
             return 1e-9 * int(state[steps.BEGAN] - state[steps.DECIDED])
@@ -107,10 +107,10 @@ class OpenCLExecutor:
 
     def launch_nothing(self, frontier: Frontier) -> None:
         """Launch and read back without a level: what every stay on the device costs."""
-        frontier.state[layout.CHOSEN] = 0
+        frontier.state[schema.CHOSEN] = 0
         policy = self._device_only_policy(plain("top-down", "device"))
         self.program.launch(policy, NO_VERTEX, frontier.level, 0, frontier)
-        frontier.state[layout.CHOSEN] = -1
+        frontier.state[schema.CHOSEN] = -1
 
     def _device_only_policy(self, strategy: Strategy) -> Policy:
         """Return the policy that runs one strategy, and hand it to the device."""
@@ -168,7 +168,7 @@ class OpenCLExecutor:
         flags = steps.INVALIDATES if invalidate else 0
         state = program.launch(policy, start, limit, flags, frontier)
         self.ended_at = time.perf_counter()
-        levels = int(state[layout.LEVEL]) - first
+        levels = int(state[schema.LEVEL]) - first
         seconds = self.ended_at - started
         rows = program.rows(first, levels)
         steps.read_rows(rows, self._edge_bits, policy.top_down, seconds, frontier.state, records)

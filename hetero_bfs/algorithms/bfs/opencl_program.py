@@ -23,9 +23,8 @@ from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import columns
+from hetero_bfs.selection import columns, schema
 from hetero_bfs.selection import policy as policies
-from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, pack_policy
 
 _KERNEL_FILES = (
@@ -84,7 +83,7 @@ class SearchProgram:
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._unsettled = False  # launches are under way whose end was not read yet
         self._usual_steps = _FIRST_STEPS
-        self._header = header(SHARED, layout.OPENCL, columns.OPENCL, policies.OPENCL, steps.OPENCL)
+        self._header = header(SHARED, schema.OPENCL, columns.OPENCL, policies.OPENCL, steps.OPENCL)
         self._check_local_memory()
         make = device.buffer
         self._counters = make(
@@ -119,7 +118,7 @@ class SearchProgram:
         self.settle()
         limit = min(limit, LOG_ROWS)
         steps.write_state(frontier.state, source, limit, steps.INVALIDATES, self._words)
-        self._words[layout.CHOSEN] = chosen
+        self._words[schema.CHOSEN] = chosen
         self._unsettled = True
         self._enqueue(self._kernels[0], 0)
         self._early = self._words.copy(), self._packed

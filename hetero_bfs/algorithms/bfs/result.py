@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import (
     DEVICE_KINDS,
     REPRESENTATIONS,
@@ -19,12 +19,12 @@ from hetero_bfs.selection.strategies import (
 )
 from hetero_bfs.selection.trace import LevelTrace
 
-_START = np.zeros(layout.STATE_SIZE)
-_START[layout.FRONTIER_VERTICES] = 1
-_START[layout.KIND] = layout.NOWHERE
-_START[layout.REPRESENTATION] = layout.QUEUE
-_START[layout.CHOSEN] = -1
-_START[layout.UNVISITED_LISTED] = -1
+_START = np.zeros(schema.STATE_SIZE)
+_START[schema.FRONTIER_VERTICES] = 1
+_START[schema.KIND] = schema.NOWHERE
+_START[schema.REPRESENTATION] = schema.QUEUE
+_START[schema.CHOSEN] = -1
+_START[schema.UNVISITED_LISTED] = -1
 
 
 class Frontier:
@@ -40,10 +40,10 @@ class Frontier:
         mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
         previous_edges = max(degree, 1) / mean_degree
         self.state = _START.copy()
-        self.state[layout.FRONTIER_EDGES] = degree
-        self.state[layout.UNVISITED_VERTICES] = num_vertices - 1
-        self.state[layout.UNVISITED_EDGES] = num_edges - degree
-        self.state[layout.PREVIOUS_EDGES] = previous_edges
+        self.state[schema.FRONTIER_EDGES] = degree
+        self.state[schema.UNVISITED_VERTICES] = num_vertices - 1
+        self.state[schema.UNVISITED_EDGES] = num_edges - degree
+        self.state[schema.PREVIOUS_EDGES] = previous_edges
 
     def copy(self) -> Frontier:
         """Return another one that stands where this one does."""
@@ -54,27 +54,27 @@ class Frontier:
     @property
     def representation(self) -> Representation:
         """How the frontier is stored."""
-        return REPRESENTATIONS[int(self.state[layout.REPRESENTATION])]
+        return REPRESENTATIONS[int(self.state[schema.REPRESENTATION])]
 
     @property
     def has_queue(self) -> bool:
         """True if the frontier is a queue, so that top-down can read it."""
-        return layout.has_queue(self.state)
+        return schema.has_queue(self.state)
 
     @property
     def place(self) -> int | None:
         """Where the frontier is: 0 on the host, 1 on the first device; None before level 0."""
-        number = int(self.state[layout.KIND])
-        return None if number == layout.NOWHERE else number
+        number = int(self.state[schema.KIND])
+        return None if number == schema.NOWHERE else number
 
     @place.setter
     def place(self, place: int) -> None:
-        self.state[layout.KIND] = place
+        self.state[schema.KIND] = place
 
     @property
     def kind(self) -> DeviceKind | None:
         """On what kind of device the frontier is; None before the first level."""
-        return None if self.place is None else DEVICE_KINDS[min(self.place, layout.DEVICE)]
+        return None if self.place is None else DEVICE_KINDS[min(self.place, schema.DEVICE)]
 
     @kind.setter
     def kind(self, kind: DeviceKind) -> None:
@@ -83,70 +83,70 @@ class Frontier:
     @property
     def vertices(self) -> int:
         """Vertices in the frontier."""
-        return int(self.state[layout.FRONTIER_VERTICES])
+        return int(self.state[schema.FRONTIER_VERTICES])
 
     @property
     def edges(self) -> int:
         """Edges that leave the frontier."""
-        return int(self.state[layout.FRONTIER_EDGES])
+        return int(self.state[schema.FRONTIER_EDGES])
 
     @property
     def visited_index(self) -> int:
         """Which bitmap has all visited vertices."""
-        return int(self.state[layout.VISITED_INDEX])
+        return int(self.state[schema.VISITED_INDEX])
 
     @property
     def queue_index(self) -> int:
         """Which queue has, or will have, the frontier."""
-        return int(self.state[layout.QUEUE_INDEX])
+        return int(self.state[schema.QUEUE_INDEX])
 
     @queue_index.setter
     def queue_index(self, index: int) -> None:
-        self.state[layout.QUEUE_INDEX] = index
+        self.state[schema.QUEUE_INDEX] = index
 
     @property
     def level(self) -> int:
         """Number of the coming level, from 0."""
-        return int(self.state[layout.LEVEL])
+        return int(self.state[schema.LEVEL])
 
     @property
     def chosen(self) -> int:
         """Candidate chosen for the coming level."""
-        return int(self.state[layout.CHOSEN])
+        return int(self.state[schema.CHOSEN])
 
     @property
     def found_list(self) -> int:
         """Vertices in the list of all that the host found; -1 if it keeps none."""
-        return int(self.state[layout.FOUND_LISTED])
+        return int(self.state[schema.FOUND_LISTED])
 
     def keep_no_list(self) -> None:
         """Let the host keep no list of what it finds."""
-        self.state[layout.FOUND_LISTED] = -1
+        self.state[schema.FOUND_LISTED] = -1
 
     @property
     def unvisited_list(self) -> int:
         """Vertices in the host's list of all that may be unvisited; -1 if it has none."""
-        return int(self.state[layout.UNVISITED_LISTED])
+        return int(self.state[schema.UNVISITED_LISTED])
 
     @unvisited_list.setter
     def unvisited_list(self, count: int) -> None:
-        self.state[layout.UNVISITED_LISTED] = count
+        self.state[schema.UNVISITED_LISTED] = count
 
     @property
     def is_over(self) -> bool:
         """True if no level is left that could find anything."""
-        return bool(layout.is_over(self.state))
+        return bool(schema.is_over(self.state))
 
     def advance(self, direction: Direction, found: Found) -> None:
         """Move on a level after what it found."""
-        representation = layout.BITMAP if direction == "bottom-up" else layout.QUEUE
-        layout.advance(self.state, representation, found.vertices, found.edges)
+        representation = schema.BITMAP if direction == "bottom-up" else schema.QUEUE
+        schema.advance(self.state, representation, found.vertices, found.edges)
 
     def became_queue(self, found: Found) -> None:
         """Note that the bitmap was turned into a queue of these vertices and edges."""
-        self.state[layout.REPRESENTATION] = layout.QUEUE
-        self.state[layout.FRONTIER_VERTICES] = found.vertices
-        self.state[layout.FRONTIER_EDGES] = found.edges
+        self.state[schema.REPRESENTATION] = schema.QUEUE
+        self.state[schema.FRONTIER_VERTICES] = found.vertices
+        self.state[schema.FRONTIER_EDGES] = found.edges
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import (
 from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import Strategy
 from hetero_bfs.support.memory import format_bytes
@@ -86,7 +86,7 @@ class StreamedExecutor:
         Of this device and graph.
     """
 
-    place = layout.DEVICE
+    place = schema.DEVICE
     ended_at: float | None = None
     unified = False
     one_launch = False
@@ -220,7 +220,7 @@ class StreamedExecutor:
         if source is not None:
             self.begin(source, frontier)
             spent = time.perf_counter() - started
-            records[frontier.level, layout.TRANSFER_SECONDS] += spent
+            records[frontier.level, schema.TRANSFER_SECONDS] += spent
         while True:
             self._run_level(bool(policy.top_down[frontier.chosen]), frontier, records)
             if frontier.is_over or frontier.level >= limit:
@@ -241,10 +241,10 @@ class StreamedExecutor:
         started = time.perf_counter()
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(policy, interval, n, m, frontier.state, records)
-        records[frontier.level, layout.SELECT_SECONDS] = time.perf_counter() - started
+        records[frontier.level, schema.SELECT_SECONDS] = time.perf_counter() - started
         if policy.kinds[frontier.chosen] == self.place:
             return True
-        frontier.state[layout.CHOSEN] = -1
+        frontier.state[schema.CHOSEN] = -1
         return False
 
     def _run_level(
@@ -262,12 +262,12 @@ class StreamedExecutor:
         if missing:
             self._send_missing(kind, missing)
         found = self._found(queueable=top_down)
-        record[layout.STRATEGY] = frontier.chosen
-        record[layout.FOUND_VERTICES] = found.vertices
-        record[layout.EDGES_SCANNED] = -1
+        record[schema.STRATEGY] = frontier.chosen
+        record[schema.FOUND_VERTICES] = found.vertices
+        record[schema.EDGES_SCANNED] = -1
         frontier.place = self.place
         frontier.advance("top-down" if top_down else "bottom-up", found)
-        record[layout.SECONDS] = time.perf_counter() - started
+        record[schema.SECONDS] = time.perf_counter() - started
 
     def _send_missing(self, kind: str, missing: int) -> None:
         """Send the pages that a level misses, have them read, and end the level."""
