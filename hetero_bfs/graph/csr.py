@@ -47,10 +47,10 @@ class EdgeList:
     Raises
     ------
     ArgumentError
-        A `num_vertices` that is no integer, a `directed` that is not True or False.
+        `num_vertices` is no integer, or `directed` is neither True nor False.
     GraphError
-        Ids that are masked, negative, not integers or not below `num_vertices`; unequal lengths;
-        more than 2**32 - 2 vertices.
+        Ids are masked, negative, not integers or not below `num_vertices`; lengths differ; there
+        are more than 2**32 - 2 vertices.
     """
 
     src: VertexArray
@@ -68,7 +68,7 @@ class EdgeList:
     def trusted(
         cls, src: VertexArray, dst: VertexArray, num_vertices: int, directed: bool = False
     ) -> Self:
-        """Make one without a check, for builders and readers that made sure of all it needs.
+        """Make one without checks, for builders and readers that guarantee valid arrays.
 
         `src` and `dst` are contiguous uint32 arrays of equal length, of ids below `num_vertices`.
         """
@@ -88,7 +88,7 @@ class EdgeList:
     ) -> EdgeList:
         """Make one of two integer arrays; `num_vertices` is by default the largest id plus 1.
 
-        Raises as the class itself.
+        It raises the same errors as the class.
         """
         check_flag("directed", directed)
         if num_vertices is not None:
@@ -115,7 +115,7 @@ class EdgeList:
 class CSRGraph:
     """Sorted neighbour lists without self-loops and duplicates.
 
-    The arrays are held as read-only views, converted where they hold other integers.
+    The arrays are held as read-only views. Arrays of other integer types are converted.
 
     Parameters
     ----------
@@ -133,10 +133,10 @@ class CSRGraph:
     Raises
     ------
     ArgumentError
-        A `num_input_edges` that is no integer of at least 0, a `directed` not True or False.
+        `num_input_edges` is no integer of at least 0, or `directed` is neither True nor False.
     GraphError
-        Arrays of another shape or not of integers, masked entries, lists that are not as above.
-        `from_edges` makes sound lists of any edges.
+        Arrays have a wrong shape, masked entries or no integers, or the lists are not as above.
+        `from_edges` makes valid lists of any edges.
     """
 
     indptr: OffsetArray
@@ -162,7 +162,7 @@ class CSRGraph:
         num_input_edges: int,
         input_degree: VertexArray,
     ) -> CSRGraph:
-        """Make one of arrays as they are, for builders and readers that made sure of them."""
+        """Make one without checks, for builders and readers that guarantee valid arrays."""
         graph = object.__new__(cls)
         graph.__dict__.update(
             indptr=indptr,
@@ -191,9 +191,9 @@ class CSRGraph:
         Raises
         ------
         ArgumentError
-            Not a source of edges.
+            The argument is not a source of edges.
         GraphError
-            Less memory is free than that takes.
+            There is not enough free memory.
         """
         from hetero_bfs.graph.lists import build_lists
 
@@ -205,9 +205,9 @@ class CSRGraph:
     ) -> CSRGraph:
         """Build from a square SciPy sparse matrix or array: entry (u, v) is the edge u -> v.
 
-        Stored entries count as edges whatever their value, explicit zeros not. With
-        `directed=False` a symmetric matrix and its upper triangle give the same graph, except
-        that the symmetric one names every edge twice, which `num_input_edges` shows.
+        Each stored entry is an edge whatever its value, except explicit zeros. With
+        `directed=False` a symmetric matrix and its upper triangle give the same graph. Only
+        `num_input_edges` differs, since the symmetric matrix names every edge twice.
         """
         if not hasattr(matrix, "tocoo"):
             raise ArgumentError(
@@ -252,12 +252,12 @@ class CSRGraph:
 
     @property
     def both_directions(self) -> bool:
-        """True for an undirected graph, whose lists hold every edge twice."""
+        """True for an undirected graph, as its lists hold every edge twice."""
         return not self.directed
 
     @property
     def transpose(self) -> CSRGraph:
-        """The graph with every edge transposed; an undirected graph itself."""
+        """The graph with all edges transposed; for an undirected graph, the graph itself."""
         return self._transposed if self.directed else self
 
     @cached_property
@@ -290,7 +290,7 @@ class CSRGraph:
 
 @dataclass(frozen=True)
 class _Reversed:
-    """The edges of a directed graph, read backwards."""
+    """The transposed edges of a directed graph."""
 
     graph: CSRGraph
     directed: bool = True

@@ -1,4 +1,4 @@
-"""What a search recorded of its levels, and the traces made of it."""
+"""The records of a search's levels, and the traces made of them."""
 
 from __future__ import annotations
 

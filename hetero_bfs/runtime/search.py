@@ -1,8 +1,7 @@
-"""One search, and where the frontier and the parents cross between devices.
+"""One search, with its migrations between devices.
 
 Levels on the host run in compiled code as long as the policy keeps the search there
-(level_loop.py); what is here are the moves that only Python can make: levels on the
-device, and crossings.
+(level_loop.py). This module launches levels on a device and migrates the frontier and the parents.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NO_LIMIT = 2**62
 
 
 class Search:
-    """One search while it runs, and where its parents lie afterwards."""
+    """One search: its state while it runs, and the place of its parents afterwards."""
 
     def __init__(
         self,
@@ -41,11 +40,11 @@ class Search:
         self.decision_interval = decision_interval
         self.level_by_level = level_by_level
         self.seconds = 0.0
-        self.began_again = False  # after a grid that stalled, whose time is in `seconds` too
+        self.began_again = False  # after a stalled grid; `seconds` includes the stalled time
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
         self._used: set[int] = set()  # places
         self._complete_at: int = schema.HOST
-        self._ended_at: float | None = None  # the clock, if known before all is written down
+        self._ended_at: float | None = None  # the clock at the end, if taken before bookkeeping
 
     @property
     def traces(self) -> list[LevelTrace]:
@@ -53,7 +52,7 @@ class Search:
         return self.recording().traces()
 
     def recording(self) -> Recording:
-        """Return the levels that ran, without what the search itself needed."""
+        """Return the records of the levels that ran, without the search's other data."""
         graph = self.platform.graph
         return Recording(
             self._records,
@@ -64,7 +63,7 @@ class Search:
         )
 
     def run(self, max_levels: int | None = None) -> float:
-        """Run all levels; returns seconds from the key to the complete parent array."""
+        """Run all levels; return the seconds from the source to the complete parent array."""
         if self.source is None:
             return 0.0
         started = time.perf_counter()
@@ -94,12 +93,12 @@ class Search:
                 records = platform.records_of(candidates, frontier.level + 1)
             self._complete(frontier)
         except BaseException:
-            platform.host.note_foreign_parents()  # they are anywhere
+            platform.host.note_foreign_parents()  # any parent may have been written
             raise
         self._records = records[: frontier.level].copy()
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
-        """Have a device begin, if it is known that the first level runs there."""
+        """Launch early on a device if the first choice is already known to run there."""
         platform, selector = self.platform, self.selector
         if not platform.devices or self.level_by_level:
             return
@@ -115,7 +114,10 @@ class Search:
             )
 
     def _run_here(self, frontier: Frontier, records: npt.NDArray[np.float64], limit: int) -> bool:
-        """Run levels where the search is, and move it if the policy says so; False at its end."""
+        """Run levels at the search's place, then migrate if the policy says so.
+
+        Return False at the end of the search.
+        """
         platform, selector = self.platform, self.selector
         alone, place = not platform.devices, frontier.place
         if alone or place == schema.HOST:
@@ -135,7 +137,7 @@ class Search:
         return not self._migrate(place, frontier, records, limit)
 
     def gather(self) -> None:
-        """Bring the parents to the host's array, where they stay until the next search."""
+        """Copy the parents to the host's array, where they stay until the next search."""
         host = self.platform.host
         if self._complete_at != schema.HOST:
             device = self.platform.device_at(self._complete_at)
@@ -146,7 +148,7 @@ class Search:
                 device.read_parents(host.parent)
 
     def save_parents(self, parent: npt.NDArray[np.uint32]) -> None:
-        """Copy the parents to the host, to where the next searches leave them alone."""
+        """Copy the parents to an array on the host that later searches do not overwrite."""
         if self._complete_at != schema.HOST:
             device = self.platform.device_at(self._complete_at)
             if not device.unified:
@@ -156,7 +158,7 @@ class Search:
         parent[:] = self.platform.host.parent
 
     def gather_saved(self, parent: npt.NDArray[np.uint32]) -> None:
-        """Bring parents that were saved to the host's array; as `gather`, after other searches."""
+        """Copy saved parents to the host's array, as `gather` does, after other searches."""
         host = self.platform.host
         host.note_foreign_parents()
         for device in self.platform.devices:
@@ -170,9 +172,9 @@ class Search:
         records: npt.NDArray[np.float64],
         limit: int,
     ) -> bool:
-        """Bring the search from `place` to where the chosen strategy runs; on a device, run it.
+        """Migrate the search from `place` to the chosen strategy's place; on a device, run it.
 
-        Returns true if the search is known to be over.
+        Return true if the search is known to be over.
         """
         strategy = self.selector.candidates[frontier.chosen]
         if place != strategy.place:
@@ -196,10 +198,10 @@ class Search:
         return over
 
     def _migrate_frontier(self, strategy: Strategy, frontier: Frontier) -> None:
-        """Bring the frontier to the strategy's place, in the form that it reads.
+        """Migrate the frontier to the strategy's place, in the representation that it reads.
 
-        A search that begins on a device begins in the first launch, and bitmaps there become
-        queues in the launch that needs them.
+        On a device the first launch starts the search, and the launch that needs a queue converts
+        the bitmap.
         """
         place, before = strategy.place, frontier.place
         with_queue = strategy.direction == "top-down"
@@ -233,7 +235,7 @@ class Search:
         """Make the parent array complete in one memory."""
         platform, host = self.platform, self.platform.host
         if not platform.devices:
-            return  # done in compiled code
+            return  # compiled code has completed it
         if frontier.place is None:
             self._enter(schema.HOST, frontier)
         assert frontier.place is not None
@@ -243,7 +245,7 @@ class Search:
                 host.invalidate_stale_parents(frontier)
             elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
-        elif frontier.found_list >= 0:  # which is kept for one device with memory of its own
+        elif frontier.found_list >= 0:  # kept only for a single device with memory of its own
             vertices = host.found_list[: frontier.found_list]
             platform.devices[0].add_parents(vertices, host.parent[vertices])
             host.note_foreign_parents()
@@ -253,7 +255,7 @@ class Search:
             self._complete_at = schema.HOST
 
     def _merge_parents(self, frontier: Frontier) -> None:
-        """Bring all devices' parents to the host's."""
+        """Merge all devices' parents into the host's."""
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
 
         platform, host = self.platform, self.platform.host

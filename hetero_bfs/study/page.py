@@ -10,7 +10,7 @@ from html import escape
 import pandas as pd
 
 _STYLE = """
-:source { color-scheme: light; }
+:root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
   max-width: 72rem; margin: 0 auto; padding: 1rem 1.5rem 3rem; }
 h1 { font-size: 1.7rem; margin: 1rem 0 .3rem; }

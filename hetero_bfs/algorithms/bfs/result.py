@@ -28,15 +28,15 @@ _START[schema.UNVISITED_LISTED] = -1
 
 
 class Frontier:
-    """Where a search stands between two levels: names for the items of `state` (schema.py).
+    """The state of a search between two levels: names for the items of `state` (schema.py).
 
-    A device has two bitmaps and two queues. `visited_index` names the bitmap that holds all
-    visited vertices (the other may hold them as they were one level earlier), `queue_index` the
-    queue that holds the frontier if that is one (`has_queue`).
+    A device has two bitmaps and two queues. `visited_index` names the bitmap of all visited
+    vertices; the other one may hold those of one level earlier. `queue_index` names the queue that
+    holds the frontier, if the frontier is a queue (`has_queue`).
     """
 
     def __init__(self, degree: int = 0, num_vertices: int = 0, num_edges: int = 0) -> None:
-        """Start at a source of this degree in a graph of these searched vertices, stored edges."""
+        """Start at a source of this degree; the graph has these searched vertices, stored edges."""
         mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
         previous_edges = max(degree, 1) / mean_degree
         self.state = _START.copy()
@@ -46,7 +46,7 @@ class Frontier:
         self.state[schema.PREVIOUS_EDGES] = previous_edges
 
     def copy(self) -> Frontier:
-        """Return another one that stands where this one does."""
+        """Return a copy with its own state."""
         other = Frontier()
         other.state[:] = self.state
         return other
@@ -63,7 +63,7 @@ class Frontier:
 
     @property
     def place(self) -> int | None:
-        """Where the frontier is: 0 on the host, 1 on the first device; None before level 0."""
+        """Place of the frontier: 0 on the host, 1 on the first device; None before level 0."""
         number = int(self.state[schema.KIND])
         return None if number == schema.NOWHERE else number
 
@@ -73,7 +73,7 @@ class Frontier:
 
     @property
     def kind(self) -> DeviceKind | None:
-        """On what kind of device the frontier is; None before the first level."""
+        """Kind of the device that holds the frontier; None before the first level."""
         return None if self.place is None else DEVICE_KINDS[min(self.place, schema.DEVICE)]
 
     @kind.setter
@@ -116,16 +116,16 @@ class Frontier:
 
     @property
     def found_list(self) -> int:
-        """Vertices in the list of all that the host found; -1 if it keeps none."""
+        """Length of the host's found list; -1 if it keeps none."""
         return int(self.state[schema.FOUND_LISTED])
 
     def keep_no_list(self) -> None:
-        """Let the host keep no list of what it finds."""
+        """Search without the host's found list."""
         self.state[schema.FOUND_LISTED] = -1
 
     @property
     def unvisited_list(self) -> int:
-        """Vertices in the host's list of all that may be unvisited; -1 if it has none."""
+        """Length of the host's list of vertices that may be unvisited; -1 if it has none."""
         return int(self.state[schema.UNVISITED_LISTED])
 
     @unvisited_list.setter
@@ -134,16 +134,16 @@ class Frontier:
 
     @property
     def is_over(self) -> bool:
-        """True if no level is left that could find anything."""
+        """True if no further level can find anything."""
         return bool(schema.is_over(self.state))
 
     def advance(self, direction: Direction, found: Found) -> None:
-        """Move on a level after what it found."""
+        """Advance the state by a level that found this."""
         representation = schema.BITMAP if direction == "bottom-up" else schema.QUEUE
         schema.advance(self.state, representation, found.vertices, found.edges)
 
     def became_queue(self, found: Found) -> None:
-        """Note that the bitmap was turned into a queue of these vertices and edges."""
+        """Note that the bitmap was converted to a queue of these vertices and edges."""
         self.state[schema.REPRESENTATION] = schema.QUEUE
         self.state[schema.FRONTIER_VERTICES] = found.vertices
         self.state[schema.FRONTIER_EDGES] = found.edges
@@ -151,12 +151,12 @@ class Frontier:
 
 @dataclass(frozen=True)
 class Found:
-    """What a level found: vertices, and the edges that leave them."""
+    """Counts of a level: the vertices it found, and the edges that leave them."""
 
     vertices: int
     edges: int
     edges_scanned: int | None = None
-    """Neighbours that bottom-up looked at, where it counts them (BC)."""
+    """Neighbours that bottom-up read; None if it does not count them (only BC does)."""
 
 
 @dataclass(eq=False)
@@ -169,18 +169,18 @@ class BFSResult:
     parent : int64 array, shape (num_vertices,)
         The source is its own parent; -1 for vertices not reached.
     seconds : float
-        From the key to the complete parent array in the memory that finished, initialisation
-        included.
+        Time from the source to the complete parent array in the memory of the device that finished,
+        initialisation included.
     gather_seconds : float
-        Bringing the parents to the host and restoring the caller's ids.
+        Time to gather the parents on the host and to restore the caller's ids.
     input_degree, directed
         Of the graph; see `CSRGraph`.
     make_traces : callable
-        Makes `traces` when they are asked for.
+        Makes `traces` at the first access.
     streamed_bytes : int
-        Edges that were sent to the device for this search because they are not kept there.
+        Bytes of edges that streamed to the device in this search.
     rule : str
-        Strategies and thresholds, if its selector did the same at every level.
+        Strategies and thresholds, if its selector has one rule for all levels.
     """
 
     source: int
@@ -220,7 +220,7 @@ class BFSResult:
 
     def drop_parents(self) -> None:
         """Drop the arrays, 12 bytes per vertex, and keep times, counts and traces."""
-        _ = self.nedge, self.reached  # computed while the parents are there
+        _ = self.nedge, self.reached  # computed from the parents and cached
         self.parent = np.empty(0, np.int64)
         self.__dict__.pop("level", None)
 

@@ -1,8 +1,8 @@
-"""Searches on an OpenCL device that has no room for the edges: pages of them come as needed.
+"""Runs levels on an OpenCL device that has no room for the edges: pages of edges are sent to it.
 
-The host runs the loop over levels. A level's kernels are queued at once (stream.cl), and
-one read-back says what they found, or which pages of edges were missing; these are sent then. BGC
-runs like BG: the bus is what bounds both.
+The host runs the loop over levels. It queues a level's kernels at once (stream.cl). One read-back
+returns what they found, or which pages of edges are missing; the host sends these pages. BGC runs
+like BG, since the bus bounds both.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _KERNEL_FILES = (
     "algorithms/bfs/kernels/frontier.cl",
     "algorithms/bfs/kernels/stream.cl",
 )
-"""A program of its own: the others take long to compile."""
+"""A separate program, since the others take long to compile."""
 
 _FIRST_MISSING = 8192
-"""Numbers of missing pages that are read back with the status; more only if there are more."""
+"""Numbers of missing pages that are read back with the status; further ones are read if needed."""
 
 _NO, _YES = np.uint32(0), np.uint32(1)
 
@@ -83,7 +83,7 @@ class StreamedExecutor:
     device, graph, host, tuning
         As for OpenCLExecutor; the device has memory of its own.
     plan : StreamPlan
-        Of this device and graph.
+        The plan for this device and graph.
     """
 
     place = schema.DEVICE
@@ -326,7 +326,7 @@ class StreamedExecutor:
         self.device.read(parent, self._parent)
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Take the frontier over from the host; bottom-up does without one."""
+        """Receive the frontier from the host; bottom-up needs none."""
         from hetero_bfs.devices.opencl.streaming.page_kernels import mark_vertices
 
         visited, following = self._visited
@@ -338,7 +338,7 @@ class StreamedExecutor:
             self.device.write(self._frontier, bitmap)
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Hand the frontier over to the host, which makes the queue."""
+        """Send the frontier to the host, which makes the queue."""
         index = frontier.visited_index
         visited, before = self.host.visited[index], self.host.visited[1 - index]
         self.device.read(visited, self._visited[0])
@@ -350,7 +350,7 @@ class StreamedExecutor:
     def add_parents(
         self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
     ) -> None:
-        """Take over parents that the host found, by way of the slots."""
+        """Add parents that the host found; they are copied through the slots."""
         size, room = self.tuning.group_size, self.plan.slot_edges
         for begin in range(0, vertices.size, room):
             some = slice(begin, begin + room)

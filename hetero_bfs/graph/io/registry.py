@@ -51,21 +51,21 @@ def read(path: str | os.PathLike[str], directed: bool = False) -> EdgeList | CSR
     path : path
         See the table at the head of this module.
     directed : bool
-        How to take the edges. Edge lists and general matrices are what you say they are. An
-        undirected file read as directed gives every edge both ways; a directed `.sg` or `.hbg`
-        file read as undirected has the reverse edges added.
+        Whether edges are directed. For edge lists and general matrices this argument decides. An
+        undirected file read as directed gives every edge both ways. A directed `.sg` or `.hbg`
+        file read as undirected gets the reverse edges added.
 
     Returns
     -------
     EdgeList or CSRGraph
         Edges from text, with src and dst uint32 of shape (num_edges,); neighbour lists from `.sg`
         and `.hbg`. The arrays of an `.hbg` file are read-only. A file of 64 MiB or more is mapped:
-        do not cut it while the graph is in use (see `hbg.read_hbg`).
+        do not truncate it while the graph is in use (see `hbg.read_hbg`).
 
     Raises
     ------
     GraphFileError
-        Missing, truncated or malformed files; the message names file and line or byte offset.
+        A file is missing, truncated or malformed; the message names file and line or byte offset.
     """
     check_type("path", path, (str, os.PathLike), "the name of a graph file")
     check_flag("directed", directed)
@@ -74,12 +74,12 @@ def read(path: str | os.PathLike[str], directed: bool = False) -> EdgeList | CSR
 
 
 def vertices_by_header(path: Path) -> int | None:
-    """Return how many vertices a file's header says there are; None where the edges decide.
+    """Return the number of vertices in a file's header; None for a format without it.
 
     Raises
     ------
     GraphFileError
-        As `read`, as far as the header goes.
+        As for `read`, for errors up to the end of the header.
     """
     suffix = _suffix(path, list(_READERS), reading=True)
     if suffix == ".mtx":
@@ -93,16 +93,16 @@ def vertices_by_header(path: Path) -> int | None:
 
 
 def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
-    """Write a graph in the format that the end of the name tells; see `read`.
+    """Write a graph in the format given by the end of the name; see `read`.
 
-    Text formats hold the edges of an `EdgeList` as they came, of a `CSRGraph` without loops and
-    duplicates; an undirected edge once. The file appears under its name only when complete.
+    Text formats hold the edges of an `EdgeList` in their order, those of a `CSRGraph` without loops
+    and duplicates, and an undirected edge once. The file appears under its name only when complete.
 
     Raises
     ------
     GraphFileError
         Unknown ending, too many vertices for `.sg`, failures of the system. An existing file of
-        that name is then untouched.
+        that name then stays unchanged.
     """
     path = Path(path)
     suffix = _suffix(path, list(_WRITERS), reading=False)
@@ -130,7 +130,7 @@ def _suffix(path: Path, known: list[str], reading: bool) -> str:
         return suffix
     if reading:
         with opened(path):
-            pass  # a missing file or a directory is the better message
+            pass  # raises a better message for a missing file or a directory
     raise GraphFileError(
         f"{path}: unknown ending {suffix + '.gz' * zipped!r}; known are {', '.join(known)}, "
         "all but .sg and .hbg also with .gz: rename or convert the file"

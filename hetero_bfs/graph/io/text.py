@@ -1,8 +1,8 @@
 """Graphs as text: SNAP-style edge lists and Matrix Market coordinate files, plain or gzipped.
 
-A file is parsed twice at worst: first in blocks, by compiled code (text_kernels.py); if anything at
-all is out of the ordinary, once more line by line, which finds the first bad line (or, for a rare
-but valid form such as a sign before an id, simply reads on).
+A file is parsed in blocks by compiled code (text_kernels.py). If a line is unusual, the file is
+parsed again line by line. This finds the first bad line, and reads rare but valid forms such as a
+sign before an id.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hetero_bfs.support.memory import GIB, free_bytes
 if TYPE_CHECKING:
     from io import BufferedIOBase
 
-_BYTES_PER_VERTEX = 40  # of all arrays a search keeps, roughly
+_BYTES_PER_VERTEX = 40  # about the size of all arrays of a search
 _BLOCK_BYTES = 1 << 22
 _BYTES_PER_PAIR = 8
 _PAIRS_PER_CHECK = 1 << 20
@@ -42,7 +42,7 @@ _MTX_HEADER = re.compile(
 
 @dataclass(frozen=True)
 class _Ids:
-    """The vertex ids a file may name, and what to do about a larger one."""
+    """The range of a file's vertex ids, and the remedy for a larger one."""
 
     lowest: int
     highest: int
@@ -64,9 +64,9 @@ class _Ids:
 
 
 class _Pairs(NamedTuple):
-    """The first two columns, less the lowest id, and how many lines have them.
+    """The first two columns, less the lowest id, and the number of lines.
 
-    The arrays are empty if that is more than wanted.
+    The arrays are empty if there are more lines than wanted.
     """
 
     num_lines: int
@@ -75,7 +75,7 @@ class _Pairs(NamedTuple):
 
 
 class _Head(NamedTuple):
-    """What the comments above the first edge say; None where they do not."""
+    """The counts in the comments above the first edge; None for a missing one."""
 
     lines: int
     num_vertices: int | None
@@ -87,16 +87,16 @@ class _Head(NamedTuple):
 def read_edge_list(path: Path, directed: bool) -> EdgeList:
     """Read lines of two vertex ids: the format of SNAP and of GAP's .el and .wel.
 
-    Lines that begin with `#` or `%` are comments, columns after the second are ignored. There are
-    as many vertices as the largest id asks for, or as a header `# Nodes: V Edges: E` says if that
-    is more: V is a minimum, since the files of SNAP have gaps in their ids and count used ones
-    only. E is the least number of edge lines. Ids that no line names are isolated vertices.
+    Lines that begin with `#` or `%` are comments. Columns after the second are ignored. The number
+    of vertices is the largest id plus 1, or V of a header `# Nodes: V Edges: E` if V is larger. V
+    is only a minimum, since SNAP's files have gaps in their ids and count only used ones. E is the
+    least number of edge lines. Ids that no line names are isolated vertices.
 
     Raises
     ------
     GraphFileError
-        Lines that are not two ids, ids or a V above the 32-bit limit or this machine's memory,
-        fewer lines than E, nothing in the file; damaged gzip data.
+        A line is not two ids; an id or V is above the 32-bit limit or too large for this machine's
+        memory; there are fewer lines than E; the file is empty; or gzip data are damaged.
     """
     with opened(path) as handle:
         head = _read_head(handle, path)
@@ -133,8 +133,8 @@ def read_matrix_market(path: Path, directed: bool) -> EdgeList:
     Raises
     ------
     GraphFileError
-        Another header, a matrix that is not square, indices outside it, more or fewer entries
-        than the size line says; damaged gzip data.
+        The header is another one, the matrix is not square, an index is outside it, the number of
+        entries differs from the size line's, or gzip data are damaged.
     """
     with opened(path) as handle:
         symmetric, num_vertices, num_entries, size_line = _read_mtx_head(handle, path)
@@ -238,10 +238,10 @@ def _read_mtx_header(line: bytes, path: Path) -> bool:
 
 
 def _read_mtx_head(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int, int]:
-    """Return what header and size line say, and leave the handle behind them.
+    """Read header and size line, and leave the handle behind them.
 
-    That is whether entries stand for both directions, the number of vertices, that of entries and
-    the number of the size line.
+    Return whether entries stand for both directions, the number of vertices, the number of entries,
+    and the line number of the size line.
     """
     reader = lines(handle, path)
     last = next(reader, Line(1, 0, b""))
@@ -261,7 +261,7 @@ def _read_mtx_head(handle: BufferedIOBase, path: Path) -> tuple[bool, int, int, 
 
 
 def _parse_mtx_size(line: Line, path: Path) -> tuple[int, int]:
-    """Return the number of vertices and that of entries."""
+    """Return the numbers of vertices and entries."""
     where = f"{path}:{line.number}"
     text = line.text.decode("utf-8", "replace").strip()
     if not re.fullmatch(r"[0-9]{1,20}\s+[0-9]{1,20}\s+[0-9]{1,20}", text):
@@ -281,9 +281,10 @@ def _parse_mtx_size(line: Line, path: Path) -> tuple[int, int]:
 def _fast_pairs(
     handle: BufferedIOBase, path: Path, ids: _Ids, wanted: int | None = None
 ) -> _Pairs | None:
-    """Parse by compiled code; None as soon as a line is out of the ordinary.
+    """Parse by compiled code; return None at the first unusual line.
 
-    Of more pairs than `wanted` none are kept: a small compressed file may hold very many.
+    If there are more pairs than `wanted`, none are kept: a small compressed file may hold very
+    many.
     """
     from hetero_bfs.graph.io.text_kernels import SHORTEST_LINE, parse_pairs
 
@@ -305,7 +306,7 @@ def _fast_pairs(
 
 
 def _check_room(path: Path, num_pairs: int) -> None:
-    """Check that these pairs, which are in memory in parts, fit there once more as a whole."""
+    """Check that memory has room to join these pairs, which it already holds in parts."""
     free = free_bytes()
     if num_pairs * _BYTES_PER_PAIR > free:
         raise GraphFileError(
@@ -325,9 +326,9 @@ def _blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
 
 
 def _slow_pairs(path: Path, skipped: int, ids: _Ids, wanted: int | None = None) -> _Pairs:
-    """Parse line by line after `skipped` lines; raise for the first that is not two ids.
+    """Parse line by line after `skipped` lines; raise for the first one that is not two ids.
 
-    Of more pairs than `wanted` none are kept.
+    If there are more pairs than `wanted`, none are kept.
     """
     count, columns = 0, (array("I"), array("I"))
     with opened(path) as handle:
