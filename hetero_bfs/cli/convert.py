@@ -8,7 +8,7 @@ from hetero_bfs.graph.io.registry import read, write
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status."""
+    """Run the command; return the exit status."""
     graph = read(options.input, options.directed)
     write(graph, options.output)
     print(
