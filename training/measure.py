@@ -218,7 +218,7 @@ class _Walk:
             twice = [*host[:begin], *device[begin:end], *host[end:]]
             both = self._beyond_parts(engine, source, twice)
             share = min(both / max(sum(self.beyond.values()), _LEAST_SECONDS), 1.0)
-            self.beyond = {crossing: share * more for crossing, more in self.beyond.items()}
+            self.beyond = {place: share * more for place, more in self.beyond.items()}
 
     def _beyond_parts(self, engine: Engine, source: int, schedule: list[str]) -> float:
         """Return the seconds of a search that migrates beyond its parts and timed migrations.
@@ -227,7 +227,7 @@ class _Walk:
         not affect them.
         """
         used = [STRATEGIES[name] for name in schedule]
-        crossings = [
+        switches = [
             level
             for level in range(1, len(used))
             if migrations_of(used[level - 1], used[level], False).switch is not None
@@ -236,11 +236,11 @@ class _Walk:
         taken = np.array([_seconds(search) for search in searches])
         host = self.spent["cpu"].copy()
         for part in (taken, host):
-            part[..., [0, *crossings], 1] = 0.0  # the start, and switches with their conversions
+            part[..., [0, *switches], 1] = 0.0  # the start, and switches with their conversions
         there = np.array([strategy.device_kind == "device" for strategy in used])
         parts = taken[:, there].sum(axis=(1, 2)) + host[~there].sum()
         timed = self.starts[used[0].device_kind]
-        for level in crossings:
+        for level in switches:
             last, dense_push = (
                 used[level - 1],
                 searches[0].traces[level].features.representation == "wide",

@@ -118,7 +118,7 @@ def _add_study(commands: Any) -> None:
         description=(
             "Measure strategies and selectors on Kronecker graphs or graph files and write one "
             "HTML page, with a PNG and a CSV file for each figure. The folder must be new, empty, "
-            "or hold an earlier study, which is replaced; it is written when all is done."
+            "or hold an earlier study, which is replaced. It is written at the end."
         ),
     )
     add = command.add_argument

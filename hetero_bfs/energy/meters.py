@@ -53,7 +53,7 @@ class Meter(Protocol):
         ...
 
     def period_seconds(self) -> float:
-        """Return the seconds between two updates of its readings, as found on this machine."""
+        """Return the observed seconds between two updates of its readings."""
         ...
 
     def watch(self) -> Callable[[], bool] | None:

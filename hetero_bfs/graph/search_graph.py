@@ -128,10 +128,10 @@ def _order_by_locality(
     """Renumber by locality if searches take many levels, or `always`; it copies the lists."""
     if not always and free_bytes() < 8 * graphs[0].num_stored_edges * len(graphs):
         return relabelling, graphs
-    moved = by_locality(graphs[0], relabelling, always)
-    if moved is None:
+    renumbered = by_locality(graphs[0], relabelling, always)
+    if renumbered is None:
         return relabelling, graphs
-    return moved[0], [permute(graph, moved[1]) for graph in graphs]
+    return renumbered[0], [permute(graph, renumbered[1]) for graph in graphs]
 
 
 def by_locality(

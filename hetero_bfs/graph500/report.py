@@ -292,8 +292,8 @@ def _objective_lines(report: Graph500Report, objective: Objective) -> list[str]:
 def _edge_array(report: Graph500Report) -> str:
     if report.streaming is None:
         return f"{report.parts} part{'s' if report.parts > 1 else ''}"
-    moved = format_bytes(report.mean_streamed_bytes())
-    return f"{report.streaming}; {moved} moved per search"
+    sent = format_bytes(report.mean_streamed_bytes())
+    return f"{report.streaming}; {sent} sent per search"
 
 
 def _schedule_block(report: Graph500Report) -> str:

@@ -297,15 +297,15 @@ def _find_factors(memory, strategies):
     if 1.0 / band < common < band:
         common = 1.0
     together = common / common_in_use
-    moved = 1.0
+    change = 1.0
     for thing in range(memory.shape[0]):
         row = memory[thing]
         own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
         far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else DEAD_BAND)
         row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
-        alone = row[FACTOR] / row[IN_USE] / together
-        moved = max(moved, alone, 1.0 / alone)
-    return moved > HYSTERESIS or max(together, 1.0 / together) > COMMON_HYSTERESIS
+        relative = row[FACTOR] / row[IN_USE] / together
+        change = max(change, relative, 1.0 / relative)
+    return change > HYSTERESIS or max(together, 1.0 / together) > COMMON_HYSTERESIS
 
 
 @kernel(counted=False)

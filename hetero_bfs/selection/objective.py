@@ -59,7 +59,7 @@ class Power:
     auto: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a model file has under `power`."""
+        """Return the value of `power` in a model file."""
         return {
             "watts": {name: dict(values) for name, values in self.watts.items()},
             "error_watts": {name: dict(values) for name, values in self.error_watts.items()},

@@ -90,8 +90,8 @@ class Selector:
         if policy.rule == DIRECTION:
             rises = frontier_edges * policy.alpha > unvisited_edges
             return frontier_edges + unvisited_edges if rises else 0
-        usual = round(float(2.0 ** (round(2.0 * math.log2(frontier_edges)) / 2.0)))
-        return min(usual, frontier_edges + unvisited_edges)
+        rounded = round(float(2.0 ** (round(2.0 * math.log2(frontier_edges)) / 2.0)))
+        return min(rounded, frontier_edges + unvisited_edges)
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
         """Return the choice in a level's record (schema.py)."""
@@ -166,10 +166,10 @@ def alpha_beta(
     where: DeviceKind | None = None,
 ) -> Selector:
     """Make the selector of Beamer's rule; by default on the device if there is one."""
-    usual: DeviceKind = "cpu" if device is None else "device"
-    kind = where or usual
+    default: DeviceKind = "cpu" if device is None else "device"
+    kind = where or default
     name = "alpha-beta"
-    if (alpha, beta, kind) != (ALPHA, BETA, usual):
+    if (alpha, beta, kind) != (ALPHA, BETA, default):
         name = f"alpha-beta({alpha:g},{beta:g},{kind})"
     return DirectionSelector(name, by_direction(candidates, kind, kind), alpha, beta)
 

@@ -111,7 +111,7 @@ SECTIONS = (
     ),
     Section(
         "relabelling",
-        "What relabelling removes, and what it does to search times (Table 6, section 5.4)",
+        "Vertices that relabelling removes, and its effect on search times (Table 6, section 5.4)",
         "Relabelling drops vertices without edges and numbers the others anew. Every strategy and "
         "selector searches the graph with and without it. The marks show the median search time in "
         "the given order over the median after relabelling. At 2 the relabelled graph is searched "

@@ -139,7 +139,7 @@ class CPUExecutor:
         return bool(outcome == ENDED)
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and move `frontier` on to the next; returns its seconds too.
+        """Run one level and advance `frontier`; return the vertices found and the seconds.
 
         For measurements: the frontier must be here, and have a level left to run.
         """

@@ -107,7 +107,7 @@ class StreamedExecutor:
         self._slots = PageSlots(device, self._lists.edges, plan)
         words = -(-graph.num_searched // 32)
         self._parent = device.buffer(graph.num_searched, np.uint32)
-        self._visited = [device.buffer(words, np.uint32) for _ in range(2)]  # alike between levels
+        self._visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal between levels
         self._frontier = device.buffer(words, np.uint32)
 
     @property
@@ -169,12 +169,12 @@ class StreamedExecutor:
         self._run_all(self._bound.start, np.uint32(source))
 
     def clear(self, frontier: Frontier) -> None:
-        """Forget the last search: no vertex is visited, none has a parent."""
+        """Reset the arrays after a search: no vertex is visited, none has a parent."""
         self.device.fill(self._parent, 0xFF)
         self.device.fill(self._visited[frontier.visited_index], 0)
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and move `frontier` on to the next; returns its seconds too."""
+        """Run one level and advance `frontier`; return the vertices found and the seconds."""
         return run_one_level(self, fixed_policy([0], [strategy]), frontier)
 
     def start_early(
@@ -186,16 +186,16 @@ class StreamedExecutor:
         frontier: Frontier,
         limit: int,
     ) -> None:
-        """Do nothing: the host leads every level."""
+        """Do nothing: the host launches every level."""
 
     def launch_nothing(self, frontier: Frontier) -> None:
         """Read back without a level."""
         self._read_status()
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Call the frontier that bottom-up left a queue: there is a bitmap only, and it is counted.
+        """Count the frontier that bottom-up left, and mark it as a queue; return the seconds.
 
-        Returns seconds.
+        No queue is written: this executor always reads the bitmap.
         """
         started = time.perf_counter()
         frontier.became_queue(self._found(queueable=True))
@@ -235,7 +235,7 @@ class StreamedExecutor:
         frontier: Frontier,
         records: npt.NDArray[np.float64],
     ) -> bool:
-        """Choose the coming level's strategy; false, and nothing chosen, if it is the host's."""
+        """Choose the coming level's strategy; drop a choice of the host and return False."""
         from hetero_bfs.selection.policy import choose_level
 
         started = time.perf_counter()
@@ -250,7 +250,7 @@ class StreamedExecutor:
     def _run_level(
         self, top_down: bool, frontier: Frontier, records: npt.NDArray[np.float64]
     ) -> None:
-        """Run one level, fill its record, and move the frontier on."""
+        """Run one level, fill its record, and advance the frontier."""
         started = time.perf_counter()
         record = records[frontier.level]
         kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size
@@ -270,7 +270,7 @@ class StreamedExecutor:
         record[schema.SECONDS] = time.perf_counter() - started
 
     def _send_missing(self, kind: str, missing: int) -> None:
-        """Send the pages that a level misses, have them read, and end the level."""
+        """Send a level's missing pages, launch kernels that read them, and end the level."""
         size, sent = self.tuning.group_size, self._bound.sent[kind]
         lanes = (1 << self.plan.page_shift) // SEGMENT_EDGES
 
@@ -284,7 +284,7 @@ class StreamedExecutor:
         self._read_status()
 
     def _missing_pages(self, missing: int) -> npt.NDArray[np.uint32]:
-        """Return the numbers of the missing pages; most often all are read already."""
+        """Return the numbers of the missing pages; mostly all have been read back already."""
         known = self._status[STATUS_WORDS:]
         if missing <= known.size:
             return known[:missing]
@@ -298,18 +298,18 @@ class StreamedExecutor:
         kernel.launch(self.groups * size, size, *arguments)
 
     def _read_status(self) -> int:
-        """Wait for what is queued; return how many pages the level misses."""
+        """Wait for all queued work; return the number of pages that the level lacks."""
         self.device.read(self._status, self._status_buffer)
         return int(self._status[MISSING])
 
     def _found(self, queueable: bool) -> Found:
-        """Return what the last level found: all of it, or the vertices that a queue would take."""
+        """Return the counts of the last level: of all vertices found, or of those for a queue."""
         found = unpack_counter(int(self._status[:DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
         if not queueable:
             return found
         return Found(found.vertices - int(self._status[DEAD_ENDS]), found.edges)
 
-    # Crossing to and from the host.
+    # Migration to and from the host.
 
     def acquire(self) -> None:
         """Do nothing: no memory is shared."""
