@@ -137,8 +137,8 @@ def takes_settings(
 
         update_wrapper(with_settings, init)
         own = list(inspect.signature(init).parameters.values())[:2]
-        found_list = inspect.signature(options).parameters.values()
-        signature = inspect.Signature([*own, *found_list])
+        settings = inspect.signature(options).parameters.values()
+        signature = inspect.Signature([*own, *settings])
         with_settings.__signature__ = signature  # type: ignore[attr-defined]
         with_settings.__doc__ = options.__doc__
         return with_settings  # type: ignore[return-value]  # takes the graph by name, too

@@ -25,8 +25,8 @@ def check_flag(name: str, value: Any) -> None:
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise `ArgumentError` unless the value is one of these texts."""
     if not isinstance(value, str) or value not in choices:
-        found_list = ", ".join(f'"{choice}"' for choice in choices)
-        raise ArgumentError(f"{setting(name)} is {value!r}; give one of {found_list}")
+        listed = ", ".join(f'"{choice}"' for choice in choices)
+        raise ArgumentError(f"{setting(name)} is {value!r}; give one of {listed}")
 
 
 def check_type(name: str, value: Any, types: type | tuple[type, ...], remedy: str) -> None:

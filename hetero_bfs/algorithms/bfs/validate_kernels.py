@@ -92,7 +92,7 @@ def compute_depths(packed, reached):
             if cycle[0]:
                 break
             if packed[v] != UNREACHED:
-                depth = _resolve_deferred(v, packed, reached)
+                depth = _set_depths(v, packed, reached)
                 greatest = max(greatest, depth)
                 if depth < 0:
                     cycle[0] = True
@@ -101,7 +101,7 @@ def compute_depths(packed, reached):
 
 
 @compiled(**_INNER)
-def _resolve_deferred(vertex, packed, reached):
+def _set_depths(vertex, packed, reached):
     """Give depths to `vertex` and its ancestors; return its depth, or -1 if they are a cycle."""
     top, steps = vertex, 0
     while packed[top] >> 32 == -1:

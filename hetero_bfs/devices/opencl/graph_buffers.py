@@ -108,8 +108,8 @@ class DeviceGraph:
 
 def offset_type_of(info: DeviceInfo, graph: SearchGraph) -> npt.DTypeLike:
     """Return the type of an offset into the edges: the host's own on unified memory."""
-    dense_push = info.unified_memory or graph.graph.num_stored_edges >= 2**32
-    return np.uint64 if dense_push else np.uint32
+    needs_64_bits = info.unified_memory or graph.graph.num_stored_edges >= 2**32
+    return np.uint64 if needs_64_bits else np.uint32
 
 
 def bytes_in_memory(info: DeviceInfo, graph: SearchGraph) -> int:

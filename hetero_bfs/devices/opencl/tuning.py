@@ -117,8 +117,10 @@ class Tuning:
         words = size * self.vertices_per_item // 32
         top_down = size * self.edges_per_item * (2 + offset_bytes)
         bottom_up = words * (16 + offset_bytes + 32 + 64) + 4 * size + 4 * self.cached_words
-        alone = 2 * self.single_group_edges * (6 + 2 * offset_bytes) + 8 * self.cooperative_groups
-        return max(top_down, bottom_up, alone) + 8 * (size + size // 16) + _STATE_BYTES
+        cooperative = (
+            2 * self.single_group_edges * (6 + 2 * offset_bytes) + 8 * self.cooperative_groups
+        )
+        return max(top_down, bottom_up, cooperative) + 8 * (size + size // 16) + _STATE_BYTES
 
     def for_graph(self, num_searched: int) -> Tuning:
         """Return the tuning for a graph of this number of searched vertices."""
