@@ -187,7 +187,7 @@ def _bucket_edges(num_keys: int) -> int:
 def _most_buckets(num_vertices: int, num_keys: int) -> int:
     """Return an upper bound of the number of buckets.
 
-    Two adjacent buckets have more than `_bucket_edges` edges together, or a key has no room.
+    Two adjacent buckets together exceed `_bucket_edges` edges, or the bits of a key.
     """
     for_room = num_vertices >> (32 - _neighbour_bits(num_vertices))
     return 2 * num_keys // _bucket_edges(num_keys) + for_room + 2

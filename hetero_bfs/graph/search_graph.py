@@ -125,7 +125,10 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
 def _order_by_locality(
     graphs: list[CSRGraph], relabelling: Relabelling, always: bool
 ) -> tuple[Relabelling, list[CSRGraph]]:
-    """Renumber by locality if searches take many levels, or `always`; it copies the lists."""
+    """Renumber by locality if searches take many levels, or `always`.
+
+    This needs memory for a second copy of the lists; without it the order is kept.
+    """
     if not always and free_bytes() < 8 * graphs[0].num_stored_edges * len(graphs):
         return relabelling, graphs
     renumbered = by_locality(graphs[0], relabelling, always)
