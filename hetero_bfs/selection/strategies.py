@@ -5,7 +5,7 @@ This file also names the objectives and the selectors.
 A strategy is one row of `STRATEGIES` and one kernel; no other module knows any by name. A row on
 the host names its kernel, which the level loop calls by address once a level:
 
-    kernel(control, arrays, state, records) -> (form, found, edges, scanned), all int64
+    kernel(control, arrays, state, records) -> (representation, found, edges, scanned), all int64
 
 `control` are the thread pool's words, `arrays` the graph and the search (kernels/phases.py),
 `state` and `records` the arrays of schema.py. The kernel reads a top-down frontier from the queue,

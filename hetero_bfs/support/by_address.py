@@ -203,7 +203,8 @@ def level_address(function: Any, control: Any, arrays: Any) -> int:
     if result != types.UniTuple(types.int64, LEVEL_RESULTS):
         raise TypeError(
             f"{function.py_func.__name__} returns {result}; a level's kernel must return "
-            f"{LEVEL_RESULTS} int64 (form, found, edges, scanned); wrap constants in np.int64"
+            f"{LEVEL_RESULTS} int64 (representation, found, edges, scanned); "
+            "wrap constants in np.int64"
         )
     return address
 
