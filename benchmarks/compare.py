@@ -8,13 +8,13 @@ Prints a row for each case: a graph and what is timed.
     device   the same by an OpenCL device alone, `fixed:TG,BG`
     build    construction: from edges to an engine's graph
 
-Each side is a process of its own that lives through the run. A round is one turn of each, old
-first in every other round; a round's ratio is the median over keys of new over old seconds. The
-table has the median of the rounds' ratios, with the interval between two of them that holds the
-true median with a probability of 95 % or more, whatever their distribution. What both find is
-compared before anything is timed. Turns are short and rounds many, so that other load on the
-machine hits both sides alike: long searches have a key or two in each round. A case stops after a
-minute, but not before 10 rounds.
+Each side is a separate process for the whole run. A round is one turn of each side; the old one is
+first in every other round. A round's ratio is the median over keys of new over old seconds. The
+table has the median of the rounds' ratios. Its interval lies between two of the ratios and contains
+the true median with a probability of at least 95 %, for any distribution. The results of both sides
+are compared before anything is timed. Turns are short and rounds many, so that other load on the
+machine affects both sides alike. Long searches have a key or two in each round. A case stops after
+a minute, but not before 10 rounds.
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ _BUILT = ("kronecker18", "kronecker20")
 _ON_DEVICE = ("kronecker18",)
 _DATA = Path(__file__).parents[1] / "tests" / "data"
 _FILES = ("moscow-roads", "email-Enron")
-_PAUSE_SECONDS = 0.02  # in which the other side's threads fall asleep
-_LONG_SECONDS = 0.1  # keys whose searches take longer than that in all are shared out to rounds
+_PAUSE_SECONDS = 0.02  # the other side's threads fall asleep in this time
+_LONG_SECONDS = 0.1  # if all keys together take longer, they are distributed over the rounds
 _CASE_SECONDS = 60.0
-_FEWEST_ROUNDS = 10  # of a case that takes longer
-_LEAST_FOR_INTERVAL = 6  # two of fewer rounds cannot enclose the median at 95 %
+_FEWEST_ROUNDS = 10  # of a case that takes over a minute
+_LEAST_FOR_INTERVAL = 6  # with fewer rounds no interval has 95 %
 
 
 @dataclass(frozen=True)
 class Case:
-    """A graph, by a generator's name or a file's path, and what is timed on it."""
+    """A graph, by a generator's name or a file's path, and the work that is timed on it."""
 
     graph: str
     what: str
 
     @property
     def name(self) -> str:
-        """Name the case as --only and the table do."""
+        """Name of the case for --only and the table."""
         return f"{Path(self.graph).name.partition('.')[0]}/{self.what}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one case gave; `low` and `high` enclose `ratio`, None if there were too few rounds."""
+    """The result of one case; `low` and `high` enclose `ratio`, None with too few rounds."""
 
     case: str
     old_seconds: float
@@ -116,7 +116,7 @@ def parse() -> argparse.Namespace:
 
 
 def choose_cases(options: argparse.Namespace) -> list[Case]:
-    """List the cases that are asked for."""
+    """List the requested cases."""
     files = options.files
     if files is None:
         files = [str(path) for name in _FILES for path in sorted(_DATA.glob(f"{name}.*"))[:1]]
@@ -137,7 +137,7 @@ def choose_cases(options: argparse.Namespace) -> list[Case]:
 
 
 def compare(case: Case, sides: Sequence[Side], num_keys: int, rounds: int) -> Row:
-    """Prepare a case on both sides, compare what they find, and time them in turn."""
+    """Prepare a case on both sides, compare their results, and time them in turn."""
     say(f"{case.name}: making it ready")
     for side in sides:
         for note in side.ask("prepare", graph=case.graph, what=case.what):
@@ -155,7 +155,7 @@ def compare(case: Case, sides: Sequence[Side], num_keys: int, rounds: int) -> Ro
 
 
 def take_turns(sides: Sequence[Side], keys: Sequence[int], rounds: int) -> tuple[Any, Any]:
-    """Return the seconds of old and new, float64 arrays of shape (rounds, what a turn measures)."""
+    """Return the seconds of old and new, float64 arrays of shape (rounds, times of a turn)."""
     seconds: list[list[list[float]]] = [[], []]
     end = time.perf_counter() + _CASE_SECONDS
     warming = [side.ask("turn", keys=keys) for side in sides]
@@ -171,7 +171,7 @@ def take_turns(sides: Sequence[Side], keys: Sequence[int], rounds: int) -> tuple
 
 
 def summarise(name: str, old: Any, new: Any) -> Row:
-    """Make a row of what `take_turns` gives."""
+    """Make a row of the results of `take_turns`."""
     ratios = np.median(new / old, axis=1)
     low, high = median_interval(ratios.tolist()) or (None, None)
     medians = float(np.median(old)), float(np.median(new)), float(np.median(ratios))
@@ -181,12 +181,12 @@ def summarise(name: str, old: Any, new: Any) -> Row:
 def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """Return the two closest order statistics that enclose the median at 95 % or more, if any.
 
-    As many values lie below the true median as heads fall in as many throws of a coin.
+    The number of values below the true median is distributed like heads in throws of a coin.
     """
     n = len(values)
     if n < _LEAST_FOR_INTERVAL:
         return None
-    outside, rank = 2 / 2**n, 0  # that the median is not between the values of these ranks
+    outside, rank = 2 / 2**n, 0  # probability that the median is outside these ranks
     while outside + 2 * math.comb(n, rank + 1) / 2**n <= 0.05:
         rank += 1
         outside += 2 * math.comb(n, rank) / 2**n
@@ -197,7 +197,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
 def describe(
     rows: Sequence[Row], versions: Sequence[str], options: argparse.Namespace, load: float
 ) -> str:
-    """Format the table, with what gave it."""
+    """Format the table, with its origin."""
     device = any(row.case.endswith("/device") for row in rows)
     info = choose_device() if device else None
     command = f"python benchmarks/compare.py OLD NEW --keys {options.keys}"

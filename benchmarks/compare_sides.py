@@ -1,4 +1,4 @@
-"""A side of compare.py, as the parent sees it: a checkout and the worker that imports it."""
+"""A side of compare.py in the parent process: a checkout and the worker that imports it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Side:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,  # an interrupt is for the parent, which ends the workers
-            # "active" threads of the side that waits would take the cores of the other.
+            # "active" threads of the waiting side would take the other side's cores.
             env={k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"},
         )
 
@@ -50,7 +50,7 @@ class Side:
         pipe_in, pipe_out = self._process.stdin, self._process.stdout
         assert pipe_in is not None
         assert pipe_out is not None
-        with suppress(BrokenPipeError):  # then it has no answer either
+        with suppress(BrokenPipeError):  # reading the answer then fails, too
             print(json.dumps({"do": do} | request), file=pipe_in, flush=True)
         line = pipe_out.readline()
         if not line:

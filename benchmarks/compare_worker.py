@@ -1,10 +1,10 @@
-"""One side of compare.py: imports hetero_bfs from one checkout, and measures what it is told.
+"""One side of compare.py: imports hetero_bfs from one checkout, and measures on request.
 
     python benchmarks/compare_worker.py CHECKOUT
 
 Reads one JSON request a line and answers each with one line: {"value": ...} or {"error": TEXT}.
-Between requests it blocks on its pipe. Only the public interface of hetero_bfs is used, since the
-modules behind it lie elsewhere in other commits. `prepare` picks a case; the others are about it.
+Between requests it blocks on its pipe. It uses only the public interface of hetero_bfs, since other
+commits have other modules. `prepare` selects a case; the other requests apply to it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-_WARM_SECONDS = 0.02  # of untimed searches, in which the cores' clocks and caches recover
-_TURN_SECONDS = 0.05  # what is shorter is repeated for so long, and the median counts
+_WARM_SECONDS = 0.02  # of untimed searches, until the cores' clocks and caches recover
+_TURN_SECONDS = 0.05  # shorter work is repeated for this time, and the median is taken
 
 
 def main() -> None:
     checkout = Path(sys.argv[1])
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what anybody prints is no answer
+    os.dup2(2, 1)  # prints of other code must not be read as answers
     worker = None
     for line in sys.stdin:
         request = json.loads(line)
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def import_from(checkout: Path) -> Any:
-    """Import hetero_bfs from a checkout, whatever is installed here."""
+    """Import hetero_bfs from a checkout instead of the installed one."""
     editable = [finder for finder in sys.meta_path if "__editable__" in repr(finder)]
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in editable]
     sys.path.insert(0, str(checkout))
@@ -52,14 +52,14 @@ def import_from(checkout: Path) -> Any:
 
 
 class Worker:
-    """Holds the graph of one case, its engine and what a turn measures."""
+    """Holds the graph of one case, its engine, and the work of a turn."""
 
     def __init__(self, hb: Any) -> None:
         self.hb = hb
         self.engine: Any = None
 
     def versions(self) -> dict[str, str]:
-        """Say where the package lies, and what runs it."""
+        """Return the package's path and the versions."""
         import numba
 
         return {
@@ -69,14 +69,14 @@ class Worker:
         }
 
     def prepare(self, graph: str, what: str) -> list[str]:
-        """Make the graph, open an engine, and forget the last ones; returns its notes."""
+        """Make the graph, open an engine, drop the previous ones; return the engine's notes."""
         self.finish()
         self.what, self.edges = what, edges_of(self.hb, graph, in_memory=what == "build")
         self.engine = self._open()
         if what == "device" and self.engine.device_info is None:
             raise LookupError(f"no OpenCL device; {'; '.join(self.engine.notes)}")
         if what != "build":
-            self.edges = None  # its memory goes
+            self.edges = None  # frees its memory
         return list(self.engine.notes)
 
     def _open(self) -> Any:
@@ -93,12 +93,12 @@ class Worker:
         return [int(key) for key in rng.choice(found, min(count, found.size), replace=False)]
 
     def levels(self, keys: Sequence[int]) -> list[int]:
-        """Return a checksum of the levels from each key: two sides must agree on them."""
+        """Return a checksum of the levels for each key; two sides must agree on them."""
         found = (self.engine.bfs(key).level.astype("int32") for key in keys)
         return [zlib.crc32(level.tobytes()) for level in found]
 
     def turn(self, keys: Sequence[int]) -> list[float]:
-        """Measure: seconds of the search from each key, or those of one construction."""
+        """Return the seconds of the search from each key, or of one construction."""
         if self.what == "build":
             return repeated(self._construct)
         warm_at = time.perf_counter() + _WARM_SECONDS
@@ -107,14 +107,14 @@ class Worker:
         return repeated(lambda: [found.seconds for found in self.engine.bfs_back_to_back(keys)])
 
     def _construct(self) -> list[float]:
-        """Return the seconds of opening an engine less those of all that follows construction."""
+        """Return the seconds of opening an engine, less those of all steps after construction."""
         started = time.perf_counter()
         with self._open() as engine:
             seconds = time.perf_counter() - started
             return [seconds - engine.upload_seconds - engine.compile_seconds]
 
     def finish(self) -> None:
-        """Give back the memory of the case."""
+        """Free the memory of the case."""
         if self.engine is not None:
             self.engine.close()
         self.engine = self.edges = None

@@ -1,8 +1,7 @@
-"""What cpu_peers.py compares, behind one little interface: our search here, others' in
-cpu_peer_codes.py.
+"""The contestants of cpu_peers.py behind one interface: ours here, others in cpu_peer_codes.py.
 
-`prepare` a case, `search` from a key, and be checked: parents are not unique, levels are, so every
-contestant's levels must be those of our search, which the five checks of validate.py have passed.
+A contestant prepares a case, searches from a key, and is checked. Parents are not unique but levels
+are. So every contestant's levels must equal those of our search, which validate.py has checked.
 """
 # ruff: noqa: D102  (the methods are described once, in Contestant)
 
@@ -25,7 +24,7 @@ import numpy.typing as npt
 import hetero_bfs as hb
 
 UNTIMED_SECONDS = 0.02
-"""Of searches before the timed one, in which the cores' clocks rise again after a pause."""
+"""Seconds of searches before the timed one; the cores' clocks rise in this time after a pause."""
 
 _SPINNING = "GOMP_SPINCOUNT"
 ENVIRONMENT = dict(os.environ)
@@ -34,9 +33,9 @@ ENVIRONMENT = dict(os.environ)
 
 @contextmanager
 def usual_spinning() -> Iterator[None]:
-    """Let libraries that load meanwhile see how long OpenMP's threads spin without hetero_bfs.
+    """Let libraries that load within use OpenMP's default spinning, without hetero_bfs's change.
 
-    They read it once, as they load.
+    They read the setting once, when they load.
     """
     ours = os.environ.pop(_SPINNING, None)
     if _SPINNING in ENVIRONMENT:
@@ -50,7 +49,7 @@ def usual_spinning() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One graph, the .sg file of it that all read, and the keys that all search from."""
+    """One graph, its .sg file, and the search keys; all contestants use the same."""
 
     name: str
     path: Path
@@ -66,7 +65,7 @@ class Case:
 
     @cached_property
     def engine(self) -> hb.Engine:
-        """Our engine, shared by the two ways of timing it."""
+        """Our engine, shared by the two contestants that time it."""
         return hb.Engine(self.graph, devices="cpu")
 
 
@@ -74,28 +73,28 @@ class Contestant:
     """Prepares a graph, then searches it; the class attributes are for the tables."""
 
     name = ""
-    gives = ""  # what is timed
+    gives = ""  # description of the timed work
     package = ""  # of pip
-    needs = ""  # another package that it does not bring along
+    needs = ""  # another package to install
     parallel = False
-    what = "call"  # which of our two times is the like of this one
+    what = "call"  # the one of our two times to compare with
     warms_itself = False
 
     @property
     def title(self) -> str:
-        """Name this contestant as the head of a column does."""
+        """Name of this contestant for the head of a column."""
         return f"{self.name} {self.what}"
 
     def prepare(self, case: Case) -> None:
-        """Bring the graph into this contestant's form, untimed."""
+        """Convert the graph to this contestant's format, untimed."""
         raise NotImplementedError
 
     def search(self, key: int) -> tuple[float, Any]:
-        """Search once; return seconds and what was found, in the contestant's own form."""
+        """Search once; return the seconds and the result in the contestant's own format."""
         raise NotImplementedError
 
     def parents(self, found: Any, key: int) -> npt.NDArray[np.int64]:
-        """Turn what was found into parents: the source its own, -1 where not reached."""
+        """Convert a result to parents: the source its own, -1 where not reached."""
         raise NotImplementedError
 
     def version(self) -> str:
@@ -126,7 +125,7 @@ class Contestant:
 
 
 class OurCall(Contestant):
-    """The whole call, as a Python program sees it."""
+    """The whole call from Python."""
 
     name = "hetero_bfs"
     gives = "`engine.bfs(key)`: parents in the caller's ids"
@@ -156,7 +155,7 @@ class OurSearch(OurCall):
         return self.engine.search(key).seconds, None
 
     def check(self, case: Case, key: int, expected: npt.NDArray[np.int32]) -> float:
-        return self.search(key)[0]  # what it finds is what the call brings home
+        return self.search(key)[0]  # the result is the same as the call's, which is checked
 
 
 def timed(function: Callable[..., Any], *arguments: object) -> tuple[float, Any]:

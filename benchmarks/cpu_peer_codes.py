@@ -21,7 +21,7 @@ _PULL_SHARE = 50  # GraphBLAS pulls while the frontier has over 1 / 50 of the ve
 
 
 class GAP(Contestant):
-    """GAP's bfs: a process for every turn, whose reading of the file is not counted."""
+    """GAP's bfs: a process for every turn; reading the file is not counted."""
 
     name = "GAP"
     gives = "its Trial Time: parents"
@@ -57,7 +57,7 @@ class GAP(Contestant):
                 f"{gap_findings(text)}; hetero_bfs has {sum(sizes)}, {sizes}"
             )
         seconds = gap_seconds(text, "Trial Time")
-        # It prints tens of microseconds, of a small graph none: at most 200 for that.
+        # It prints multiples of 10 us, and 0 for a small graph: at most 200 searches for that.
         self.trials = 2 + int(UNTIMED_SECONDS / max(seconds, UNTIMED_SECONDS / 200))
         return seconds
 
@@ -122,7 +122,7 @@ class SciPy(Contestant):
 
 
 class NetworKit(Contestant):
-    """NetworKit's BFS with all it can tell."""
+    """NetworKit's BFS with all its results."""
 
     name = "NetworKit"
     gives = "`BFS` with storePaths: levels, all predecessors, numbers of paths"
@@ -148,7 +148,7 @@ class NetworKit(Contestant):
 
 
 class NetworKitLevels(NetworKit):
-    """NetworKit's BFS with the least it can tell, since storing all predecessors is dear."""
+    """NetworKit's BFS with levels only, since storing all predecessors is expensive."""
 
     name = "NetworKit levels"
     gives = "`BFS` without storePaths: levels only"
@@ -166,7 +166,7 @@ class GraphBLAS(Contestant):
 
     def __init__(self, folder: Path | None) -> None:
         self.graphblas = importlib.import_module("graphblas")
-        _ = self.graphblas.Matrix  # this is where it finds out that it has no back end
+        _ = self.graphblas.Matrix  # raises if there is no back end
 
     def version(self) -> str:
         return f"{super().version()} (suitesparse-graphblas {version('suitesparse-graphblas')})"

@@ -1,16 +1,16 @@
-"""Compare this package's CPU search with what people use today, side by side in one run.
+"""Compare this package's CPU search with those of other packages, in turn in one run.
 
     python benchmarks/cpu_peers.py --gap DIR --graphs kronecker18,grid2048 --out DIR
 
 writes cpu_peers.csv (a row for each graph and contestant, in seconds) and cpu_peers.md (the same as
 one table, with machine, versions, command, commit and date), anew after every graph.
 
-Every contestant reads the same undirected graph and searches from the same keys on the same cores;
-what they find is compared before anything is timed. Then they take turns, in an order that rotates
-from round to round. A turn is a pause in which the last one's threads fall asleep, untimed searches
-until the cores' clocks are up again, and the timed one. Graphs by their names in
-families.py: kronecker18 and uniform18, from GAP's converter if there is one, grid2048 and
-others; and files.
+Every contestant reads the same undirected graph and searches from the same keys on the same cores.
+Their results are compared before anything is timed. Then they take turns, in an order that rotates
+from round to round. A turn begins with a pause, in which the last one's threads fall asleep. Then
+come untimed searches until the cores' clocks have risen, and the timed search. Graphs have their
+names in families.py (kronecker18 and uniform18 come from GAP's converter if there is one), or are
+files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.support.files import replacing
 
 _PAUSE_SECONDS = 0.02
-_LONG_SECONDS = 1.0  # of a search that needs no other before it
+_LONG_SECONDS = 1.0  # a search that takes longer needs no untimed one before it
 _CONSTRUCTIONS = 3
 _CONVERTER = {"kronecker": "-g {} -k 16", "uniform": "-u {} -k 16"}  # the same graphs by GAP
 
@@ -138,7 +138,7 @@ def find_graphs(names: Sequence[str]) -> list[StudyGraph]:
 
 
 def open_peers(names: Sequence[str], gap: Path | None) -> list[Contestant]:
-    """Load the peers that are there and say how to get the others."""
+    """Load the installed peers and say how to get the others."""
     peers = []
     for name in names:
         try:
@@ -192,10 +192,10 @@ def measure(
 def make_case(
     about: StudyGraph, work: Path, gap: Path | None, num_keys: int
 ) -> tuple[Case, dict[str, list[float]]]:
-    """Make or read a graph, write it for all, and time construction from edges in memory.
+    """Make or read a graph, write it for all contestants, and time construction from edges.
 
-    GAP's converter makes its own edges, as many as ours of the same kind; its Build Time ends
-    with neighbour lists, ours with relabelled ones.
+    The edges are in memory. GAP's converter makes its own edges, as many as ours and of the same
+    kind. Its Build Time ends with neighbour lists, ours with relabelled ones.
     """
     path = work / f"{about.name}.sg"
     option = _CONVERTER.get(about.family) if about.name == f"{about.family}{about.scale}" else None
@@ -219,7 +219,7 @@ def make_case(
 
 
 def check(case: Case, contestants: Sequence[Contestant], budget: float) -> set[Contestant]:
-    """Compare what all find from every key; return the peers over the budget at the first key."""
+    """Compare all results for every key; return the peers over the budget at the first key."""
     slow: set[Contestant] = set()
     for i, key in enumerate(case.keys):
         say(f"{case.name}: checking key {i + 1} of {len(case.keys)}")
@@ -240,7 +240,7 @@ def check(case: Case, contestants: Sequence[Contestant], budget: float) -> set[C
 def compare(
     case: Case, contestants: Sequence[Contestant], slow: set[Contestant], rounds: int
 ) -> dict[Contestant, list[float]]:
-    """Time all in turn, so that drift hits all alike; return seconds of every search."""
+    """Time all in turn, so that drift affects all alike; return seconds of every search."""
     times: dict[Contestant, list[float]] = {contestant: [] for contestant in contestants}
     for number in range(rounds):
         say(f"{case.name}: round {number + 1} of {rounds}")
@@ -252,7 +252,7 @@ def compare(
 
 
 def rotated(contestants: Sequence[Contestant], number: int) -> list[Contestant]:
-    """Begin one further in every round."""
+    """Return the contestants in an order that rotates by one in every round."""
     start = number % len(contestants)
     return [*contestants[start:], *contestants[:start]]
 
@@ -318,7 +318,7 @@ def describe(
 
 
 def as_matrix(table: pd.DataFrame) -> pd.DataFrame:
-    """Lay the rows out as text, one row for each graph and one column for each contestant."""
+    """Format the rows as text, one row for each graph and one column for each contestant."""
     lines: dict[str, dict[str, str]] = {}
     most = table[table.what != "construction"].groupby("graph").measurements.max()
     for row in table.itertuples():

@@ -1,8 +1,8 @@
-"""Show what aiming at energy changes: searches by least time, energy and product of both.
+"""Compare objectives: searches for least time, least energy, and least product of both.
 
     python benchmarks/energy.py --device NVIDIA --scales 20,22,24 --out benchmarks/results/NAME
 
-writes energy.csv (a row for each graph, selector, aim and domain), energy-windows.csv (every
+writes energy.csv (a row for each graph, selector, objective and domain), energy-windows.csv (every
 measurement) and energy.md (the table, watts and schedules, with machine and versions). If the
 machine's model has no watts yet, they are measured first and the model with them is written
 there too; `--watts` does so anyway.
@@ -55,7 +55,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     info = choose_device(options.device) if options.devices == "all" else None
     if options.power_log is not None:
-        energy.PowerLog(options.power_log).samples()  # who gives a log wants it read
+        energy.PowerLog(options.power_log).samples()  # raises for a bad log
     meters, missing = meters_of(info, options.power_log, [])
     for one in missing:
         print(f"unmeasured: {one.domain}: {one.name}: {one.reason}", file=sys.stderr)
@@ -98,7 +98,7 @@ def model_with_watts(info: DeviceInfo | None, options: argparse.Namespace) -> Po
             f"no speed model for this machine ({machine_slug(info)}); train with `{TRAIN_COMMAND}`"
         )
     if model.power is None or options.watts:
-        os.environ[MODELS_VARIABLE] = str(options.out)  # where selectors find it from now on
+        os.environ[MODELS_VARIABLE] = str(options.out)  # selectors find the model there
         path = options.out / f"{model.name}.json"
         model = add_watts(model, info, False, options.power_log, path)
     assert model.power is not None, "they were measured"
@@ -149,7 +149,7 @@ def validate(engine: hb.Engine, edges: Any, keys: list[int]) -> None:
 
 
 def describe_searches(engine: hb.Engine, keys: list[int], metering: Metering) -> Row:
-    """Search once from each key: seconds, schedules, and what share of them no meter sees."""
+    """Search once from each key; return seconds, schedules, and the unmetered share of time."""
     info = engine.device_info
     shared = info is not None and info.unified_memory
     seconds: list[float] = []

@@ -1,4 +1,4 @@
-"""Tables of energy.py: means over rounds, and the page that says what they mean."""
+"""Tables of energy.py: means over rounds, and the page that explains them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hetero_bfs.training.metering import Metering
 
 
 def summarise(windows: pd.DataFrame) -> pd.DataFrame:
-    """Take means over the rounds; errors are those of their scatter, at least of sampling."""
+    """Return means over the rounds; errors come from their scatter, and at least from sampling."""
     rows = []
     groups = windows.groupby(["scale", "selector", "aim", "domain"], sort=False)
     for (scale, selector, objective_name, domain), rounds in groups:
@@ -86,7 +86,7 @@ def describe(
     )
     return "\n".join(
         [
-            "# What aiming at energy changes",
+            "# Searches by objective",
             "",
             *provenance(
                 info,
@@ -116,7 +116,7 @@ def describe(
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table as people read it."""
+    """Return the table as readable text."""
     errors = table["error_joules"]
     return pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""Measure whole searches on an OpenCL device: speed by graph and way of launching, and by level.
+"""Measure whole searches on an OpenCL device: speed by graph and configuration, and by level.
 
     python benchmarks/gpu.py --device NVIDIA --out benchmarks/results/NAME
 
@@ -11,10 +11,10 @@ graph by the device's own clock) and gpu.md (both as tables, with machine and ve
     stream      the same, with at most --device-memory bytes on the device (the largest graph)
     cpu         the host alone, its default selector
 
-All ways search from the same keys in turn, after the results of the first --few-keys of them were
-validated. Graphs: kronecker20 and others by their names in families.py, and files.
-`floor` is what the search must at least take: the bytes of `floor_bytes` over the bandwidth of a
-copy on the device, and one launch with one read-back.
+All ways search from the same keys in turn. The results of the first --few-keys keys are validated
+before. Graphs have their names in families.py, such as kronecker20, or are files.
+`floor` is a lower bound of a search's time: the bytes of `floor_bytes` over the bandwidth of a copy
+on the device, plus one launch with one read-back.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def measure(
     times: dict[str, list[float]] = {way: [] for way in engines}
     before = {way: engine.bytes_streamed for way, engine in engines.items()}
     for _ in range(options.rounds):
-        for way, engine in engines.items():  # all keys of one way: a device's clock needs a while
+        for way, engine in engines.items():  # all keys of one way, as a device's clock rises slowly
             slow = way in ("stream", "cpu")
             times[way] += [
                 engine.search(k).seconds for k in keys[: options.few_keys if slow else None]
@@ -206,7 +206,7 @@ def launching(engine: hb.Engine) -> str:
 
 
 def copy_bandwidth(engine: hb.Engine) -> float:
-    """Bytes read and written per second by a copy within the device's memory."""
+    """Return the bytes read and written per second by a copy within the device's memory."""
     assert engine.accelerator is not None
     device = engine.accelerator.device
     source, target = (device.buffer(_COPY_BYTES, np.uint8) for _ in range(2))
@@ -221,7 +221,7 @@ def copy_bandwidth(engine: hb.Engine) -> float:
 
 
 def launch_seconds(engine: hb.Engine) -> float:
-    """Median seconds of a launch that does nothing, and its read-back."""
+    """Return the median seconds of an empty launch with its read-back."""
     assert engine.accelerator is not None
     seconds = []
     for _ in range(50):
@@ -232,11 +232,11 @@ def launch_seconds(engine: hb.Engine) -> float:
 
 
 def floor_bytes(traces: list[LevelTrace], n: int) -> float:
-    """Bytes that these levels move at least.
+    """Return a lower bound of the bytes that these levels read and write.
 
     Bottom-up reads and writes the bitmap, reads the first neighbour of each unvisited vertex, and
-    writes the parent of each one it finds. Top-down reads a vertex and an offset for each frontier
-    vertex and each edge's end, and writes parent, vertex and offset of each one it finds.
+    writes the parent of each vertex it finds. Top-down reads a vertex and an offset for each
+    frontier vertex, and each edge's end. It writes parent, vertex and offset of each one it finds.
     """
     total = 0.0
     for trace in traces:
@@ -271,7 +271,7 @@ def describe(
     steps = levels[["graph", "level", "frontier_vertices", "frontier_edges", "unvisited_vertices"]]
     steps = steps.assign(strategy=levels["strategy"])
     steps["us"] = [f"{1e6 * s:.1f}" for s in levels["seconds"]]
-    steps["moving us"] = [f"{1e6 * s:.1f}" for s in levels["transfer_seconds"]]
+    steps["migr us"] = [f"{1e6 * s:.1f}" for s in levels["transfer_seconds"]]
     return "\n".join(
         [
             f"# Whole searches on {info.name}",
@@ -290,8 +290,8 @@ def describe(
             markdown(shown),
             "",
             "The first levels of one search by the default way. `us` is the level by the device's "
-            "clock, `moving` turning a bitmap into a queue, and at the first level beginning, "
-            "ending, launch, read-back and the host's part:",
+            "clock, `migr` converting a bitmap to a queue, and at the first level start, end, "
+            "launch, read-back and the host's part:",
             "",
             markdown(steps),
             "",

@@ -1,10 +1,10 @@
-"""Regret of every way of choosing strategies, by family of graphs: time over the best schedule's.
+"""Regret of strategies and selectors, by family of graphs: time over the best schedule's, minus 1.
 
     python benchmarks/regret.py --out benchmarks/results/NAME [--quick] [--graphs kronecker20,FILE]
 
 writes regret.csv (a row for each graph, source and way) and regret.md (selector x family, and the
-schedules chosen), after every graph. training/regret.py explains what is measured and
-the columns, families.py the names of graphs.
+chosen schedules), after every graph. training/regret.py explains the measurement and the columns,
+families.py the names of graphs.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def write(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namesp
 
 
 def command(options: argparse.Namespace) -> str:
-    """Write the command that gives this table, without folders."""
+    """Return the command that makes this table, without folders."""
     words = ["python benchmarks/regret.py --out ..."]
     if options.graphs is not None:
         words.append("--graphs " + ",".join(Path(n).name for n in options.graphs.split(",")))

@@ -1,12 +1,12 @@
-"""What a model that mispredicts costs, corrected by measured level times and not.
+"""The cost of a model that mispredicts, with and without correction.
 
     python benchmarks/robust.py --graphs kronecker18,grid512 --out benchmarks/results/NAME
 
-spoils this machine's speed model: each strategy's seconds, and each move's, times 10 and divided
-by 10, then all of them at random. Each spoiled model searches from the same keys as Beamer's rule
-(on the device, and on the host alone), one after another; the first search counts, what the
-engine's start measures is told apart. Writes robust.csv (a row for each graph and spoiled model)
-and robust.md (as a table, with machine and versions).
+spoils this machine's speed model: the seconds of each strategy and each migration times 10 and
+divided by 10, then all of them at random. Each spoiled model searches from the same keys as
+Beamer's rule (on the device, and on the host only), one after another. The first search counts,
+too. The time of the probes, when the engine opens, is listed separately. Writes robust.csv (a row
+for each graph and spoiled model) and robust.md (as a table, with machine and versions).
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--random", type=int, default=10, help="models spoiled at random")
     parser.add_argument("--seed", type=int, default=5, help="of the random models")
     parser.add_argument(
-        "--uncorrected-keys", type=int, default=4, help="keys for what no correction costs; 0: none"
+        "--uncorrected-keys", type=int, default=4, help="keys without correction; 0: none"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
     return parser.parse_args()
 
 
 def spoilings(names: list[str], count: int, seed: int) -> dict[str, Factors]:
-    """Return factors by what is spoiled: nothing, one thing at a time, all at random."""
+    """Return cases of factors: none, one strategy or migration at a time, all at random."""
     found: dict[str, Factors] = {"nothing": {}}
     for name in names:
         found[f"{name} x{TIMES:g}"] = {name: TIMES}
@@ -95,12 +95,12 @@ def spoilings(names: list[str], count: int, seed: int) -> dict[str, Factors]:
 
 
 def times(linear: Linear, factor: float) -> Linear:
-    """Return a formula of so many times the seconds."""
+    """Return a formula of `factor` times the seconds."""
     return replace(linear, coefficients=tuple(factor * value for value in linear.coefficients))
 
 
 def spoil(model: SpeedModel, factors: Factors) -> SpeedModel:
-    """Return the model with the seconds of strategies and moves times factors."""
+    """Return the model with the seconds of strategies and migrations times factors."""
 
     def scaled(table: Any, prefix: str) -> Any:
         return {

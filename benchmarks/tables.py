@@ -1,4 +1,4 @@
-"""What all scripts here share: how they end, tables as Markdown, and what stands above those."""
+"""Functions for all scripts here: exit with a message, tables as Markdown, and their heads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hetero_bfs.selection.named_selectors import model_of
 
 
 def run_script(main: Callable[[], None]) -> None:
-    """Run a script; what cannot be done is said in one line."""
+    """Run a script; report an error in one line."""
     try:
         main()
     except (HeteroBFSError, OSError) as error:
@@ -33,7 +33,7 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def provenance(info: DeviceInfo | None, command: str) -> list[str]:
-    """Say what gave a result: machine, versions, speed model, command; a line each."""
+    """Return a result's origin, one line each: machine, versions, speed model, command."""
     machine = describe_machine(info)
     device = machine["device"] or {"name": "no OpenCL device", "driver": "-"}
     model = model_of(info)

@@ -1,15 +1,15 @@
-"""Show what speed models of other machines are worth on this one, and what calibration gives.
+"""Compare speed models of other machines on this one, and calibration.
 
     python benchmarks/transfer.py --out benchmarks/results/NAME
 
-measures the graphs of `hetero-bfs train --calibrate` once. Every shipped model is then judged on
-the graphs that calibration did not see, as it is; beside them a model fitted to the probes, which
-is what calibration gives. Writes transfer.csv, a row for each model and state: median relative
-error by strategy, of high-diameter graphs apart; `excess`, seconds of the levels as chosen over
-those of the best strategy at each level, minus 1, moves left out; `changed`, the share of levels
-where this machine's own model chooses otherwise. With --regret whole searches are replayed too
-(training/regret.py), and transfer-regret.csv has a row for each graph, source and model.
-transfer.md has all as tables.
+measures the graphs of `hetero-bfs train --calibrate` once. It then evaluates every shipped model,
+unchanged, on the graphs that calibration does not use. It also evaluates a model fitted to the
+probes, which is the result of calibration. It writes transfer.csv with a row for each model and
+state: the median relative error by strategy, separately for high-diameter graphs; `excess`, the
+seconds of the chosen levels over those of the best strategy at each level, minus 1, without
+migration; and `changed`, the share of levels at which this machine's own model chooses another
+strategy. With --regret whole searches are replayed, too (training/regret.py), and
+transfer-regret.csv has a row for each graph, source and model. transfer.md has all as tables.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def parse() -> argparse.Namespace:
 
 
 def states(fitted: pd.DataFrame) -> Iterator[tuple[tuple[str, str], SpeedModel]]:
-    """Yield every shipped model as it is, and one fitted to the probes."""
+    """Yield every shipped model unchanged, and one fitted to the probes."""
     for model in shipped_models():
         if not model.lacking(available(True)):
             yield (model.name, "as it is"), model
@@ -145,7 +145,7 @@ def describe(
         shown[column] = ["-" if np.isnan(v) else f"{100 * v:.0f} %" for v in rows[column]]
     shown.columns = [c.removesuffix("_error") for c in shown.columns]
     lines = [
-        f"# Speed models moved to {machine_slug(info)}",
+        f"# Speed models of other machines on {machine_slug(info)}",
         "",
         *provenance(
             info,

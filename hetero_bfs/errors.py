@@ -1,4 +1,4 @@
-"""Errors a user can cause and mend. The command line prints them as one line and exits 1."""
+"""Errors that a user can cause and fix. The command line prints them as one line and exits 1."""
 
 
 class HeteroBFSError(Exception):
@@ -6,7 +6,7 @@ class HeteroBFSError(Exception):
 
 
 class ArgumentError(HeteroBFSError, ValueError):
-    """An argument of the Python interface that is of no use; the message says what would be."""
+    """A wrong argument of the Python interface; the message names valid ones."""
 
 
 class GraphError(HeteroBFSError, ValueError):
@@ -22,7 +22,7 @@ class EngineClosedError(HeteroBFSError, RuntimeError):
 
 
 class ForkError(HeteroBFSError, RuntimeError):
-    """A process made by fork that lacks the threads which its parent had started."""
+    """A forked process without the threads that its parent had started."""
 
 
 class DeviceError(HeteroBFSError, RuntimeError):
@@ -34,11 +34,11 @@ class GridStalledError(DeviceError):
 
 
 class SplitError(DeviceError):
-    """A limit per buffer that the edge array cannot be cut to."""
+    """A limit per buffer into which the edge array cannot be cut."""
 
 
 class BudgetError(DeviceError):
-    """A device's memory, or what may be used of it, that holds too little of a graph."""
+    """A device's memory or budget that is too small for a graph."""
 
 
 class ModelError(HeteroBFSError, ValueError):

@@ -75,7 +75,7 @@ def grid(rows: int, columns: int) -> EdgeList:
 
 
 def roads(rows: int, columns: int) -> EdgeList:
-    """Return a mesh with gaps and a hub in it: deep, and its vertices' degrees are not foreseen."""
+    """Return a mesh with gaps and a hub: of high diameter, with unusual degrees."""
     whole, leaves = grid(rows, columns), 600
     random = np.random.default_rng(5)
     keep = random.random(whole.src.size) < 0.85

@@ -1,5 +1,7 @@
-"""Training on new hardware: collect samples, fit the speed model, evaluate it. Runs as
-`hetero-bfs train`."""
+"""Training on new hardware: collect samples, fit the speed model, evaluate it.
+
+It runs as `hetero-bfs train`.
+"""
 
 from hetero_bfs.training.calibrate import run_calibration
 from hetero_bfs.training.power_only import run_power_training

@@ -1,8 +1,8 @@
 """A model from a few probes: `hetero-bfs train --calibrate`.
 
 Levels of seven small graphs are measured, and the model is fitted to them as in a full training.
-What takes longest, how the device's kernels are compiled and launched, comes from the model of
-another machine. Both models are judged on other graphs, the other machine's as it is.
+Tuning the device's kernels would take the longest, so the tuning comes from another machine's
+model. The new model and the unchanged other one are compared on other graphs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SOURCES = 2
 Seconds = npt.NDArray[np.float64]
 
 _MIGRATIONS = {"start": "start", "switch": "to", "convert": "convert"}
-"""A model's tables of moves, and what samples call them."""
+"""A model's tables of migrations, and their names in samples."""
 
 
 def run_calibration(
@@ -57,21 +57,21 @@ def run_calibration(
     out: Path | None = None,
     source: str | None = None,
 ) -> int:
-    """Calibrate a model for this machine, write and report it; returns the exit status.
+    """Calibrate a model for this machine, write and report it; return the exit status.
 
     Parameters
     ----------
     engine : EngineOptions, optional
-        Which device to calibrate for; of all settings only that counts.
+        The device to calibrate for; all other settings are ignored.
     out : Path, optional
-        Folder of the model, by default where the other commands look for models.
+        Folder of the model; by default the one in which the other commands look for models.
     source : str, optional
-        Name of the model to start from, by default the shipped one of the most similar machine.
+        Name of the model to start from; by default the shipped one of the most similar machine.
 
     Raises
     ------
     ModelError
-        No such model.
+        There is no such model.
     """
     started = time.perf_counter()
     info = training_device(engine)
@@ -97,7 +97,7 @@ def run_calibration(
     install_model(model, path)
     _report(before, after)
     print(f"model    {path} ({len(fitted)} samples, {time.perf_counter() - started:.1f} s)")
-    if out is None:  # else nobody would find the model
+    if out is None:  # otherwise no command would find the model
         install_auto(model, path, info, quick=True)
     return 0
 
@@ -116,7 +116,7 @@ def choose_base(info: DeviceInfo | None, source: str | None) -> SpeedModel:
 def measure_graphs(
     names: Sequence[str], info: DeviceInfo | None, tuning: Tuning | None, sources: int = SOURCES
 ) -> pd.DataFrame:
-    """Measure a few searches of graphs by name (families.py); returns samples (collect.py)."""
+    """Measure a few searches of graphs by name (families.py); return samples (collect.py)."""
     rows: list[dict[str, Any]] = []
     for number, name in enumerate(progress(names, "measuring graphs", delay_seconds=0.0)):
         graph = named_graph(name)
@@ -128,9 +128,9 @@ def measure_graphs(
 
 
 def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float]:
-    """Return the median relative error of predicted seconds, by what was measured.
+    """Return the median relative error of predicted seconds, by strategy or migration.
 
-    High-diameter graphs apart ("deep TC") if the model has formulas for them.
+    High-diameter graphs are separate ("deep TC") if the model has formulas for them.
     """
     migrations = {
         f"{_MIGRATIONS[w]}_{k}": m for w in _MIGRATIONS for k, m in getattr(model, w).items()
@@ -154,7 +154,7 @@ def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float
 
 
 def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seconds:
-    """Return the seconds that a model predicts of a strategy's samples."""
+    """Return a model's predicted seconds of a strategy's samples."""
     low_diameter, high_diameter = (
         predict(model.predictor(strategy, kind), rows) for kind in (False, True)
     )
@@ -162,7 +162,7 @@ def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seco
 
 
 def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:
-    """Return the seconds that a formula predicts of samples."""
+    """Return a formula's predicted seconds of samples."""
     seconds = np.zeros(len(rows))
     for name, value in zip(linear.columns, linear.coefficients, strict=True):
         seconds += value * (1.0 if name == "constant" else rows[name].to_numpy(np.float64))
@@ -170,7 +170,7 @@ def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:
 
 
 def _tuning_of(base: SpeedModel, info: DeviceInfo) -> Tuning:
-    """Return the other model's tuning if its device is of the same maker and type."""
+    """Return the other model's tuning if its device has the same maker and type, else a default."""
     device = base.about.get("machine", {}).get("device") or {}
     alike = (device.get("platform"), device.get("type")) == (info.platform, info.type)
     return base.tuning if alike and base.tuning is not None else default_tuning(info.type)

@@ -1,8 +1,8 @@
 """Collect samples: every strategy on every level of generated graphs, from the same state.
 
-A sample is one row of a CSV file: the graph, the level's features, what was measured and its
-seconds (measure.py). Rows are written graph by graph, so an interrupted collection loses at most
-one graph.
+A sample is one row of a CSV file: the graph, the level's features, the name of the measurement and
+its seconds (measure.py). Rows are written graph by graph, so an interrupted collection loses at
+most one graph.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hetero_bfs.training.measure import levels_to_measure, measure_search
 
 SOURCES_PER_GRAPH = 4
 MOST_LEVELS = 24
-"""Levels of a search that become samples; those of a high-diameter one are much alike."""
+"""Most levels of a search that become samples; a high-diameter graph has many similar levels."""
 
 
 FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
@@ -60,7 +60,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """Which graphs to measure, for each scale: so many R-MAT graphs, and of each other family."""
+    """The graphs to measure, for each scale: counts of R-MAT graphs and of each other family."""
 
     scales: tuple[int, ...]
     per_scale: int
@@ -119,19 +119,19 @@ QUICK_PLAN = Plan((14, 16, 18), 3, 1)
 def collect(
     plan: Plan, path: Path, open_engine: Callable[[SearchGraph], Engine], done: int
 ) -> Iterator[int]:
-    """Measure the plan's graphs from number `done` on, appending to `path`; yields after each."""
+    """Measure the plan's graphs from number `done` on, append to `path`, yield after each graph."""
     for number, graph in enumerate(plan.graphs()):
         if number < done:
             continue
         with open_engine(build_search_graph(graph.make())) as engine:
             rows = list(measure_graph(engine, number, graph))
-        del engine  # before the next one is made
+        del engine  # free its memory before the next engine opens
         _append(path, rows)
         yield number
 
 
 def finished_graphs(path: Path) -> int:
-    """Count the graphs in a sample file, which has only whole ones (`_append`).
+    """Count the graphs in a sample file, which has only complete ones (`_append`).
 
     Raises
     ------
@@ -157,7 +157,7 @@ def finished_graphs(path: Path) -> int:
 
 
 def _append(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Add one graph's rows by replacing the file, so that it has them whole or not at all."""
+    """Add one graph's rows by replacing the file, so that it has all of them or none."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     with replacing(path, newline="", encoding="utf-8") as stream:
         stream.write(before)
@@ -170,7 +170,7 @@ def _append(path: Path, rows: list[dict[str, Any]]) -> None:
 def measure_graph(
     engine: Engine, number: int, graph: StudyGraph, sources: int = SOURCES_PER_GRAPH
 ) -> Iterator[dict[str, Any]]:
-    """Measure searches from so many sources of a graph that the engine has; yields samples."""
+    """Measure searches from some sources of the engine's graph; yield samples."""
     random = np.random.default_rng(number)
     count = min(sources, engine.graph.num_searched)
     for source in random.choice(engine.graph.num_searched, count, replace=False).tolist():

@@ -1,11 +1,11 @@
-"""Which selector is the fastest at whole searches of this machine: it becomes "auto".
+"""Finds the selector that is the fastest at whole searches on this machine; it becomes "auto".
 
-A model that predicts each level well may still choose badly, as the levels after it are not in
-its features. So the last word after training has the clock: searches by the trained model, by the
-thresholds that it finds for a graph, by the paper's average speeds, and by Beamer's rule with
-several thresholds, all in turn; on graphs of every family, as thresholds that suit Kronecker graphs
-cost others twice the time, and on high-diameter ones, a grid and roads, which have hundreds of
-levels.
+A model that predicts each level well may still choose badly, since its features do not contain the
+later levels. So training ends with timed whole searches: by the trained model, by the thresholds
+that it finds for a graph, by the paper's average speeds, and by Beamer's rule with several
+thresholds, all in turn. The graphs are of every family, since thresholds that suit Kronecker graphs
+cost others twice the time. High-diameter graphs with hundreds of levels, a grid and roads, are
+compared separately.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from hetero_bfs.training.measure import seconds_back_to_back
 
 KEYS = {"shallow": 8, "deep": 4}
 CLEARLY_FASTER = 0.95
-"""Of a selector's seconds, that another one which knows less must not take to be put before it."""
+"""Another selector replaces a preferred one only if it takes less than this share of its time."""
 
 _ROUNDS = 20
-_FIRST_ROUNDS = 3  # of all; then only of those that may still be the fastest
-_HOPELESS = 1.5  # times the fastest
+_FIRST_ROUNDS = 3  # rounds of all selectors; later rounds leave out hopeless ones
+_HOPELESS = 1.5  # times the fastest one's seconds
 THRESHOLDS = ((ALPHA, BETA), (ALPHA, 256), (8, 256), (1, BETA))
 """Beamer's alpha and beta. The last pair stays top-down on high-diameter graphs."""
 
 
 def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
-    """Search with each selector by the model that is installed.
+    """Search with each selector by the installed model.
 
     Returns
     -------
     dict
-        "auto": the fastest on low-diameter and on high-diameter graphs, as a model file names them.
+        "auto": the fastest on low-diameter and on high-diameter graphs, in a model file's terms.
         "graphs": their names. "seconds": medians by kind of graph and selector, one for each graph.
     """
     seconds: dict[str, dict[str, list[float]]] = {}
@@ -65,11 +65,11 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
 
 
 def fastest(times: dict[str, list[float]]) -> str:
-    """Return the name of the fastest by the geometric mean over graphs.
+    """Return the name of the fastest selector by the geometric mean over graphs.
 
-    "learned" stays unless another one is clearly faster, then "thresholds" unless another one is:
-    the one knows each level, the other the graph, while the rest are rules that suited these few
-    graphs, and noise alone makes one of many look a little faster.
+    "learned" is preferred unless another one is clearly faster. Then "thresholds" is preferred
+    unless another one is clearly faster. The first adapts to each level, the second to the graph.
+    The other rules only suit these few graphs, and noise makes one of many look a little faster.
     """
     means = {name: float(np.exp(np.mean(np.log(values)))) for name, values in times.items()}
     best = min(means, key=means.__getitem__)
@@ -93,7 +93,7 @@ def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[Stud
 
 
 def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:
-    """Return the selectors to compare, and how a model file names each."""
+    """Return the selectors to compare, each with its entry in a model file."""
     info, candidates = engine.device_info, engine.candidates
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     for name in MODEL_SELECTORS:
@@ -104,7 +104,7 @@ def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:
 def beamers_rules(
     info: DeviceInfo | None, candidates: Sequence[Strategy]
 ) -> dict[str, tuple[Selector, dict[str, Any]]]:
-    """Return Beamer's rule on each device with several thresholds, and how a model names it."""
+    """Return Beamer's rules on each device with several thresholds, with their model entries."""
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     kinds: tuple[DeviceKind, ...] = ("cpu",) if info is None else ("device", "cpu")
     for kind in kinds:
@@ -125,7 +125,7 @@ def _medians(
         times: dict[str, list[float]] = {name: [] for name in selectors}
         left = list(selectors)
         for turn in range(_ROUNDS):
-            # In an order of its own: what ran before leaves caches and threads as it does.
+            # Each round has a new order, since a search affects the caches and threads of the next.
             for name in np.random.default_rng(turn).permutation(left).tolist():
                 engine.set_selector(selectors[name][0])
                 times[name] += seconds_back_to_back(engine, keys)

@@ -1,4 +1,4 @@
-"""Training for `--optimize energy|edp`: find meters, measure watts, compare selectors, tell."""
+"""Training for `--optimize energy|edp`: find meters, measure watts, compare selectors, report."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def add_watts(
     power_log: Path | None,
     path: Path,
 ) -> SpeedModel:
-    """Return a trained model of this machine with watts measured now, and what is best by them.
+    """Return a trained model of this machine with new watts, and with the best selectors by them.
 
-    It is written to `path`, where selectors must find it for the comparison.
+    The model is written to `path`, where selectors must find it for the comparison.
 
     Raises
     ------
     MeterError
-        Nothing can be metered.
+        No watts can be metered.
     """
     metering, missing = open_meters(info, power_log)
     watts = None
@@ -53,7 +53,7 @@ def add_watts(
 def open_meters(
     info: DeviceInfo | None, power_log: Path | None
 ) -> tuple[Metering | None, list[Unmeasured]]:
-    """Find the meters, before anything takes long; that there are none is no error.
+    """Find the meters, before any long work; it is no error if there are none.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def open_meters(
         The power log cannot be read.
     """
     if power_log is not None:
-        PowerLog(power_log).samples()  # who gives a log wants it read
+        PowerLog(power_log).samples()  # raises for a bad log
     meters, missing = meters_of(info, power_log, [])
     if not meters:
         why = "; ".join(f"{m.name}: {m.reason}" for m in missing)
@@ -104,7 +104,7 @@ def _report(measured: Power, metering: Metering) -> None:
 def compare_under_objectives(
     model: SpeedModel, info: DeviceInfo | None, quick: bool, metering: Metering
 ) -> SpeedModel:
-    """Return the model, which is installed, with the best selector under each objective."""
+    """Return the installed model with the best selector under each objective."""
     assert model.power is not None, "without watts there are no objectives"
     steps = objective_rows.compare_objectives(info, quick, metering)
     *_, found = progress(steps, "comparing objectives", delay_seconds=0.0)

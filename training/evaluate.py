@@ -1,4 +1,4 @@
-"""Evaluate a speed model on families kept apart: prediction errors, and the cost of its choices."""
+"""Evaluate a speed model by cross-validation: prediction errors, and the cost of its choices."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from hetero_bfs.training.fit import fit
 
 
 def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
-    """Cross-validate by family of graphs: each is predicted by a model of the others.
+    """Cross-validate by family of graphs: each family is predicted by a model of the others.
 
     Returns
     -------
     dict
-        `median_relative_error` per strategy, and `excess` per way of choosing: seconds of the
-        levels as chosen over seconds of the best strategy at each level, minus 1. Moving the
-        frontier is left out on both sides.
+        `median_relative_error` per strategy, and `excess` per selector: seconds of the chosen
+        levels over seconds of the best strategy at each level, minus 1. Both exclude migration.
     """
     errors: dict[str, list[float]] = {}
     spent: dict[str, float] = {}

@@ -1,10 +1,11 @@
 """Fit a speed model to samples: linear in counts of work, coefficients not negative.
 
-scikit-learn's LinearRegression with `positive=True`; rows are weighted so that every family of
-graphs counts alike, and an error by its square over the seconds measured and those that the round
-before predicted. Over the seconds measured twice, a prediction of nothing is never more than 100 %
-wrong, and what scans long lists is taken for fast; so weighted, a constant is the harmonic mean of
-what was measured: what is usual, rather than what it may come to. The result is plain numbers.
+The fit is scikit-learn's LinearRegression with `positive=True`, repeated in rounds. Rows are
+weighted so that every family of graphs counts alike. The square of an error is divided by the
+measured seconds and by the seconds that the previous round predicted. If it were divided by the
+measured seconds twice, a prediction of 0 would never be more than 100 % wrong. A constant would
+then be the harmonic mean of the measurements, and strategies that scan long lists would look fast.
+The result is plain numbers.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from hetero_bfs.selection.schema import MIGRATION_COLUMNS
 from hetero_bfs.selection.speed_model import Linear, SpeedModel
 from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
 
-_ROUNDS = 12  # of the fit; the predictions change by less than a percent long before
-_FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay
+_ROUNDS = 12  # of the fit; predictions change by less than a percent long before
+_FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay constant
 
 
 def fit(
@@ -100,13 +101,13 @@ def _starts(by_measured: Mapping[str, pd.DataFrame]) -> dict[DeviceKind, Linear]
 
 
 def _alpha(rows: pd.DataFrame) -> float:
-    """Share of the unvisited edges that bottom-up looked at, over all training levels."""
+    """Return bottom-up's scanned edges over the unvisited edges, over all training levels."""
     unvisited = float(rows["unvisited_edges"].sum())
     return float(rows["examined"].sum()) / unvisited if unvisited else 1.0
 
 
 def _average_speed(rows: pd.DataFrame, direction: str, alpha: float) -> float:
-    """Edges per second over all training levels (equations 1 to 4 of the paper)."""
+    """Return the edges per second over all training levels (equations 1 to 4 of the paper)."""
     if direction == "top-down":
         work = float(rows["frontier_edges"].sum())
     else:

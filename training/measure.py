@@ -1,19 +1,23 @@
-"""Measure one search: every strategy on every level, from the same state, and what moves cost.
+"""Measure one search: every strategy on every level, from the same state, and all migrations.
 
-`measured` names a strategy, or `start_cpu`, `start_device` (what a search that stays there takes
-beyond its levels), `to_cpu`, `to_device` (moving it to the other device, and what merging the
-parents costs later), `convert_cpu`, `convert_device` (bitmap to queue, after a level of bottom-up
-that leaves a bitmap). The host's bottom-up has the list of unvisited vertices that its own run at
-the level before leaves, if they are few, as if that had been chosen. Levels are timed by the
-device's own clock where it has one.
+`measured` names a strategy, or one of these:
 
-A level that is repeated finds in the caches what it has just read, which a search does not. So what
-is the fastest on a device at each level is measured once more in whole searches that stay there;
-for an oracle what is hardly slower, too, as it would win close calls by its caches.
-After a stay on the device the host's threads may sleep, and parents of both are merged: so `to_cpu`
-and `to_device` bear what a search that crosses once takes beyond its start, its levels on the
-device, and the host's as they are in searches that stay there. One that crosses there and back
-merges once: where it takes less than both, each bears its share of that.
+    start_cpu, start_device       time beyond the levels of a search that stays on one device
+    to_cpu, to_device             migration to the other device, with the later merge of parents
+    convert_cpu, convert_device   bitmap to queue, after bottom-up has left a bitmap
+
+The host's bottom-up has the unvisited list that bottom-up at the level before leaves, if the
+vertices are few. Levels are timed by the device's own clock if it has one.
+
+A repeated level finds its data in the caches, a level of a search does not. So the fastest strategy
+of a device at each level is measured again in whole searches that stay on the device. For an oracle
+its close rivals are measured again, too, since they would win close comparisons by their caches.
+
+After a stay on the device the host's threads may sleep, and the parents of both must be merged. So
+`to_cpu` and `to_device` include the extra time of searches that migrate once: their seconds beyond
+the start, the levels on the device, and the host's levels as in searches that stay on the host. A
+search that migrates there and back merges only once. If it takes less extra time than both
+migrations, their extra times are reduced in proportion.
 """
 
 from __future__ import annotations
@@ -41,11 +45,11 @@ REPEATS = 3
 """Times a level is repeated for training."""
 
 MOST_MEASURED = 64
-"""Levels of a search that are measured; of deeper ones a sample of so many."""
+"""Most levels of a search that are measured; of more levels a sample of this size."""
 
 Table = npt.NDArray[np.float64]
 Middle = Callable[[Sequence[float]], float]
-"""What stands for repeated measurements: `min`, or the median."""
+"""Reduces repeated measurements to one: `min`, or the median."""
 
 _RIVAL = 1.5  # times the fastest, as they are repeated: so near, whole searches tell
 _WHOLE_SEARCHES = 5
@@ -54,9 +58,9 @@ _LEAST_SECONDS = 1e-7
 
 
 def seconds_back_to_back(engine: Engine, keys: Sequence[int]) -> list[float]:
-    """Return the seconds of a search from each key, one after another, after an untimed one.
+    """Return the seconds of back-to-back searches from the keys, after an untimed one.
 
-    Anything between them would take the caches from the next one, as in `Engine.bfs_back_to_back`.
+    Work between them would evict the next one's data, as in `Engine.bfs_back_to_back`.
     """
     engine.search(keys[-1])
     return [engine.search(key).seconds for key in keys]
@@ -69,7 +73,7 @@ def count_levels(engine: Engine, source: int) -> tuple[int, int]:
 
 
 def search_top_down(engine: Engine, source: int) -> Search:
-    """Search from `source` (a new id) on the host, top-down alone."""
+    """Search from `source` (a new id) on the host, only top-down."""
     search = Search(engine.platform, source, FixedSelector(plain("top-down", "cpu")))
     search.run()
     return search
@@ -78,10 +82,9 @@ def search_top_down(engine: Engine, source: int) -> Search:
 def levels_to_measure(
     engine: Engine, source: int, most: int = MOST_MEASURED
 ) -> tuple[int, list[int]]:
-    """Return how many levels the search from `source` (a new id) has, and which to measure.
+    """Return the number of levels of the search from `source` (a new id), and those to measure.
 
-    How a sample is spread depends on their number, which takes a search on the host: little beside
-    what is repeated at each of them.
+    This takes one search on the host, which is little compared with the measurements.
     """
     count, _ = count_levels(engine, source)
     return count, sampled_levels(count, most)
@@ -95,7 +98,7 @@ def measure_search(
     levels: Container[int] | None = None,
     with_rivals: bool = False,
 ) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
-    """Walk through one search on the host and measure everything at its levels.
+    """Go through one search on the host, and measure all strategies and migrations at its levels.
 
     Parameters
     ----------
@@ -105,17 +108,17 @@ def measure_search(
     repeats : int
         Times each strategy runs each level.
     middle : callable
-        What counts of them: by default the least, which a busy machine disturbs least.
+        Reduces the repeats: by default `min`, which other work on the machine affects least.
     levels : container of int, optional
         The levels to measure, by default all.
     with_rivals : bool
-        Whether whole searches measure what is hardly slower than the fastest, too.
+        Whether whole searches also measure strategies that are hardly slower than the fastest.
 
     Yields
     ------
     tuple
-        Features, what was measured (see the head of this file), seconds, and the neighbours that
-        bottom-up edges_scanned where it counts them.
+        Features, the measurement's name (see the head of this file), seconds, and the edges that
+        bottom-up scanned, None if it does not count them.
     """
     graph, host = engine.graph, engine.platform.host
     num_edges = graph.graph.num_stored_edges
@@ -151,17 +154,17 @@ def measure_search(
 
 
 class _Walk:
-    """What was measured on the way through one search."""
+    """The measurements of one search."""
 
     def __init__(self, first: LevelFeatures, with_rivals: bool = False) -> None:
         self.first = first
         self.with_rivals = with_rivals
         self.rows: list[tuple[LevelFeatures, str, float, int | None]] = []
-        self.seconds: dict[int, dict[str, float]] = {}  # by level, then by what was measured
+        self.seconds: dict[int, dict[str, float]] = {}  # by level, then by `measured`
         self.in_search: dict[tuple[int, str], float] = {}
-        self.spent: dict[str, Table] = {}  # by device, in searches that stay: levels, and moving
-        self.starts: dict[str, float] = {}  # and what those take beyond them
-        self.beyond: dict[str, float] = {}  # what crossings cost more than they were timed at
+        self.spent: dict[str, Table] = {}  # by device, of searches that stay: levels, conversions
+        self.starts: dict[str, float] = {}  # by device: their seconds beyond these
+        self.beyond: dict[str, float] = {}  # extra seconds of migrations beyond their timed ones
 
     def note(self, features: LevelFeatures, name: str, seconds: float, looked: int | None) -> None:
         """Add one measurement of a level."""
@@ -169,23 +172,23 @@ class _Walk:
         self.seconds.setdefault(features.level, {})[name] = seconds
 
     def add_whole_searches(self, engine: Engine, source: int, kind: DeviceKind, count: int) -> None:
-        """Add what searches of `count` levels by the fastest strategies of one device tell.
+        """Measure whole searches of `count` levels by the fastest strategies of one device.
 
-        Their median seconds at the levels that were measured (of rivals too, if wanted and the
-        device has a clock), and what searches by the fastest take beyond all levels as the start.
-        If the device does not time its levels, what they take together is shared out as they take
-        it alone.
+        Their median seconds replace those of the measured levels. Close rivals are measured, too,
+        if that is wanted and the device has a clock. The time of the fastest searches beyond their
+        levels is the start. If the device does not time its levels, their total is divided in
+        proportion to the separately measured levels.
         """
         schedule, *rivals = self._schedules(engine, kind, count)
         searches = _whole_searches(engine, source, schedule)
         taken = np.array([_seconds(search) for search in searches])
-        taken[:, 0, 1] = 0.0  # moving to where it starts is part of starting
+        taken[:, 0, 1] = 0.0  # migration before the first level is part of the start
         self.spent[kind] = np.median(taken, axis=0)
         self.starts[kind] = max(_beyond(searches, taken.sum(axis=(1, 2))), _LEAST_SECONDS)
         self.rows.append((self.first, f"start_{kind}", self.starts[kind], None))
         levels = _level_seconds(searches)
         clocked = count == 1 or (levels != levels[0]).any()
-        if not clocked:  # a launch has no clock but the host's
+        if not clocked:  # the host times the launch as a whole
             alone, conversions = self._repeated(schedule)
             levels = alone * (levels.sum() / (alone.sum() + conversions))
         for level in self.seconds:
@@ -198,7 +201,7 @@ class _Walk:
                     self.in_search[level, rival[level]] = float(levels[level])
 
     def charge_migrations(self, engine: Engine, source: int, count: int) -> None:
-        """Add what a search costs more that leaves small first levels to the host, or last ones."""
+        """Measure the extra time of searches that run small first or last levels on the host."""
         host, device = (self._schedules(engine, kind, count)[0] for kind in DEVICE_KINDS)
         known = [self._last_measured(level) for level in range(count)]
         gains = [i for i in range(count) if known[i][device[i]] < known[i][host[i]]]
@@ -215,16 +218,16 @@ class _Walk:
             twice = [*host[:begin], *device[begin:end], *host[end:]]
             both = self._beyond_parts(engine, source, twice)
             share = min(both / max(sum(self.beyond.values()), _LEAST_SECONDS), 1.0)
-            self.beyond = {crossing: share * more for crossing, more in self.beyond.items()}
+            self.beyond = {place: share * more for place, more in self.beyond.items()}
 
     def _beyond_parts(self, engine: Engine, source: int, schedule: list[str]) -> float:
-        """Return what a search that crosses takes more than its parts and the timed crossings.
+        """Return the seconds of a search that migrates beyond its parts and timed migrations.
 
-        The device's levels are those of that search: what comes before or after does not change
-        them.
+        The seconds of the device's levels are taken from this search, since the host's levels do
+        not affect them.
         """
         used = [STRATEGIES[name] for name in schedule]
-        crossings = [
+        switches = [
             level
             for level in range(1, len(used))
             if migrations_of(used[level - 1], used[level], False).switch is not None
@@ -233,25 +236,26 @@ class _Walk:
         taken = np.array([_seconds(search) for search in searches])
         host = self.spent["cpu"].copy()
         for part in (taken, host):
-            part[..., [0, *crossings], 1] = 0.0  # the start, and the crossings with conversions
+            part[..., [0, *switches], 1] = 0.0  # the start, and switches with their conversions
         there = np.array([strategy.device_kind == "device" for strategy in used])
         parts = taken[:, there].sum(axis=(1, 2)) + host[~there].sum()
         timed = self.starts[used[0].device_kind]
-        for level in crossings:
+        for level in switches:
             last, dense_push = (
                 used[level - 1],
                 searches[0].traces[level].features.representation == "wide",
             )
             kind = migrations_of(last, used[level], dense_push).switch
-            # Leaving the device was measured after the level before.
+            # The migration from the device was measured after the level before.
             timed += self._last_measured(level - (kind == "cpu")).get(f"to_{kind}", 0.0)
             timed += self._conversion(level, last, used[level], dense_push)
         return max(_beyond(searches, parts + timed), 0.0)
 
     def _schedules(self, engine: Engine, kind: DeviceKind, count: int) -> list[list[str]]:
-        """Return the fastest strategy of a device at each level, by the last one measured.
+        """Return schedules of a device: the fastest strategy at each level, then close rivals.
 
-        Then the next ones, where they are hardly slower, else the fastest again.
+        Levels without a close rival have the fastest strategy again. A level that was not measured
+        has the strategy of the last measured one.
         """
         here = [s.name for s in engine.candidates if s.device_kind == kind]
         schedules: list[list[str]] = [[] for _ in here]
@@ -264,9 +268,10 @@ class _Walk:
         return schedules
 
     def _repeated(self, schedule: Sequence[str]) -> tuple[Table, float]:
-        """Return what the levels were measured at alone, and all conversions before them.
+        """Return the separately measured seconds of a schedule's levels, and of all conversions.
 
-        Of a schedule that stays on one device; float64 (levels,), levels between by the last one.
+        The schedule stays on one device. The first result is float64 (levels,); a level that was
+        not measured has the seconds of the last measured one.
         """
         levels = [self._last_measured(level)[name] for level, name in enumerate(schedule)]
         pairs = pairwise(STRATEGIES[name] for name in schedule)
@@ -276,9 +281,9 @@ class _Walk:
     def _conversion(
         self, level: int, last: Strategy, strategy: Strategy, dense_push: bool = False
     ) -> float:
-        """Return what turning a bitmap into a queue before a level takes, 0 if there is none.
+        """Return the seconds of converting a bitmap to a queue before a level, 0 if not needed.
 
-        A `dense_push` level may leave one though it was top-down (`Strategy.widens`).
+        A `dense_push` level may leave a bitmap though it was top-down (`Strategy.dense_pushes`).
         """
         convert = migrations_of(last, strategy, dense_push).convert
         if convert is None:
@@ -286,13 +291,13 @@ class _Walk:
         return self._last_measured(level - 1).get(f"convert_{convert}", 0.0)
 
     def _last_measured(self, level: int) -> dict[str, float]:
-        """Return what was measured at a level, or at the last one before it that was."""
-        measured = list(self.seconds)  # in the order of a walk
+        """Return the measurements of a level, or of the last measured level before it."""
+        measured = list(self.seconds)  # in ascending order
         return self.seconds[measured[bisect_right(measured, level) - 1]]
 
 
 def _whole_searches(engine: Engine, source: int, schedule: Sequence[str]) -> list[Search]:
-    """Search by a schedule several times; the first time, which hands it over, is left out."""
+    """Search by a schedule several times; leave out the first, which also sends the policy."""
     selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
     searches: list[Search] = []
     while len(searches) <= _WHOLE_SEARCHES:
@@ -304,22 +309,22 @@ def _whole_searches(engine: Engine, source: int, schedule: Sequence[str]) -> lis
 
 
 def _level_seconds(searches: Sequence[Search]) -> Table:
-    """Return the median seconds of each level of searches alike."""
+    """Return the median seconds of each level over searches by one schedule."""
     return np.median([[t.seconds for t in search.traces] for search in searches], axis=0)
 
 
 def _beyond(searches: Sequence[Search], parts: Table) -> float:
-    """Return what searches take beyond parts of theirs, float64 (searches,); the median."""
+    """Return the median seconds of searches beyond their `parts`, float64 (searches,)."""
     return float(np.median(np.array([search.seconds for search in searches]) - parts))
 
 
 def _seconds(search: Search) -> list[tuple[float, float]]:
-    """Return what each level took with choosing, and moving before it."""
+    """Return the seconds of each level, choosing included, and of the migration before it."""
     return [(t.seconds + t.select_seconds, t.transfer_seconds) for t in search.traces]
 
 
 class _LevelMeasurement:
-    """Repeats work on one level, from the same state each time."""
+    """Repeats work on one level, each time from the same state."""
 
     def __init__(self, engine: Engine, frontier: Frontier, repeats: int, middle: Middle) -> None:
         self.engine = engine
@@ -329,16 +334,16 @@ class _LevelMeasurement:
         self.snapshot = self.host.visited[frontier.visited_index].copy()
         self.unvisited_list = (
             frontier.unvisited_list
-        )  # the host's list, as bottom-up left it if it ran
+        )  # the host's unvisited list, as bottom-up left it
         self.times: dict[str, list[float]] = {}
         self.found: dict[str, int] = {}
 
     def restore(self) -> None:
-        """Bring the host back to the level's start."""
+        """Restore the host's state at the start of the level."""
         self.host.visited[self.frontier.visited_index][:] = self.snapshot
 
     def strategy(self, strategy: Strategy) -> tuple[float, int | None]:
-        """Return the seconds of one strategy, and what bottom-up looked at if it counts."""
+        """Return the seconds of one strategy, and the edges scanned if it counts them."""
         times = []
         edges_scanned = None
         on_device = strategy.device_kind == "device"
@@ -360,7 +365,7 @@ class _LevelMeasurement:
         return self.middle(times), edges_scanned
 
     def migrations(self) -> Iterator[tuple[str, float, int]]:
-        """Yield (name, seconds, frontier vertices) of conversions and crossings."""
+        """Yield (name, seconds, frontier vertices) of conversions and switches of the device."""
         for name, times in self.times.items():
             yield name, self.middle(times), self.found[name]
 
@@ -373,7 +378,7 @@ class _LevelMeasurement:
     def _enter_device(self, state: Frontier) -> None:
         accelerator = self.engine.accelerator
         assert accelerator is not None
-        accelerator.launch_nothing(state)  # hands it the policy, which is not timed
+        accelerator.launch_nothing(state)  # sends the policy to the device, untimed
         started = time.perf_counter()
         if not accelerator.unified:
             accelerator.clear(state)
@@ -384,7 +389,7 @@ class _LevelMeasurement:
         self._note("to_device", time.perf_counter() - started, state.vertices)
 
     def _leave_device(self, state: Frontier) -> None:
-        """Time the way back after this level, then leave the host as it was."""
+        """Time the migration back after this level, then restore the host."""
         accelerator = self.engine.accelerator
         assert accelerator is not None
         if not state.has_queue or state.vertices == 0:
@@ -392,7 +397,7 @@ class _LevelMeasurement:
             return
         started = time.perf_counter()
         accelerator.send(state, with_queue=True)
-        if not accelerator.unified:  # what the host then finds must come to the device
+        if not accelerator.unified:  # the host's later finds must be copied to the device
             queue = self.host.queue[state.queue_index][: state.vertices]
             accelerator.add_parents(queue, self.host.parent[queue])
         self._note("to_cpu", time.perf_counter() - started, state.vertices)

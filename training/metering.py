@@ -1,8 +1,8 @@
 """Joules of searches that are repeated for a window of time, by domain (hetero_bfs/energy).
 
-A counter that is updated every 0.1 s says of a window of 1 s no more than that it was within 4 %.
-So windows begin and end where the coarsest counter has just been updated: searches go on until it
-is, and what the error is of is not its period but how often it was looked at.
+A counter that is updated every 0.1 s measures a window of 1 s only to 4 %. So windows begin and end
+just after an update of the coarsest counter, and searches continue until then. The error then
+depends on how often the counter is read, not on its period.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from hetero_bfs.runtime.engine import Engine
 
 LEAST_WINDOW_SECONDS = 1.0
 SETTLE_SECONDS = 0.2
-"""Searches of a kind before its window begins: power and clocks follow the load with a delay."""
+"""Seconds of searches before a window begins, since power and clocks follow the load with a delay.
+"""
 
 _PATIENCE = 5  # periods to wait for an update
-_LOOKS = 10  # in a period of the coarsest counter, at the ends of a window
+_LOOKS = 10  # readings in a period of the coarsest counter, at the ends of a window
 
 Batch = Callable[[], int]
 """Runs some searches and returns how many."""
@@ -40,9 +41,9 @@ def batch_of(engine: Engine, keys: Sequence[int]) -> Batch:
 
 @dataclass(frozen=True)
 class Window:
-    """What the meters said while a batch was repeated; a domain that failed is not there.
+    """Measurements of the meters while a batch was repeated; failed domains are missing.
 
-    `error_seconds` is the standard error of the window's length as a domain's meters see it.
+    `error_seconds` is the standard error of the window's length by a domain's meters.
     """
 
     searches: int
@@ -56,7 +57,7 @@ class Window:
 
     @property
     def seconds_of(self) -> float:
-        """Seconds of one search, what the host does between two of them included."""
+        """Seconds of one search, the host's work between searches included."""
         return self.seconds / self.searches
 
 
@@ -71,9 +72,9 @@ class Metering:
     Attributes
     ----------
     window_seconds : float
-        How long a window must last for the coarsest meter.
+        Length of a window, by the coarsest meter.
     failures : dict from domain to str
-        Why nothing more is known of it.
+        The reason why a domain failed.
     """
 
     def __init__(self, meters: Sequence[Meter]) -> None:
@@ -85,7 +86,7 @@ class Metering:
         self.failures: dict[Domain, str] = {}
 
     def domains(self) -> list[Domain]:
-        """List the domains in which nothing has failed yet."""
+        """List the domains without a failure so far."""
         return [d for d in self.names() if d not in self.failures]
 
     def names(self) -> dict[Domain, str]:
@@ -105,16 +106,16 @@ class Metering:
         return {d: max(p for m, p in pairs if m.domain == d) for d in self.names()}
 
     def window(self, batch: Batch) -> Window:
-        """Repeat a batch of searches for a window, after some that are not metered."""
+        """Repeat a batch of searches for a window, after some unmetered ones."""
         _repeat(batch, SETTLE_SECONDS)
         return self._window(partial(_repeat, batch))
 
     def rest(self) -> Window:
-        """Meter the machine at rest for a window."""
+        """Meter the resting machine for a window."""
         return self._window(_rest)
 
     def _window(self, work: Callable[[float], int]) -> Window:
-        """Work for a window; `work` does so for about as many seconds as it is given."""
+        """Meter a window; `work` works for about the seconds that it is given."""
         self._work_until_update(work)
 
         def measured() -> tuple[int, float | None]:
@@ -132,9 +133,9 @@ class Metering:
         return Window(searches, seconds, self._by_domain(outcomes), errors)
 
     def _work_until_update(self, work: Callable[[float], int]) -> tuple[int, float | None]:
-        """Work on until the coarsest counter is updated; returns seconds between looks at it.
+        """Work until the coarsest counter is updated; return the seconds between readings of it.
 
-        None if it is no counter, or stands still.
+        None if it is no counter, or is not updated.
         """
         period = max(self._periods)
         updated = self._coarsest.watch()
@@ -150,7 +151,7 @@ class Metering:
         return searches, None
 
     def _by_domain(self, outcomes: Sequence[float | str]) -> dict[Domain, float]:
-        """Add up each domain; of system meters, which contain each other, take the largest."""
+        """Add up each domain; for the system take the largest, as its meters include each other."""
         joules: dict[Domain, float] = {}
         for meter, outcome in zip(self.meters, outcomes, strict=True):
             domain = meter.domain

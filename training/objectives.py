@@ -1,9 +1,9 @@
-"""Which selector takes the least energy, and the least energy-delay product, at whole searches.
+"""Finds the selector of least energy, and of least energy-delay product, at whole searches.
 
-What compare.py does by the clock, by the meters: searches by the models' selectors under each
-objective and by Beamer's rule with several thresholds, each repeated for a window that the meters
-resolve. It becomes "auto" under that objective. Only selectors whose strategies have watts take
-part.
+contest.py compares selectors by the clock, this module by the meters. It runs searches by the model
+selectors under each objective, and by Beamer's rule with several thresholds. Each is repeated for a
+window that the meters resolve. The best one becomes "auto" under that objective. Only selectors
+whose strategies have watts take part.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hetero_bfs.training.contest import KEYS, beamers_rules, compared_graphs
 from hetero_bfs.training.metering import Metering, batch_of
 
 _Contest = dict[str, tuple[Selector, dict[str, Any], tuple[str, ...]]]
-"""By name: the selector, how a model file names it, and the objectives it may serve."""
+"""By name: the selector, its entry in a model file, and the objectives for which it competes."""
 
 
 KINDS = ("shallow", "deep")
@@ -33,16 +33,16 @@ KINDS = ("shallow", "deep")
 def compare_objectives(
     info: DeviceInfo | None, quick: bool, metering: Metering
 ) -> Iterator[dict[str, Any] | None]:
-    """Search by the model that is installed, which has watts; yields None after each window.
+    """Search by the installed model, which has watts; yield None after each window, then a dict.
 
-    Of each kind of graphs the largest is searched, the first of equal ones.
+    For each kind of graph the largest graph is searched, the first of equally large ones.
 
     Yields
     ------
     dict
-        At last. "auto": by objective and kind of graph the best selector, as a model file names it.
+        "auto": by objective and kind of graph, the best selector in a model file's terms.
         "searches": by kind of graph and selector, "seconds" and "joules" of a search. "domains":
-        what joules are of.
+        the domains of the joules.
     """
     auto: dict[str, dict[str, Any]] = {objective_name: {} for objective_name in POWER_OBJECTIVES}
     searches: dict[str, dict[str, dict[str, float]]] = {}
@@ -78,7 +78,7 @@ def compare_objectives(
 
 
 def _contest(engine: Engine) -> tuple[Objective, _Contest]:
-    """Return what joules are summed over, and who takes part."""
+    """Return the objective, whose domains are summed, and the competing selectors."""
     info, candidates = engine.device_info, engine.candidates
     found: _Contest = {}
     for objective_name in POWER_OBJECTIVES:

@@ -1,15 +1,14 @@
-"""The oracle: the best schedule of one search, from what every strategy and move was measured at.
+"""The oracle: the best schedule of one search, from measurements of all strategies and migrations.
 
-A schedule names a strategy for each level. Which vertices a level reaches does not depend on the
-strategies, so each can be measured on every level of one search, and the best schedule is the
-shortest path over levels x (device, data form), found exactly by dynamic programming. An edge costs
-the level by that strategy, and before it what the move takes: starting on a device, turning a
-bitmap (which dense-push levels leave top-down on the host, too) into a queue where it lies,
-crossing to the other device.
+A schedule names a strategy for each level. The vertices of a level do not depend on the strategies,
+so every strategy can be measured on every level of one search. The best schedule is the shortest
+path over levels x (device, frontier representation), found exactly by dynamic programming. The cost
+of an edge is the level by that strategy plus the migration before it: starting on a device,
+converting a bitmap to a queue (also after a dense push on the host), switching to the other device.
 
-Of a search with many levels only some are measured; those between are interpolated by level. The
-host's bottom-up is measured as it is in a search that has run bottom-up on the host before, and so
-has a list of the last unvisited vertices: which levels did is no state of the shortest path.
+Of a search with many levels a sample is measured; the others are interpolated by level. The host's
+bottom-up is measured with the unvisited list, as in a search that has run bottom-up on the host
+before. The shortest path has no state for whether a search did so.
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ Table = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SearchCosts:
-    """What was measured of one search, all in seconds.
+    """Measurements of one search, all in seconds.
 
     Parameters
     ----------
     strategies : tuple of Strategy
     seconds : float64 (levels, strategies)
     start : float64 (2,)
-        Beginning on each of `DEVICE_KINDS`.
+        Starting on each of `DEVICE_KINDS`.
     switch : float64 (levels, 2)
-        Crossing to each of them before a level.
+        Switching to each of them before a level.
     convert : float64 (levels, 2)
-        Turning a bitmap there into a queue before a level.
+        Converting a bitmap to a queue there before a level.
     dense_push : bool (levels,)
-        Whether the host leaves a bitmap to a level top-down too (`level.is_dense_push`).
+        Whether top-down on the host, too, leaves a bitmap to a level (`schema.is_dense_push`).
     measured : int64 array
-        The levels that were; the others are interpolated.
+        The measured levels; the others are interpolated.
     """
 
     strategies: tuple[Strategy, ...]
@@ -67,9 +66,10 @@ class SearchCosts:
         return int(self.seconds.shape[0])
 
     def migrations(self) -> Table:
-        """Return float64 (levels, strategies, strategies): from one to the next before a level.
+        """Return the seconds from one strategy to the next before each level.
 
-        At level 0 all rows are alike: what it takes to start.
+        The shape is (levels, strategies, strategies), float64. At level 0 all rows have the seconds
+        of the start.
         """
         count = len(self.strategies)
         migrations = np.zeros((self.num_levels, count, count))
@@ -87,7 +87,7 @@ class SearchCosts:
         return migrations
 
     def schedule_seconds(self, schedule: Sequence[str]) -> float:
-        """Add up what a schedule of one strategy a level should take."""
+        """Return the sum of a schedule's seconds."""
         names = [s.name for s in self.strategies]
         numbers = [names.index(name) for name in schedule]
         total = float(self.seconds[np.arange(len(numbers)), numbers].sum())
@@ -100,17 +100,14 @@ class SearchCosts:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A strategy for each level, and the seconds that all should take."""
+    """A strategy for each level, and the sum of their seconds."""
 
     strategies: tuple[str, ...]
     seconds: float
 
 
 def best_schedule(costs: SearchCosts, among: Collection[str] | None = None) -> Schedule:
-    """Return the schedule of least seconds, exactly, of the strategies `among` which to choose.
-
-    By default of all that were measured.
-    """
+    """Return the schedule of least seconds, exactly, of the strategies `among` (default: all)."""
     names = [s.name for s in costs.strategies]
     allowed = np.array([0.0 if among is None or s in among else np.inf for s in names])
     migrations = costs.migrations()
@@ -138,9 +135,9 @@ def schedule_text(schedule: Sequence[str]) -> str:
 def measure_costs(
     engine: Engine, source: int, repeats: int = REPEATS, most_measured: int = MOST_MEASURED
 ) -> SearchCosts:
-    """Measure every strategy and move on the levels of the search from `source` (a new id).
+    """Measure every strategy and migration on the levels of the search from `source` (a new id).
 
-    Medians of so many repeats. Without a level to run (the source has no edge), all is empty.
+    The seconds are medians of the repeats. All arrays are empty if the source has no edge.
     """
     representations = [
         trace.features.representation for trace in search_top_down(engine, source).traces
@@ -150,13 +147,13 @@ def measure_costs(
     for features, measured, seconds, _ in measure_search(
         engine, source, repeats, median, frozenset(wanted), with_rivals=True
     ):
-        # What is measured after a level belongs before the next one.
+        # A migration measured after a level belongs before the next one.
         after = measured.startswith("convert") or measured == "to_cpu"
         found.setdefault(measured, {})[features.level + after] = seconds
 
     def over_levels(name: str) -> Table:
         points = found.get(name) or {0: 0.0}
-        # Where bottom-up leaves queues, as the host's does at last, there is nothing to convert.
+        # If bottom-up leaves a queue, as the host's does at the end, there is no conversion.
         last = 0.0 if name.startswith("convert") else None
         return np.interp(np.arange(count), list(points), list(points.values()), right=last)
 

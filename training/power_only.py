@@ -1,4 +1,4 @@
-"""Add watts to the model that this machine has: `hetero-bfs train --power-only`."""
+"""Add watts to this machine's model: `hetero-bfs train --power-only`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def run_power_training(
 ) -> int:
     """Measure the watts of this machine's strategies and add them to its model.
 
-    Parameters are those of `run_training`; returns the exit status.
+    Parameters are those of `run_training`. Return the exit status.
 
     Raises
     ------
     ModelError
         There is no model of this machine.
     MeterError
-        Nothing can be metered.
+        No watts can be metered.
     """
     info = training_device(engine)
     model = model_of(info)

@@ -1,23 +1,23 @@
-"""Regret: how much slower the schedule that a selector chooses is than the best one known.
+"""Regret: how much slower a selector's schedule is than the best one known.
 
-For each graph and source every way of choosing runs once, which tells its schedule; the oracle
-(oracle.py) finds the best one from measured levels and moves. All distinct schedules are then
-replayed in turn as fixed ones, in one run, several rounds. A way's `seconds` are the median of its
-schedule's replays, so that equal schedules have equal seconds and noise is no regret;
-`oracle_seconds` is the least median of all replays, whoever chose that schedule; `regret` is
-seconds / oracle_seconds - 1. Beside the oracle's own schedule its best on each device alone are
-replayed, as measured moves are the least certain part of it.
+A way is a configuration: a single strategy (`fixed:TC`), a selector, or `none`. `none` is no
+selector: the strategy that, in hindsight, was the best single one for this search.
 
-Ways: every strategy alone (`fixed:TC`), the selectors, and `none`, no selector at all: the one
-strategy that, in hindsight, was the best of those alone for this search.
+For each graph and source every way searches once, which gives its schedule. The oracle (oracle.py)
+finds the best schedule from measured levels and migrations. All distinct schedules are then
+replayed in turn as fixed ones, in one run of several rounds. The oracle's best schedules on each
+device alone are replayed, too, since measured migrations are its least certain part.
 
-What choosing itself takes is no part of `seconds`. `selection_share` is its part of the search's
-time when the selector chooses while it searches, beyond what reading a fixed schedule takes: on the
-host as its clock has it; where the device chooses within a launch, what the search then takes
-longer than the replay.
+A way's `seconds` are the median of its schedule's replays, so equal schedules have equal seconds
+and noise is no regret. `oracle_seconds` is the least median of all replays, of any way. `regret` is
+seconds / oracle_seconds - 1.
 
-A schedule whose levels add up to more than `SLOWEST` times the oracle's is not replayed: its
-seconds are that sum, and `estimated` says so.
+`seconds` exclude the time of choosing. `selection_share` is the share of that time in the search's
+time, beyond the time to read a fixed schedule. On the host its clock measures it. If the device
+chooses within a launch, it is the search's time beyond that of the replay.
+
+A schedule whose levels add up to more than `SLOWEST` times the oracle's is not replayed. Its
+seconds are that sum, and `estimated` is true.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import device_settings
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.selectors import FixedSelector, Selector
 from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_only
 from hetero_bfs.support.progress import progress
@@ -64,12 +64,12 @@ COLUMNS = (
 )
 
 REPLAY_SECONDS = 1.0
-"""For which replays go on, even if that is more rounds than asked for."""
+"""Least time of replays; it may take more rounds than `rounds`."""
 
 _MOST_ROUNDS = 51
-_TIMED = 2  # searches of a turn that count, after one that does not
+_TIMED = 2  # timed searches of a turn, after an untimed one
 _KEYS_DRAWN = 16
-_LEAST_REACHED = 0.1  # of the searched vertices: searches of small components tell nothing
+_LEAST_REACHED = 0.1  # of the searched vertices, to exclude searches of small components
 
 _Names = tuple[str, ...]
 
@@ -81,7 +81,7 @@ def measure_regret(
     rounds: int = ROUNDS,
     selectors: Sequence[str] = SELECTORS,
 ) -> pd.DataFrame:
-    """Measure the regret of every way of choosing on graphs.
+    """Measure the regret of every way on graphs.
 
     Parameters
     ----------
@@ -91,10 +91,10 @@ def measure_regret(
     sources : int
         Searches of each graph, from different sources.
     rounds : int
-        Times that every schedule is replayed at least, twice each.
+        Least number of rounds; each replays every schedule twice.
     selectors : sequence of str
-        By name; those that cannot run on this machine are left out. Strategies alone, `none` and
-        the oracle are always measured.
+        Names; selectors that cannot run on this machine are left out. Single strategies, `none`
+        and the oracle are always measured.
 
     Returns
     -------
@@ -121,10 +121,9 @@ def measure_graph(
     rounds: int = ROUNDS,
     selectors: Sequence[str] | Mapping[str, Selector] = SELECTORS,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one graph that the engine has ready; see `measure_regret`.
+    """Yield the rows of the engine's graph; see `measure_regret`.
 
-    Selectors may be given ready made, by the names that they shall have. The engine's selector is
-    another one afterwards.
+    `selectors` may also map names to selectors. This changes the engine's selector.
     """
     ready = isinstance(selectors, Mapping)
     made = dict(selectors) if ready else dict(_make_selectors(engine, selectors))
@@ -139,9 +138,9 @@ def measure_graph(
 def sources_of(engine: Engine, count: int) -> list[int]:
     """Draw sources (the caller's ids) whose searches reach much of the graph.
 
-    Graph500's keys, without those that reach less than a tenth of the searched vertices. If too
-    few are left, since the graph falls apart into many small components, sources are drawn from the
-    one with the most edges; in a directed graph those of them that reach the most.
+    They are Graph500's keys, without those that reach less than a tenth of the searched vertices.
+    In a graph of many small components this may leave too few. Then sources are drawn from the
+    component with the most edges; in a directed graph those that reach the most are taken.
     """
     graph: SearchGraph = engine.graph
     keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS_DRAWN)
@@ -159,7 +158,7 @@ def sources_of(engine: Engine, count: int) -> list[int]:
 
 
 def _draw_from_largest_component(graph: SearchGraph) -> npt.NDArray[np.int64]:
-    """Draw vertices (new ids) with edges of the component, direction aside, with the most edges."""
+    """Draw vertices with edges (new ids) of the weakly connected component with the most edges."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -199,7 +198,7 @@ def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str, Selector]]:
-    """Make those that can run; a model that is missing makes no other selector in its name."""
+    """Make the selectors that can run; without a model no other selector replaces a model's."""
     for name in wanted:
         try:
             engine.set_selector(name)
@@ -211,7 +210,7 @@ def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str
 
 
 class _Replays:
-    """One search by all ways: schedules, their replays, and the searches that chose them."""
+    """One search by all ways: their schedules, the replays, and the selectors' own searches."""
 
     def __init__(
         self, engine: Engine, key: int, selectors: dict[str, Selector], rounds: int
@@ -255,7 +254,7 @@ class _Replays:
             }
 
     def _schedules(self) -> dict[str, _Names]:
-        """Return the schedule of each way, and of the oracle on each device alone."""
+        """Return the schedule of each way, and the oracle's on each single device."""
         costs, candidates = self.costs, self.engine.candidates
         found = {f"fixed:{s.name}": (s.name,) * costs.num_levels for s in candidates}
         for way, selector in self.selectors.items():
@@ -286,10 +285,10 @@ class _Replays:
                     search = self.engine.search(self.key)
                     times.append(search.seconds)
                     records = search.recording().records
-                    selects.append(float(records[:, layout.SELECT_SECONDS].sum()))
+                    selects.append(float(records[:, schema.SELECT_SECONDS].sum()))
 
     def _selection_share(self, way: str, names: _Names, seconds: float) -> float:
-        """Return what choosing takes of a search; NaN where the search was not repeated."""
+        """Return the share of choosing in a search's time; NaN if the search was not repeated."""
         if way not in self.selectors:
             return 0.0
         if way not in self.lives:

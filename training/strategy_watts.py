@@ -1,19 +1,20 @@
-"""Measure the watts of each strategy where it is used (objective.py says what for).
+"""Measures the watts of each strategy at the levels that suit it (used by objective.py).
 
-Searches are cut off after a few levels: all of them top-down before Beamer's rule would turn, then
-bottom-up as long as it would stay. What a cut search and a shorter one draw and take differs by the
-levels between, so joules over seconds of that difference are the watts of one strategy at levels
-that it is used for, launched as in real searches: on a GPU both are one launch each.
+Searches are cut off after a few levels. They are top-down until Beamer's rule changes to bottom-up,
+then bottom-up until it changes back. A cut search and a shorter one differ by the levels between
+their ends. So the difference of their joules over the difference of their seconds is the watts of
+one strategy at its usual levels, launched as in real searches: on a GPU each is one launch.
 
     first       level 0 top-down
-    top-down    that strategy after it until the rule turns: more than `first` by those levels
-    bottom-up   top-down until the rule turns, then that strategy until it turns back: more than the
-                plain top-down one by those levels
+    top-down    `first`, then this strategy until the rule changes to bottom-up
+    bottom-up   plain top-down until that change, then this strategy until the rule changes back
 
-Every search is repeated for a window of time that the meters resolve, all kinds in turn, some
-rounds over. The error is that of the rounds' scatter, at least that of sampling. Where it is too
-large, since the levels are too small a part of the search, the watts of the whole cut search stand
-in, which include its start: rough, and better than leaving a strategy out.
+`top-down` is compared with `first`, and `bottom-up` with the plain `top-down`.
+
+Every search is repeated for a window that the meters resolve, all kinds in turn, for some rounds.
+The error comes from the rounds' scatter, and is at least the sampling error. It is too large if the
+levels are too small a part of the search. Then the watts of the whole cut search are taken, which
+include its start. They are rough, but better than leaving a strategy out.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ from hetero_bfs.training.metering import Batch, Metering, Window
 
 ROUNDS = 3
 REST_SECONDS = 2.0
-"""At rest before idle power is read."""
+"""Rest before idle power is read."""
 
 MOST_ERROR = 0.25
-"""Watts of a difference whose standard error is a larger share of them are not taken."""
+"""Largest relative standard error of the watts of a difference; less exact ones are not used."""
 
 IDLE = "idle"
 _KEYS = 4
@@ -64,7 +65,7 @@ def scale_for(info: DeviceInfo | None, quick: bool) -> int:
 
 
 def planned(info: DeviceInfo | None, metering: Metering) -> list[str]:
-    """Name the windows of a round: at rest, then searches by each device that is metered."""
+    """Name the windows of a round: at rest, then searches on each metered device."""
     names = [IDLE]
     for kind in _seen(info, metering):
         strategies = [s.name for s in available(True) if s.device_kind == kind]
@@ -79,16 +80,16 @@ def measure_power(
     metering: Metering,
     missing: Sequence[Unmeasured],
 ) -> Iterator[Power | None]:
-    """Measure on a Kronecker graph; yields None after each window, at last the watts.
+    """Measure on a Kronecker graph; yield None after each window, at the end the watts.
 
     Parameters
     ----------
     info, tuning
-        The device, and how its kernels are compiled; None for the host alone.
+        The device and the tuning of its kernels; None for the host only.
     scale : int
     metering : Metering
     missing : sequence of Unmeasured
-        Meters that are not there, to say why strategies have no watts.
+        Missing meters, the reasons why strategies have no watts.
     """
     graph = build_search_graph(KroneckerEdges(scale).materialise())
     seen = _seen(info, metering)
@@ -128,7 +129,7 @@ def evaluate_windows(
     method: str,
     remarks: Mapping[str, str],
 ) -> Power:
-    """Return the watts of all strategies whose windows are there, by the names of `planned`."""
+    """Return the watts of all strategies that have windows, by the names of `planned`."""
     domains, periods, names = metering.domains(), metering.periods(), metering.names()
     idle = {d: _mean_watts(windows[IDLE], d) for d in domains}
     watts: dict[str, dict[Domain, float]] = {}
@@ -166,9 +167,9 @@ def _mean_watts(windows: Sequence[Window], domain: Domain) -> float:
 def slope(
     longer: Sequence[Window], shorter: Sequence[Window], domain: Domain
 ) -> tuple[float, float]:
-    """Return the watts of what longer searches do more than shorter ones, and their error.
+    """Return the watts of the difference between longer and shorter searches, and their error.
 
-    The error is infinite if they take no longer.
+    The error is infinite if the longer ones do not take more time.
     """
     pairs = list(zip(longer, shorter, strict=True))
     joules = [a.joules_of([domain]) - b.joules_of([domain]) for a, b in pairs]
@@ -194,7 +195,7 @@ def _seen(info: DeviceInfo | None, metering: Metering) -> list[DeviceKind]:
 
 
 def _base_of(strategy: Strategy) -> str:
-    """Name the windows of searches that lack a strategy's levels and nothing else."""
+    """Name the windows of searches that lack only a strategy's levels."""
     kind = strategy.device_kind
     if strategy.direction == "top-down":
         return f"first {kind}"
@@ -202,9 +203,9 @@ def _base_of(strategy: Strategy) -> str:
 
 
 def _batches(engine: Engine, kind: DeviceKind) -> dict[str, Batch]:
-    """Return what to repeat for the strategies of one device, and for their bases."""
+    """Return the batches to repeat for the strategies of one device, and for their bases."""
     keys = _usual_keys(engine, kind)
-    if not keys:  # a graph too small to turn
+    if not keys:  # the graph is too small to become bottom-up
         return {}
     down = plain("top-down", kind)
     schedules = {f"first {kind}": {key: [down] for key in keys}}
@@ -220,7 +221,7 @@ def _batches(engine: Engine, kind: DeviceKind) -> dict[str, Batch]:
 
 
 def _batch(engine: Engine, schedules: Mapping[int, Sequence[Strategy]]) -> Batch:
-    """Return a function that searches once from each key, as far as its schedule goes."""
+    """Return a function that searches once from each key, for the levels of its schedule."""
     new_ids = engine.graph.relabelling.new_of_old
     searches = [(int(new_ids[k]), FixedSelector(*s), len(s)) for k, s in schedules.items()]
 
@@ -233,9 +234,9 @@ def _batch(engine: Engine, schedules: Mapping[int, Sequence[Strategy]]) -> Batch
 
 
 def _usual_keys(engine: Engine, kind: DeviceKind) -> dict[int, tuple[int, int]]:
-    """Return keys, and their levels top-down and then bottom-up by Beamer's rule on this device.
+    """Return keys, with their numbers of top-down and then bottom-up levels by Beamer's rule.
 
-    Of those with a top-down level after the first, which begins a search; the most usual ones.
+    Only keys with a top-down level after the first are taken, and only the most common numbers.
     """
     graph = engine.graph
     rule = alpha_beta(engine.device_info, engine.candidates, where=kind)

@@ -1,4 +1,4 @@
-"""What `hetero-bfs train` runs, from tuning to the table of regret."""
+"""Runs `hetero-bfs train`, from tuning to the table of regret."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ def run_training(
     out: Path | None = None,
     power_log: Path | None = None,
 ) -> int:
-    """Train this machine's speed model; returns the exit status.
+    """Train this machine's speed model; return the exit status.
 
     Parameters
     ----------
     quick : bool
-        24 graphs instead of 140, of which 80 are those of the paper.
+        24 graphs instead of 140 (with the 80 of the paper).
     engine : EngineOptions, optional
-        Which device to train; of all settings only that counts.
+        The device to train; all other settings are ignored.
     out : Path, optional
-        Folder of model and samples, by default where the other commands look for models.
+        Folder of model and samples; by default the one in which the other commands look for models.
     power_log : Path, optional
-        The log of an external meter, which must be in writing while this runs.
+        The log of an external meter, which writes it during the training.
     """
     plan = QUICK_PLAN if quick else PAPER_PLAN
     info = training_device(engine)
@@ -76,7 +76,7 @@ def run_training(
     model_path = folder / f"{name}.json"
 
     metering, missing = open_meters(info, power_log)
-    found = folder.resolve() == user_models_folder().resolve()  # else no command would find it
+    found = folder.resolve() == user_models_folder().resolve()  # whether commands find the model
     done = _begin(plan, samples_path)
     if not found:
         _note_that_nothing_is_compared()
@@ -104,7 +104,7 @@ def run_training(
 
 
 def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) -> dict[str, Any]:
-    """Return what a model says of itself: program, machine, date, features, samples."""
+    """Return a model's `about`: program, machine, date, features, samples."""
     return {
         "version": __version__,
         "machine": describe_machine(info),
@@ -116,7 +116,7 @@ def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) ->
 
 
 def make_folder(out: Path | None) -> Path:
-    """Return the folder for models, which is there then; `out` or the one of this user."""
+    """Make and return the folder for models: `out`, or this user's."""
     folder = user_models_folder() if out is None else out
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -130,14 +130,14 @@ def make_folder(out: Path | None) -> Path:
 
 
 def install_model(model: SpeedModel, path: Path) -> None:
-    """Write a model, and keep the one that was there as .previous."""
+    """Write a model, and keep an existing one as .previous."""
     if path.exists():
         shutil.copyfile(path, path.with_name(f"{path.name}.previous"))
     write_model(model, path)
 
 
 def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> SpeedModel:
-    """Compare whole searches by the model at `path`, where it must be found, and add "auto"."""
+    """Compare whole searches by the model at `path`, where selectors find it, and add "auto"."""
     whole = compare_selectors(info, quick)
     model = replace(model, auto=whole["auto"], about={**model.about, "whole_searches": whole})
     write_model(model, path)
@@ -146,7 +146,7 @@ def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: 
 
 
 def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
-    """Measure the regret of all selectors by the model at `path`, and keep it there."""
+    """Measure the regret of all selectors by the model at `path`, and add it to the model."""
     apart = study_graphs("quick", info is not None and info.type == "GPU")
     summary = summarise(measure_regret(apart, info, _REGRET_SOURCES))
     kept = {
@@ -172,7 +172,7 @@ def _note_that_nothing_is_compared() -> None:
 
 
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
-    """Return what opens an engine on the machine to train."""
+    """Return a function that opens an engine for training."""
     return partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
 
 
@@ -187,7 +187,7 @@ def _report_whole(whole: dict[str, Any]) -> None:
 
 
 def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
-    """Return the device to train, None with a note for the CPU alone."""
+    """Return the device to train, or None with a note for the CPU only."""
     wanted = EngineOptions() if engine is None else engine
     if wanted.devices == "cpu":
         return None
@@ -201,7 +201,7 @@ def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
 
 
 def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
-    """Return how to compile and launch the device's kernels: measured, or as samples have it."""
+    """Return the tuning of the device's kernels: measured, or stored beside earlier samples."""
     path = samples_path.with_suffix(".tuning.json")
     if finished_graphs(samples_path) and path.exists():
         try:
@@ -225,7 +225,7 @@ def _tune(info: DeviceInfo, quick: bool) -> Tuning:
 
 
 def _begin(plan: Plan, path: Path) -> int:
-    """Return how many graphs are measured; a finished collection is kept aside and begun anew."""
+    """Return how many graphs are measured; set a finished collection aside and start anew."""
     total = len(plan.graphs())
     done = finished_graphs(path)
     if done >= total:
@@ -239,7 +239,7 @@ def _begin(plan: Plan, path: Path) -> int:
 def _collect_all(
     plan: Plan, done: int, path: Path, info: DeviceInfo | None, tuning: Tuning | None
 ) -> pd.DataFrame:
-    """Collect what is missing."""
+    """Collect the missing samples."""
     steps = collect(plan, path, _opener(info, tuning), done)
     total = len(plan.graphs()) - done
     for _ in progress(steps, "measuring graphs", total=total, delay_seconds=0.0):

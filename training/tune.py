@@ -1,8 +1,8 @@
-"""Measure how a device's kernels are best compiled and launched (devices/opencl/tuning.py).
+"""Finds the best tuning of a device's kernels by measurement (devices/opencl/tuning.py).
 
-One setting after another is tried with all others as they were best so far. Whole searches of
-Kronecker graphs decide, of both settings in turn: by the product over graphs of how their median
-seconds compare. Small graphs have settings of their own.
+One setting after another is varied, with the best values so far of all others. Whole searches of
+Kronecker graphs with the old and the new value, in turn, decide: by the product over graphs of the
+ratios of their median seconds. Small graphs have their own settings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hetero_bfs.training.measure import seconds_back_to_back
 
 _KEYS = 16
 _ROUNDS = 6
-_GAIN = 0.99  # of the seconds, by graph, that a setting must not take to replace another one
+_GAIN = 0.99  # a setting replaces another one if it takes less than this share of its seconds
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TuningPlan:
 
     @property
     def steps(self) -> int:
-        """How often `tune` yields."""
+        """Number of times that `tune` yields."""
         return (1 + sum(len(values) for _, values in self.values)) * (1 + bool(self.small_scales))
 
 
@@ -55,7 +55,7 @@ PROCESSOR_PLAN = TuningPlan((16,), (), (("groups_per_unit", (1, 4)),))
 
 
 def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
-    """Return what to try on a device; `quick` is one small scale, and the first setting alone."""
+    """Return the plan for a device; `quick` has one small scale and only the first setting."""
     plan = GPU_PLAN if info.type == "GPU" else PROCESSOR_PLAN
     if not quick:
         return plan
@@ -63,7 +63,7 @@ def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
 
 
 def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
-    """Try the plan's settings on a device; yields the best so far after each one measured."""
+    """Try the plan's settings on a device; yield the best tuning so far after each measurement."""
     large = default_tuning(info.type)
     for tuning in _descend(info, plan.scales, large, plan):
         large = tuning
@@ -75,7 +75,7 @@ def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
 def _descend(
     info: DeviceInfo, scales: tuple[int, ...], best: Tuning, plan: TuningPlan
 ) -> Iterator[Tuning]:
-    """Try one setting after another on Kronecker graphs; yields the best so far."""
+    """Try one setting after another on Kronecker graphs; yield the best tuning so far."""
     graphs = []
     for scale in scales:
         with suppress(GraphError):  # more than this machine's memory
@@ -93,10 +93,10 @@ def _descend(
 
 
 def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning) -> float | None:
-    """Return the candidate's median seconds over the best one's, from searches in turn.
+    """Return the candidate's median seconds over the best tuning's, from searches in turn.
 
-    None if the device has no room for the graph twice; infinite, or 0, if the candidate, or the
-    best one so far, asks for what the device cannot run.
+    None if the device has no room for the graph twice. Infinite if the device cannot run the
+    candidate, 0 if it cannot run the best tuning so far.
     """
     with ExitStack() as opened:
         engines = [_open(opened, info, graph, tuning) for tuning in (best, candidate)]

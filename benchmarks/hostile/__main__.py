@@ -1,10 +1,10 @@
-"""Hostile inputs, made at random from a seed: whatever is wrong is found, and said in one line.
+"""Hostile inputs, made at random from a seed: the program must refuse each fault in one line.
 
     python -m benchmarks.hostile files --minutes 5 --seed 1 --out failures
 
 runs from the top of a checkout. It prints how many inputs were tried and how many failed, by
 format. A failing input is kept in the folder `--out`, and the line that tries it again is printed.
-The same seed gives the same inputs: `--start N` goes on where an earlier run stopped, and
+The same seed gives the same inputs: `--start N` continues where an earlier run stopped, and
 `--replay FILE` tries one file. The exit status is 1 if any failed.
 """
 

@@ -1,4 +1,4 @@
-"""Graph files damaged at random: each is read as a plain parser reads it, or refused in a line."""
+"""Graph files damaged at random: each must be read as a plain parser does, or refused in a line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TEXT = (".el", ".txt", ".tsv", ".wel")
 SUFFIXES = {"edges": _TEXT, "wel": _TEXT, "hbg1": (".hbg",), "hbg2": (".hbg",)}
 SUFFIXES |= {"wmtx": (".mtx",), "whbg": (".hbg",)}
 _SOUND_FILES = 60  # of each format
-MAY_LACK_MEMORY = 1_000_000  # vertices from here on may be more than a machine holds
+MAY_LACK_MEMORY = 1_000_000  # this many vertices or more may exceed a machine's memory
 WORDS_TEXT = """0 1 -1 -0 +1 00 1.0 1e3 nan inf 0x1 1_0 1,2 '' "1" true ٣ é # % %% #1 1#
 Nodes: 3 2147483647 2147483648 4294967293 4294967294 4294967295 4294967296 9223372036854775807
 18446744073709551615 18446744073709551616 99999999999999999999999999 3 4 5 6 7 8
@@ -77,7 +77,7 @@ def make(form: str, chance: Random) -> tuple[str, bytes]:
 
 @cache
 def _sound(form: str, number: int) -> bytes:
-    """Return one of the sound files that are damaged: to make one takes longer than to read it."""
+    """Return one of the sound files to damage; it is kept, since making one takes long."""
     chance = Random(f"{form} {number}")
     n = chance.choice((0, 1, 2, 5, 9, 20))
     m = chance.choice((0, 1, 3, 10, 40)) if n else 0
@@ -260,7 +260,7 @@ def trouble(path: Path, form: str, directed: bool) -> str | None:
 def _difference(
     graph: EdgeList | CSRGraph, expected: plain.Meaning, directed: bool, raw: bytes
 ) -> str | None:
-    """Tell in which respect a graph is not what it should be."""
+    """Return a difference between a graph and the expected one, None if there is none."""
     pairs = [tuple(map(int, p)) for s, d in graph.chunks() for p in zip(s, d, strict=True)]
     wanted, weights = expected.pairs, expected.weights
     if isinstance(graph, CSRGraph):
@@ -304,7 +304,7 @@ def _head(raw: bytes) -> bytes:
 
 
 def attempt(form: str, number: int, seed: int, folder: Path) -> tuple[Path, str | None]:
-    """Try one input, which stays as a file; return that and what was wrong."""
+    """Try one input, kept as a file; return the file and the description of a wrong outcome."""
     chance = Random(f"{seed} {form} {number}")
     suffix, raw = make(form, chance)
     path = folder / f"{form}-{seed}-{number}{suffix}"
@@ -325,7 +325,7 @@ def run(arguments: argparse.Namespace) -> int:
             path, wrong = attempt(form, number, arguments.seed, arguments.out)
             tried[form] += 1
             if wrong is None:
-                path.unlink()  # an input that ends the process stays
+                path.unlink()  # the file remains if an input ends the process
                 continue
             failed[form] += 1
             print(f"{path}: {wrong}\n  python -m benchmarks.hostile files --replay {path}")

@@ -1,6 +1,6 @@
-"""Graph files read by the letter of their formats in plain Python: slow, simple, independent.
+"""Readers of graph files in plain Python, by the letter of the formats: slow, simple, independent.
 
-Each returns what a file means, or raises `BadFileError` if it means nothing.
+Each returns the meaning of a file, or raises `BadFileError` if it has none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BadFileError(Exception):
 
 @dataclass
 class Meaning:
-    """A graph: every edge in its order for text; stored edges and what is counted for binary."""
+    """A graph: every edge in its order for text; stored edges and counts for binary formats."""
 
     num_vertices: int
     pairs: Pairs
@@ -39,13 +39,13 @@ class Meaning:
 
 
 def need(condition: object) -> None:
-    """Raise `BadFileError` unless something holds."""
+    """Raise `BadFileError` unless a condition holds."""
     if not condition:
         raise BadFileError
 
 
 def unzipped(raw: bytes) -> bytes:
-    """Return what a gzip file holds."""
+    """Return the content of a gzip file."""
     try:
         return gzip.decompress(raw) if raw else b""
     except (OSError, EOFError, zlib.error):
@@ -197,7 +197,7 @@ def serialized(raw: bytes, weighted: bool = False) -> Meaning:
 
 
 def word_sum(raw: bytes) -> int:
-    """Return the checksum of a section of .hbg, its zeros included."""
+    """Return the checksum of a section of .hbg and its padding."""
     total = 0
     for position, (word,) in enumerate(struct.iter_unpack("<Q", raw), 1):
         z = (word + position * 0x9E3779B97F4A7C15) & MASK
@@ -208,12 +208,12 @@ def word_sum(raw: bytes) -> int:
 
 
 def filled(size: int) -> int:
-    """Return a size filled up to a multiple of 64."""
+    """Return a size rounded up to a multiple of 64."""
     return -(-size // 64) * 64
 
 
 def table_end(raw: bytes) -> int:
-    """Return where the table of a version 2 file ends."""
+    """Return the end of a version 2 file's table."""
     (count,) = struct.unpack_from("<I", raw, 48)
     need(0 < count <= 16)
     need(len(raw) >= filled(64 + 48 * count))

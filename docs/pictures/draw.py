@@ -1,8 +1,8 @@
 """Draw the documentation's pictures: `python docs/pictures/draw.py` writes the SVG files here.
 
 `levels.svg` shows measured levels of one search (benchmarks/results, a study). `architecture.svg`
-shows the layers that pyproject.toml's import contract names, so it cannot drift from what is
-checked: a layer without a caption here is an error.
+shows the layers of pyproject.toml's import contract, so it always agrees with the check. A layer
+without a caption here is an error.
 """
 
 from __future__ import annotations

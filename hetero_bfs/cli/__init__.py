@@ -1,1 +1,1 @@
-"""The command line: arguments, terminal, and what each command runs."""
+"""The command line: arguments, terminal, and one module for each command."""

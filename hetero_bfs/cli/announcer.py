@@ -1,4 +1,4 @@
-"""What the command line says on stderr while Numba compiles."""
+"""Messages of the command line on stderr while Numba compiles."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _KERNEL = re.compile(rb"^@(?:kernel|compiled)\b", re.MULTILINE)
 
 
 class Announcer(event.Listener):  # type: ignore[misc]
-    """Says once that Numba compiles; on a terminal also what, and how many functions may follow.
+    """Says once that Numba compiles; on a terminal it also shows which function and how many.
 
-    Functions that Numba has on disk are loaded, not compiled, and not counted.
+    Functions that are loaded from disk are not compiled and not counted.
     """
 
     def __init__(self) -> None:
         self._said = False
-        self._within: list[str] = []  # functions that are being compiled, each one for the next
+        self._within: list[str] = []  # functions being compiled; each one needs the next
         self._done = 0
         self._bar: Any = None
 
@@ -41,13 +41,13 @@ class Announcer(event.Listener):  # type: ignore[misc]
                 initial=self._done,
                 file=sys.stderr,
                 leave=False,
-                disable=None,  # where stderr is no terminal
+                disable=None,  # disabled if stderr is no terminal
                 bar_format="{desc}: {n_fmt} of at most {total_fmt} functions{postfix}",
             )
         self._bar.set_postfix_str(self._within[-1])
 
     def on_end(self, event: Any) -> None:
-        """Note that it is done; the bar goes when no other function waits for this one."""
+        """Note the end of compiling; remove the bar when no other function waits for this one."""
         self._within.pop()
         if event.data["dispatcher"].py_func.__module__.startswith("hetero_bfs."):
             self._done += 1
@@ -58,7 +58,7 @@ class Announcer(event.Listener):  # type: ignore[misc]
 
 
 def announce() -> Announcer:
-    """Say from now on when Numba compiles."""
+    """Report from now on that Numba compiles."""
     announcer = Announcer()
     event.register("numba:compile", announcer)
     return announcer
@@ -66,5 +66,5 @@ def announce() -> Announcer:
 
 @cache
 def _count_kernels() -> int:
-    """Return how many functions of this package are compiled at most."""
+    """Return the most functions of this package that may be compiled."""
     return sum(len(_KERNEL.findall(content)) for content in code_cache.kernel_sources().values())

@@ -1,4 +1,4 @@
-"""The command line's arguments: names, defaults, help, and what a value must look like."""
+"""The command line's arguments: names, defaults, help, and the form of values."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _add_graph500(commands: Any) -> None:
     add(
         "--regenerate",
         action="store_true",
-        help="generate the edges anew for each pass instead of holding them (done unasked where "
-        "memory is short)",
+        help="generate the edges anew for each pass instead of holding them (also done if memory "
+        "is short)",
     )
     add("--trace", type=Path, metavar="FILE", help="write one CSV record per level")
     add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
@@ -96,7 +96,7 @@ def _add_train(commands: Any) -> None:
         help="measure every strategy on this machine and fit its speed model",
         description=(
             "Measure every strategy on every level of generated graphs and fit this machine's "
-            "speed model, which the other commands then use. An interrupted training goes on "
+            "speed model, which the other commands then use. An interrupted training continues "
             "where it stopped."
         ),
     )
@@ -123,13 +123,13 @@ def _add_train(commands: Any) -> None:
     add(
         "--power-only",
         action="store_true",
-        help="only measure watts, and add them to the model that there is",
+        help="only measure watts, and add them to the existing model",
     )
     add(
         "--power-log",
         type=Path,
         metavar="FILE",
-        help="CSV that an external meter is writing (time, watts), for the watts of each strategy",
+        help="CSV file that an external meter writes (time, watts)",
     )
     _add_device_arguments(command)
 
@@ -141,7 +141,7 @@ def _add_study(commands: Any) -> None:
         description=(
             "Measure strategies and selectors on Kronecker graphs or graph files and write one "
             "HTML page, with a PNG and a CSV file for each figure. The folder must be new, empty, "
-            "or hold an earlier study, which is replaced; it is written when all is done."
+            "or hold an earlier study, which is replaced. It is written at the end."
         ),
     )
     add = command.add_argument
@@ -201,14 +201,14 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         type=_selector,
         default="auto",
         help=f"{', '.join(NAMED_SELECTORS)}, or fixed:NAME ({', '.join(STRATEGIES)}; "
-        "with commas one per level); default %(default)s: what was the fastest when this machine "
-        "was trained, average if it was not",
+        "with commas one per level); default %(default)s: the fastest one in this machine's "
+        "training, average without training",
     )
     add(
         "--optimize",
         choices=OBJECTIVES,
         default="time",
-        help="what the selector makes least: seconds, joules, or edp, joules times seconds; the "
+        help="what the selector minimises: seconds, joules, or edp (joules times seconds); the "
         "latter two need watts measured in training (default %(default)s)",
     )
     _add_device_arguments(command)
@@ -224,8 +224,8 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         dest="device_memory_bytes",
         type=byte_count,
         metavar="BYTES",
-        help="what may be used of the OpenCL device's memory (8G; default all); edges that do not "
-        "fit stream through it from the host",
+        help="most memory of the OpenCL device to use (8G; default all); edges that do not fit "
+        "stream from the host",
     )
     add("--directed", action="store_true", help="keep the edges' direction (graph files)")
     _add_order_argument(command)
@@ -240,7 +240,7 @@ def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "--no-correction",
         dest="correction",
         action="store_false",
-        help="take the speed model as it is, whatever searches measure: the same choices each time",
+        help="use the speed model unchanged: the same choices in every search",
     )
     _add_output_arguments(command)
 

@@ -20,9 +20,9 @@ from hetero_bfs.support.files import replacing
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status."""
+    """Run the command; return the exit status."""
     named = vertices_by_header(options.graph)
-    if named is not None:  # a wrong source is found before anything is read
+    if named is not None:  # check the source before reading the edges
         check_vertex(options.source, named)
     edges = read(options.graph, options.directed)
     check_vertex(options.source, edges.num_vertices)
@@ -46,7 +46,7 @@ def run(options: Namespace) -> int:
 def _summary(
     options: Namespace, edges: EdgeSource, engine: Engine, result: BFSResult
 ) -> dict[str, Any]:
-    """Return what `--json` writes."""
+    """Return the summary that `--json` writes."""
     return {
         "graph": str(options.graph),
         "source": options.source,
@@ -68,7 +68,7 @@ def _summary(
 
 
 def _objective_figures(engine: Engine, result: BFSResult) -> dict[str, Any]:
-    """Return the objective, and what the search took by the model's watts."""
+    """Return the objective, and the search's joules by the model's watts."""
     objective = engine.objective
     if objective is None:
         return {"aim": "time"}

@@ -10,7 +10,7 @@ from hetero_bfs.devices.opencl.driver import NO_RUNTIME, DeviceInfo, choose_devi
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status."""
+    """Run the command; return the exit status."""
     found = list_devices()
     if options.json is not None:
         write_json(options.json, [device.to_dict() for device in found])

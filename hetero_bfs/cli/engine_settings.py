@@ -8,6 +8,6 @@ from hetero_bfs.runtime.options import EngineOptions
 
 
 def engine_options(options: Namespace) -> EngineOptions:
-    """Return the settings that a command takes: its options have their names."""
+    """Return the settings among a command's options, which have the same names."""
     known = EngineOptions.__dataclass_fields__
     return EngineOptions(**{name: v for name, v in vars(options).items() if name in known})

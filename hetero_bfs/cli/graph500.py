@@ -12,7 +12,7 @@ from hetero_bfs.selection.trace import write_csv
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status, 1 if a search was wrong."""
+    """Run the command; return the exit status, 1 if a search was wrong."""
     report = run_graph500(
         Graph500Options(
             scale=options.scale or Graph500Options.scale,

@@ -1,4 +1,4 @@
-"""The command line: arguments -> one call -> print. Exit status 0 done, 1 failure, 2 usage."""
+"""The command line: parse arguments, run a command. Exit status 0 done, 1 failure, 2 usage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hetero_bfs.support.wording import naming_options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line; return the exit status."""
     with terminal.outputs() as (out, _), terminal.interruptible():
         status = _run(arguments)
         out.flush()
@@ -34,7 +34,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             options = _parse(arguments)
             prepare(options)
             return _carry_out(options)
-    except SystemExit as stop:  # argparse has said what
+    except SystemExit as stop:  # argparse has printed a message
         return int(stop.code or 0)
     except HeteroBFSError as error:
         print(f"hetero-bfs: {error}", file=sys.stderr)
@@ -69,7 +69,7 @@ def _carry_out(options: argparse.Namespace) -> int:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return options that go together; exits with status 2 where they do not."""
+    """Return the options; exit with status 2 if they contradict each other."""
     from hetero_bfs import __version__
 
     parser = make_parser(__version__)
@@ -101,7 +101,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _check_agreement(options: argparse.Namespace) -> None:
-    """Check that an engine's settings go together, which `EngineOptions` does as well."""
+    """Check that an engine's settings agree, with the checks of `EngineOptions`."""
     if getattr(options, "device", None) is not None:
         from hetero_bfs.devices.opencl.driver import check_device_agrees
 

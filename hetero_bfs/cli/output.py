@@ -1,4 +1,4 @@
-"""Where commands write what they found: text, notes and JSON."""
+"""Output of commands: text, notes and JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hetero_bfs.support.files import replacing
 
 
 def text_stream(options: Namespace) -> TextIO:
-    """Return where text goes: not between the JSON when that goes to standard output."""
+    """Return the stream for text: standard error if JSON goes to standard output."""
     return sys.stderr if str(options.json) == "-" else sys.stdout
 
 

@@ -1,4 +1,4 @@
-"""What comes before a command's own work: what can be checked at once, and loading Numba."""
+"""Preparation of a command: immediate checks, and loading Numba."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hetero_bfs.support import environment
 
 
 def prepare(options: Namespace) -> None:
-    """Check what can be checked before any work, and set up progress bars and threads."""
+    """Run the checks that need no work, and set up progress bars and threads."""
     from hetero_bfs.support import progress
 
     _check_files(options)
@@ -36,11 +36,11 @@ def prepare(options: Namespace) -> None:
 
 
 def _check_files(options: Namespace) -> None:
-    """Check that every output can be written, and destroys neither another one nor the input."""
+    """Check that every output can be written and overwrites neither another one nor the input."""
     from hetero_bfs.support.files import check_writable
 
     if options.command == "train":
-        return  # whose --out is a folder
+        return  # its --out is a folder
     taken: dict[str, str] = {}
     for name in ("graph", "input", "power_log"):
         given = getattr(options, name, None)
@@ -72,14 +72,14 @@ def _check_files(options: Namespace) -> None:
 
 
 def _check_objective(options: Namespace) -> None:
-    """Find out whether the objective's watts are known, which need not wait for a graph."""
+    """Check that the model has the objective's watts, before a graph is read."""
     from hetero_bfs.devices.opencl.driver import choose_device
     from hetero_bfs.selection.by_objective import make_objective_selector
     from hetero_bfs.selection.strategies import available
 
     device = None
     if options.devices == "all":
-        with suppress(DeviceError):  # one asked for by name was found before
+        with suppress(DeviceError):  # a device given by name was checked before
             device = choose_device(options.device)
     load_numba()
     make_objective_selector(
@@ -89,7 +89,7 @@ def _check_objective(options: Namespace) -> None:
 
 @cache
 def load_numba() -> None:
-    """Load Numba as commands need it; have it tell on stderr, once, when it compiles."""
+    """Load Numba for the commands, and report once on stderr when it compiles."""
     environment.import_numba()
     from hetero_bfs.cli.announcer import announce
     from hetero_bfs.support import code_cache

@@ -1,4 +1,4 @@
-"""Standard streams that may fail, and requests to stop, as the command line takes them."""
+"""Standard streams that may fail, and signals that stop the command line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _USUAL = signal.SIG_DFL, signal.default_int_handler
 
 
 class Output:
-    """A standard stream that is silent after it failed once, so that no work is lost with it.
+    """A standard stream that becomes silent after its first failure, so that no work is lost.
 
-    A stream that is closed from the start is silent, and `closed_before`. What its encoding lacks,
-    such as a micro sign in ASCII, is written as an escape.
+    A stream that was closed from the start is silent, and `closed_before` is true. Characters
+    that its encoding lacks, such as a micro sign in ASCII, are written as escapes.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -35,16 +35,16 @@ class Output:
         self._set_errors("backslashreplace")
 
     def write(self, text: str) -> int:
-        """Write, or not; returns the text's length."""
+        """Write unless the stream has failed; return the text's length."""
         self._attempt(lambda: self._stream.write(text))
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what is written."""
+        """Flush the stream."""
         self._attempt(self._stream.flush)
 
     def end(self) -> None:
-        """Leave the stream as it was."""
+        """Restore the stream's settings."""
         self.flush()
         if self.closed_before:
             self._stream.close()
@@ -68,7 +68,7 @@ class Output:
                 self._drop_what_waits(self._stream.fileno())
 
     def _drop_what_waits(self, descriptor: int) -> None:
-        """Write to nowhere what the stream holds back: Python would try again at its end."""
+        """Discard the stream's buffer, since Python would try to write it again at exit."""
         before, nowhere = os.dup(descriptor), os.open(os.devnull, os.O_WRONLY)
         try:
             os.dup2(nowhere, descriptor)
@@ -84,7 +84,7 @@ class Output:
 
 @contextmanager
 def outputs() -> Iterator[tuple[Output, Output]]:
-    """Let standard output and error be such streams for a while."""
+    """Replace standard output and error by `Output` streams within."""
     before = sys.stdout, sys.stderr
     out, err = Output(sys.stdout), Output(sys.stderr)
     sys.stdout, sys.stderr = cast(TextIO, out), cast(TextIO, err)
@@ -98,11 +98,12 @@ def outputs() -> Iterator[tuple[Output, Output]]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP end the process: temporary files go, and one line says so.
+    """Let Ctrl-C, SIGTERM and SIGHUP end the process within, cleanly and with one line of output.
 
-    An exception would not do: it might be raised within LLVM, a driver or an import, which lose
-    it, or crash by it, and not before a long compiled loop ends. So the handlers do nothing. The
-    system writes the signal's number to a pipe, and a thread that reads it ends the process.
+    Handlers cannot raise an exception. Within LLVM, a driver or an import it might get lost or
+    cause a crash, and it would wait for the end of a long compiled loop. So the handlers do
+    nothing. The system writes the signal's number to a pipe, and a thread that reads it removes
+    temporary files and ends the process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -123,7 +124,7 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
         signal.set_wakeup_fd(wakeup_before)
         os.close(writing)
-        watcher.join()  # which ends the process if a signal came
+        watcher.join()  # ends the process if a signal came
         os.close(reading)
 
 
@@ -134,8 +135,8 @@ def _watch(reading: int, numbers: list[signal.Signals]) -> None:
 
 
 def _end(status: int) -> None:
-    """Clean up, and end the process, also if cleaning up should hang."""
-    with suppress(RuntimeError):  # no thread to be had
+    """Clean up and end the process, even if cleaning up hangs."""
+    with suppress(RuntimeError):  # no thread could be started
         last = threading.Timer(_CLEANING_SECONDS, os._exit, [status])
         last.daemon = True
         last.start()

@@ -1,4 +1,4 @@
-"""What machine this is: names for models and reports."""
+"""The machine: names for models and reports."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 
 NO_DEVICE = "no-device"
-"""In place of a device's name where there is none."""
+"""Replaces a device's name if there is no device."""
 
 
 @cache
 def cpu_name() -> str:
-    """Return the processor's name as the system gives it."""
+    """Return the CPU's name as the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith(("model name", "Model", "Hardware")):
@@ -37,27 +37,27 @@ def usable_cores() -> int:
 
 
 def slug(text: str) -> str:
-    """Turn a name into lower-case words joined by hyphens, for a file name."""
+    """Convert a name to lower-case words joined by hyphens, for a file name."""
     return re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm|c)\)", "", text.lower())).strip("-")
 
 
 def cpu_slug() -> str:
-    """Name the host's cores: processor and number of cores."""
+    """Return the host's name: CPU and number of cores."""
     return f"{slug(cpu_name())}-{usable_cores()}-cores"
 
 
 def device_slug(device: DeviceInfo | None) -> str | None:
-    """Name an OpenCL device, None without one."""
+    """Return an OpenCL device's name, None without one."""
     return None if device is None else slug(device.name)
 
 
 def machine_slug(device: DeviceInfo | None) -> str:
-    """Name a pair of host and device, as model files are named: <cpu>__<device>."""
+    """Return the name of host and device that model files have: <cpu>__<device>."""
     return f"{cpu_slug()}__{device_slug(device) or NO_DEVICE}"
 
 
 def describe_machine(device: DeviceInfo | None) -> dict[str, Any]:
-    """Return what a result needs to be understood later: hardware and versions."""
+    """Return the hardware and the versions, to be kept with a result."""
     import numba
     import numpy
     import psutil

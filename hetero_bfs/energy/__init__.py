@@ -2,11 +2,11 @@
 
 Every meter belongs to one domain: "cpu" (processor packages and their memory), "device" (the
 OpenCL device's board) or "system" (the whole machine: psys, or a meter at the wall). Domains are
-never added up: the system contains the other two. What is not measured is an `Unmeasured` with
-its reason, never 0.
+never added up, since the system contains the other two. A missing measurement is an `Unmeasured`
+with its reason, never 0.
 
-`meters` has the types and the sensor, `power_log` the external meter, `discover` what finds this
-machine's meters, `report` the measurement itself.
+`meters` has the types and the sensor, `power_log` the external meter. `discover` finds this
+machine's meters. `measurement` measures searches and reports.
 """
 
 from hetero_bfs.energy.discover import find_meters

@@ -1,4 +1,4 @@
-"""Finding what measures this machine: RAPL through powercap, then NVML or hwmon for the device."""
+"""Finds this machine's meters: RAPL through powercap, then NVML or hwmon for the device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hetero_bfs.energy.meters import (
 from hetero_bfs.energy.power_log import PowerLog
 
 GPU_DRIVERS = {"amdgpu": ("amd", "radeon", "gfx"), "i915": ("arc(tm)",), "xe": ("arc(tm)",)}
-"""hwmon names of GPU drivers; the name of an OpenCL device it drives holds one of the words."""
+"""hwmon names of GPU drivers, with words of which each driver's OpenCL device names contain one."""
 
 _T = TypeVar("_T")
 
@@ -30,14 +30,14 @@ def find_meters(
     power_log: Path | None = None,
     sysfs: Path = Path("/sys"),
 ) -> tuple[list[Meter], list[Unmeasured]]:
-    """Find what measures this machine and its OpenCL device.
+    """Find the meters of this machine and its OpenCL device.
 
     Parameters
     ----------
     device_name : str or None
         The OpenCL device's name; None if the device is this CPU.
     device_pci : str or None
-        Its PCI address, such as "0000:3b:00.0"; without it the name must fit one device only.
+        Its PCI address, such as "0000:3b:00.0". Without it the name must match a single device.
     power_log : Path or None
         The log of an external meter; it must exist and may grow.
     sysfs : Path
@@ -45,10 +45,10 @@ def find_meters(
     Raises
     ------
     MeterError
-        A power log or a PCI address that cannot be understood.
+        The power log or the PCI address cannot be understood.
     """
     found = [*_rapl(sysfs / "class" / "powercap"), _device(device_name, device_pci, sysfs)]
-    if power_log is not None:  # last: its `stop` may wait, which no other meter should count
+    if power_log is not None:  # last: its `stop` may wait, and no other meter should count that
         found.append(PowerLog(power_log))
     if not any(meter.domain == "system" for meter in found):
         reason = f"absent: no power log given and no psys zone under {sysfs}/class/powercap"
@@ -58,7 +58,7 @@ def find_meters(
 
 
 def _rapl(powercap: Path) -> list[Meter | Unmeasured]:
-    """Packages and their memory; cores and graphics are inside a package, psys around it."""
+    """Return meters of packages, their memory and psys; a package includes cores and graphics."""
     nested = powercap.glob("intel-rapl:*/intel-rapl:*")
     zones = {zone.name: zone for zone in (*nested, *powercap.glob("intel-rapl:*"))}
     found: list[Meter | Unmeasured] = []
@@ -121,7 +121,7 @@ def _device(name: str | None, pci: str | None, sysfs: Path) -> Meter | Unmeasure
 
 
 def _pci(text: str) -> tuple[int, ...] | None:
-    """Domain, bus, device and function: drivers write the same address in several ways."""
+    """Return domain, bus, device and function; drivers write an address in several ways."""
     match = re.fullmatch(r"(?:(\w+):)?(\w+):(\w+)(?:\.(\d))?", text)
     try:
         return tuple(int(part or "0", 16) for part in match.groups()) if match else None
@@ -130,7 +130,7 @@ def _pci(text: str) -> tuple[int, ...] | None:
 
 
 def _nvml(function: str, *arguments: Any) -> Any:
-    """Call a function of NVML; it is imported here because most machines lack its driver."""
+    """Call a function of NVML. It is imported here since most machines lack its driver."""
     try:
         pynvml: Any = import_module("pynvml")
     except ImportError as error:

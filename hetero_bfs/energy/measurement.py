@@ -1,4 +1,4 @@
-"""Measuring searches with all meters at once, and the report of it."""
+"""Measures searches with all meters at once, and reports the energy."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class MeterReading:
-    """What one meter, or a domain's together, measured; None where idle is unmeasured.
+    """The measurement of one meter, or of a domain's meters together.
 
-    The reading is updated every `period_seconds`, so that each end of the measurement is off by
-    up to as much: `error_joules` is the standard error of the joules from that.
+    A value is None if idle power is unmeasured. The reading is updated every `period_seconds`, so
+    each end of the measurement is off by up to this time. `error_joules` is the resulting standard
+    error of the joules.
     """
 
     name: str
@@ -45,7 +46,7 @@ class MeterReading:
 
 @dataclass(frozen=True)
 class EnergyReport:
-    """What all meters measured over the same searches.
+    """The measurements of all meters over the same searches.
 
     `totals` has one entry per measured domain, named by the meters in it. `searches`, traversed
     edges `nedge` and `seconds`, over all repetitions, are None if nothing was run.
@@ -59,7 +60,7 @@ class EnergyReport:
     unmeasured: list[Unmeasured]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it; a value that is None is unmeasured."""
+        """Return the report for JSON; None means unmeasured."""
         return asdict(self)
 
 
@@ -115,15 +116,15 @@ def trusted_seconds(meters: Sequence[Meter], periods: Sequence[float]) -> float:
 
 
 def sampling_error_seconds(period_seconds: float) -> float:
-    """Return the standard error of a measurement's length as a meter sees it.
+    """Return the standard error of a measurement's length by a meter, in seconds.
 
-    Either end falls anywhere between two updates with equal chance: a variance of period**2 / 12.
+    Each end is uniformly distributed between two updates: a variance of period**2 / 12.
     """
     return period_seconds / math.sqrt(6.0)
 
 
 def metered(meters: Sequence[Meter], work: Callable[[], _T]) -> tuple[_T, float, list[float | str]]:
-    """Return work's result, its seconds, and per meter joules or why there are none."""
+    """Return the work's result, its seconds, and each meter's joules or the reason for none."""
     for meter in meters:
         meter.start()
     begin = time.perf_counter()
@@ -184,7 +185,7 @@ def _reading(
 
 
 def _totals(readings: list[MeterReading], nedge: int) -> list[MeterReading]:
-    """Add up each domain; of system meters, which contain each other, take the largest."""
+    """Add up each domain; for the system take the largest, since its meters include each other."""
     totals = []
     for domain in DOMAINS:
         inside = [reading for reading in readings if reading.domain == domain]
@@ -207,7 +208,7 @@ def _totals(readings: list[MeterReading], nedge: int) -> list[MeterReading]:
 
 
 def format_report(report: EnergyReport) -> str:
-    """Return lines to print: a table of meters and domains, then what is unmeasured and why."""
+    """Return lines to print: a table of meters and domains, then the unmeasured ones."""
     heads = ("joules", "watts", "idle W", "net J", "J/search", "MTEPS/W")
     names = [reading.name for reading in report.meters]
     width = max(len(name) for name in [*names, *(m.name for m in report.unmeasured), "all meters"])

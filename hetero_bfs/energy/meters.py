@@ -1,4 +1,4 @@
-"""What a meter is, and the sensor: a counter of joules, or watts integrated over time."""
+"""The protocol of a meter, and the sensor: a counter of joules, or watts integrated over time."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TRUSTED_RESOLUTIONS = 10
 """A measurement lasts at least this many times every meter's resolution, idle or busy."""
 
 MOST_WATTS = 500
-"""What one RAPL zone may draw for long; from this follows how soon its counter can wrap."""
+"""Highest sustained power of a RAPL zone; it bounds the time in which its counter can wrap."""
 
 POWER_POLL_SECONDS = 0.05
-"""How often power is read where there is no energy counter."""
+"""Interval between readings of a power sensor without an energy counter."""
 
 _PROBE_SECONDS = 1.0
 _PROBE_UPDATES = 8
@@ -36,8 +36,8 @@ class MeterError(HeteroBFSError, RuntimeError):
 class Meter(Protocol):
     """One energy meter.
 
-    `resolution_seconds` says how coarse its readings are in time at worst, which is what plans of
-    measurements go by.
+    `resolution_seconds` is the longest time between two updates of its readings. It determines how
+    long measurements last.
     """
 
     name: str
@@ -53,17 +53,20 @@ class Meter(Protocol):
         ...
 
     def period_seconds(self) -> float:
-        """Return the seconds between two updates of its readings, as found on this machine."""
+        """Return the observed seconds between two updates of its readings."""
         ...
 
     def watch(self) -> Callable[[], bool] | None:
-        """Return what tells whether the reading was updated since; None if it is interpolated."""
+        """Return a function that tells whether the reading was updated since this call.
+
+        None if the reading is interpolated.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Unmeasured:
-    """A meter that gives no value, and why."""
+    """A meter without a value, and the reason."""
 
     name: str
     domain: Domain
@@ -74,8 +77,8 @@ class Unmeasured:
 class SensorMeter:
     """Adds up joules between readings: at both ends and, with `poll_seconds`, in a thread.
 
-    `read` returns joules of a counter, which wraps around at `range_joules`, or, of a `power`
-    sensor, watts, which are integrated by trapezoids.
+    `read` returns the joules of a counter that wraps around at `range_joules`. For a `power` sensor
+    it returns watts, which are integrated by trapezoids.
     """
 
     name: str
@@ -115,9 +118,9 @@ class SensorMeter:
         return self._joules
 
     def period_seconds(self) -> float:
-        """Watch the sensor until it has changed some times; the median gap, in seconds.
+        """Watch the sensor until it has changed several times; return the median gap in seconds.
 
-        One that does not change twice within a second is taken to be as coarse as it may be.
+        If it does not change twice within a second, return its `resolution_seconds`.
         """
         changes: list[float] = []
         begin = time.perf_counter()
@@ -132,13 +135,13 @@ class SensorMeter:
                 time.sleep(_PROBE_STEP_SECONDS)
         except MeterError:  # whoever measures with it will be told
             changes = []
-        if len(changes) < 3:  # the first change says only when the second may be looked for
+        if len(changes) < 3:  # the time before the first change is no period
             return self.resolution_seconds
         period = statistics.median(b - a for a, b in pairwise(changes))
         return max(period, POWER_POLL_SECONDS) if self.power else period
 
     def watch(self) -> Callable[[], bool] | None:
-        """Return what tells whether the counter was updated since; None for a power sensor."""
+        """Return a function that tells whether the counter was updated; None for a power sensor."""
         if self.power:
             return None
         before = self._value()

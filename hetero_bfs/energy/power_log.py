@@ -19,18 +19,18 @@ import numpy as np
 from hetero_bfs.energy.meters import TRUSTED_RESOLUTIONS, Domain, MeterError, Unmeasured
 
 _MOST_STEP_SECONDS = 60.0  # a measurement lasts many times as long
-_MOST_AHEAD_SECONDS = 86_400.0  # by clocks that differ, or a time zone taken for another
+_MOST_AHEAD_SECONDS = 86_400.0  # clocks may differ, or time zones be mixed up
 _MOST_WATTS = 1e9
 
 
 class PowerLog:
-    """The meter behind a CSV file that it writes, perhaps still: time stamp and watts.
+    """An external meter that writes a CSV file of time stamp and watts.
 
-    A header may name the columns (time, timestamp or date; watts, w, power or p; a unit after it
-    is ignored) among others; without one they are the first two. A stamp is Unix seconds or
-    ISO 8601, local time if it names no zone. A last line without its newline may still be in
-    writing and is left out. The file is read anew at every call; one that cannot be understood
-    is a `MeterError` that names file, line and value.
+    A header may name the two columns (time, timestamp or date; watts, w, power or p; a unit after
+    the name is ignored). Without a header they are the first two columns. A stamp is Unix seconds
+    or ISO 8601, local time if it names no zone. A last line without newline may be incomplete and
+    is ignored. The file is read anew at every call. A line that cannot be understood raises a
+    `MeterError` that names file, line and value.
     """
 
     domain: Domain = "system"
@@ -50,7 +50,7 @@ class PowerLog:
         self._start = time.time()
 
     def stop(self) -> float:
-        """Return the joules since `start`, once the log has reached now; wait so long at most."""
+        """Return the joules since `start`; wait, for a limited time, until the log reaches now."""
         end = time.time()
         while isinstance(joules := self.joules(self._start, end), Unmeasured):
             if time.time() >= end + self.patience_seconds:
@@ -68,7 +68,7 @@ class PowerLog:
     def joules(self, start_unix_seconds: float, end_unix_seconds: float) -> float | Unmeasured:
         """Integrate over an interval that the log must cover, interpolating at its ends.
 
-        Two samples ten times as far apart as is usual in this log are a gap, not covered.
+        Two samples ten times the usual step apart are a gap, which is not covered.
         """
         start, end = start_unix_seconds, end_unix_seconds
         stamps, watts = self.samples()
@@ -78,7 +78,7 @@ class PowerLog:
         inside = [i for i, stamp in enumerate(stamps) if start < stamp < end]
         times = np.array([start, *(stamps[i] for i in inside), end])
         power = np.interp(times, stamps, watts)
-        power[1:-1] = [watts[i] for i in inside]  # of equal stamps interp sees only one
+        power[1:-1] = [watts[i] for i in inside]  # interp would drop samples of equal stamps
         return float(np.sum(np.diff(times) * (power[1:] + power[:-1]) / 2))
 
     def samples(self) -> tuple[list[float], list[float]]:
@@ -120,7 +120,7 @@ class PowerLog:
 
 
 def _shown(cells: str | list[str]) -> str:
-    """Quote what a file has, cut to what fits on a line: a damaged one may have anything."""
+    """Quote a part of a file, shortened to fit on a line."""
     return repr((cells if isinstance(cells, str) else ",".join(cells))[:60])
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class CSRGraph:
     """Sorted neighbour lists without self-loops and duplicates.
 
-    The arrays are held as read-only views, converted where they hold other integers.
+    The arrays are held as read-only views. Arrays of other integer types are converted.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ class CSRGraph:
     Raises
     ------
     ArgumentError
-        A `num_input_edges` that is no integer of at least 0, a `directed` not True or False.
+        `num_input_edges` is no integer of at least 0, or `directed` is neither True nor False.
     GraphError
-        Arrays of another shape or not of integers, masked entries, lists that are not as above.
-        `from_edges` makes sound lists of any edges.
+        Arrays have a wrong shape, masked entries or no integers, or the lists are not as above.
+        `from_edges` makes valid lists of any edges.
     """
 
     indptr: OffsetArray
@@ -104,7 +104,7 @@ class CSRGraph:
         input_degree: VertexArray,
         weights: WeightArray | None = None,
     ) -> CSRGraph:
-        """Make one of arrays as they are, for builders and readers that made sure of them."""
+        """Make one without checks, for builders and readers that guarantee valid arrays."""
         graph = object.__new__(cls)
         graph.__dict__.update(
             indptr=indptr,
@@ -138,9 +138,9 @@ class CSRGraph:
         Raises
         ------
         ArgumentError
-            Not a source of edges.
+            The argument is not a source of edges.
         GraphError
-            Less memory is free than that takes.
+            There is not enough free memory.
         """
         from hetero_bfs.graph.lists import build_lists
 
@@ -195,12 +195,12 @@ class CSRGraph:
 
     @property
     def both_directions(self) -> bool:
-        """True for an undirected graph, whose lists hold every edge twice."""
+        """True for an undirected graph, as its lists hold every edge twice."""
         return not self.directed
 
     @property
     def transpose(self) -> CSRGraph:
-        """The graph with every edge transposed; an undirected graph itself."""
+        """The graph with all edges transposed; for an undirected graph, the graph itself."""
         return self._transposed if self.directed else self
 
     @cached_property
@@ -248,7 +248,7 @@ def replace_weights(graph: CSRGraph, weights: WeightArray | None) -> CSRGraph:
 
 @dataclass(frozen=True)
 class _Reversed:
-    """The edges of a directed graph, read backwards."""
+    """The transposed edges of a directed graph."""
 
     graph: CSRGraph
     directed: bool = True

@@ -1,4 +1,4 @@
-"""Sources of edges, and the door between them and compiled loops, which follow ids unchecked."""
+"""Sources of edges, and their checks before compiled loops, which do not check ids."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NO_VERTEX = 0xFFFFFFFF
 """The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
 
 CHUNK_EDGES = 1 << 22
-"""Edges per chunk when a source of edges is read through: 32 MiB of uint32 pairs."""
+"""Edges per chunk of a source of edges: 32 MiB of uint32 pairs."""
 
 VertexArray = npt.NDArray[np.uint32]
 OffsetArray = npt.NDArray[np.int64]
 
 
 class EdgeSource(Protocol):
-    """Anything whose edges can be read through several times, chunk by chunk.
+    """An object whose edges can be read several times, chunk by chunk.
 
     Self-loops and duplicates are among the edges.
 
@@ -39,7 +39,7 @@ class EdgeSource(Protocol):
 
     @property
     def num_input_edges(self) -> int:
-        """Edges as the user counts them: an undirected edge once."""
+        """Number of edges; an undirected edge counts once."""
         ...
 
     @property
@@ -72,14 +72,14 @@ def check_edge_source(graph: Any) -> None:
 
 
 def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]:
-    """Yield a source's chunks as read-only views: one type for compiled loops, whoever made them.
+    """Yield a source's chunks as read-only views, so that compiled loops get one type.
 
-    Whether the ends are vertices the loops must ask, or `check_ends`.
+    It does not check whether the ends are vertices: loops or `check_ends` must do that.
 
     Raises
     ------
     GraphError
-        A chunk that is not two uint32 arrays of equal length.
+        A chunk is not two uint32 arrays of equal length.
     """
     for src, dst in edges.chunks():
         for name, ends in (("src", src), ("dst", dst)):
@@ -125,7 +125,7 @@ def check_weighted_chunk(
 def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
     """Raise `GraphError` if an edge of a chunk has an end that is no vertex.
 
-    Arrays may change after a graph was made of them, and a source of the user's may give anything.
+    This can happen if arrays change after a graph was made of them, or in a user's own source.
     """
     if src.size and max(src.max(), dst.max()) >= num_vertices:
         i = int(np.maximum(src, dst).argmax())
@@ -141,7 +141,7 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
     Raises
     ------
     GraphError
-        No integer, or not below the number of vertices.
+        It is no integer, or not below the number of vertices.
     """
     number = as_integer(vertex)
     if number is None:
@@ -156,12 +156,12 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
 
 
 def check_sources(sources: Any, num_vertices: int) -> list[int]:
-    """Return vertex ids, from anything that yields them, as a list of Python's ints.
+    """Return vertex ids of any iterable as a list of Python's ints.
 
     Raises
     ------
     ArgumentError
-        Nothing that yields any.
+        `sources` is not iterable.
     GraphError
         One of them is not in the graph.
     """

@@ -1,8 +1,8 @@
-"""What must hold of edges and neighbour lists before compiled loops go where they point.
+"""Checks of edges and neighbour lists before compiled loops follow their ids.
 
-Arrays that pass are held as read-only views, which a slip of the caller's cannot change, and which
-compiled loops know as one type wherever they come from. An array of the caller's own can still
-change behind its view: so the loops that read edges look at each end themselves (buckets.py).
+Arrays that pass are held as read-only views, so that the caller cannot change them by accident and
+compiled loops get one type. The caller's own array can still change behind its view. So the loops
+that read edges check each end again (buckets.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Section = Literal["indptr", "indices", "input_degree", "num_input_edges", "weigh
 
 
 class Fault(NamedTuple):
-    """What is wrong with neighbour lists: where in which array (None: nowhere in particular)."""
+    """A fault of neighbour lists: the array, the position (None if it has none) and a text."""
 
     section: Section
     position: int | None
@@ -38,12 +38,12 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Return a one-dimensional array of integers as it is, anything empty as uint32.
+    """Return a one-dimensional array of integers unchanged, an empty one as uint32.
 
     Raises
     ------
     GraphError
-        Another number of dimensions, entries that are no integers or are masked.
+        The array has another number of dimensions, or entries that are no integers or masked.
     """
     refuse_masked(name, values)
     array = np.asarray(values)
@@ -57,7 +57,7 @@ def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
 
 
 def convert(array: IntegerArray, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return a contiguous read-only array of this dtype, without a copy if the array is one."""
+    """Return a contiguous read-only array of this dtype, copied only if necessary."""
     return frozen(np.ascontiguousarray(array, dtype=dtype))
 
 
@@ -95,7 +95,7 @@ def order_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
 
 
 def reverse_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
-    """Find out whether an edge of an undirected graph lacks its reverse, which searches rely on."""
+    """Find an edge of an undirected graph that lacks its reverse; searches need it."""
     from hetero_bfs.graph.kernels.list_order import pairing
 
     if pairing(indptr, indices) == 0:
@@ -114,7 +114,7 @@ def degree_fault(input_degree: IntegerArray, indptr: IntegerArray) -> Fault | No
 
 
 def total_fault(input_degree: IntegerArray, num_input_edges: int, directed: bool) -> Fault | None:
-    """Find out whether more edges end at the vertices than there are."""
+    """Find out whether the degrees add up to more ends than the input edges have."""
     ends = int(input_degree.sum(dtype=np.int64))
     if ends <= num_input_edges * (1 if directed else 2) < 2**63:
         return None
@@ -129,9 +129,9 @@ def find_fault(
     num_input_edges: int,
     directed: bool,
 ) -> Fault | None:
-    """Find what is wrong with a graph's arrays (see `CSRGraph`) but for what `range_fault` finds.
+    """Find a fault in a graph's arrays (see `CSRGraph`) by all checks except `range_fault`.
 
-    That must have found nothing: compiled loops follow the offsets.
+    `range_fault` must have found none before, since compiled loops follow the offsets.
     """
     return (
         order_fault(indptr, indices)
@@ -172,7 +172,7 @@ def checked_ends(
 
 
 def check_equal(src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
-    """Raise `GraphError` unless there are as many sources as destinations of edges."""
+    """Raise `GraphError` unless both arrays have the same length."""
     if src.shape != dst.shape:
         raise GraphError(
             f"src has {src.size} entries and dst {dst.size}; give two arrays of equal length"
@@ -182,7 +182,7 @@ def check_equal(src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
 def checked_lists(
     indptr: Any, indices: Any, input_degree: Any, num_input_edges: int, directed: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays by name as `CSRGraph` holds them."""
+    """Check the arrays and return them by name, in the types that `CSRGraph` holds."""
     indptr, indices = integer_array(indptr, "indptr"), integer_array(indices, "indices")
     input_degree = integer_array(input_degree, "input_degree")
     if indptr.size == 0:

@@ -1,4 +1,4 @@
-"""From a source of edges to sorted neighbour lists: count, cut into buckets, place, sort."""
+"""Builds sorted neighbour lists of a source of edges: count, cut into buckets, place, sort."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.support.progress import progress
 
 _BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cache
-_MAX_BUCKETS = 2048  # as far as the edges decide; a key's 32 bits may ask for more
+_MAX_BUCKETS = 2048  # limit by the number of edges; a key's 32 bits may need more buckets
 _LINE_KEYS = 16  # keys in a 64-byte cache line
 _SORT_BATCHES = 32
 _KEY_BYTES = 4
@@ -38,9 +38,9 @@ def build_lists(edges: EdgeSource) -> dict[str, Any]:
     Raises
     ------
     ArgumentError
-        Not a source of edges.
+        The argument is not a source of edges.
     GraphError
-        Less memory is free than `build_bytes` says.
+        Less memory is free than `build_bytes` returns.
     """
     check_edge_source(edges)
     check_memory(edges)
@@ -60,15 +60,15 @@ def build_lists(edges: EdgeSource) -> dict[str, Any]:
 
 
 def build_bytes(edges: EdgeSource) -> int:
-    """Estimate from above the most memory that construction holds at once beside its source."""
+    """Return an upper bound of construction's peak memory beside its source, in bytes."""
     import numba
 
     n = edges.num_vertices
     threads: int = numba.get_num_threads()
     keys = 2 * edges.num_input_edges  # both directions, or the graph and its transpose
     graphs = 2 if edges.directed else 1
-    # In the caller's ids raw degrees and new_of_old; old_of_new, first; of each graph the length
-    # of the lists and indptr.
+    # In the caller's ids: raw degrees, new_of_old. In new ids: old_of_new, first. For each graph:
+    # the lengths of the lists, indptr.
     of_a_vertex = 4 * graphs + 4 + 4 + 4 + (4 + 8) * graphs
     buckets = graphs * _most_buckets(n, keys)
     lines = _KEY_BYTES * _line_keys(threads * buckets, keys)
@@ -80,8 +80,8 @@ def build_bytes(edges: EdgeSource) -> int:
 
 
 def check_memory(edges: EdgeSource) -> None:
-    """Raise `GraphError` if less memory is free than `build_bytes` says."""
-    forks.use_loops()  # which the estimate asks for its threads
+    """Raise `GraphError` if less memory is free than `build_bytes` returns."""
+    forks.use_loops()  # the estimate depends on the number of threads
     check_free_memory(
         build_bytes(edges),
         f"building a graph of {edges.num_vertices} vertices and {edges.num_input_edges} edges",
@@ -90,7 +90,7 @@ def check_memory(edges: EdgeSource) -> None:
 
 
 def count_ends(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
-    """Count edges at each vertex, those of the transpose in a second array.
+    """Count edges at each vertex; with `transpose` also those of the transpose, in a second array.
 
     Return uint32 arrays, shape (workers, num_vertices), added up (see `add_up`).
     """
@@ -100,7 +100,7 @@ def count_ends(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
 
     n = edges.num_vertices
     num_arrays = 1 + transpose
-    # Private counters must not take more memory than keys and lists will.
+    # Private counters must not take more memory than keys and lists do later.
     workers = min(numba.get_num_threads(), 2 * edges.num_input_edges // max(num_arrays * n, 1) + 4)
     shape = (workers, n)
     counts = [aligned_empty(workers * n, np.uint32).reshape(shape) for _ in range(num_arrays)]
@@ -120,25 +120,25 @@ def _stored_twice(edges: EdgeSource) -> bool:
 
 
 def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
-    """Prefer what the source remembers from before its own duplicates were dropped."""
+    """Return the source's own input degrees if it has them: they count dropped duplicates."""
     remembered: VertexArray | None = getattr(edges, "input_degree", None)
     return counted if remembered is None else remembered
 
 
 @dataclass(frozen=True)
 class Buckets:
-    """Ranges of vertices, and how a key is put together; see buckets.py.
+    """Ranges of vertices, and the encoding of a key; see buckets.py.
 
     Parameters
     ----------
     first_vertex, first_key : int64 arrays, shape (buckets + 1,)
-        Bucket b holds vertices first_vertex[b] to first_vertex[b + 1] (new ids), and before
-        duplicates are dropped the keys first_key[b] to first_key[b + 1].
+        Bucket b holds vertices first_vertex[b] to first_vertex[b + 1] (new ids). Before duplicates
+        are dropped it holds the keys first_key[b] to first_key[b + 1].
     num_single : int
     bucket_of : uint32 array
         The bucket of each of the first `num_single` vertices, then of each block of 64.
     run : int64 array, shape (workers, buckets)
-        Where each worker's own keys of a bucket begin.
+        Start of each worker's own keys of a bucket.
     neighbour_bits : int
     """
 
@@ -151,7 +151,7 @@ class Buckets:
 
     @classmethod
     def cut(cls, counts: VertexArray, relabelling: Relabelling) -> Buckets:
-        """Cut the searched range by what `_count` returned."""
+        """Cut the searched range into buckets by the counts of `count_ends`."""
         from hetero_bfs.graph.kernels.buckets import (
             BLOCK_VERTICES,
             count_single,
@@ -195,13 +195,16 @@ def _bucket_edges(num_keys: int) -> int:
 
 
 def _most_buckets(num_vertices: int, num_keys: int) -> int:
-    """Bound the number of buckets: two neighbours exceed `_bucket_edges`, or a key has no room."""
+    """Return an upper bound of the number of buckets.
+
+    Two adjacent buckets together exceed `_bucket_edges` edges, or the bits of a key.
+    """
     for_room = num_vertices >> (32 - _neighbour_bits(num_vertices))
     return 2 * num_keys // _bucket_edges(num_keys) + for_room + 2
 
 
 def _line_keys(num_lines: int, num_keys: int) -> int:
-    """Return how many keys to collect before they are written: shorter lines if they are many."""
+    """Return how many keys a line collects before they are written; fewer if lines are many."""
     line_keys = _LINE_KEYS
     while line_keys > 1 and 8 * num_lines * line_keys > num_keys:
         line_keys //= 2
@@ -261,7 +264,7 @@ def _place(
 
 
 def _sort(buckets: Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArray]:
-    """Turn keys into lists, bucket by bucket; return the length of each list and each bucket."""
+    """Convert keys to lists, bucket by bucket; return the length of each list and each bucket."""
     import numba
 
     from hetero_bfs.graph.kernels.sorting import sort_buckets

@@ -1,11 +1,10 @@
-"""Relabelling (Zhang et al. 2018, section 4.2): which vertices are searched, and in what order.
+"""Relabelling (Zhang et al. 2018, section 4.2): the searched vertices and their order.
 
-Vertices without neighbours (38 to 50 % of a Kronecker graph) leave the searched range. Where
-degrees are skewed, the others are numbered by falling degree: neighbour lists sorted by number are
-then sorted by falling degree, so that bottom-up meets a visited neighbour early, and the busiest
-bitmap words are contiguous. Where they are not, that would only scatter what lies close together;
-graphs of many levels, such as grids and road networks, are numbered by locality instead
-(locality.py).
+Vertices without neighbours (38 to 50 % of a Kronecker graph) leave the searched range. If degrees
+are skewed, the others are numbered by falling degree. Neighbour lists sorted by number are then
+sorted by falling degree, so bottom-up finds a visited neighbour early, and the busiest bitmap words
+are contiguous. Without skewed degrees this order would scatter neighbouring vertices. Then
+high-diameter graphs, such as grids and road networks, are numbered by locality (locality.py).
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ import numpy as np
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 
 Order = Literal["degree", "locality", "compact", "given"]
-"""How vertices are numbered: by falling degree; by locality; as given, without the isolated ones;
-as given. All but "given" drop isolated vertices."""
+"""Numberings: by falling degree; by locality; as given, without isolated vertices ("compact"); as
+given. All but "given" drop isolated vertices."""
 
 ORDERS = ("auto", "degree", "locality", "compact", "given")
-"""What a user may ask for; "auto" decides by the graph."""
+"""The user's choices; "auto" decides by the graph."""
 
 SKEWED = 2.0
 """Mean square of the degrees over their squared mean, from which "auto" orders by degree. It is 1
@@ -30,9 +29,9 @@ for equal degrees, 1 + 1 / mean for random graphs of Erdos and Renyi, 1.1 to 1.3
 networks, 5 to 1000 for social networks and Kronecker graphs."""
 
 HIGH_DIAMETER_LEVELS = 40
-"""Levels of a search from which a graph has a high diameter; if it is not skewed, "auto" then
-orders it by locality. What searches take is told by those of the reference search, whatever the
-order (runtime/reference.py)."""
+"""Levels of a search from which on a graph has a high diameter. If its degrees are not skewed,
+"auto" then orders it by locality. The levels of the reference search decide which formulas of a
+model apply, whatever the order (runtime/reference.py)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,7 @@ class Relabelling:
         `graph.NO_VERTEX` for a vertex that left the searched range.
     old_of_new : uint32 array, shape (num_searched,)
     order : str
-        One of `Order`: what was done.
+        The order that was applied, one of `Order`.
     """
 
     new_of_old: VertexArray
@@ -61,8 +60,8 @@ class Relabelling:
 def relabel(degree: VertexArray, order: str) -> Relabelling:
     """Return the numbering for vertices of these degrees (uint32, duplicates may be counted).
 
-    "auto" gives "degree" if they are skewed, else "compact"; so does "locality", which needs the
-    neighbour lists (`by_locality`). Ties of equal degrees are broken by id.
+    "auto" and "locality" give "degree" if the degrees are skewed, else "compact": locality needs
+    the neighbour lists (`by_locality`). Equal degrees are ordered by id.
     """
     if order == "given":
         identity = np.arange(degree.size, dtype=np.uint32)

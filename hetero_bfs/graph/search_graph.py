@@ -1,4 +1,4 @@
-"""Graphs ready to search: relabelled lists, and what the kernels read beside them."""
+"""Graphs ready to search: relabelled lists, and further arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _MOST_REGULAR_DEGREE = 64
 
 @dataclass(frozen=True, eq=False)
 class SearchGraph:
-    """A graph ready to search: relabelled lists and what the kernels read beside them.
+    """A graph ready to search: relabelled lists, and further arrays for the kernels.
 
     Parameters
     ----------
     graph : CSRGraph
-        In new ids; top-down reads its lists, bottom-up those of its transpose. Duplicates are
-        forgotten: its `input_degree` is the length of the lists.
+        In new ids. Top-down reads its lists, bottom-up those of its transpose. Its `input_degree`
+        is the length of the lists, without duplicates.
     relabelling : Relabelling
     num_input_edges : int
     input_degree : uint32 array, shape (num_vertices,)
@@ -40,8 +40,8 @@ class SearchGraph:
     degree : uint32 array, shape (num_searched,)
         Length of every list of `graph`.
     first : uint32 array, shape (num_searched,)
-        First neighbour in the transpose's lists, the vertex itself where there is none: one
-        contiguous read that settles most vertices of a big bottom-up level.
+        First neighbour in the transpose's lists, the vertex itself if it has none. One contiguous
+        read of it resolves most vertices of a big bottom-up level.
     """
 
     graph: CSRGraph
@@ -63,12 +63,12 @@ class SearchGraph:
 
     @property
     def is_local(self) -> bool:
-        """True if vertices are numbered by locality, which owners of partitions rely on."""
+        """True if vertices are numbered by locality, which partitions need."""
         return self.relabelling.order == "locality"
 
     @property
     def is_regular(self) -> bool:
-        """True if most vertices that have edges have equally many, as in a grid."""
+        """True if most vertices with edges have the same degree, as in a grid."""
         degree = self.degree[self.degree > 0]
         counts = np.bincount(degree[degree <= _MOST_REGULAR_DEGREE], minlength=1)
         return bool(counts.max() >= _REGULAR_SHARE * degree.size)
@@ -83,17 +83,17 @@ class SearchGraph:
 
 
 def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
-    """Relabel and build in one go: Graph500's kernel 1, from edges to ready-to-search.
+    """Relabel and build a graph of edges: Graph500's kernel 1.
 
     `order` is one of `relabel.ORDERS`. Degree order counts duplicate edges, so that one pass over
-    the edges suffices; where edges repeat it may differ a little from that of the final degrees.
+    the edges suffices. With duplicates it may differ a little from the order of the final degrees.
 
     Raises
     ------
     ArgumentError
-        Not a source of edges, or no such order.
+        The argument is not a source of edges, or the order is unknown.
     GraphError
-        Less memory is free than `build_bytes` says.
+        Less memory is free than `build_bytes` returns.
     """
     check_edge_source(edges)
     check_choice("order", order, ORDERS)
@@ -137,22 +137,24 @@ def _weighted(
 def _order_by_locality(
     graphs: list[CSRGraph], relabelling: Relabelling, always: bool
 ) -> tuple[Relabelling, list[CSRGraph]]:
-    """Renumber by locality where searches are deep, or `always`; needs the lists once more."""
+    """Renumber by locality if searches take many levels, or `always`.
+
+    This needs memory for a second copy of the lists; without it the order is kept.
+    """
     if not always and free_bytes() < 8 * graphs[0].num_stored_edges * len(graphs):
         return relabelling, graphs
-    moved = by_locality(graphs[0], relabelling, always)
-    if moved is None:
+    renumbered = by_locality(graphs[0], relabelling, always)
+    if renumbered is None:
         return relabelling, graphs
-    return moved[0], [permute(graph, moved[1]) for graph in graphs]
+    return renumbered[0], [permute(graph, renumbered[1]) for graph in graphs]
 
 
 def by_locality(
     graph: CSRGraph, relabelling: Relabelling, always: bool
 ) -> tuple[Relabelling, VertexArray] | None:
-    """Number a graph's vertices by locality, if its searches are deep or `always`.
+    """Number a graph's vertices by locality if its searches take many levels, or `always`.
 
-    Returns the new relabelling and the position of each of the graph's vertices in it; None to
-    leave everything as it is.
+    Return the new relabelling and the new position of each vertex; None to keep the order.
     """
     from hetero_bfs.graph.kernels.locality import order_by_locality, order_by_partitions
 
@@ -171,7 +173,7 @@ def by_locality(
 def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     """Renumber a graph's vertices: v becomes position[v] (uint32).
 
-    Of the new graph `input_degree` is the length of the lists.
+    The new graph's `input_degree` is the length of its lists.
     """
     from hetero_bfs.graph.kernels.locality import permute_lists
 

@@ -1,7 +1,7 @@
-"""The Graph500 protocol: generate, construct, 64 keys searched and validated, and the report.
+"""The Graph500 protocol: generate, construct, search and validate 64 keys, report.
 
-Edges of a generated graph are held in memory if they fit there beside all else; if not, they are
-generated anew for every pass over them: counting, placing, and validating a group of searches.
+Edges of a generated graph are held in memory if there is room. Otherwise they are generated anew
+for every pass: to count, to place, and to validate a group of searches.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from hetero_bfs.support import memory
 from hetero_bfs.support.progress import hidden, progress
 from hetero_bfs.support.wording import setting
 
-_LIST_BYTES_PER_EDGE = 8  # a list of edges: two vertex ids
-_GRAPH_BYTES_PER_EDGE = 8  # a built graph: neighbour lists, each edge twice
+_LIST_BYTES_PER_EDGE = 8  # two vertex ids
+_GRAPH_BYTES_PER_EDGE = 8  # neighbour lists, each edge twice
 _GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
-_HELD_BYTES_PER_VERTEX = 12  # of a search that others follow: parents as they are, and in a result
-_HELD_SHARE = 0.05  # of the memory that is free, for searches that follow each other
-_MOST_HELD_BYTES = 1 << 28  # where the searches' data is in that memory as well
+_HELD_BYTES_PER_VERTEX = 12  # of a back-to-back search: saved parents 4, the result's parents 8
+_HELD_SHARE = 0.05  # of the free memory, for the results of back-to-back searches
+_MOST_HELD_BYTES = 1 << 28  # of them, if the searches' data is in the same memory
 _SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, narrow offsets 4
 
 
 @dataclass(frozen=True)
 class Graph500Options:
-    """What to run; the defaults are Graph500's own. `graph` names a file instead of a scale.
+    """Options of a run; the defaults are Graph500's own. `graph` names a file instead of a scale.
 
-    `engine` says how to order the graph and how to search it.
+    `engine` has the order of the vertices and the settings of searches.
     """
 
     scale: int = 18
@@ -72,7 +72,7 @@ class Graph500Options:
 
 @dataclass(frozen=True)
 class TimedEdges(KroneckerEdges):
-    """Edges generated whenever they are read, and the seconds that each pass spent on that."""
+    """Edges that are generated whenever they are read, and the seconds of that for each pass."""
 
     pass_seconds: list[float] = field(default_factory=list, compare=False)
 
@@ -93,18 +93,18 @@ class TimedEdges(KroneckerEdges):
 def run_graph500(options: Graph500Options) -> Graph500Report:
     """Run the benchmark; see `Graph500Options`.
 
-    If the edges are not held, `generation_seconds` are those of one pass, and construction leaves
-    out what its passes spent on generating.
+    If the edges are not held, `generation_seconds` is the time of one pass, and the construction
+    time excludes generating.
 
     Raises
     ------
     HeteroBFSError
-        The graph, a device or a model cannot be used. A failed validation is no exception: it is
-        in the report's `failures`.
+        The graph, a device or a model cannot be used. A failed validation raises nothing; it is in
+        the report's `failures`.
     """
-    source_commit()  # remembered: files may change while this runs
+    source_commit()  # cached now, since the checkout may change during the run
     if options.power_log is not None:
-        energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a run
+        energy.PowerLog(options.power_log).samples()  # raises for a bad log before the run
     notes: list[str] = []
     order = options.engine.order
     if options.graph is None:
@@ -161,9 +161,9 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
 def _compile(
     edges: EdgeSource, order: str, automatic: Sequence[str] = ("degree", "locality")
 ) -> None:
-    """Build and validate a tiny graph, so that nothing timed has to compile.
+    """Build and validate a tiny graph, so that nothing compiles while it is timed.
 
-    In this order; if it is "auto", in those that a graph may come to get.
+    It is built in this order; for "auto" in all the orders `automatic`.
     """
     with hidden():
         for each in automatic if order == "auto" else (order,):
@@ -172,7 +172,7 @@ def _compile(
 
 
 def _tiny(edges: EdgeSource) -> EdgeSource:
-    """Return a graph of two vertices that compiled code takes for one like this, from a file."""
+    """Return a graph of two vertices of the same types as this graph of a file."""
     tiny = replace(KroneckerEdges(1).materialise(), directed=edges.directed)
     if not isinstance(edges, CSRGraph):
         return tiny
@@ -180,7 +180,7 @@ def _tiny(edges: EdgeSource) -> EdgeSource:
 
 
 def _edges(options: Graph500Options, notes: list[str]) -> tuple[EdgeSource, float]:
-    """Read or generate the edges, timed; or return their generator if they shall not be held."""
+    """Read or generate the edges, and time it; return a generator if they are not held."""
     started = time.perf_counter()
     if options.graph is not None:
         return read(options.graph, options.directed), time.perf_counter() - started
@@ -206,7 +206,7 @@ def _edges(options: Graph500Options, notes: list[str]) -> tuple[EdgeSource, floa
 
 
 def _bytes_without_list(edges: EdgeSource) -> int:
-    """Estimate the memory of a run at its peak, with groups of one search, without a list."""
+    """Estimate a run's peak memory in bytes, with groups of one search and no list of edges."""
     n, m = edges.num_vertices, edges.num_input_edges
     graph = _GRAPH_BYTES_PER_EDGE * m + _GRAPH_BYTES_PER_VERTEX * n
     search = (_SEARCH_BYTES_PER_VERTEX + RESULT_BYTES_PER_VERTEX) * n
@@ -220,14 +220,14 @@ def _search_all(
     validated: bool,
     report: Graph500Report,
 ) -> None:
-    """Some warm-up searches, then every key timed by itself, and validated in groups.
+    """Run warm-up searches, then time every key, and validate in groups.
 
-    Several searches follow each other before any result has its ids restored, and is looked at:
-    what comes between takes the caches from the next one, and lets a device fall asleep. How many,
-    the memory that is free decides, and the groups of validation; those of the first row go before
-    all, untimed.
+    Searches run back-to-back, in groups; then their ids are restored and the results inspected.
+    Work between searches would evict the next one's data from the caches, and let a device fall
+    asleep. The free memory and the groups of validation limit the size of a group. The first
+    group's searches also run before all others, untimed.
     """
-    deepest = 2 * int(engine.bfs(keys[0]).level.max())  # bounds its component, if undirected
+    deepest = 2 * int(engine.bfs(keys[0]).level.max())  # a bound in an undirected component
     size = group_size(edges.num_vertices, len(keys), deepest)
     validator = Validator(edges, size) if validated else None
     back_to_back = min(
@@ -236,9 +236,9 @@ def _search_all(
     report.searches_back_to_back = back_to_back
     engine.bfs_back_to_back(keys[:back_to_back])
     group: list[KeyRecord] = []
-    rows = [keys[start : start + back_to_back] for start in range(0, len(keys), back_to_back)]
-    for row in progress(rows, "searching"):
-        for key, result in zip(row, engine.bfs_back_to_back(row), strict=True):
+    groups = [keys[start : start + back_to_back] for start in range(0, len(keys), back_to_back)]
+    for searched in progress(groups, "searching"):
+        for key, result in zip(searched, engine.bfs_back_to_back(searched), strict=True):
             if validator is not None and validator.is_full():
                 report.sources += _validate_group(validator, group, report.failures)
                 group = []
@@ -249,10 +249,10 @@ def _search_all(
 
 
 def _most_back_to_back(engine: Engine, num_vertices: int) -> int:
-    """Return how many searches' results may be there at the same time.
+    """Return how many searches' results may exist at the same time.
 
-    Where the host's memory is the device's too, or there is no device, it is the graph's; and a
-    search there is long enough for what it needs to come back to the caches.
+    If searches use the host's memory (no device, or a unified one), results take at most
+    `_MOST_HELD_BYTES`. Searches there are long enough to refill the caches.
     """
     usable = int(_HELD_SHARE * memory.free_bytes())
     if engine.accelerator is None or engine.accelerator.unified:
@@ -274,7 +274,7 @@ def _record(key: int, result: BFSResult, validator: Validator | None) -> KeyReco
 def _validate_group(
     validator: Validator, group: list[KeyRecord], failures: list[str]
 ) -> list[KeyRecord]:
-    """Return the group with its outcomes; what is wrong goes to `failures`."""
+    """Return the group with its outcomes; append failed checks to `failures`."""
     started = time.perf_counter()
     outcomes = validator.finish()
     share = (time.perf_counter() - started) / len(group)
@@ -296,7 +296,7 @@ def _validate_group(
 def _measure_energy(
     engine: Engine, keys: list[int], options: Graph500Options, report: Graph500Report
 ) -> energy.EnergyReport:
-    """Repeat all keys until the meters can be trusted."""
+    """Repeat the searches of all keys until the meters can be trusted."""
     meters, unmeasured = meters_of(engine.device_info, options.power_log, report.notes)
     nedge = sum(record.result.nedge for record in report.sources)
 
@@ -311,7 +311,7 @@ def _measure_energy(
 def meters_of(
     info: DeviceInfo | None, power_log: Path | None, notes: list[str]
 ) -> tuple[list[energy.Meter], list[energy.Unmeasured]]:
-    """Find what measures the host and the device in use; without a power log if it is bad."""
+    """Find the meters of the host and the device in use; a bad power log is left out."""
     name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
     try:
         meters, unmeasured = energy.find_meters(name, pci, power_log)

@@ -1,4 +1,4 @@
-"""What a Graph500 run reports: the reference's lines, our own blocks, and JSON."""
+"""The report of a Graph500 run: the reference's lines, our own blocks, and JSON."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from hetero_bfs.support.memory import format_bytes
 
 @dataclass(frozen=True)
 class KeyRecord:
-    """One timed search and what validation said of it; `levels` is the largest distance.
+    """One timed search and its validation; `levels` is the largest distance.
 
-    `validate_seconds` are those of adding the search to its group and an equal share of the one
-    pass over the edges that validates the group, generating them included if they are not held;
-    -1 if not validated.
+    `validate_seconds` is the time to add the search to its group, plus an equal share of the
+    group's pass over the edges. It includes generating the edges if they are not held. It is -1
+    without validation.
     """
 
     result: BFSResult
@@ -43,7 +43,7 @@ class KeyRecord:
     validate_seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the search as JSON has it."""
+        """Return the search for JSON."""
         return {
             "root": self.result.source,
             "time_seconds": self.result.seconds,
@@ -66,9 +66,9 @@ class Graph500Report:
     edgefactor: float
     selector: str
     model: SpeedModel | None
-    """This machine's: for predictions, and the tuning of kernels."""
+    """This machine's model, for predictions and the tuning of kernels; None without one."""
     objective: Objective | None
-    """What the selector minimises, if not time."""
+    """The selector's objective; None for time."""
     device: DeviceInfo | None
     parts: int
     streaming: Streaming | None
@@ -82,13 +82,13 @@ class Graph500Report:
     edge_passes: int | None
     """Passes for which the edges were generated; None if they were held in memory."""
     searches_back_to_back: int
-    """Searches that follow each other before any result is looked at; as many came before all,
-    from the same keys, untimed."""
+    """Searches of a group, before any of its results is inspected; the first group also ran before
+    all others, untimed."""
     notes: list[str]
     sources: list[KeyRecord] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     corrections: dict[str, float] = field(default_factory=dict)
-    """Factors by which predictions were corrected in the end, by strategy or move; without 1."""
+    """Correction factors after the last search, by strategy or migration, without those of 1."""
     energy: energy.EnergyReport | None = None
 
     @property
@@ -113,7 +113,7 @@ class Graph500Report:
         )
 
     def mean_streamed_bytes(self) -> float:
-        """Return the mean bytes of edges that a search moved to the device."""
+        """Return the mean bytes of edges that a search sent to the device."""
         return sum(r.result.streamed_bytes for r in self.sources) / max(len(self.sources), 1)
 
     def typical(self) -> KeyRecord:
@@ -121,10 +121,9 @@ class Graph500Report:
         return sorted(self.sources, key=lambda r: r.result.seconds)[len(self.sources) // 2]
 
     def objective_figures(self) -> dict[str, Any]:
-        """Return the objective, and what a search takes by the model's watts, means over the keys.
+        """Return the objective, and the mean joules of a search by the model's watts.
 
-        Joules that were metered are in `energy`; they also have what the host does between
-        searches.
+        Metered joules are in `energy`; they include the host's work between searches.
         """
         if self.objective is None:
             return {"aim": "time"}
@@ -137,7 +136,7 @@ class Graph500Report:
         return self.objective.to_dict() | figures
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
+        """Return the report for JSON."""
         from hetero_bfs import __version__
 
         seconds = [r.result.seconds for r in self.sources]
@@ -187,7 +186,7 @@ class Graph500Report:
         }
 
     def rules(self) -> dict[str, int]:
-        """Count searches by what their selector did on all levels alike; {} if each is its own."""
+        """Count searches by their selector's rule for all levels; {} if there is no such rule."""
         return dict(Counter(r.result.rule for r in self.sources if r.result.rule).most_common())
 
     def trace_rows(self) -> list[dict[str, Any]]:
@@ -233,7 +232,7 @@ _ORDERS: dict[Order, str] = {
 
 
 def _rules(report: Graph500Report) -> str:
-    """Say what the selector did on all levels, and in how many searches if that changed."""
+    """Return the selector's rules for all levels, with counts of searches if they changed."""
     rules = report.rules()
     total = len(report.sources)
     counted = (rule if n == total else f"{rule} ({n} of {total})" for rule, n in rules.items())
@@ -241,7 +240,7 @@ def _rules(report: Graph500Report) -> str:
 
 
 def _corrections(report: Graph500Report) -> str:
-    """Say by what factors the selector's predictions were corrected in the end."""
+    """Return the correction factors after the last search in words."""
     factors = ", ".join(f"{name} x{value:.2g}" for name, value in report.corrections.items())
     return f"; predictions corrected by what was measured: {factors}" if factors else ""
 
@@ -265,8 +264,8 @@ def _machine_block(report: Graph500Report) -> str:
         if report.edge_passes is None
         else f"edges: not held; generated anew for each of {report.edge_passes} passes, "
         f"{report.generation_seconds:.3f} s a pass",
-        f"searches: {report.searches_back_to_back} follow each other before any result is looked "
-        f"at, after {report.searches_back_to_back} untimed",
+        f"searches: {report.searches_back_to_back} back-to-back before any result is "
+        f"inspected, after {report.searches_back_to_back} untimed",
         f"construction: {report.construction_seconds:.3f} s, "
         f"{report.upload_seconds:.3f} s of it upload; kernels compiled and warmed up in "
         f"{report.compile_seconds:.3f} s (not counted)",
@@ -275,7 +274,7 @@ def _machine_block(report: Graph500Report) -> str:
 
 
 def _objective_lines(report: Graph500Report, objective: Objective) -> list[str]:
-    """Return the objective and its watts, and joules per search by them beside the metered ones."""
+    """Return the objective, its watts, and the modelled and metered joules per search."""
     figures = report.objective_figures()
     line = (
         f"energy of a search: {1e3 * figures['model_joules_per_search']:.4g} mJ by these watts, "
@@ -293,8 +292,8 @@ def _objective_lines(report: Graph500Report, objective: Objective) -> list[str]:
 def _edge_array(report: Graph500Report) -> str:
     if report.streaming is None:
         return f"{report.parts} part{'s' if report.parts > 1 else ''}"
-    moved = format_bytes(report.mean_streamed_bytes())
-    return f"{report.streaming}; {moved} moved per search"
+    sent = format_bytes(report.mean_streamed_bytes())
+    return f"{report.streaming}; {sent} sent per search"
 
 
 def _schedule_block(report: Graph500Report) -> str:
@@ -319,8 +318,6 @@ def _schedule_block(report: Graph500Report) -> str:
 
 
 def command_line() -> str:
-    """Return the running command; of an absolute path the name, as its folder says nothing
-    elsewhere.
-    """
+    """Return the running command; absolute paths are shortened to the file's name."""
     arguments = (Path(a).name if a.startswith("/") else a for a in sys.argv[1:])
     return " ".join(["hetero-bfs", *map(printable, arguments)])

@@ -1,9 +1,9 @@
-"""Statistics and report of a Graph500 run, as the reference code (version 3, src/main.c) has them.
+"""Statistics and lines of a Graph500 report, as in the reference code (version 3, src/main.c).
 
-TEPS, traversed edges per second, are never averaged themselves: the statistics are those of the
-seconds per edge, turned over at the end, which makes the mean harmonic. A search without edges
-(an isolated source given by hand) has TEPS 0, that is infinite seconds per edge; the harmonic mean
-of the run is then 0, and so is its standard deviation, which tends to 0 with the mean.
+TEPS, traversed edges per second, are not averaged directly. The statistics are computed of seconds
+per edge and inverted at the end, which makes the mean harmonic. A search without edges (an isolated
+source given by hand) has TEPS 0, that is infinite seconds per edge. The run's harmonic mean is then
+0. So is its standard deviation, which tends to 0 with the mean.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def graph500_lines(
     nedges: Sequence[int],
     validate_seconds: Sequence[float] | None,
 ) -> list[str]:
-    """Return the lines of the reference's report; None for `validate_seconds`: not validated.
+    """Return the lines of the reference's report; `validate_seconds` is None without validation.
 
-    `scale` and `edgefactor` may be fractions, for graphs that were not generated.
+    `scale` and `edgefactor` may be fractions for graphs of files.
     """
     if validate_seconds is None:
         validate_seconds = [-1.0] * len(bfs_seconds)

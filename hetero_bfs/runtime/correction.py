@@ -1,10 +1,12 @@
-"""Correct a speed model by what searches measure, so that a wrong one cannot do much harm.
+"""Corrects a speed model by the times of searches, so that a wrong model does little harm.
 
-Each strategy and each move (start, switch, convert, on each device) has a factor by which its
-predicted seconds are multiplied: correction_kernels.py finds it from the levels of the last
-searches and bounds it. Nothing changes within a search, of which a device runs all levels in one
-launch; the search after it has another selector. A strategy that a model takes for slow would
-never run, and nobody would know better: probes run all of them before the first search.
+Each strategy and each migration (start, switch, convert, on each device) has a factor that
+multiplies its predicted seconds. correction_kernels.py finds the factors from the levels of the
+last searches and bounds them. Factors never change within a search, since a device runs all its
+levels in one launch. The next search has the corrected selector.
+
+If a model predicts too long a time for a strategy, the strategy never runs and the error is never
+found. So probes run all strategies before the first search.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.runtime.reference import reference_source
 from hetero_bfs.runtime.schedules import pairs_to_probe
 from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.model_selectors import MIGRATIONS, ModelSelector
 from hetero_bfs.selection.selectors import FixedSelector, Selector, alpha_beta
 from hetero_bfs.selection.strategies import Direction, ObjectiveName, Strategy, available
@@ -29,26 +31,26 @@ from hetero_bfs.selection.strategies import Direction, ObjectiveName, Strategy, 
 _PROBED_LEVELS = 32
 _PROBE_REPEATS = 3
 _REPEAT_SECONDS = 0.02
-"""A probe is repeated if it took no longer."""
+"""A probe is repeated if it took at most this."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """The levels of a search by a fixed schedule, and its seconds; the least of some repeats."""
+    """Levels and seconds of a search by a fixed schedule; the least times of some repeats."""
 
     recording: Recording
     seconds: float
 
 
 class Correction:
-    """Learns how far a model is from what searches measure, and makes selectors that know it.
+    """Learns correction factors from searches, and makes corrected selectors.
 
     Parameters
     ----------
     base : ModelSelector
-        As its model has it.
+        Uncorrected.
     probes : sequence of Probe
-        Searches that were measured before (`probe`).
+        Searches measured before (`probe`).
     """
 
     def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
@@ -64,10 +66,10 @@ class Correction:
                 self.learn(one.recording, one.seconds)
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
-        """Take in a search that took so many seconds; returns the selector for the next one."""
+        """Learn from a search and its seconds; return the selector for the next one."""
         from hetero_bfs.selection import correction_kernels as kernels
 
-        moved = kernels.learn(
+        changed = kernels.learn(
             self.base.in_seconds,
             recording.num_vertices,
             self._by_own_numbers(recording),
@@ -75,23 +77,23 @@ class Correction:
             self._overhead,
             self._memory,
         )
-        if moved:
+        if changed:
             self._memory[:, kernels.IN_USE] = self._memory[:, kernels.FACTOR]
             self.selector = self.base.corrected(self._memory[:, kernels.FACTOR].copy())
         return self.selector
 
     def _by_own_numbers(self, recording: Recording) -> npt.NDArray[np.float64]:
-        """Return the records with strategies numbered as here."""
+        """Return the records with strategies numbered as in `base`."""
         theirs = recording.selector.candidates
         if theirs == self.base.candidates:
             return recording.records
         numbers = np.array([self.base.candidates.index(s) for s in theirs], np.float64)
         records = recording.records.copy()
-        records[:, layout.STRATEGY] = numbers[records[:, layout.STRATEGY].astype(np.int64)]
+        records[:, schema.STRATEGY] = numbers[records[:, schema.STRATEGY].astype(np.int64)]
         return records
 
     def is_of(self, base: ModelSelector) -> bool:
-        """Tell whether another selector predicts as this one's base does."""
+        """Tell whether another selector makes the same predictions as `base`."""
         mine, theirs = self.base, base
         same = zip(_numbers(mine), _numbers(theirs), strict=True)
         return (
@@ -102,7 +104,7 @@ class Correction:
 
 
 class Corrections:
-    """The corrections of an engine, kept by selector and objective while another one is in use."""
+    """The corrections of an engine, by selector and objective; unused ones are kept, too."""
 
     def __init__(self, platform: Platform, candidates: Sequence[Strategy]) -> None:
         self._platform = platform
@@ -111,9 +113,9 @@ class Corrections:
         self._known: dict[tuple[str, ObjectiveName], Correction] = {}
 
     def of(self, base: Selector) -> Correction | None:
-        """Return the correction of a selector, None for one that is not to be corrected.
+        """Return the correction of a selector, None for one that is never corrected.
 
-        The first time, probes are run.
+        The first call runs the probes.
         """
         if not (isinstance(base, ModelSelector) and base.corrects):
             return None
@@ -127,13 +129,13 @@ class Corrections:
 
 
 def _numbers(selector: ModelSelector) -> tuple[Any, ...]:
-    """Return what a selector predicts and decides by."""
+    """Return the numbers by which a selector predicts and decides."""
     rule, costs = selector.policy, selector.in_costs
     return rule.cost_to_go, rule.schedule, rule.alpha, rule.beta, costs.weights, costs.migrations
 
 
 def factors_of(selector: Selector) -> dict[str, float]:
-    """Return the factors of a selector that are not 1, by strategy or move."""
+    """Return the factors of a selector that are not 1, by strategy or migration."""
     if not isinstance(selector, ModelSelector):
         return {}
     names = [*(s.name for s in selector.candidates), *MIGRATIONS]
@@ -141,10 +143,10 @@ def factors_of(selector: Selector) -> dict[str, float]:
 
 
 def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
-    """Run every strategy and move on levels of a reference search; kernels should be warm.
+    """Run every strategy and migration on levels of a reference search; kernels should be warm.
 
-    Beamer's rule says which levels are bottom-up; a search that has none gets one, where the
-    frontier is largest. `pairs_to_probe` says which search uses both devices.
+    Beamer's rule decides which levels are bottom-up. If it takes none, the level with the most
+    frontier edges is bottom-up. `pairs_to_probe` decides which search uses both devices.
     """
     graph = platform.graph
     pairs = pairs_to_probe(candidates) if graph.num_searched else []
@@ -157,7 +159,10 @@ def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
 
 
 def _probe_schedule(platform: Platform, source: int, schedule: Sequence[Strategy]) -> Probe:
-    """Measure a schedule some times; the first search hands it over, and counts only if long."""
+    """Measure a schedule several times.
+
+    The first search also sends the policy to the device. It counts only if it was long.
+    """
     selector = FixedSelector(*schedule)
     first = _run(platform, source, selector, len(schedule))
     if first.seconds > _REPEAT_SECONDS:
@@ -174,16 +179,17 @@ def _directions(platform: Platform, source: int) -> list[Direction]:
     search = Search(platform, source, rule)
     search.run(_PROBED_LEVELS)
     records = search.recording().records
-    bottom_up = records[:, layout.STRATEGY] == 1
+    bottom_up = records[:, schema.STRATEGY] == 1
     if not bottom_up.any() and len(records):
-        bottom_up[records[:, layout.FRONTIER_EDGES].argmax()] = True
+        bottom_up[records[:, schema.FRONTIER_EDGES].argmax()] = True
     return ["bottom-up" if up else "top-down" for up in bottom_up]
 
 
 def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) -> Probe:
-    """Measure a search; level by level where the device does not say what each level took.
+    """Measure a search, and measure it again level by level if the device does not time levels.
 
-    What lies between levels then is not what a search takes, so only the one before tells that.
+    Level by level the time between levels is not that of a normal search. So the time beyond the
+    levels is taken from the first search.
     """
     search = Search(platform, source, selector)
     search.run(levels)
@@ -191,7 +197,7 @@ def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) 
         search = Search(platform, source, selector)
         search.run(levels)
     recording = search.recording()
-    seconds = recording.records[:, layout.SECONDS]
+    seconds = recording.records[:, schema.SECONDS]
     if not (seconds[1:] == seconds[:-1]).any():
         return Probe(recording, search.seconds)
     apart = Search(platform, source, selector, level_by_level=True)
@@ -201,17 +207,17 @@ def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) 
 
 
 def _spent(recording: Recording) -> float:
-    """Add up what levels took, with moving and choosing."""
-    columns = [layout.SECONDS, layout.TRANSFER_SECONDS, layout.SELECT_SECONDS]
+    """Add up the seconds of levels, migration and selection included."""
+    columns = [schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS]
     return float(recording.records[:, columns].sum())
 
 
 def _least(one: Probe, other: Probe) -> Probe:
-    """Return what was measured with the least disturbance of two runs of a schedule."""
+    """Return the least times of two runs of a schedule, level by level."""
     if len(one.recording.records) != len(other.recording.records):
         return one
     records = one.recording.records.copy()
-    for column in (layout.SECONDS, layout.TRANSFER_SECONDS, layout.SELECT_SECONDS):
+    for column in (schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS):
         records[:, column] = np.minimum(records[:, column], other.recording.records[:, column])
     recording = Recording(
         records,

@@ -1,4 +1,4 @@
-"""The engine: a graph made ready on the host and a device, then searched any number of times."""
+"""The engine: it prepares a graph on the host and a device, then searches it many times."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ from hetero_bfs.support import forks
 
 
 class Engine:
-    """A graph made ready on the host and a device: upload, compile and warm up once, search often.
+    """A graph prepared on the host and a device: upload, compile and warm up once, search often.
 
     Parameters
     ----------
     graph : CSRGraph, EdgeSource or SearchGraph
-        Anything but a SearchGraph is relabelled and built first.
+        A graph that is no SearchGraph is relabelled and built first.
     selector, device, ... : optional
-        Every other parameter is a setting; `EngineOptions` describes them, as `help(Engine)` does.
+        All other parameters are settings; `EngineOptions` and `help(Engine)` describe them.
 
     Raises
     ------
     ArgumentError
         An argument of the wrong type, out of range, or none of its choices.
     ModelError
-        The selector cannot be made, or nothing was measured for `optimize`.
+        The selector cannot be made, or the model has no watts for `optimize`.
     DeviceError
-        A device asked for by name is not there. A device that cannot hold the graph is left out
-        instead, with a line in `notes`.
+        No device has the given name. A device that cannot hold the graph is no error: it is left
+        out, with a line in `notes`.
     BudgetError
-        `device_memory_bytes` is too little for what is kept per vertex and a few pages of edges.
+        `device_memory_bytes` is too small for the arrays per vertex and a few pages of edges.
     ForkError
         This process was forked from one that had used compiled loops or OpenCL.
     """
@@ -72,7 +72,7 @@ class Engine:
     @takes_settings(EngineOptions)
     def __init__(self, graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions) -> None:
         if options.device is not None:
-            choose_device(options.device)  # so that no graph is built for one that is not there
+            choose_device(options.device)  # raises for a missing device before the graph is built
         if not isinstance(graph, SearchGraph):
             graph = build_search_graph(graph, options.order)
         self.notes: list[str] = []
@@ -108,7 +108,7 @@ class Engine:
             self._use(Platform(graph, CPUExecutor(graph, self.threads)))
             try:
                 self._get_ready(options.selector)
-            except ModelError:  # the selector wants the device: say what is wrong with that
+            except ModelError:  # the selector needs the device, so the device's error is the cause
                 raise error from None
         self.upload_seconds = uploaded - started
         self.compile_seconds = time.perf_counter() - uploaded
@@ -127,8 +127,8 @@ class Engine:
     def close(self) -> None:
         """Wait for searches, then release the graph, the device and threads; twice is fine.
 
-        What the engine says of itself, such as `device_info`, stays. In a forked process nothing
-        happens: all is its parent's.
+        Attributes such as `device_info` remain. In a forked process nothing happens, since all
+        belongs to the parent process.
         """
         if self._generation != forks.generation():
             return
@@ -146,7 +146,7 @@ class Engine:
             platform.close()
 
     def _use(self, platform: Platform) -> None:
-        """Search there from now on."""
+        """Search on this platform from now on."""
         accelerator = platform.accelerator
         self._platform = platform
         self._bytes_streamed = 0
@@ -156,9 +156,9 @@ class Engine:
 
     @property
     def platform(self) -> Platform:
-        """Host and device with the graph; raises if the engine is closed, or another process's.
+        """Host and devices with the graph; raises if the engine is closed or of another process.
 
-        Every search asks for it.
+        Every search reads it.
         """
         forks.refuse_other_process(self._generation)
         if self._platform is None:
@@ -175,30 +175,30 @@ class Engine:
 
     @property
     def high_diameter(self) -> bool:
-        """Whether searches of the graph take many levels; the first time, one is measured."""
+        """Whether searches of the graph take many levels; the first access runs a search."""
         with self._one_at_a_time:
             return self._has_high_diameter()
 
     @property
     def accelerator(self) -> DeviceExecutor | None:
-        """What runs levels on the OpenCL device, if one is in use."""
+        """The executor of the OpenCL device; None if none is in use."""
         return self.platform.accelerator
 
     @property
     def bytes_streamed(self) -> int:
-        """Bytes of edges that were sent to the device so far because they are not kept there."""
+        """Bytes of edges that streamed to the device so far."""
         if self._platform is None:
             return self._bytes_streamed
         return bytes_streamed_by(self._platform.accelerator)
 
     @property
     def objective(self) -> Objective | None:
-        """What the selector was made for, if not for the least time."""
+        """The selector's objective; None for the least time."""
         return self.selector.objective
 
     def set_selector(self, selector: str | Selector, optimize: ObjectiveName | None = None) -> None:
-        """Choose strategies by another selector from now on, for another objective if given."""
-        _ = self.platform  # refuses before it waits for searches
+        """Use another selector from now on, for another objective if given."""
+        _ = self.platform  # raises at once, before waiting for searches
         with self._one_at_a_time:
             self._set_selector(selector, optimize)
 
@@ -227,13 +227,13 @@ class Engine:
 
     @property
     def corrections(self) -> dict[str, float]:
-        """Factors by which predictions are corrected, by strategy or move; without those of 1."""
+        """Correction factors of predictions, by strategy or migration, without those of 1."""
         return factors_of(self.selector)
 
     def bfs(self, source: int) -> BFSResult:
-        """Search from one vertex (the caller's id) and bring the result home.
+        """Search from one vertex (the caller's id) and return the result in the caller's ids.
 
-        Searches from several Python threads wait for each other.
+        Searches of several Python threads run one after another.
 
         Raises
         ------
@@ -255,19 +255,19 @@ class Engine:
         return make_result(search, source, parent, gather_seconds, streamed)
 
     def bfs_back_to_back(self, sources: Iterable[int]) -> list[BFSResult]:
-        """Search from several vertices one after the other, then bring all results home.
+        """Search from several vertices back-to-back, then return all results.
 
-        What `bfs` does after a search drives the next one's code and data from the processor's
-        caches; a search that takes a fast device 0.1 ms then takes twice as long. Here parents are
-        only copied aside, and the caller's ids restored when all are searched. The copies take 4
-        bytes per vertex and search; that memory is kept for the next row, until `close`.
+        After each search `bfs` restores the caller's ids, which evicts the next search's code and
+        data from the caches. On a fast device a search of 0.1 ms then takes twice as long. This
+        method only copies the parents after each search, and restores the caller's ids at the end.
+        The copies take 4 bytes per vertex and search. Their memory is kept until `close`.
 
         Raises
         ------
         ArgumentError
-            Nothing that yields vertex ids.
+            `sources` yields no vertex ids.
         GraphError
-            A vertex is not in the graph; none was searched from.
+            A vertex is not in the graph; no search was run.
         EngineClosedError, ForkError
             As for `bfs`.
         """
@@ -293,7 +293,7 @@ class Engine:
     def _search_and_save(
         self, source: int | None, parent: npt.NDArray[np.uint32]
     ) -> tuple[Search, int, float]:
-        """Search, and save the parents; returns the bytes streamed and the seconds of saving."""
+        """Search and save the parents; return the bytes streamed and the seconds of saving."""
         search = self._new_search(source)
         streamed = self._run(search)
         started = time.perf_counter()
@@ -319,7 +319,7 @@ class Engine:
             return self._paths.search(source)
 
     def search(self, source: int) -> Search:
-        """Search from one vertex and leave the parents where they are (for measurements)."""
+        """Search from one vertex without gathering the parents (for measurements)."""
         source = check_vertex(source, self.graph.num_vertices)
         with self._one_at_a_time:
             search = self._new_search(self._searched_id(source))
@@ -330,7 +330,7 @@ class Engine:
         return Search(self.platform, source, self.selector, self.decision_interval)
 
     def _run(self, search: Search) -> int:
-        """Search, and learn from it for the next one; returns the bytes of edges it streamed."""
+        """Search and correct the selector by it; return the bytes of edges it streamed."""
         streamed_before = self.bytes_streamed
         seconds = search.run()
         if self._learns is not None and search.source is not None and not search.began_again:
@@ -363,7 +363,7 @@ class Engine:
             self.accelerator.build_kernels()
         warm_up(self.platform, self.candidates)
         self._warm = True
-        self.set_selector(selector)  # it can be told now what searches are like
+        self.set_selector(selector)  # again: kernels are ready for a reference search now
         if self.options.correction:
             self._corrections = Corrections(self.platform, self.candidates)
             self._correct()
@@ -374,11 +374,11 @@ class Engine:
         return self._known_states
 
     def _has_high_diameter(self) -> bool:
-        """Tell what is measured, or before kernels are there what the order lets expect."""
+        """Tell it from the reference search, or, before kernels are ready, from the order."""
         return has_high_diameter(self._reference_states()) if self._warm else self.graph.is_local
 
     def _tell_reference(self) -> None:
-        """Tell the selector, if it looks ahead, what searches of this graph are like."""
+        """Give the selector the graph's reference search if it uses the cost-to-go table."""
         if not (self._warm and isinstance(self.selector, ModelSelector)):
             return
         states, graph, unbound = self._reference_states(), self.graph, self.selector
@@ -390,12 +390,12 @@ class Engine:
                 states,
                 has_high_diameter(states),
             )
-            if bound is not unbound:  # which would keep itself alive
+            if bound is not unbound:  # an entry of itself would keep itself alive
                 self._on_graph[unbound] = bound
         self.selector = bound
 
     def _correct(self) -> None:
-        """Correct the selector, if it predicts, by what was measured already."""
+        """Correct a selector that predicts by the searches so far."""
         corrections = self._corrections
         self._learns = None if corrections is None else corrections.of(self.selector)
         if self._learns is not None:

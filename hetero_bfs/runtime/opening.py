@@ -1,4 +1,4 @@
-"""Making a graph ready on an OpenCL device, or saying why that one is left out."""
+"""Prepares a graph on an OpenCL device, or notes why the device is left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.support.memory import format_bytes
 
 _USABLE_SHARE = 0.9
-"""Of the device's memory, where no budget is given: drivers and others need some too."""
+"""Share of the device's memory without a given budget; drivers and others need the rest."""
 
 
 def open_device(
@@ -57,7 +57,7 @@ def streaming_of(accelerator: DeviceExecutor | None) -> Streaming | None:
 
 
 def bytes_streamed_by(accelerator: DeviceExecutor | None) -> int:
-    """Return how many bytes of edges were sent to a device that does not keep them."""
+    """Return the bytes of edges that streamed to a device so far; 0 if it holds the graph."""
     return accelerator.bytes_streamed if isinstance(accelerator, StreamedExecutor) else 0
 
 
@@ -65,7 +65,7 @@ def _trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:
     """Return the tuning of the device's speed model, if there is one."""
     try:
         model = model_of(info)
-    except ModelError as error:  # selectors that need the model will say so
+    except ModelError as error:  # selectors that need the model raise it later
         notes.append(f"tuning by default: {error}")
         return None
     return None if model is None else model.tuning
@@ -79,14 +79,14 @@ def open_executor(
     tuning: Tuning | None,
     device_memory_bytes: int | None,
 ) -> DeviceExecutor:
-    """Return what searches on the device: with the edges there if they fit, else streaming them.
+    """Return the device's executor: one that holds the edges if they fit, else a streaming one.
 
     Raises
     ------
     BudgetError
-        Not even what is kept per vertex fits, or nothing can stream as memory is shared.
+        The arrays per vertex do not fit, or the graph does not fit in memory that is the host's.
     SplitError
-        `max_alloc_bytes` would cut the edges into too many parts, or holds no page of them.
+        `max_alloc_bytes` would cut the edges into too many parts, or is less than a page.
     """
     info = device.info
     limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)

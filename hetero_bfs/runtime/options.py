@@ -1,4 +1,4 @@
-"""What an engine may be asked for: one list of settings, checked before any graph is built."""
+"""The settings of an engine: one list, checked before any graph is built."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ class EngineOptions:
     device : str, optional
         Index or part of the name of an OpenCL device; by default a GPU before any other.
     devices : {"all", "cpu"}
-        "cpu" searches without an OpenCL device, and goes with no `device`.
+        "cpu" searches without an OpenCL device; it excludes `device`.
     max_alloc_bytes : int, optional
         Limit for one part of the edge array; by default the device's own.
     order : {"auto", "degree", "locality", "compact", "given"}
-        Relabelling (relabel.py); ignored for a SearchGraph, which has it done.
+        Relabelling (relabel.py); ignored for a SearchGraph, which is relabelled already.
     decision_interval : int
         Levels between two choices of the selector.
     threads : int, optional
-        Threads that search on the host, the caller's included; by default one per core, and no
-        more than that or what the environment variable NUMBA_NUM_THREADS says.
+        Threads that search on the host, the caller's included. Default and limit are one per core,
+        or the environment variable NUMBA_NUM_THREADS.
     tuning : Tuning, optional
-        How the kernels are compiled and launched on the OpenCL device; by default as its speed
-        model says.
+        How the kernels are compiled and launched on the OpenCL device; by default the speed
+        model's.
     device_memory_bytes : int, optional
-        What may be used of the OpenCL device's memory; by default all. The edges of a graph that
-        does not fit stay on the host and stream through the device in pages.
+        Limit for the use of the OpenCL device's memory; by default all of it. If a graph does not
+        fit, its edges stay on the host and stream through the device in pages.
     optimize : {"time", "energy", "edp"}
-        What a selector given by name makes least: seconds, joules or their product. Energy needs
-        watts measured in training, and a selector that compares ("auto", "learned",
-        "thresholds", "average").
+        The objective of a selector given by name: least seconds, joules or their product. "energy"
+        and "edp" need watts measured in training, and a selector that compares costs ("auto",
+        "learned", "thresholds", "average").
     correction : bool
-        Whether predictions are corrected by what searches measure (correction.py). Without, the
-        same searches make the same choices every time.
+        Whether searches correct the model's predictions (correction.py). Without it the same
+        searches make the same choices every time.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class EngineOptions:
     correction: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what no engine can use; integers become Python's own."""
+        """Check all settings; integers become Python's own."""
         check_selector(self.selector)
         check_device_name(self.device)
         check_choice("devices", self.devices, ("all", "cpu"))
@@ -95,7 +95,7 @@ class EngineOptions:
         if self.threads is not None:
             self._set("threads", check_threads(self.threads))
         check_device_agrees(self.device, self.devices)
-        if isinstance(self.selector, str):  # another one has been made for its objective
+        if isinstance(self.selector, str):  # a Selector has its own objective already
             check_selector_name(self.selector)
             check_objective(self.selector, self.optimize)
 
@@ -108,13 +108,13 @@ class EngineOptions:
 
 
 def check_selector(selector: Any) -> None:
-    """Raise `ArgumentError` for what is neither a selector nor text."""
+    """Raise `ArgumentError` for a value that is neither a Selector nor text."""
     names = f"a Selector or one of {', '.join(SELECTORS)}"
     check_type("selector", selector, (str, Selector), names)
 
 
 def device_settings(info: DeviceInfo | None) -> dict[str, Any]:
-    """Return the settings that search on this OpenCL device, or (None) on the host alone."""
+    """Return the settings for searches on this OpenCL device; for None, on the host only."""
     return {"devices": "cpu"} if info is None else {"device": str(info.index)}
 
 
@@ -124,9 +124,9 @@ def takes_settings(
     [Callable[[Owner, Graph, EngineOptions], None]],
     Callable[Concatenate[Owner, Graph, P], None],
 ]:
-    """Let an `__init__` of a graph and options be called with a graph and each setting.
+    """Let callers pass each setting to an `__init__` that takes a graph and options.
 
-    So the settings have one list, and `help` and type checkers see them all.
+    The settings have one list, and `help` and type checkers see all of them.
     """
 
     def decorate(
@@ -137,8 +137,8 @@ def takes_settings(
 
         update_wrapper(with_settings, init)
         own = list(inspect.signature(init).parameters.values())[:2]
-        found_list = inspect.signature(options).parameters.values()
-        signature = inspect.Signature([*own, *found_list])
+        settings = inspect.signature(options).parameters.values()
+        signature = inspect.Signature([*own, *settings])
         with_settings.__signature__ = signature  # type: ignore[attr-defined]
         with_settings.__doc__ = options.__doc__
         return with_settings  # type: ignore[return-value]  # takes the graph by name, too

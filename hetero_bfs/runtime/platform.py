@@ -1,4 +1,4 @@
-"""The platform: the host and the devices beside it that hold one graph, and the first choice."""
+"""The platform: the host and the devices that hold one graph, and the stored first choices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.selectors import Selector
 
 FIRST_RECORDS = 64
-"""Records of levels that there is room for at first."""
+"""Levels for which there are records at first."""
 
 _MOST_FIRST_RECORDS = 4096
 
@@ -36,7 +36,7 @@ class Platform:
     _first_records: dict[tuple[int, int], tuple[Policy, npt.NDArray[np.float64]]] = field(
         default_factory=dict
     )
-    """First levels' records by policy (its id) and what that tells apart of frontiers."""
+    """First levels' records by the policy's id and `Selector.first_edges`."""
 
     _scratch: npt.NDArray[np.uint32] | None = None
 
@@ -46,7 +46,7 @@ class Platform:
 
     @property
     def accelerator(self) -> DeviceExecutor | None:
-        """The first device, which an engine chooses strategies for; None without one."""
+        """The first device, for which an engine chooses strategies; None without one."""
         return self.devices[0] if self.devices else None
 
     def device_at(self, place: int) -> DeviceExecutor:
@@ -54,28 +54,28 @@ class Platform:
         return self.devices[place - 1]
 
     def executor(self, place: int) -> CPUExecutor | DeviceExecutor:
-        """Return what runs levels at a place."""
-        return self.host if place == layout.HOST else self.device_at(place)
+        """Return the executor at a place."""
+        return self.host if place == schema.HOST else self.device_at(place)
 
     def close(self) -> None:
-        """Wait for the devices and end the host's threads; memory goes with the last user."""
+        """Wait for the devices and end the host's threads; the last user frees the memory."""
         self.host.stop_workers()
         for executor in self.devices:
             executor.device.finish()
 
     @property
     def lists_host_finds(self) -> bool:
-        """Whether the host lists what it found, for the only device, with memory of its own.
+        """Whether the host keeps the found list: there is one device with memory of its own.
 
-        Of a directed graph it could not: the queue lacks vertices without edges.
+        A directed graph has no found list, since its queue lacks vertices without edges.
         """
         if len(self.devices) != 1 or self.graph.graph.directed:
             return False
         return not self.devices[0].unified
 
     def records_of(self, candidates: int, rows: int) -> npt.NDArray[np.float64]:
-        """Return records for at least so many levels, with what the first ones held before."""
-        width = layout.record_width(candidates)
+        """Return records for at least `rows` levels; earlier records keep their content."""
+        width = schema.record_width(candidates)
         if self.records.shape[1] != width:
             self.records = np.empty((FIRST_RECORDS, width))
         while self.records.shape[0] < rows:
@@ -91,7 +91,7 @@ class Platform:
     ) -> None:
         """Choose a level's strategy while the search is not on the host.
 
-        The first choice is made for all sources that are much alike, and kept: choosing takes as
+        The first choice is stored and serves all sources of similar degree, since choosing takes as
         long as a small level on the device.
         """
         from hetero_bfs.selection.policy import choose_level
@@ -105,28 +105,28 @@ class Platform:
         if known is None:
             choose_level(selector.policy, interval, n, m, Frontier(key[1], n, m).state, records)
             known = records[0].copy()
-            known[layout.PREDICTED :] = np.nan  # which are another source's
-            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many by policies of the past
+            known[schema.PREDICTED :] = np.nan  # the predictions are another source's
+            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many are of earlier policies
                 self._first_records.clear()
             self._first_records[key] = selector.policy, known
         records[0] = known
-        records[0, : layout.RECORD_STATE] = frontier.state[: layout.RECORD_STATE]
-        frontier.state[layout.CHOSEN] = known[layout.STRATEGY]
+        records[0, : schema.RECORD_STATE] = frontier.state[: schema.RECORD_STATE]
+        frontier.state[schema.CHOSEN] = known[schema.STRATEGY]
 
     def known_choice(
         self, selector: Selector, frontier: Frontier
     ) -> npt.NDArray[np.float64] | None:
-        """Return the record that a search begins with which stands at this frontier, its source."""
+        """Return the stored record of the first level of a search, given its first frontier."""
         known = self._first_records.get(self._first_key(selector, frontier))
         return None if known is None else known[1]
 
     def _first_key(self, selector: Selector, frontier: Frontier) -> tuple[int, int]:
-        """Return a selector's policy, and the edges of a source that stands for this one."""
+        """Return the key of a first choice: the policy's id, and `Selector.first_edges`."""
         left = self.graph.graph.num_stored_edges - frontier.edges
         return id(selector.policy), selector.first_edges(frontier.edges, left)
 
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
-        """Return host memory for the parents that the device found."""
+        """Return host memory into which a device's parents are copied."""
         if self._scratch is None:
             device = self.devices[0].device
             self._scratch = device.host_array(self.graph.num_searched, np.uint32)

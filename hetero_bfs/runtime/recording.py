@@ -1,4 +1,4 @@
-"""What a search recorded of its levels, and the traces made of it."""
+"""The records of a search's levels, and the traces made of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 
@@ -32,15 +32,15 @@ class Recording:
         skipped = level % self.decision_interval
         if not skipped:
             self.selector.complete(features, record)
-        kept = skipped or record[layout.CHOSEN_AT] != level
+        kept = skipped or record[schema.CHOSEN_AT] != level
         choice = self.selector.read_choice(features, record)
         return LevelTrace(
             features,
             choice.strategy.name,
-            float(record[layout.SECONDS]),
-            float(record[layout.TRANSFER_SECONDS]),
-            float(record[layout.SELECT_SECONDS]),
-            int(record[layout.FOUND_VERTICES]),
+            float(record[schema.SECONDS]),
+            float(record[schema.TRANSFER_SECONDS]),
+            float(record[schema.SELECT_SECONDS]),
+            int(record[schema.FOUND_VERTICES]),
             choice.predicted_seconds,
             "as the level before" if kept else choice.reason,
         )

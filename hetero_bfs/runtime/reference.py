@@ -1,4 +1,4 @@
-"""The reference search: one that tells what all searches of a graph are like."""
+"""The reference search: one search of a graph that stands for all others."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy.typing as npt
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.selectors import alpha_beta
 from hetero_bfs.selection.strategies import available
 
 
 def reference_source(platform: Platform) -> int:
-    """Return a vertex of low degree beside the one of highest, as most search keys are.
+    """Return a neighbour of low degree of the vertex of highest degree: a typical source.
 
-    In a directed graph that may lead nowhere, so there it is the one of highest degree.
+    In a directed graph such a vertex may have no edges, so it is the vertex of highest degree.
     """
     graph = platform.graph.graph
     hub = int(platform.graph.degree.argmax())
@@ -27,19 +27,19 @@ def reference_source(platform: Platform) -> int:
 
 
 def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
-    """Search once on the host; return the state before each level (cost_to_go.py's reference)."""
+    """Search once on the host; return the state before each level, as cost_to_go.py needs it."""
     if platform.graph.num_searched == 0:
-        return np.empty((0, layout.RECORD_STATE))
+        return np.empty((0, schema.RECORD_STATE))
     rule = alpha_beta(None, available(False))
     search = Search(platform, reference_source(platform), rule)
     search.run()
-    return search.recording().records[:, : layout.RECORD_STATE].copy()
+    return search.recording().records[:, : schema.RECORD_STATE].copy()
 
 
 def has_high_diameter(states: npt.NDArray[np.float64]) -> bool:
     """Tell whether searches take many levels, from the states of `reference_states`.
 
-    This alone decides by which formulas a model predicts, and what "auto" is. The order of the
-    vertices says something else: which kernels of the host can run (`SearchGraph.is_local`).
+    This decides the model's formulas and the selector behind "auto". The order of the vertices
+    decides another thing: which kernels of the host can run (`SearchGraph.is_local`).
     """
     return len(states) >= HIGH_DIAMETER_LEVELS

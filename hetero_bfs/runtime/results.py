@@ -1,4 +1,4 @@
-"""What a search gives its caller: parents in the caller's ids, and copies of them meanwhile."""
+"""Results for the caller: parents in the caller's ids, and saved parents of earlier searches."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from hetero_bfs.support.memory import aligned_empty
 
 
 class SavedParents:
-    """Memory for the parents of searches whose ids are restored later; kept from row to row."""
+    """Memory for parents whose ids are restored later; kept from group to group."""
 
     def __init__(self) -> None:
         self._memory: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
 
     def room(self, platform: Platform, count: int) -> npt.NDArray[np.uint32]:
-        """Return memory for the parents of so many searches, uint32 (count, num_searched)."""
+        """Return memory for the parents of `count` searches, uint32 (count, num_searched)."""
         n = platform.graph.num_searched
         if self._memory.size < count * n:
-            self.release()  # before there is another
+            self.release()  # first, so that both never exist at the same time
             self._memory = _memory_for_copies(platform, count * n)
         return self._memory[: count * n].reshape(count, n)
 
     def release(self) -> None:
-        """Let go of the memory."""
+        """Release the memory."""
         self._memory = np.empty(0, np.uint32)
 
 
 def _memory_for_copies(platform: Platform, size: int) -> npt.NDArray[np.uint32]:
-    """Return memory that the device copies to fast, or, if that is too much for it, any."""
+    """Return pinned memory for fast copies from the device; plain memory if that fails."""
     if platform.accelerator is not None:
         with suppress(DeviceError):
             return platform.accelerator.device.host_array(size, np.uint32)
@@ -42,9 +42,9 @@ def _memory_for_copies(platform: Platform, size: int) -> npt.NDArray[np.uint32]:
 
 
 def restored_parents(search: Search, source: int) -> npt.NDArray[np.int64]:
-    """Return the parents that a search gathered on the host, in the caller's ids; int64.
+    """Return the parents that a search gathered on the host, int64, in the caller's ids.
 
-    `source` is the caller's id too.
+    `source` is the caller's id, too.
     """
     platform = search.platform
     if search.source is None:
@@ -61,7 +61,7 @@ def make_result(
     gather_seconds: float,
     streamed_bytes: int,
 ) -> BFSResult:
-    """Return what the caller gets of a search that has ended."""
+    """Return the caller's result of a search that has ended."""
     graph = search.platform.graph
     return BFSResult(
         source,

@@ -1,4 +1,4 @@
-"""Schedules that together run every strategy and every move, whatever rows the table has."""
+"""Schedules that together run every strategy of the table and every migration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Pair = tuple[Strategy, Strategy]
 
 
 def warm_up_schedules(candidates: Sequence[Strategy]) -> list[tuple[Strategy, ...]]:
-    """Return schedules that run every candidate, convert on each device and cross both ways."""
+    """Return schedules that run every candidate, convert on each device and migrate both ways."""
     pairs = _plain_pairs(candidates)
     schedules: list[tuple[Strategy, ...]] = [(down, up, down) for down, up in pairs]
     schedules += [(strategy,) for strategy in _others(candidates, pairs)]
@@ -23,9 +23,9 @@ def warm_up_schedules(candidates: Sequence[Strategy]) -> list[tuple[Strategy, ..
 
 
 def pairs_to_probe(candidates: Sequence[Strategy]) -> list[Pair]:
-    """Return pairs that have every candidate: the plain ones of each device, then the others.
+    """Return pairs that together have every candidate: each device's plain pair, then the others.
 
-    Those have a plain one of another device beside them, if there is any, so that searches cross.
+    A pair of the others has a plain strategy of another device, if any, so that searches migrate.
     """
     pairs = _plain_pairs(candidates)
     found = list(pairs)

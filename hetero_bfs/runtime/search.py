@@ -1,8 +1,7 @@
-"""One search, and where the frontier and the parents cross between devices.
+"""One search, with its migrations between devices.
 
 Levels on the host run in compiled code as long as the policy keeps the search there
-(level_loop.py); what is here are the moves that only Python can make: levels on the
-device, and crossings.
+(level_loop.py). This module launches levels on a device and migrates the frontier and the parents.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.runtime.platform import FIRST_RECORDS, Platform
 from hetero_bfs.runtime.recording import Recording
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.selectors import Selector
 from hetero_bfs.selection.strategies import Strategy
 from hetero_bfs.selection.trace import LevelTrace
@@ -25,7 +24,7 @@ _NO_LIMIT = 2**62
 
 
 class Search:
-    """One search while it runs, and where its parents lie afterwards."""
+    """One search: its state while it runs, and the place of its parents afterwards."""
 
     def __init__(
         self,
@@ -41,11 +40,11 @@ class Search:
         self.decision_interval = decision_interval
         self.level_by_level = level_by_level
         self.seconds = 0.0
-        self.began_again = False  # after a grid that stalled, whose time is in `seconds` too
+        self.began_again = False  # after a stalled grid; `seconds` includes the stalled time
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
         self._used: set[int] = set()  # places
-        self._complete_at: int = layout.HOST
-        self._ended_at: float | None = None  # the clock, if known before all is written down
+        self._complete_at: int = schema.HOST
+        self._ended_at: float | None = None  # the clock at the end, if taken before bookkeeping
 
     @property
     def traces(self) -> list[LevelTrace]:
@@ -53,7 +52,7 @@ class Search:
         return self.recording().traces()
 
     def recording(self) -> Recording:
-        """Return the levels that ran, without what the search itself needed."""
+        """Return the records of the levels that ran, without the search's other data."""
         graph = self.platform.graph
         return Recording(
             self._records,
@@ -64,7 +63,7 @@ class Search:
         )
 
     def run(self, max_levels: int | None = None) -> float:
-        """Run all levels; returns seconds from the key to the complete parent array."""
+        """Run all levels; return the seconds from the source to the complete parent array."""
         if self.source is None:
             return 0.0
         started = time.perf_counter()
@@ -94,31 +93,34 @@ class Search:
                 records = platform.records_of(candidates, frontier.level + 1)
             self._complete(frontier)
         except BaseException:
-            platform.host.note_foreign_parents()  # they are anywhere
+            platform.host.note_foreign_parents()  # any parent may have been written
             raise
         self._records = records[: frontier.level].copy()
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
-        """Have a device begin, if it is known that the first level runs there."""
+        """Launch early on a device if the first choice is already known to run there."""
         platform, selector = self.platform, self.selector
         if not platform.devices or self.level_by_level:
             return
         known = platform.known_choice(selector, frontier)
         if known is None:
             return
-        chosen = int(known[layout.STRATEGY])
+        chosen = int(known[schema.STRATEGY])
         place = selector.candidates[chosen].place
-        if place != layout.HOST:
+        if place != schema.HOST:
             assert self.source is not None
             platform.device_at(place).start_early(
                 selector.policy, self.decision_interval, self.source, chosen, frontier, limit
             )
 
     def _run_here(self, frontier: Frontier, records: npt.NDArray[np.float64], limit: int) -> bool:
-        """Run levels where the search is, and move it if the policy says so; False at its end."""
+        """Run levels at the search's place, then migrate if the policy says so.
+
+        Return False at the end of the search.
+        """
         platform, selector = self.platform, self.selector
         alone, place = not platform.devices, frontier.place
-        if alone or place == layout.HOST:
+        if alone or place == schema.HOST:
             assert self.source is not None
             rows = min(limit, records.shape[0])
             ended = platform.host.run_levels(
@@ -135,9 +137,9 @@ class Search:
         return not self._migrate(place, frontier, records, limit)
 
     def gather(self) -> None:
-        """Bring the parents to the host's array, where they stay until the next search."""
+        """Copy the parents to the host's array, where they stay until the next search."""
         host = self.platform.host
-        if self._complete_at != layout.HOST:
+        if self._complete_at != schema.HOST:
             device = self.platform.device_at(self._complete_at)
             host.note_foreign_parents()
             if device.unified:
@@ -146,8 +148,8 @@ class Search:
                 device.read_parents(host.parent)
 
     def save_parents(self, parent: npt.NDArray[np.uint32]) -> None:
-        """Copy the parents to the host, to where the next searches leave them alone."""
-        if self._complete_at != layout.HOST:
+        """Copy the parents to an array on the host that later searches do not overwrite."""
+        if self._complete_at != schema.HOST:
             device = self.platform.device_at(self._complete_at)
             if not device.unified:
                 device.read_parents(parent)
@@ -156,7 +158,7 @@ class Search:
         parent[:] = self.platform.host.parent
 
     def gather_saved(self, parent: npt.NDArray[np.uint32]) -> None:
-        """Bring parents that were saved to the host's array; as `gather`, after other searches."""
+        """Copy saved parents to the host's array, as `gather` does, after other searches."""
         host = self.platform.host
         host.note_foreign_parents()
         for device in self.platform.devices:
@@ -170,17 +172,17 @@ class Search:
         records: npt.NDArray[np.float64],
         limit: int,
     ) -> bool:
-        """Bring the search from `place` to where the chosen strategy runs; on a device, run it.
+        """Migrate the search from `place` to the chosen strategy's place; on a device, run it.
 
-        Returns true if the search is known to be over.
+        Return true if the search is known to be over.
         """
         strategy = self.selector.candidates[frontier.chosen]
         if place != strategy.place:
             record = records[frontier.level]
             before = time.perf_counter()
             self._migrate_frontier(strategy, frontier)
-            record[layout.TRANSFER_SECONDS] += time.perf_counter() - before
-        if strategy.place == layout.HOST or not self.platform.devices:
+            record[schema.TRANSFER_SECONDS] += time.perf_counter() - before
+        if strategy.place == schema.HOST or not self.platform.devices:
             return False
         device = self.platform.device_at(strategy.place)
         source = self.source if place is None else None
@@ -190,16 +192,16 @@ class Search:
         first = frontier.level
         over = device.run_levels(policy, interval, source, frontier, records, limit)
         frontier.place = strategy.place
-        records[first + 1 : frontier.level, layout.KIND] = strategy.place
+        records[first + 1 : frontier.level, schema.KIND] = strategy.place
         if over and len(self._used) == 1:
             self._ended_at = device.ended_at
         return over
 
     def _migrate_frontier(self, strategy: Strategy, frontier: Frontier) -> None:
-        """Bring the frontier to the strategy's place, in the form that it reads.
+        """Migrate the frontier to the strategy's place, in the representation that it reads.
 
-        A search that begins on a device begins in the first launch, and bitmaps there become
-        queues in the launch that needs them.
+        On a device the first launch starts the search, and the launch that needs a queue converts
+        the bitmap.
         """
         place, before = strategy.place, frontier.place
         with_queue = strategy.direction == "top-down"
@@ -208,10 +210,10 @@ class Search:
             return
         if with_queue and not frontier.has_queue:
             self.platform.executor(before).to_queue(frontier)
-        if before != layout.HOST:
+        if before != schema.HOST:
             self.platform.device_at(before).send(frontier, with_queue)
             self.platform.host.note_foreign_queue(frontier)
-        if place != layout.HOST:
+        if place != schema.HOST:
             device = self.platform.device_at(place)
             if place not in self._used and not device.unified:
                 device.clear(frontier)
@@ -222,7 +224,7 @@ class Search:
     def _enter(self, place: int, frontier: Frontier) -> None:
         """Start at one place."""
         assert self.source is not None
-        if place == layout.HOST:
+        if place == schema.HOST:
             for device in self.platform.devices:
                 device.release()
             self.platform.host.begin(self.source, frontier)
@@ -233,31 +235,31 @@ class Search:
         """Make the parent array complete in one memory."""
         platform, host = self.platform, self.platform.host
         if not platform.devices:
-            return  # done in compiled code
+            return  # compiled code has completed it
         if frontier.place is None:
-            self._enter(layout.HOST, frontier)
+            self._enter(schema.HOST, frontier)
         assert frontier.place is not None
         self._complete_at = frontier.place
         if len(self._used) == 1:
-            if self._complete_at == layout.HOST:
+            if self._complete_at == schema.HOST:
                 host.invalidate_stale_parents(frontier)
             elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
-        elif frontier.found_list >= 0:  # which is kept for one device with memory of its own
+        elif frontier.found_list >= 0:  # kept only for a single device with memory of its own
             vertices = host.found_list[: frontier.found_list]
             platform.devices[0].add_parents(vertices, host.parent[vertices])
             host.note_foreign_parents()
             self._complete_at = 1
         else:
             self._merge_parents(frontier)
-            self._complete_at = layout.HOST
+            self._complete_at = schema.HOST
 
     def _merge_parents(self, frontier: Frontier) -> None:
-        """Bring all devices' parents to the host's."""
+        """Merge all devices' parents into the host's."""
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
 
         platform, host = self.platform, self.platform.host
-        used = [platform.device_at(place) for place in self._used if place != layout.HOST]
+        used = [platform.device_at(place) for place in self._used if place != schema.HOST]
         apart = [device for device in used if not device.unified]
         for device in used:
             device.release()

@@ -1,4 +1,4 @@
-"""Searches that no one asked for, so that none that is asked for pays for compiling."""
+"""Searches before the first one of the user, so that no kernel is compiled within that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hetero_bfs.selection.strategies import Strategy
 
 
 def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
-    """Run every strategy that is a candidate, every conversion and every crossing."""
+    """Run every candidate, every conversion and every migration."""
     graph = platform.graph
     if graph.num_searched == 0:
         return

@@ -1,8 +1,8 @@
 """Selectors by objective: least time, or least energy or energy-delay product (objective.py).
 
-Only selectors that compare what candidates cost can take joules for seconds: the models', and
-"auto", which is the best of whole searches under the objective if training could meter those, else
-"learned". Beamer's rule, daga and fixed schedules compare nothing.
+Only selectors that compare costs can take joules instead of seconds: the model selectors and
+"auto". "auto" is the best selector of whole searches under the objective if training could meter
+those, else "learned". Beamer's rule, daga and fixed schedules compare no costs.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def make_objective_selector(
 
     Parameters
     ----------
-    wanted, device, candidates, deep, streams
+    wanted, device, candidates, high_diameter, streams
         As for `make_selector`.
     objective_name : {"time", "energy", "edp"}
 
     Raises
     ------
     ModelError
-        An unknown selector or objective, an objective that the selector does not know, or for
-        which nothing was measured on this machine; and as `make_selector`.
+        An unknown selector or objective, an objective that the selector does not know, or one
+        without measured watts on this machine; and as `make_selector`.
     """
     if objective_name == "time":
         return make_selector(wanted, device, candidates, high_diameter, streams)
@@ -61,7 +61,7 @@ def make_objective_selector(
             "watts were measured where they work; the others are compared by what the "
             f"{' and '.join(objective.domains)} draws"
         )
-    corrects = wanted != "average"  # as without an objective: it is to be the paper's
+    corrects = wanted != "average"  # as in `make_selector`: the paper's model stays as it is
     if wanted == "auto":
         auto = (power.auto or {}).get(objective_name)
         wanted, made = best_in_training(model, auto, device, candidates, high_diameter)
@@ -73,7 +73,7 @@ def make_objective_selector(
 
 
 def _measured(device: DeviceInfo | None, objective_name: ObjectiveName) -> tuple[SpeedModel, Power]:
-    """Return this machine's model and its watts; those of other machines say nothing here."""
+    """Return this machine's model and its watts; other machines' watts do not apply."""
     model = model_of(device)
     if model is None:
         raise ModelError(

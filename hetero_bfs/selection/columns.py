@@ -1,6 +1,6 @@
-"""The columns of a level, compiled: what a speed model sees before the level runs.
+"""The columns of a level, compiled: a speed model's input before the level runs.
 
-policy.cl has its own twin for searches that stand on a device.
+policy.cl has a twin of this for searches on a device.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from hetero_bfs.selection.schema import (
 from hetero_bfs.support.compiling import kernel
 
 NUM_COLUMNS = len(COLUMNS)
-MIXED = 0.8  # of what is expected of a well mixed graph is found in one of uneven degrees too
+MIXED = 0.8  # a well mixed graph of uneven degrees finds this share of the expected vertices
 LARGEST_SHARE = 0.999999
-SMALL = 0.01  # up to where the first terms of a series do
+SMALL = 0.01  # below this the first terms of the series suffice
 
 OPENCL = {"MIXED": MIXED, "LARGEST_SHARE": LARGEST_SHARE, "SMALL": SMALL}
-"""What policy.cl needs of this (header.py)."""
+"""Numbers that policy.cl shares (header.py)."""
 
 is_dense_push_level = njit(inline="always")(is_dense_push)
 
 
 @njit(inline="always")
 def _found_share(share, mean_degree):
-    """Return the probability that a vertex of this degree has a neighbour of this share of ends.
+    """Return the probability that a vertex of this degree has a neighbour in a set.
 
-    1 - (1 - share)**mean_degree, to six digits for the smallest shares too: `expm1` and `log1p`
-    take longer than all else that predicting a level does.
+    `share` is the set's share of all edge ends. The result, 1 - (1 - share)**mean_degree, has six
+    digits for the smallest shares, too. `expm1` and `log1p` would take longer than the rest of the
+    prediction.
     """
     share = min(share, LARGEST_SHARE)
     if share < SMALL:
@@ -51,9 +52,9 @@ def _found_share(share, mean_degree):
 
 @kernel(counted=False, inlined=True)
 def expectations(state):
-    """Return how many neighbours bottom-up will look at, and how many vertices the level finds.
+    """Return the expected number of edges that bottom-up scans, and of vertices that a level finds.
 
-    See `LevelFeatures.expected_examined`, which explains them.
+    `LevelFeatures.expected_examined` explains them.
     """
     unvisited, edges = state[UNVISITED_VERTICES], state[UNVISITED_EDGES]
     found, frontier = state[FRONTIER_VERTICES], state[FRONTIER_EDGES]
@@ -82,7 +83,7 @@ def expectations(state):
 
 @kernel(counted=False, inlined=True, inner=True)
 def fill_columns(columns, num_vertices, state):
-    """Fill what a model sees of a level, float64 (NUM_COLUMNS,)."""
+    """Fill a level's columns, float64 (NUM_COLUMNS,), in the order of schema.COLUMNS."""
     columns[0] = 1.0
     columns[1] = num_vertices
     columns[2] = state[FRONTIER_VERTICES]

@@ -1,16 +1,20 @@
-"""How far a model is from what was measured, compiled: one factor for each thing it predicts.
+"""Correction factors of a model, compiled: one factor for each thing that the model predicts.
 
-Things are numbered: the candidates as the selector lists them, then the moves as `Policy.moves`
-has them (2 x START, SWITCH or CONVERT, plus where: HOST or DEVICE). A factor is the median of the
-last searches' ratios of measured to predicted seconds, each ratio a sum over the search's levels,
-so that big levels count most. Neither a single disturbed search nor a level of a microsecond moves
-it: a search says something of a thing only if that took, or was expected to take, a share of it.
+A thing is a candidate or a migration. Things are numbered: first the candidates in the selector's
+order, then the migrations in the order of `Policy.migrations` (2 x START, SWITCH or CONVERT, plus
+HOST or DEVICE).
 
-What slows all strategies alike, such as other work on the machine, has one factor for all things:
-the middle one of the strategies'. Only what is far from that has its own.
+A factor is the median of the last searches' ratios of measured to predicted seconds. Both are sums
+over the search's levels, so big levels count most. A search is evidence of a thing only if the
+thing took, or was expected to take, a share of the search. So neither a single disturbed search nor
+a level of a microsecond changes a factor.
 
-What no search runs any more cannot be measured. After a while its factor returns to the first one
-known, until a search has measured it again: a busy machine may have made it look slow.
+All things share a common factor, the median of the strategies' factors. It covers causes that slow
+all strategies alike, such as other work on the machine. A thing has its own factor only if that is
+far from the common one.
+
+A thing that no search runs any more cannot be measured. After a while its factor returns to the
+first one known, and a new search can measure it: a busy machine may have made it look slow.
 """
 
 from __future__ import annotations
@@ -46,41 +50,43 @@ from hetero_bfs.support.compiling import kernel
 _has_queue = kernel(has_queue, counted=False, inner=True)
 
 WINDOW = 6
-"""Searches whose ratios are remembered. An even number, of which the lower middle one counts, so
-that what is slow every second time, as after pauses, does not move factors to and fro."""
+"""Searches whose ratios are remembered. The number is even and the lower median counts. So factors
+stay put if every second search is slow, as after pauses."""
 
 BOUND = 32.0
 """Factors stay within 1 / BOUND to BOUND."""
 
 DEAD_BAND = 1.5
-"""Factors that differ by less are taken as equal: a model knows more of the levels than they do."""
+"""Factors that differ by less count as equal: a model is more exact than so small a difference."""
 
 RELEASE = 1.2
-"""What had a factor of its own keeps one as long as that differs by more than this."""
+"""A thing with a factor of its own keeps it while it differs from the common one by more."""
 
 HYSTERESIS = 1.5
-"""Factors in use are replaced when one has moved by more than this against the others: a search by
-another selector begins later, as its policy must be handed to the device."""
+"""Factors in use are replaced if one has changed by more than this relative to the others.
+Replacing is not free: the next search begins later, as the host must send the device a policy."""
 
 COMMON_HYSTERESIS = 2.0
-"""Or all together by more than this, which changes what is predicted and no choice."""
+"""Factors in use are also replaced if all together have changed by more than this. That changes the
+predictions but no choice."""
 
 EVIDENCE_SHARE = 0.05
-"""Of a search's seconds, that a thing must take or be expected to take to be judged by it."""
+"""Share of a search's seconds, measured or expected, from which the search is evidence of a thing.
+"""
 
 PATIENCE = 32
-"""Searches without evidence after which a trial begins: what is remembered gives way to the first
-ratio. After a trial that failed twice as many, so that what is slow is tried ever more rarely."""
+"""Searches without evidence after which a trial begins: the first ratio replaces the remembered
+ones. A failed trial doubles the number, so slow things are tried ever more rarely."""
 
 # Columns of the memory, one row for each thing; the first WINDOW are ratios.
 (
     KNOWN,
     NEXT,  # place of the oldest ratio
-    IDLE,  # searches since there was evidence
-    WAIT,  # as many as there may be
-    TRIAL,  # whether the next evidence decides alone
+    IDLE,  # searches since the last evidence
+    WAIT,  # searches without evidence before a trial
+    TRIAL,  # whether the next ratio replaces all others
     FIRST,  # the first ratio
-    RATIO,  # what the remembered ones come to
+    RATIO,  # median of the remembered ratios
     FACTOR,
     IN_USE,  # the factor that selectors have
     EXPECTED,
@@ -90,12 +96,12 @@ MEMORY_COLUMNS = WINDOW + 11
 
 _LEAST_SECONDS = 1e-9
 _ROUNDING = 1e-9
-_SAME = 0.01  # relative difference of levels below which what is expected of one serves for both
+_SAME = 0.01  # levels with a smaller relative difference share one prediction
 
 
 @kernel(counted=False, inner=True)
 def _migrations(policy, record, columns):
-    """Return two moves that precede a level, and the seconds expected of each; -1 for none."""
+    """Return two migrations before a level, and the expected seconds of each; -1 for none."""
     first = policy.kinds.size
     chosen = int(record[STRATEGY])
     start, convert, switch = migrations_between(
@@ -118,8 +124,8 @@ def _migrations(policy, record, columns):
 def _group_end(policy, records, begin):
     """Return the end of the levels that share one measured time.
 
-    A device without a clock knows only what a whole launch took, and so all its levels equal each
-    other to the last bit.
+    Without a clock on the device only the whole launch is timed. All its levels then have the same
+    seconds, to the last bit.
     """
     end = begin + 1
     if policy.kinds[int(records[begin, STRATEGY])] == DEVICE:
@@ -135,7 +141,7 @@ def _group_end(policy, records, begin):
 
 @kernel(counted=False, inner=True)
 def _note(memory, thing, expected, scale):
-    """Add expected seconds of a thing, and the measured ones that fall to it."""
+    """Add expected seconds of a thing, and its share of the measured ones."""
     if thing >= 0 and expected > 0.0:
         memory[thing, EXPECTED] += expected
         memory[thing, MEASURED] += expected * memory[thing, IN_USE] * scale
@@ -148,7 +154,7 @@ def _corrected(memory, thing, expected):
 
 @njit(inline="always")
 def _is_like(record, other):
-    """Tell whether two levels differ by so little that a model expects the same of them."""
+    """Tell whether two levels differ so little that one prediction serves both."""
     for column in (FRONTIER_VERTICES, FRONTIER_EDGES, UNVISITED_VERTICES, UNVISITED_EDGES):
         if abs(record[column] - other[column]) > _SAME * other[column]:
             return False
@@ -159,9 +165,10 @@ def _is_like(record, other):
 def add_up(policy, num_vertices, records, memory):
     """Fill EXPECTED and MEASURED of all things from a search's levels; return their seconds.
 
-    What was measured for several things together is shared out as the model, corrected as it is
-    now, expects it of them. Migrations that nobody timed belong to their level. A start is no part
-    of this (`_charge_beyond`) but where a launch of several levels is timed as one, which has it.
+    If several things were measured together, the seconds are divided in proportion to the
+    predictions, with the present factors. A migration that was not timed belongs to its level. The
+    start is left to `_charge_beyond`, except if one launch of several levels is timed as a whole:
+    that time includes the start.
 
     Parameters
     ----------
@@ -174,9 +181,7 @@ def add_up(policy, num_vertices, records, memory):
     memory[:, EXPECTED] = 0.0
     memory[:, MEASURED] = 0.0
     total = 0.0
-    filled = (
-        -1
-    )  # the level whose columns are there: of a high-diameter graph many are like the one before
+    filled = -1  # level whose columns are filled; high-diameter graphs have many similar levels
     begin = 0
     while begin < records.shape[0]:
         end = _group_end(policy, records, begin)
@@ -195,17 +200,17 @@ def add_up(policy, num_vertices, records, memory):
             if i == 0 and end == 1:
                 continue
             one, one_seconds, two, two_seconds = _migrations(policy, record, columns)
-            moving = _corrected(memory, one, one_seconds) + _corrected(memory, two, two_seconds)
+            migrating = _corrected(memory, one, one_seconds) + _corrected(memory, two, two_seconds)
             total += record[TRANSFER_SECONDS]
             if i == 0 or record[TRANSFER_SECONDS] == 0.0:
-                group_expected += moving
-            elif moving > 0.0:
-                _note(memory, one, one_seconds, record[TRANSFER_SECONDS] / moving)
-                _note(memory, two, two_seconds, record[TRANSFER_SECONDS] / moving)
+                group_expected += migrating
+            elif migrating > 0.0:
+                _note(memory, one, one_seconds, record[TRANSFER_SECONDS] / migrating)
+                _note(memory, two, two_seconds, record[TRANSFER_SECONDS] / migrating)
         scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
         for i in range(begin, end):
             record = records[i]
-            if end > begin + 1:  # else they are still there
+            if end > begin + 1:  # otherwise they are still filled
                 fill_columns(columns, num_vertices, record)
                 filled = i
             chosen = int(record[STRATEGY])
@@ -220,19 +225,19 @@ def add_up(policy, num_vertices, records, memory):
 
 @kernel(counted=False, inner=True)
 def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead):
-    """Charge what a search takes beyond its levels: to its start, or to crossings if it has any.
+    """Charge a search's time beyond its levels to its start, or to its switches if it has any.
 
-    A start is what a search that stays on one device takes beyond them, as in training
-    (training/measure.py). Parents that both devices found are merged when a search ends, so
-    crossings bear what is more than that of others which start there: `overhead`, float64 (2,), is
-    the least seen on the host and on the device.
+    If a search stays on one device, the time beyond its levels is the start, as in training
+    (training/measure.py). If both devices found parents, they are merged when the search ends. So
+    the switches bear the time that exceeds `overhead`, float64 (2,): the least seen of searches
+    that stayed on the host, or on the device.
     """
     first = policy.kinds.size
     switches = first + 2 * SWITCH
-    crossing = memory[switches, MEASURED] + memory[switches + 1, MEASURED]
+    switching = memory[switches, MEASURED] + memory[switches + 1, MEASURED]
     beyond = seconds - total
     there = policy.kinds[int(records[0, STRATEGY])]
-    if crossing == 0.0:
+    if switching == 0.0:
         overhead[there] = min(overhead[there], beyond)
         if records[0, KIND] < 0 and _group_end(policy, records, 0) == 1:
             fill_columns(policy.work, num_vertices, records[0])
@@ -240,14 +245,14 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
             memory[start, EXPECTED] = migration_seconds(policy, START, there, policy.work)
             memory[start, MEASURED] = max(beyond, 0.0)
     elif beyond > overhead[there]:
-        scale = 1.0 + (beyond - overhead[there]) / crossing
+        scale = 1.0 + (beyond - overhead[there]) / switching
         memory[switches, MEASURED] *= scale
         memory[switches + 1, MEASURED] *= scale
 
 
 @kernel(counted=False, inner=True)
 def _middle(values):
-    """Return the middle one of some numbers, the lower of two."""
+    """Return the median of some numbers, the lower of two."""
     for i in range(values.size):
         before = 0
         for j in range(values.size):
@@ -259,7 +264,7 @@ def _middle(values):
 
 @kernel(counted=False, inner=True)
 def _remember(row, ratio):
-    """Put a ratio in the place of the oldest one; the first, and that of a trial, fill all."""
+    """Replace the oldest ratio; the first ratio and that of a trial replace all."""
     if row[KNOWN] == 0.0:
         row[FIRST] = ratio
         row[WAIT] = PATIENCE
@@ -274,7 +279,7 @@ def _remember(row, ratio):
 
 @kernel(counted=False, inner=True)
 def _wait(row):
-    """Note a search without evidence; after many of them a trial begins."""
+    """Count a search without evidence; after many of them begin a trial."""
     row[IDLE] += 1.0
     if row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT]:
         row[:WINDOW] = row[FIRST]
@@ -283,7 +288,7 @@ def _wait(row):
 
 @kernel(counted=False, inner=True)
 def _find_factors(memory, strategies):
-    """Fill FACTOR from RATIO; tell whether the factors in use are too far from that."""
+    """Fill FACTOR from RATIO; tell whether the factors in use differ too much from it."""
     common, common_in_use = (
         _middle(memory[:strategies, RATIO]),
         _middle(memory[:strategies, IN_USE]),
@@ -292,34 +297,34 @@ def _find_factors(memory, strategies):
     if 1.0 / band < common < band:
         common = 1.0
     together = common / common_in_use
-    moved = 1.0
+    change = 1.0
     for thing in range(memory.shape[0]):
         row = memory[thing]
         own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
         far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else DEAD_BAND)
         row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
-        alone = row[FACTOR] / row[IN_USE] / together
-        moved = max(moved, alone, 1.0 / alone)
-    return moved > HYSTERESIS or max(together, 1.0 / together) > COMMON_HYSTERESIS
+        relative = row[FACTOR] / row[IN_USE] / together
+        change = max(change, relative, 1.0 / relative)
+    return change > HYSTERESIS or max(together, 1.0 / together) > COMMON_HYSTERESIS
 
 
 @kernel(counted=False)
 def learn(policy, num_vertices, records, seconds, overhead, memory):
-    """Take in what one search measured; tell whether the factors in use should be replaced.
+    """Learn from one search's times; tell whether the factors in use should be replaced.
 
     Parameters
     ----------
     policy : Policy
-        The model's own, uncorrected; the search may have had any.
+        The model's own, uncorrected; the search itself may have used another one.
     records : float64 (levels, record_width)
         STRATEGY numbers this policy's candidates.
     seconds : float
         The whole search.
     overhead : float64 (2,)
-        Least seconds beyond the levels so far of searches on the host and on the device, inf at
-        first.
+        Least seconds beyond the levels so far, of searches on the host and on the device; inf at
+        first. Updated.
     memory : float64 (things, MEMORY_COLUMNS)
-        FACTOR is brought up to date.
+        Updated, FACTOR included.
     """
     total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:

@@ -1,10 +1,10 @@
-"""What the rest of a search costs after each of its levels, compiled.
+"""The cost-to-go table: least predicted seconds from each level of a search to its end, compiled.
 
-The levels of searches of one graph are much alike, whatever the source: so one reference search
-tells what is ahead of the others. Its `reference` is the state before each level (schema.py),
-float64 (levels, RECORD_STATE), of a high-diameter one a sample of levels is kept; a policy
-(policy.py) predicts what each level and move of it takes, and backwards from the last level the
-least seconds to the end follow exactly.
+Searches of one graph have similar levels, whatever the source. So one reference search stands for
+the others. Its `reference` holds the state before each level (schema.py), float64 (levels,
+RECORD_STATE). A policy (policy.py) predicts the seconds of each level and migration. Going
+backwards from the last level gives the least seconds to the end exactly. A search of many levels
+keeps only a sample of the table's rows.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hetero_bfs.selection.schema import FRONTIER_EDGES, UNVISITED_EDGES, UNVISIT
 from hetero_bfs.selection.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
-_FIRST_LEVELS = 8  # of a sample: where a search changes the fastest
+_FIRST_LEVELS = 8  # a sample has all of these: a search changes the fastest there
 
 
 def with_cost_to_go(
     policy: Policy, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
 ) -> Policy:
-    """Return the policy with `cost_to_go` filled by what it predicts for a reference search."""
+    """Return the policy with `cost_to_go` filled by its predictions for a reference search."""
     levels = reference.shape[0]
     after = np.zeros((levels, policy.kinds.size))
     costs_after(policy, num_vertices, reference, after)
@@ -35,7 +35,7 @@ def with_cost_to_go(
 
 
 def sampled_levels(count: int, most: int) -> list[int]:
-    """Return the numbers of so many levels: all, or the first few and others spread evenly."""
+    """Return numbers of `count` levels: all, or the first few and others spread evenly."""
     if count <= most:
         return list(range(count))
     spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)
@@ -44,7 +44,7 @@ def sampled_levels(count: int, most: int) -> list[int]:
 
 @kernel(counted=False)
 def costs_after(policy, num_vertices, reference, after):
-    """Fill `after`, float64 (levels, candidates): least seconds after a level by each of them."""
+    """Fill `after`, float64 (levels, candidates): least seconds after a level by each candidate."""
     columns, kinds, top_down = policy.work, policy.kinds, policy.top_down
     for level in range(reference.shape[0] - 1, 0, -1):
         fill_columns(columns, num_vertices, reference[level])

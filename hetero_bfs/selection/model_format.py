@@ -1,4 +1,4 @@
-"""Files of speed models: JSON, checked as it is read. speed_model.py says what is in them."""
+"""Files of speed models: JSON, checked as it is read. speed_model.py describes the content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES, DeviceK
 from hetero_bfs.support.files import replacing
 
 UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
-"""What comes of reading JSON that is damaged, or other than was asked for."""
+"""Errors of reading JSON that is damaged or has another structure."""
 
 
 def read_model(text: str, origin: str) -> SpeedModel:
@@ -81,7 +81,7 @@ def _format_problem(data: Mapping[str, Any]) -> str:
 
 
 def _about(data: Any) -> dict[str, Any]:
-    """Check that what a model says of itself can be looked up."""
+    """Check the structure of a model's `about`."""
     if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
         raise ModelError("what it says about its machine is no table")
     return data
@@ -129,7 +129,7 @@ def _auto_by_graph(data: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
 
 
 def _auto(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Check which selector was the fastest in training."""
+    """Check the entry of the selector that was the fastest in training."""
     if data["selector"] in MODEL_SELECTORS:
         return {"selector": data["selector"]}
     if data["selector"] != "alpha-beta":
@@ -143,7 +143,7 @@ def _auto(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any, above_zero: bool = False) -> float:
-    """Check what seconds or speeds must be: finite, not negative."""
+    """Check that a coefficient or speed is finite and not negative."""
     number = float(value)
     if not math.isfinite(number) or number < 0 or (above_zero and number == 0):
         raise ModelError(f"{number} is no speed or coefficient of a speed model")

@@ -1,8 +1,9 @@
 """Selectors that choose by a speed model: at each level, or once for a graph.
 
-`ModelSelector` predicts every candidate at every level. `ThresholdSelector` asks the model before a
-search, when an engine opens and when corrections change: which two thresholds of Beamer's rule, on
-which device, would take the least on a reference search of the graph. That costs a search nothing.
+`ModelSelector` predicts every candidate at every level. `ThresholdSelector` asks the model when an
+engine opens and when corrections change: it finds the two thresholds of Beamer's rule, and the
+device, that take the least time on a reference search of the graph. So a search itself spends no
+time on predictions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.objective import Objective
 from hetero_bfs.selection.policy import CAUTION, DIRECTION, MODEL, Policy, make_policy
 from hetero_bfs.selection.selectors import (
@@ -35,19 +36,20 @@ from hetero_bfs.selection.transitions import NUM_MIGRATION_COLUMNS
 MIGRATIONS = tuple(
     f"{what} {k}" for what in ("start on", "switch to", "convert on") for k in DEVICE_KINDS
 )
-"""What a search is predicted to do besides its levels, in the order of `Policy.moves`."""
+"""Names of the predicted migrations, in the order of `Policy.migrations`."""
 
 
 class ModelSelector(Selector):
-    """The candidate with the least predicted seconds, moving the frontier included.
+    """Chooses the candidate with the least predicted seconds, migration included.
 
     On the host bottom-up must be clearly faster early in a search (CAUTION in policy.py).
-    With `uses_cost_to_go` each candidate also bears what the rest of the search is expected to cost
-    after it, once it is told a graph's reference (`on_graph`); else a cheap first level on the host
-    is chosen although the next one must leave it again.
 
-    With an `objective` the policy's numbers are costs under it instead of seconds, as `in_costs`
-    has them. What is shown as predicted remains seconds, from the same features by `in_seconds`.
+    With `uses_cost_to_go`, and once `on_graph` has given a graph's reference search, each
+    candidate's cost includes the expected cost of the remaining levels. Otherwise the selector
+    would choose a cheap first level on the host although the next level must leave it again.
+
+    With an `objective` the policy `in_costs` counts costs under it instead of seconds. Traces still
+    show predicted seconds, from the policy `in_seconds` and the same features.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class ModelSelector(Selector):
         """Return the policy that counts seconds, and the one that counts the objective."""
         weights = np.array([linear.weights() for linear in self._predictors[high_diameter]])
         migrations = _migration_weights(self.model)
-        caution = CAUTION if self.uses_cost_to_go else 1.0  # the paper's model is taken as it is
+        caution = CAUTION if self.uses_cost_to_go else 1.0  # the paper's model stays as it is
         in_seconds = make_policy(
             MODEL, candidates, weights=weights, migrations=migrations, caution=caution
         )
@@ -93,14 +95,14 @@ class ModelSelector(Selector):
         return in_seconds, costs
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
-        """Return what a level's record says of its choice; predictions are seconds."""
+        """Return the choice in a level's record; predictions are in seconds."""
         choice = super().read_choice(features, record)
         if self.objective is None or not choice.predicted_seconds:
             return choice
         seconds = record.copy()
-        seconds[layout.PREDICTED :] = np.nan
+        seconds[schema.PREDICTED :] = np.nan
         self._predict(self.in_seconds, features, seconds)
-        values = seconds[layout.PREDICTED :][: len(self.candidates)].tolist()
+        values = seconds[schema.PREDICTED :][: len(self.candidates)].tolist()
         named = {s.name: value for s, value in zip(self.candidates, values, strict=True)}
         return replace(choice, predicted_seconds=named)
 
@@ -111,9 +113,9 @@ class ModelSelector(Selector):
         reference: npt.NDArray[np.float64],
         high_diameter: bool,
     ) -> ModelSelector:
-        """Return this selector for a graph, a reference search of which is told (cost_to_go.py).
+        """Return this selector for a graph, given a reference search of it (cost_to_go.py).
 
-        On a `high_diameter` graph it predicts by `high_diameter_predictors`, if it was given any.
+        On a `high_diameter` graph it predicts by `high_diameter_predictors` if it has any.
         """
         if not self.uses_cost_to_go or (self._graph is not None and self._graph[2] is reference):
             return self
@@ -126,7 +128,7 @@ class ModelSelector(Selector):
         return other
 
     def _rule(self, candidates: Sequence[Strategy]) -> Policy:
-        """Return what decides, from `in_costs` and what is known of the graph."""
+        """Return the deciding policy: `in_costs`, with the graph's cost-to-go table if known."""
         from hetero_bfs.selection.cost_to_go import with_cost_to_go
 
         return (
@@ -134,7 +136,7 @@ class ModelSelector(Selector):
         )
 
     def corrected(self, factors: npt.NDArray[np.float64]) -> ModelSelector:
-        """Return this selector, itself uncorrected, with all predicted seconds times factors."""
+        """Return a copy of this uncorrected selector with its predictions times `factors`."""
         other = copy(self)
         count = len(self.candidates)
         other.factors = factors
@@ -156,21 +158,21 @@ class ModelSelector(Selector):
     def _predict(
         self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
     ) -> None:
-        """Fill in the predictions that a record lacks."""
+        """Fill in a record's missing predictions."""
         from hetero_bfs.selection.policy import choose
 
         count = len(self.candidates)
-        predicted = record[layout.PREDICTED : layout.PREDICTED + count]
+        predicted = record[schema.PREDICTED : schema.PREDICTED + count]
         if np.isnan(predicted).any():
-            total = record[layout.PREDICTED + count :]
+            total = record[schema.PREDICTED + count :]
             n, m = features.num_vertices, features.num_edges
-            scratch = np.empty_like(policy.work)  # others may search by this policy meanwhile
+            scratch = np.empty_like(policy.work)  # another thread may be using this policy
             choose(policy._replace(work=scratch), n, m, record, predicted, total)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        """Say which candidate came next and by how much, the cost-to-go table included."""
-        total = record[layout.PREDICTED + len(self.candidates) :]
-        best = int(record[layout.STRATEGY])
+        """Name the next best candidate and its margin, the cost-to-go table included."""
+        total = record[schema.PREDICTED + len(self.candidates) :]
+        best = int(record[schema.STRATEGY])
         second = next((int(i) for i in np.argsort(total) if i != best), best)
         if second == best:
             return "only candidate"
@@ -187,12 +189,12 @@ class ModelSelector(Selector):
 
 
 class ThresholdSelector(ModelSelector):
-    """Beamer's rule with the thresholds, and on the device, that a model finds best for a graph.
+    """Beamer's rule; a model finds the best thresholds and the best device for a graph.
 
-    Until it is told a graph (`on_graph`), Beamer's own, on the first device that has candidates.
+    Before `on_graph` the thresholds are Beamer's own, on the first device that has candidates.
     """
 
-    _made: tuple[tuple[Any, ...], Policy] | None = None  # the last rule, and the policy it became
+    _made: tuple[tuple[Any, ...], Policy] | None = None  # the last rule and its policy
 
     def _rule(self, candidates: Sequence[Strategy]) -> Policy:
         from hetero_bfs.selection.thresholds import Rule, find_rule
@@ -204,7 +206,7 @@ class ThresholdSelector(ModelSelector):
             num_vertices, _, reference = self._graph
             rule = find_rule(self.in_costs, num_vertices, reference, pairs)
         if self._made is not None and self._made[0] == rule:
-            return self._made[1]  # the device has it already
+            return self._made[1]  # the same object: the device has a copy already
         schedule = [rule.top_down, rule.bottom_up]
         policy = make_policy(
             DIRECTION, candidates, schedule=schedule, alpha=rule.alpha, beta=rule.beta
@@ -222,11 +224,11 @@ class ThresholdSelector(ModelSelector):
         return f"{down} and {up}, alpha {self.policy.alpha:.3g}, {back}"
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
-        """Fill in what the model predicts of each candidate, though nobody asked at this level."""
+        """Fill in the model's prediction of each candidate, which the search did not need."""
         self._predict(self.in_seconds, features, record)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        bottom_up = not self.policy.top_down[int(record[layout.STRATEGY])]
+        bottom_up = not self.policy.top_down[int(record[schema.STRATEGY])]
         return direction_reason(features, bottom_up, self.policy) + " (by the model)"
 
 
@@ -254,7 +256,7 @@ def model_selector(
     Raises
     ------
     ModelError
-        The model lacks a strategy, or a move between them.
+        The model lacks a strategy, or a migration between them.
     """
     missing = model.lacking(candidates)
     if missing:
@@ -279,7 +281,7 @@ def model_selector(
 
 
 def _migration_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
-    """Return starting, switching and converting as policy.py has them."""
+    """Return `Policy.migrations` of a model: starting, switching and converting."""
     weights = np.zeros((3, len(DEVICE_KINDS), NUM_MIGRATION_COLUMNS))
     for what, table in enumerate((model.start, model.switch, model.convert)):
         for kind, linear in table.items():

@@ -1,4 +1,4 @@
-"""Where speed models lie: first where `hetero-bfs train` writes them, then those shipped."""
+"""Finds speed models: first in the folder of `hetero-bfs train`, then among those shipped."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     """Look a model up by the names of its host and device (machine.py).
 
     The user's own models come before those shipped. Without a device any model of the host will
-    do, which all know the host's strategies: the newest of the user's own, else of those shipped;
-    of one day the last by name. One of the same kind that cannot be used is passed over.
+    do, since all have the host's strategies. Then the newest of the user's own is taken, else the
+    newest one shipped; of one day the last by name. Unusable models are skipped.
 
     Raises
     ------
     ModelError
-        The model, or each of the user's that would do, cannot be used.
+        The model cannot be used; without a device, none of the host's own or shipped ones can.
     """
     wanted = f"{host}__{NO_DEVICE if device is None else device}"
     files = _all_files()
@@ -52,7 +52,7 @@ def named_model(name: str) -> SpeedModel:
     Raises
     ------
     ModelError
-        There is none of that name.
+        No model has that name.
     """
     files = _all_files()
     if name not in files:
@@ -109,7 +109,7 @@ def _all_files() -> dict[str, Traversable]:
 
 
 def _own_files() -> dict[str, Traversable]:
-    """Return the files of the models that training wrote, by name; not what lies beside samples."""
+    """Return the files of the models that training wrote, by name; without files of samples."""
     folder = user_models_folder()
     if folder.exists() and not folder.is_dir():
         raise ModelError(

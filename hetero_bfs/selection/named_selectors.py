@@ -1,4 +1,4 @@
-"""Selectors by name: what "auto", "learned" and the others mean on this machine."""
+"""Selectors by name: makes "auto", "learned" and the others for this machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def model_of(device: DeviceInfo | None) -> SpeedModel | None:
 
 
 def check_selector_name(wanted: str) -> None:
-    """Raise `ModelError` for a text that names no selector, and no schedule of strategies."""
+    """Raise `ModelError` for a text that is neither a selector's name nor a schedule."""
     if wanted.startswith("fixed:"):
         try:
             schedule_names(wanted)
@@ -50,13 +50,20 @@ def make_selector(
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name; also return notes for the user, one line each.
 
-    For "auto": `high_diameter` says that searches have many levels, `streams` that the edges do not
-    lie on the device.
+    Parameters
+    ----------
+    wanted : str
+    device : DeviceInfo or None
+    candidates : sequence of Strategy
+    high_diameter : bool
+        Searches of the graph have many levels; "auto" depends on it.
+    streams : bool
+        Edges stream through the device; "auto" depends on it.
 
     Raises
     ------
     ModelError
-        An unknown selector, or a strategy that needs a device there is none of.
+        An unknown selector, or one that needs a missing device.
     """
     check_selector_name(wanted)
     names = [s.name for s in candidates]
@@ -75,7 +82,7 @@ def make_selector(
                 f"{setting('selector', wanted)} runs bottom-up on an OpenCL device; there is none"
             )
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
-    corrects = wanted != "average"  # which, asked for, is to be the paper's
+    corrects = wanted != "average"  # named by the user, it is the paper's model as it is
     if wanted == "auto":
         if streams:
             return streaming_rule(device, candidates), []
@@ -94,15 +101,15 @@ def best_in_training(
     candidates: Sequence[Strategy],
     high_diameter: bool,
 ) -> tuple[str, Selector | None]:
-    """Return what "auto" stands for: the name of a model's selector, or Beamer's rule.
+    """Return the selector behind "auto": the name of a model selector, or Beamer's rule.
 
-    `auto` is what the model says was the best in training, None if nothing was compared.
+    `auto` has the model's best selectors of training, None if training compared none.
     """
     if model is None or auto is None:
         return "learned", None
     best = auto[AUTO_GRAPHS[high_diameter]]
     if model.name != machine_slug(device) and best.get("where") != "cpu":
-        return "learned", None  # trained with a device that is not in use
+        return "learned", None  # the best one needs the device that the model was trained with
     if best["selector"] != "alpha-beta":
         return best["selector"], None
     alpha, beta, where = best["alpha"], best["beta"], best["where"]

@@ -1,19 +1,19 @@
-"""Watts of each strategy, and what a selector minimises: time, energy, or their product.
+"""Watts of each strategy, and the objectives that a selector minimises: time, energy, product.
 
 Watts are measured in training (strategy_watts.py) and kept in the speed model's JSON as `power`:
 
-    watts                per strategy and domain, watts while it runs, the idle machine's included
+    watts                per strategy and domain: watts while it runs, idle power included
     error_watts          their standard errors, from the scatter of repetitions and from sampling
-    idle_watts           per domain, watts of the machine at rest
-    resolution_seconds   per domain, how often its meters are updated, as found on the machine
-    meters               per domain, their names
-    method               how it was measured, in words
-    remarks              per strategy without watts, or with rough ones, why
-    auto                 per objective, the selector of least energy or product among whole searches
+    idle_watts           per domain: watts of the machine at rest
+    resolution_seconds   per domain: observed update period of its meters
+    meters               per domain: their names
+    method               the way of measuring, in words
+    remarks              per strategy without watts, or with rough ones: the reason
+    auto                 per objective: the best selector at whole searches
 
-Domains (hetero_bfs/energy) are kept apart here as everywhere. An objective takes the watts of the
-whole system if that was metered, else of processor and device together, which are disjoint; a
-strategy whose work draws power that no meter sees is no candidate, since nothing can be said of it.
+Domains (hetero_bfs/energy) are never mixed. An objective takes the watts of the whole system if
+that was metered, else the sum of CPU and device, which are disjoint. A strategy is no candidate if
+its work draws power that no meter sees.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Power:
     auto: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a model file has under `power`."""
+        """Return the value of `power` in a model file."""
         return {
             "watts": {name: dict(values) for name, values in self.watts.items()},
             "error_watts": {name: dict(values) for name, values in self.error_watts.items()},
@@ -73,13 +73,13 @@ class Power:
 
 
 def read_power(data: Mapping[str, Any]) -> Power:
-    """Read the measured watts of a model file; `auto` is checked by who knows selectors.
+    """Read the measured watts of a model file; model_format.py checks `auto`.
 
     Raises
     ------
     ModelError
-        An unknown strategy, domain or objective, watts that are none, or watts without error, idle
-        watts or meter.
+        An unknown strategy, domain or objective; a value that is not a number of watts; or watts
+        without error, idle watts or meter.
     """
     idle = _by_domain(data["idle_watts"], "idle_watts")
     power = Power(
@@ -144,23 +144,21 @@ def _positive(value: Any, what: str, may_be_zero: bool) -> float:
 
 @dataclass(frozen=True)
 class Objective:
-    """What one second of each strategy costs under an objective other than time.
+    """Cost of a second of each strategy under an objective other than time.
 
-    energy   A second costs its watts: a level's joules are seconds x watts. Idle power is in
-             them, since the whole machine is on until the search ends; what the strategies draw
-             above it is stated beside.
-    edp      Joules times seconds of a whole search, E T, are no sum over its levels. To first
-             order d(E T) / (E T) = dT / T + dE / E, and a level of t seconds at w watts adds t to
-             T and w t to E: a share of (t / T) (1 + w / W), where W = E / T is the mean power. So
-             a second costs (1 + w / W) / 2: one second at mean power. W is taken as the mean over
-             the strategies; a W that is off shifts the weights of time and energy in the product
-             and nothing else.
+    energy   A second costs its watts: a level's joules are seconds x watts. Watts include idle
+             power, since the whole machine is on until the search ends.
+    edp      A whole search of E joules and T seconds costs E T, which is no sum over levels. To
+             first order d(E T) / (E T) = dT / T + dE / E. A level of t seconds at w watts adds t
+             to T and w t to E: a share of (t / T) (1 + w / W), where W = E / T is the mean power.
+             So a second costs (1 + w / W) / 2, which is 1 at mean power. W is taken as the mean
+             over the strategies. An inexact W only shifts the weights of time and energy.
 
     Parameters
     ----------
     objective_name : {"energy", "edp"}
     domains : tuple of str
-        What was metered for all strategies that have watts here.
+        Domains that were metered for all these strategies.
     watts, error_watts : mapping from strategy name to watts
         Sums over these domains; strategies without watts are no candidates.
     idle_watts : float
@@ -178,14 +176,14 @@ class Objective:
         return math.fsum(self.watts.values()) / len(self.watts)
 
     def per_second(self, strategy: Strategy) -> float:
-        """Return what one second of a strategy costs: joules, or seconds at mean power."""
+        """Return the cost of one second of a strategy: joules, or seconds at mean power."""
         watts = self.watts[strategy.name]
         return watts if self.objective_name == "energy" else (1.0 + watts / self.mean_watts) / 2.0
 
     def per_second_of_migration(self, kind: DeviceKind) -> float:
-        """Return what a second of starting, switching to or converting on a device costs.
+        """Return the cost of one second of starting on, switching to or converting on a device.
 
-        Migrations are too short to be metered by themselves: the mean over the device's strategies.
+        Migrations are too short to be metered, so it is the mean over the device's strategies.
         """
         costs = [self.per_second(s) for s in STRATEGIES.values() if s.name in self.watts]
         of_kind = [
@@ -197,7 +195,7 @@ class Objective:
         return math.fsum(costs) / len(costs)
 
     def margin(self, cost: float) -> str:
-        """Say in words how much one candidate costs more than another."""
+        """Return a difference of two candidates' costs in words."""
         return (
             f"{1e3 * cost:.3g} mJ"
             if self.objective_name == "energy"
@@ -205,7 +203,7 @@ class Objective:
         )
 
     def joules(self, traces: Iterable[LevelTrace]) -> float:
-        """Return the joules of a search: its levels' measured seconds times watts, moves too."""
+        """Return the joules of a search: measured seconds of levels and migrations times watts."""
         return math.fsum(
             (trace.seconds + trace.transfer_seconds) * self.watts[trace.strategy]
             for trace in traces
@@ -245,12 +243,12 @@ def make_objective(
     Parameters
     ----------
     shared_memory : bool
-        The OpenCL device is the processor, or part of it: then the processor's meters see both.
+        The OpenCL device is the CPU or part of it, so the CPU's meters see both.
 
     Raises
     ------
     ModelError
-        No candidate has watts in a domain that its work draws from.
+        No candidate has watts in the domains that its work draws from.
     """
     domains = _domains(power, shared_memory)
     fit = [s for s in candidates if _covered(s, power, domains, shared_memory)]
@@ -286,7 +284,7 @@ def _domains(power: Power, shared_memory: bool) -> tuple[Domain, ...]:
 
 
 def is_metered(kind: DeviceKind, domains: Iterable[Domain], shared_memory: bool) -> bool:
-    """Tell whether meters of these domains see the work of a kind of device."""
+    """Tell whether meters of these domains cover the work of a kind of device."""
     seen_by = {"system", kind} | ({"cpu"} if shared_memory else set())
     return not seen_by.isdisjoint(domains)
 
@@ -294,7 +292,7 @@ def is_metered(kind: DeviceKind, domains: Iterable[Domain], shared_memory: bool)
 def unmetered_share(
     traces: Iterable[LevelTrace], domains: Sequence[Domain], shared_memory: bool
 ) -> float:
-    """Return the share of levels' seconds, moving included, that these domains do not see."""
+    """Return the share of levels' seconds, migration included, that these domains do not cover."""
     spent = {True: 0.0, False: 0.0}
     for trace in traces:
         kind = STRATEGIES[trace.strategy].device_kind
@@ -306,6 +304,6 @@ def unmetered_share(
 def _covered(
     strategy: Strategy, power: Power, domains: Sequence[Domain], shared_memory: bool
 ) -> bool:
-    """Tell whether a strategy has watts in all domains, and they see where it works."""
+    """Tell whether a strategy has watts in all domains and these cover its device."""
     has = power.watts.get(strategy.name, {})
     return set(domains) <= set(has) and is_metered(strategy.device_kind, domains, shared_memory)

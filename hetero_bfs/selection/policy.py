@@ -1,13 +1,15 @@
 """Choosing a strategy, compiled: a policy is data (numbers, matrices), evaluated by one function.
 
-Three rules. FIXED takes the candidates of a schedule in turn, the last for all further levels.
-DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the unvisited
-ones, top-down again once the frontier has fewer than 1 / beta of the vertices. MODEL takes the
-candidate of least predicted seconds; with `caution` on the host top-down also early in a search
-where bottom-up is not clearly faster.
+There are three rules:
 
-A model's predicted seconds are a matrix of weights times the columns of the level (columns.py; in
-the order of schema.COLUMNS, explained in trace.py).
+- FIXED takes the candidates of a schedule in turn, the last one for all later levels.
+- DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the
+  unvisited ones, top-down again once the frontier has fewer than 1 / beta of the vertices.
+- MODEL takes the candidate of least predicted seconds. With `caution`, early in a search on the
+  host, it takes bottom-up only if that is clearly faster.
+
+A model's predicted seconds are a matrix of weights times the columns of the level (columns.py).
+The columns have the order of schema.COLUMNS and are explained in trace.py.
 """
 
 from __future__ import annotations
@@ -53,17 +55,19 @@ from hetero_bfs.selection.transitions import (
 from hetero_bfs.support.compiling import kernel
 
 MOST_CANDIDATES = 8
-MOST_COST_TO_GO_ROWS = 64  # rows of `Policy.ahead`
+MOST_COST_TO_GO_ROWS = 64  # rows of `Policy.cost_to_go`
 FIXED, DIRECTION, MODEL = 0, 1, 2
 ROW, VARIANT, DENSE_PUSHES = 0, 1, 2  # columns of `Policy.traits`
 _TURN = 15.0
 LEAST_SECONDS = 1e-30  # to divide by
 CAUTION = 1.4
-"""By how much bottom-up on the host must be expected to be faster while a search is not on the
-device and its frontier has less than 1 / 15 of the unvisited edges, where Beamer's rule stays
-top-down: what short lists in a large graph take is predicted the worst."""
+"""Factor by which bottom-up on the host must be predicted faster early in a search. Early means:
+the search is not on the device, and the frontier has less than 1 / 15 of the unvisited edges, where
+Beamer's rule stays top-down. The seconds of short lists in a large graph are predicted the worst.
+"""
 LEAST_ALIKE, MOST_ALIKE = 1.2, 2.0
-"""Ratios of levels up to which a model's choice stays: however close it is, and if it is clear."""
+"""Bounds of the ratio of two levels up to which a model's choice is kept: the least for a close
+choice, the most for a clear one."""
 
 _PACKED_NUMBERS = (
     "RULE",
@@ -77,7 +81,7 @@ _PACKED_NUMBERS = (
     "NUM_EDGES",
     "MEAN_DEGREE",
 )
-"""The first items of a packed policy; moves, candidates and the rest follow."""
+"""The first items of a packed policy; migrations, candidates and the rest follow."""
 
 OPENCL = {
     **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MIGRATIONS"))},
@@ -92,7 +96,7 @@ OPENCL = {
     "MOST_ALIKE": MOST_ALIKE,
     "LEAST_SECONDS": LEAST_SECONDS,
 }
-"""What policy.cl needs of this (header.py)."""
+"""Numbers that policy.cl shares (header.py)."""
 
 
 class Policy(NamedTuple):
@@ -103,24 +107,23 @@ class Policy(NamedTuple):
     rule : int64
         FIXED, DIRECTION or MODEL.
     schedule : int64 (levels,)
-        FIXED: candidates by level. DIRECTION: the one for top-down, the one for bottom-up.
+        FIXED: candidates by level. DIRECTION: the candidates for top-down and for bottom-up.
     alpha, beta : float64
         DIRECTION's thresholds.
     weights : float64 (candidates, NUM_COLUMNS)
         MODEL: seconds per unit of each column.
     migrations : float64 (3, 2, NUM_MIGRATION_COLUMNS)
-        MODEL: starting on a device, switching to it, converting a bitmap on it.
+        MODEL: weights of starting on a device, switching to it, converting a bitmap on it.
     cost_to_go : float64 (rows, 1 + candidates)
-        MODEL: what the rest of the search is expected to cost after a level by each candidate
-        (cost_to_go.py), for searches that are as far as the first column says; else a cheap first
-        level on the host is chosen although the next one must leave it again. May be empty.
+        MODEL: expected cost of the remaining levels after a level by each candidate
+        (cost_to_go.py). The first column is the `share_left` of that level. May be empty.
     caution : float64
         MODEL: see CAUTION; 1 for none.
     kinds, top_down : int64, bool (candidates,)
         Device and direction of each candidate.
     traits : int64 (candidates, 3)
-        ROW, VARIANT and DENSE_PUSHES: its number in the table, and what `Strategy` says. Together,
-        as each array takes time when Python hands a policy to a search.
+        ROW, VARIANT and DENSE_PUSHES: the number in the table, and two fields of `Strategy`. They
+        are one array, since passing each array from Python to compiled code takes time.
     work : float64 (NUM_COLUMNS,)
         Scratch.
     """
@@ -140,7 +143,7 @@ class Policy(NamedTuple):
 
 
 def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Policy:
-    """Return a policy for these candidates; fields that its rule does not use may be left out."""
+    """Return a policy for these candidates; fields that its rule does not use are optional."""
     count = len(candidates)
     given: dict[str, Any] = {
         "schedule": [],
@@ -174,12 +177,10 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
 def pack_policy(
     policy: Policy, num_vertices: int, num_edges: int, interval: int, place: int = DEVICE
 ) -> npt.NDArray[np.float32]:
-    """Lay a policy out for policy.cl: numbers, moves, candidates, schedule or what is ahead.
+    """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
 
-    `place` is the number of the device that it is for.
-
-    After the candidates there is room for MOST_COST_TO_GO_ROWS rows at least, since policy.cl
-    copies that.
+    `place` is the number of the device. After the candidates there is room for at least
+    MOST_COST_TO_GO_ROWS rows, since policy.cl copies as many.
     """
     named = {
         "RULE": policy.rule,
@@ -218,9 +219,9 @@ def dot(weights, columns):
 
 @njit(inline="always")
 def share_left(unvisited_edges, num_edges):
-    """Tell how far a search is: unvisited edges over the others, which falls from level to level.
+    """Return a search's progress: unvisited edges over visited ones, which falls at every level.
 
-    The first levels differ in it as much as the last ones.
+    As a ratio it separates the first levels as well as the last ones.
     """
     return unvisited_edges / max(num_edges - unvisited_edges, 1.0)
 
@@ -250,14 +251,14 @@ def _is_early(state):
 
 @njit(inline="always")
 def _care(policy, early, s):
-    """Return what a candidate's prediction is multiplied by; see CAUTION."""
+    """Return the factor of a candidate's prediction; see CAUTION."""
     careful = early and policy.kinds[s] == HOST and not policy.top_down[s]
     return policy.caution if careful else 1.0
 
 
 @njit(inline="always")
 def _on_same_side(num_vertices, state, record):
-    """Tell whether two levels lie on the same side of all that predictions jump at."""
+    """Tell whether two levels lie on the same side of each threshold where predictions jump."""
     now, then = state[FRONTIER_EDGES], record[FRONTIER_EDGES]
     if (now >= LEAST_SHARED_EDGES) != (then >= LEAST_SHARED_EDGES):
         return False
@@ -303,7 +304,7 @@ def _choose_direction(policy, num_vertices, state):
 
 @kernel(counted=False)
 def choose(policy, num_vertices, num_edges, state, predicted, total):
-    """Do what `_choose` does, for Python."""
+    """Call `_choose` from Python."""
     return _choose(policy, num_vertices, num_edges, state, predicted, total)
 
 
@@ -311,8 +312,8 @@ def choose(policy, num_vertices, num_edges, state, predicted, total):
 def _choose(policy, num_vertices, num_edges, state, predicted, total):
     """Return the number of the candidate for the level that `state` describes (schema.py).
 
-    A model fills `predicted` and `total`, float64 (candidates,), with the seconds it expects of
-    each candidate, and those that decided; other rules leave them alone.
+    A model fills `predicted` and `total`, float64 (candidates,): the predicted seconds of each
+    candidate, and the deciding ones with the cost-to-go. Other rules leave them unchanged.
     """
     if policy.rule == FIXED:
         return policy.schedule[min(int(state[LEVEL]), policy.schedule.size - 1)]
@@ -323,11 +324,11 @@ def _choose(policy, num_vertices, num_edges, state, predicted, total):
 
 @kernel(counted=False, inlined=True, inner=True)
 def stays_within(policy, state, predicted, total, best):
-    """Return up to which ratio of two levels the choice for one is good for the other.
+    """Return the ratio of two levels up to which the choice for one also suits the other.
 
-    If no column is further off than by a ratio r, no prediction is: so the best candidate remains
-    that while (r - 1) times its prediction and another one's is less than it is ahead of that.
-    What is ahead of the search is taken as alike.
+    If all columns are within a ratio r, so are all predictions. So the best candidate stays the
+    best while (r - 1) times the sum of its prediction and another candidate's is less than its lead
+    over that one. The cost-to-go is taken as equal.
     """
     early = _is_early(state)
     mine = _care(policy, early, best) * predicted[best]
@@ -346,10 +347,10 @@ def _is_near(now, then, ratio):
 
 @kernel(counted=False, inlined=True, inner=True)
 def _is_alike(num_vertices, state, record):
-    """Tell whether a model would hardly choose otherwise than for the level of a record.
+    """Tell whether a model would very likely repeat the choice of a record's level.
 
-    Levels of a high-diameter graph take a microsecond or two, and evaluating a model a tenth of
-    one.
+    Levels of a high-diameter graph take a microsecond or two. Evaluating a model takes a tenth of a
+    microsecond.
     """
     ratio = record[WITHIN]
     return (
@@ -364,18 +365,18 @@ def _is_alike(num_vertices, state, record):
 
 @kernel(counted=False)
 def choose_level(policy, interval, num_vertices, num_edges, state, records):
-    """Choose the coming level's candidate: begins the level's record, and sets `state[CHOSEN]`.
+    """Choose the coming level's candidate, begin the level's record, and set `state[CHOSEN]`.
 
-    A model's choice stays while levels are alike, the longer the clearer it was.
+    A model's choice is kept while levels are alike. A clear choice is kept longer.
 
     Parameters
     ----------
     policy : Policy
     interval : int
-        Levels between two choices; the others take their predecessor's.
+        Levels between two choices; the other levels keep the previous choice.
     state : float64 (STATE_SIZE,)
     records : float64 (rows, record_width)
-        The row of the coming level is written, that of the level before is read.
+        The coming level's row is written, the previous level's row is read.
     """
     level = int(state[LEVEL])
     record = records[level]

@@ -1,7 +1,6 @@
-"""Selectors: which strategy computes the next level, and why.
+"""Selectors: they choose the strategy of the next level and give the reason.
 
-Those that ask a speed model are in model_selectors.py; what names mean on this machine is in
-named_selectors.py.
+model_selectors.py has those that ask a speed model. named_selectors.py makes selectors by name.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.objective import Objective
 from hetero_bfs.selection.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy
 from hetero_bfs.selection.strategies import DeviceKind, Direction, Strategy
@@ -29,7 +28,7 @@ _STREAMING_ALPHA, _STREAMING_BETA = 30, 256
 
 @dataclass(frozen=True)
 class Choice:
-    """A chosen strategy, what each candidate was expected to take (seconds), and the reason."""
+    """A chosen strategy, the predicted seconds of each candidate, and the reason."""
 
     strategy: Strategy
     predicted_seconds: Mapping[str, float] = field(default_factory=dict)
@@ -48,18 +47,18 @@ class Selector:
     """
 
     objective: Objective | None = None
-    """What it was made for (objective.py), if not for the least time."""
+    """The objective (objective.py); None for the least time."""
 
     def __init__(self, name: str, candidates: Sequence[Strategy], policy: Policy) -> None:
         self.name = name
         self.candidates = tuple(candidates)
         self.policy = policy
         self.uncorrected: Selector = self
-        """The selector that this one is a correction of: itself, if it is none."""
+        """This selector before correction; itself if it was not corrected."""
 
     @property
     def rule(self) -> str:
-        """What it does on every level alike, if that is not in its name; for the report."""
+        """The rule for all levels, for the report; empty if the name says it."""
         return ""
 
     def choose(self, features: LevelFeatures) -> Choice:
@@ -67,23 +66,23 @@ class Selector:
         from hetero_bfs.selection.policy import choose
 
         count = len(self.candidates)
-        record = np.full(layout.record_width(count), np.nan)
+        record = np.full(schema.record_width(count), np.nan)
         features.write_state(record)
-        record[layout.STRATEGY] = choose(
+        record[schema.STRATEGY] = choose(
             self.policy,
             features.num_vertices,
             features.num_edges,
             record,
-            record[layout.PREDICTED : layout.PREDICTED + count],
-            record[layout.PREDICTED + count :],
+            record[schema.PREDICTED : schema.PREDICTED + count],
+            record[schema.PREDICTED + count :],
         )
         return self.read_choice(features, record)
 
     def first_edges(self, frontier_edges: int, unvisited_edges: int) -> int:
-        """Return the edges of a source that stands for this one when the first level is chosen.
+        """Return the edges of a source with the same first choice as one of `frontier_edges`.
 
-        There are few such: for a model powers of the square root of two, for Beamer's rule one on
-        each side of its threshold.
+        Few different numbers are returned, so that first choices can be stored: for a model powers
+        of the square root of two, for Beamer's rule one on each side of its threshold.
         """
         policy = self.policy
         if policy.rule == FIXED or frontier_edges == 0:
@@ -91,28 +90,28 @@ class Selector:
         if policy.rule == DIRECTION:
             rises = frontier_edges * policy.alpha > unvisited_edges
             return frontier_edges + unvisited_edges if rises else 0
-        usual = round(float(2.0 ** (round(2.0 * math.log2(frontier_edges)) / 2.0)))
-        return min(usual, frontier_edges + unvisited_edges)
+        rounded = round(float(2.0 ** (round(2.0 * math.log2(frontier_edges)) / 2.0)))
+        return min(rounded, frontier_edges + unvisited_edges)
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
-        """Return what a level's record (schema.py) says of its choice."""
-        strategy = self.candidates[int(record[layout.STRATEGY])]
-        predicted = record[layout.PREDICTED :][: len(self.candidates)]
+        """Return the choice in a level's record (schema.py)."""
+        strategy = self.candidates[int(record[schema.STRATEGY])]
+        predicted = record[schema.PREDICTED :][: len(self.candidates)]
         if np.isnan(predicted).any():
             return Choice(strategy, {}, self._reason(features, record))
         named = dict(zip((s.name for s in self.candidates), predicted.tolist(), strict=True))
         return Choice(strategy, named, self._reason(features, record))
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
-        """Fill in what was predicted where the device chose, which keeps only its choice."""
+        """Fill in the predictions of a level that the device chose; it records only its choice."""
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        """Say in a few words why this strategy."""
+        """Return the reason for the choice in a few words."""
         raise NotImplementedError
 
 
 class FixedSelector(Selector):
-    """Given strategies, one per level in turn; the last one serves all further levels."""
+    """Given strategies, one per level in turn; the last one serves all later levels."""
 
     def __init__(self, *strategies: Strategy) -> None:
         name = f"fixed:{','.join(s.name for s in strategies)}"
@@ -145,11 +144,11 @@ class DirectionSelector(Selector):
         super().__init__(name, candidates, policy)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        return direction_reason(features, record[layout.STRATEGY] == 1, self.policy)
+        return direction_reason(features, record[schema.STRATEGY] == 1, self.policy)
 
 
 def direction_reason(features: LevelFeatures, bottom_up: bool, policy: Policy) -> str:
-    """Say how a level's frontier lies to the threshold that counts after the last direction."""
+    """Say how a level's frontier compares with the threshold that applies."""
     if policy.alpha == 0:
         return "always top-down"
     if not features.was_bottom_up:
@@ -167,19 +166,19 @@ def alpha_beta(
     where: DeviceKind | None = None,
 ) -> Selector:
     """Make the selector of Beamer's rule; by default on the device if there is one."""
-    usual: DeviceKind = "cpu" if device is None else "device"
-    kind = where or usual
+    default: DeviceKind = "cpu" if device is None else "device"
+    kind = where or default
     name = "alpha-beta"
-    if (alpha, beta, kind) != (ALPHA, BETA, usual):
+    if (alpha, beta, kind) != (ALPHA, BETA, default):
         name = f"alpha-beta({alpha:g},{beta:g},{kind})"
     return DirectionSelector(name, by_direction(candidates, kind, kind), alpha, beta)
 
 
 def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) -> Selector:
-    """Make what "auto" is where edges stream through the device: Beamer's rule.
+    """Make the selector behind "auto" for edges that stream through the device: Beamer's rule.
 
-    Models are of levels whose edges lie on the device. To go bottom-up early and back late spares
-    pages.
+    Models are fitted to levels whose edges are resident on the device. Going bottom-up early and
+    back late needs fewer pages.
     """
     return alpha_beta(device, candidates, _STREAMING_ALPHA, _STREAMING_BETA)
 

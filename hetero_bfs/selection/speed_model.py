@@ -2,20 +2,20 @@
 
 A model is one JSON file, named <cpu>__<device>.json, readable by eye:
 
-    learned   per strategy, seconds = sum of coefficient x column, every coefficient >= 0: the
-              columns are counts of work, the coefficients seconds per unit of it
+    learned   per strategy: seconds = sum of coefficient x column. Columns are counts of work,
+              coefficients >= 0 are seconds per unit of work
     learned_deep
-              the same for graphs whose searches take many levels, where kernels work another way
-              (cooperative.cl, expand.py) and small levels are all there is
+              the same for high-diameter graphs, whose levels are all small and whose kernels work
+              in another way (cooperative.cl, expand.py)
     average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
               frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
-    start     beginning a search on a device, `switch` moving it to the other device, `convert`
-              turning a bitmap into a queue: linear too
+    start, switch, convert
+              linear, too: starting a search on a device, migrating it to the other device,
+              converting a bitmap to a queue
     tuning    how the device's kernels are compiled and launched (tuning.py)
-    auto      the selector that was the fastest at whole searches after training, of graphs with few
-              levels and of high-diameter ones; if that is Beamer's rule, with its alpha, beta and
-              device
-    power     watts per strategy (objective.py), where training had a meter
+    auto      the selector that was the fastest at whole searches in training, for low-diameter and
+              for high-diameter graphs; Beamer's rule has its alpha, beta and device here
+    power     watts per strategy (objective.py), if training had a meter
 
 model_format.py reads and writes the files, model_store.py finds them.
 """
@@ -36,8 +36,7 @@ FORMAT = 2
 TRAIN_COMMAND = "hetero-bfs train"
 
 AUTO_GRAPHS = ("shallow", "deep")
-"""Kinds of graphs for which the fastest selector is kept apart (runtime/reference.py tells which
-a graph is)."""
+"""Keys of `auto` in model files: low-diameter and high-diameter graphs (runtime/reference.py)."""
 
 
 def column(features: LevelFeatures, name: str) -> float:
@@ -47,7 +46,7 @@ def column(features: LevelFeatures, name: str) -> float:
 
 @dataclass(frozen=True)
 class Linear:
-    """Seconds as a sum of columns times coefficients (seconds per unit)."""
+    """Predicted seconds: a sum of columns times coefficients (seconds per unit)."""
 
     columns: tuple[str, ...]
     coefficients: tuple[float, ...]
@@ -71,7 +70,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class SpeedModel:
-    """A trained model of one machine pair; see the head of this file."""
+    """A trained model of one host and device; see the head of this file."""
 
     name: str
     learned: Mapping[str, Linear]
@@ -88,8 +87,8 @@ class SpeedModel:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What reports say of it: name, version, commit and date of its training, if known; and
-        the name of the model that it was calibrated from, if it was."""
+        """Origin for reports: name, version, commit and date of its training, None if unknown, and
+        the name of the model from which it was calibrated, if any."""
         machine, source = self.about.get("machine"), self.about.get("calibrated_from")
         return {
             "name": self.name,
@@ -101,7 +100,7 @@ class SpeedModel:
 
     @property
     def origin_text(self) -> str:
-        """That in words."""
+        """The origin in words."""
         origin = self.origin
         date = "at an unknown date" if origin["date"] is None else origin["date"]
         source = origin["calibrated_from"]
@@ -120,7 +119,7 @@ class SpeedModel:
     def learned_seconds(
         self, features: LevelFeatures, strategy: Strategy, high_diameter: bool = False
     ) -> float:
-        """Predict a level by the learned coefficients, moving excluded."""
+        """Predict a level by the learned coefficients, without migration."""
         return self.predictor(strategy.name, high_diameter).seconds(features)
 
     def average(self, strategy: Strategy) -> Linear:
@@ -131,11 +130,11 @@ class SpeedModel:
         return Linear(("unvisited_edges",), (self.alpha / speed,))
 
     def average_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict a level by the paper's average speeds, moving excluded."""
+        """Predict a level by the paper's average speeds, without migration."""
         return self.average(strategy).seconds(features)
 
     def lacking(self, candidates: Iterable[Strategy]) -> list[str]:
-        """List the strategies, and the moves between them, of which this model knows nothing."""
+        """List the strategies, and the migrations between them, that this model lacks."""
         known = self.learned.keys() & self.edges_per_second.keys()
         lacking = [s.name for s in candidates if s.name not in known]
         kinds = [kind for kind in DEVICE_KINDS if kind in {s.device_kind for s in candidates}]
@@ -145,7 +144,7 @@ class SpeedModel:
         return lacking + [f"{w} {k}" for w, t in tables.items() for k in kinds if k not in t]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the file's content; what the model lacks is left out."""
+        """Return the file's content, without missing parts."""
         found = {
             "format": FORMAT,
             "name": self.name,

@@ -1,18 +1,19 @@
-"""The table of strategies: every way to compute one level (Zhang et al. 2018, section 3).
+"""The table of strategies, every way to compute one level (Zhang et al. 2018, section 3).
 
-And what choosing among them may aim at.
+This file also names the objectives and the selectors.
 
 A strategy is one row of `STRATEGIES` and one kernel; no other module knows any by name. A row on
 the host names its kernel, which the level loop calls by address once a level:
 
-    kernel(control, arrays, state, records) -> (form, found, edges, scanned), all int64
+    kernel(control, arrays, state, records) -> (representation, found, edges, scanned), all int64
 
 `control` are the thread pool's words, `arrays` the graph and the search (kernels/phases.py),
-`state` and `records` what schema.py says. The kernel finds a top-down frontier in the queue, which
-`phases.join` makes one piece, and all visited vertices in the bitmap. It leaves what it found in
-the other queue (form QUEUE) or the other bitmap (BITMAP, DENSE_PUSH_BITMAP), the parents, and in
-`found` and `edges` the vertices and their edges; `scanned` counts neighbours, -1 if it does not. A
-row on the device has the number of a variant of the kernels of bottom_up.cl.
+`state` and `records` the arrays of schema.py. The kernel reads a top-down frontier from the queue,
+which `phases.join` makes contiguous, and all visited vertices from the bitmap. It writes the new
+frontier to the other queue or the other bitmap, and the parents. It returns the new frontier's
+representation (QUEUE, BITMAP or DENSE_PUSH_BITMAP), the vertices found, their edges, and the
+edges scanned (-1 if not counted). A row on the device has the number of a variant of the kernels
+of bottom_up.cl.
 """
 
 from __future__ import annotations
@@ -28,30 +29,31 @@ DeviceKind = Literal["cpu", "device"]
 """Where a strategy runs: the host's cores (Numba), or the OpenCL device."""
 
 Representation = Literal["queue", "bitmap", "wide", "listed"]
-"""How the frontier is stored: top-down reads a queue, bottom-up leaves a bitmap; "wide" is a bitmap
-that top-down on the host left, having found very many vertices; "listed" is a queue that bottom-up
-on the host left, having looked through a list of the few unvisited vertices."""
+"""Representation of the frontier. Top-down reads a queue, bottom-up leaves a bitmap. "wide" is a
+bitmap that a dense push left. "listed" is a queue that bottom-up on the host left after it scanned
+the list of the few unvisited vertices. Reports have these names."""
 
 ObjectiveName = Literal["time", "energy", "edp"]
-"""What a selector makes least: seconds, joules, or the energy-delay product (objective.py)."""
+"""The quantity that a selector minimises: seconds, joules, or energy-delay product
+(objective.py)."""
 
 OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
 MODEL_SELECTORS = ("learned", "thresholds", "average")
 """Selectors that ask a speed model."""
 
 NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga")
-"""Selectors but schedules of given strategies ("fixed:TC,BC")."""
+"""All selectors except schedules of given strategies ("fixed:TC,BC")."""
 
 OBJECTIVE_SELECTORS = ("auto", *MODEL_SELECTORS)
-"""Selectors that know objectives other than time: those that compare what candidates cost."""
+"""Selectors that know objectives other than time: those that compare costs."""
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 REPRESENTATIONS: tuple[Representation, ...] = ("queue", "bitmap", "wide", "listed")
-"""Kinds and forms in the order of their numbers in schema.py."""
+"""Both are in the order of their numbers in schema.py."""
 
 
 def check_objective(selector: str, objective_name: ObjectiveName) -> None:
-    """Raise `ModelError` for a selector that knows no objective, given one other than time."""
+    """Raise `ModelError` if the objective is not time and the selector knows no other."""
     if objective_name != "time" and selector not in OBJECTIVE_SELECTORS:
         raise ModelError(
             f"{setting('optimize', objective_name)} goes with {setting('selector')} "
@@ -61,27 +63,27 @@ def check_objective(selector: str, objective_name: ObjectiveName) -> None:
 
 @dataclass(frozen=True)
 class Strategy:
-    """One row of the table; the first of a direction and device is the plain one (`plain`).
+    """One row of the table; `plain` returns the first row of a direction and device.
 
     Parameters
     ----------
     name : str
         In capitals.
     direction, device_kind
-        What it reads, and where it runs.
+        The direction of its edges, and where it runs.
     columns : tuple of str
-        Those of a level by which a speed model predicts it (schema.py).
+        Columns of a level by which a speed model predicts it (schema.py).
     description : str
     color, marker : str
-        How a study draws it (Matplotlib's).
+        Matplotlib's, for the study's figures.
     kernel : str
         On the host: "module:function" of the compiled level; see the head of this file.
     variant : int
         On the device: 0, or 1 for the hubs' bits in local memory.
     dense_pushes : bool
-        Whether a top-down level that is wide (`schema.is_dense_push`) leaves a bitmap.
+        Whether a dense-push level (`schema.is_dense_push`) leaves a bitmap.
     device : int
-        Which device it runs on, of several beside the host (`on`).
+        Number of its device, from 1 (`on`).
     """
 
     name: str
@@ -98,16 +100,16 @@ class Strategy:
 
     @property
     def place(self) -> int:
-        """Number of what runs it, as the state's KIND has it: the host is 0, devices follow."""
+        """Place where it runs, a value of the state's KIND: the host is 0, devices follow."""
         return 0 if self.device_kind == "cpu" else self.device
 
     @property
     def row(self) -> str:
-        """Its name in the table, whichever device it is for."""
+        """Its name in the table, without a device's number."""
         return self.name.partition("@")[0]
 
     def on(self, device: int) -> Strategy:
-        """Return this strategy for another device: of the second one TG is called TG@2."""
+        """Return this strategy for another device; TG on the second device is called TG@2."""
         name = self.row if device == 1 else f"{self.row}@{device}"
         return replace(self, name=name, device=device)
 
@@ -188,7 +190,7 @@ def schedule_names(selector: str) -> list[str]:
     Raises
     ------
     ValueError
-        It names one that there is none of, or none at all; the message lists all.
+        It names an unknown strategy, or none; the message lists all.
     """
     names = selector.removeprefix("fixed:").upper().split(",")
     unknown = next((name for name in names if name not in STRATEGIES), None)
@@ -201,13 +203,13 @@ def schedule_names(selector: str) -> list[str]:
 
 
 def plain(direction: Direction, device_kind: DeviceKind) -> Strategy:
-    """Return the strategy of a direction and device that rules and measurements take."""
+    """Return the default strategy of a direction and device, for rules and measurements."""
     kind = direction, device_kind
     return next(s for s in STRATEGIES.values() if (s.direction, s.device_kind) == kind)
 
 
 def host_only() -> str:
-    """Return the selector that needs neither model nor device, as a stand-in for another."""
+    """Return a selector that needs neither model nor device."""
     return f"fixed:{plain('top-down', 'cpu').name}"
 
 

@@ -1,9 +1,10 @@
-"""Beamer's two thresholds that a model finds best for a graph.
+"""Finds the best two thresholds of Beamer's rule for a graph, by a model.
 
-The levels of a search are the same whatever runs them, so one reference search (cost_to_go.py's
-reference) tells what any pair of thresholds would have chosen, and the model what that would take.
-Most pairs choose alike on so few levels: of those that hardly differ the one nearest to a usual
-alpha serves other sources best, and the one that returns to top-down the latest.
+The levels of a search do not depend on the strategies. So one reference search (see cost_to_go.py)
+shows the choices of any pair of thresholds, and the model predicts their seconds. A search has few
+levels, so many pairs make the same choices. Among pairs of nearly equal cost the one whose alpha is
+nearest to a usual value is taken, since it suits other sources best. Of several betas the one that
+returns to top-down the latest is taken.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from hetero_bfs.selection.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
 _USUAL_ALPHA = 8.0
-_ALPHAS = np.append(0.0, 2.0 ** np.arange(-2.0, 6.5, 0.5))  # the first one is never bottom-up
-_BETAS = np.array([8.0, 18.0, 64.0, 256.0, 2.0**32])  # the last one never returns to top-down
+_ALPHAS = np.append(0.0, 2.0 ** np.arange(-2.0, 6.5, 0.5))  # by the first never bottom-up
+_BETAS = np.array([8.0, 18.0, 64.0, 256.0, 2.0**32])  # by the last never top-down again
 _NEGLIGIBLE = 0.01  # relative difference of predicted costs
 
 
@@ -47,12 +48,12 @@ def find_rule(
     reference: npt.NDArray[np.float64],
     pairs: Sequence[tuple[int, int]],
 ) -> Rule:
-    """Return the rule that takes the least on a reference search, as a model predicts it.
+    """Return the rule of least predicted cost on a reference search.
 
     Parameters
     ----------
     policy : Policy
-        MODEL's, in seconds or whatever is to be least.
+        A model's, in seconds or costs under an objective.
     num_vertices : int
     reference : float64 (levels, RECORD_STATE)
         The state before each level of a reference search.
@@ -72,9 +73,9 @@ def find_rule(
 
 @kernel(counted=False)
 def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, costs):
-    """Add what every rule takes on all levels to `costs`, float64 (pairs, alphas, betas).
+    """Add every rule's cost of all levels to `costs`, float64 (pairs, alphas, betas).
 
-    `bottom_up`, bool of the same shape, says what each rule chose last; no level yet is False.
+    `bottom_up`, bool of the same shape, has each rule's last direction, False at first.
     """
     columns = policy.work
     was_dense_push = False

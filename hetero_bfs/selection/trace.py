@@ -1,4 +1,4 @@
-"""What is known before a level and what was measured in it: log line, report row, training row.
+"""Features of a level and its measurements, for logs, reports and training.
 
 The names of `LevelFeatures`' fields are the speed model's columns.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import (
     DEVICE_KINDS,
     REPRESENTATIONS,
@@ -26,12 +26,12 @@ from hetero_bfs.support.files import replacing
 
 @dataclass(frozen=True)
 class LevelFeatures:
-    """The state before a level, all of it free at run time.
+    """The state before a level; a search knows it without extra work.
 
-    Edges are stored edges (an undirected edge counts at both ends); `num_vertices` counts the
-    searched range. `growth` is the frontier's edges over those one level earlier, at the first
-    level the graph's mean degree. `device_kind` and `representation` say where and how the frontier
-    is stored; before the first level it is nowhere yet (None).
+    Edges are stored edges: an undirected edge counts at both ends. `num_vertices` counts the
+    searched range. `growth` is the frontier's edges over those one level earlier. At the first
+    level it is the graph's mean degree. `device_kind` is the device that holds the frontier, None
+    before the first level. `representation` is how it is stored.
     """
 
     level: int
@@ -50,60 +50,63 @@ class LevelFeatures:
         cls, state: npt.NDArray[np.float64], num_vertices: int, num_edges: int
     ) -> LevelFeatures:
         """Read the state of a search, or a record of one of its levels (schema.py)."""
-        kind = int(state[layout.KIND])
-        edges = int(state[layout.FRONTIER_EDGES])
+        kind = int(state[schema.KIND])
+        edges = int(state[schema.FRONTIER_EDGES])
         return cls(
-            level=int(state[layout.LEVEL]),
-            frontier_vertices=int(state[layout.FRONTIER_VERTICES]),
+            level=int(state[schema.LEVEL]),
+            frontier_vertices=int(state[schema.FRONTIER_VERTICES]),
             frontier_edges=edges,
-            unvisited_vertices=int(state[layout.UNVISITED_VERTICES]),
-            unvisited_edges=int(state[layout.UNVISITED_EDGES]),
+            unvisited_vertices=int(state[schema.UNVISITED_VERTICES]),
+            unvisited_edges=int(state[schema.UNVISITED_EDGES]),
             num_vertices=num_vertices,
             num_edges=num_edges,
-            growth=edges / float(state[layout.PREVIOUS_EDGES]),
-            device_kind=None if kind == layout.NOWHERE else DEVICE_KINDS[min(kind, layout.DEVICE)],
-            representation=REPRESENTATIONS[int(state[layout.REPRESENTATION])],
+            growth=edges / float(state[schema.PREVIOUS_EDGES]),
+            device_kind=None if kind == schema.NOWHERE else DEVICE_KINDS[min(kind, schema.DEVICE)],
+            representation=REPRESENTATIONS[int(state[schema.REPRESENTATION])],
         )
 
     def write_state(self, state: npt.NDArray[np.float64]) -> None:
-        """Write what `from_state` reads."""
-        state[layout.LEVEL] = self.level
-        state[layout.FRONTIER_VERTICES] = self.frontier_vertices
-        state[layout.FRONTIER_EDGES] = self.frontier_edges
-        state[layout.UNVISITED_VERTICES] = self.unvisited_vertices
-        state[layout.UNVISITED_EDGES] = self.unvisited_edges
-        state[layout.PREVIOUS_EDGES] = self.frontier_edges / self.growth if self.growth else 1.0
+        """Write these features to a state or record, the inverse of `from_state`."""
+        state[schema.LEVEL] = self.level
+        state[schema.FRONTIER_VERTICES] = self.frontier_vertices
+        state[schema.FRONTIER_EDGES] = self.frontier_edges
+        state[schema.UNVISITED_VERTICES] = self.unvisited_vertices
+        state[schema.UNVISITED_EDGES] = self.unvisited_edges
+        state[schema.PREVIOUS_EDGES] = self.frontier_edges / self.growth if self.growth else 1.0
         kind = self.device_kind
-        state[layout.KIND] = layout.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
-        state[layout.REPRESENTATION] = REPRESENTATIONS.index(self.representation)
+        state[schema.KIND] = schema.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
+        state[schema.REPRESENTATION] = REPRESENTATIONS.index(self.representation)
 
     @property
     def expected_examined(self) -> float:
-        """Neighbours that bottom-up is expected to look at.
+        """Edges that bottom-up is expected to scan.
 
-        A search draws ends of edges: what an unvisited vertex's neighbours can be are unvisited
-        ends, or ends of the frontier that nobody has drawn yet; p is the latter's share. A vertex
-        of degree d has a neighbour in the frontier with probability 1 - (1 - p)**d, and looks at
-        (1 - (1 - p)**d) / p neighbours until then; d is taken as the mean of the unvisited ones.
-        Two corrections: a frontier of hubs is met at once, as lists begin with them where degrees
-        are skewed; and in graphs that are not so well mixed (grids, small worlds, crawls) a
-        frontier's neighbours are each other's too. How mixed this one is, the level before tells:
-        vertices found over those expected, 1 at most. The others are far from the frontier and
-        look at all their neighbours.
+        The model matches ends of edges at random. An unvisited vertex's neighbour is an unmatched
+        end, either of an unvisited vertex or of the frontier; p is the frontier's share of these
+        ends. A vertex of degree d has a neighbour in the frontier with probability
+        1 - (1 - p)**d, and is expected to scan (1 - (1 - p)**d) / p neighbours. d is taken as the
+        mean degree of the unvisited vertices.
+
+        Two adjustments follow. First, scans find a frontier of hubs at once, since neighbour lists
+        begin with hubs if degrees are skewed. Second, in graphs that are not well mixed (grids,
+        small worlds, crawls) many neighbours of the frontier are in the frontier, too. The level
+        before shows how well mixed a graph is: vertices found over vertices expected, at most 1.
+        The remaining share of the unvisited vertices is far from the frontier and scans all its
+        neighbours.
         """
         return self._expectations()[0]
 
     @property
     def expected_found(self) -> float:
-        """Vertices that the level is expected to reach; see `expected_examined`."""
+        """Vertices that the level is expected to find; see `expected_examined`."""
         return self._expectations()[1]
 
     @property
     def expected_length(self) -> float:
-        """Neighbours that bottom-up is expected to look at for an unvisited vertex, in the mean.
+        """Mean number of edges that bottom-up is expected to scan for an unvisited vertex.
 
-        They are looked at one after another, so a device with threads for all vertices takes time
-        by this, not by the sum.
+        A thread scans them one after another. So a device with a thread for each vertex takes time
+        in proportion to this mean, not to the sum.
         """
         return self.expected_examined / max(self.unvisited_vertices, 1)
 
@@ -114,23 +117,23 @@ class LevelFeatures:
 
     @property
     def wide_vertices(self) -> float:
-        """Vertices that top-down on the host looks through for those it has reached."""
+        """Vertices that a dense push on the host scans for those it has reached, else 0."""
         return float(self.num_vertices) if self.is_dense_push else 0.0
 
     @property
     def shared_level(self) -> float:
         """1 if several of the host's threads would expand the frontier top-down, else 0."""
-        return float(self.frontier_edges >= layout.LEAST_SHARED_EDGES)
+        return float(self.frontier_edges >= schema.LEAST_SHARED_EDGES)
 
     @property
     def is_dense_push(self) -> bool:
-        """Whether top-down on the host claims nothing; see schema.py."""
-        return layout.is_dense_push(self.num_vertices, self.frontier_edges, self.unvisited_vertices)
+        """Whether top-down on the host is a dense push; see schema.py."""
+        return schema.is_dense_push(self.num_vertices, self.frontier_edges, self.unvisited_vertices)
 
     @property
     def was_bottom_up(self) -> bool:
-        """Whether the level before was bottom-up, whatever it left; see schema.py."""
-        return layout.was_bottom_up(self._state())
+        """Whether the level before was bottom-up; see schema.py."""
+        return schema.was_bottom_up(self._state())
 
     def _expectations(self) -> tuple[float, float]:
         from hetero_bfs.selection.columns import expectations
@@ -139,31 +142,35 @@ class LevelFeatures:
         return float(edges_scanned), float(found)
 
     def _state(self) -> npt.NDArray[np.float64]:
-        state = np.zeros(layout.STATE_SIZE)
+        state = np.zeros(schema.STATE_SIZE)
         self.write_state(state)
         return state
 
 
 @dataclass(frozen=True)
 class LevelTrace:
-    """One level as it was chosen and run.
+    """The choice and the measurements of one level.
 
     Parameters
     ----------
+    features : LevelFeatures
+        The state before the level.
     strategy : str
     seconds : float
-        The level itself, launch and read-back included.
+        Time of the level itself, launch and read-back included.
     transfer_seconds : float
-        Moving the frontier to the other device, and turning a bitmap into a queue.
+        Time before the level to start the search, to migrate the frontier to the other device, and
+        to convert a bitmap to a queue.
     select_seconds : float
+        Time to choose the strategy.
     found_vertices : int
-        Vertices that this level reached; of a directed graph, a level that leaves a queue counts
-        only those that have edges of their own.
+        Vertices that this level found. In a directed graph a level that leaves a queue counts only
+        those with outgoing edges.
     predicted_seconds : mapping from strategy name to seconds
-        What the selector expected of each candidate, switching included; empty if it predicts
+        The selector's predictions for each candidate, migration included; empty if it predicts
         nothing.
     reason : str
-        Why the strategy was chosen, in a few words.
+        Reason for the choice, in a few words.
     """
 
     features: LevelFeatures

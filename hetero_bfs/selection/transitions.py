@@ -1,8 +1,8 @@
-"""What lies between two levels: starting, switching devices, converting a frontier; and its cost.
+"""Transitions between two levels: starting, switching devices, converting a frontier; their cost.
 
-`migrations_between` alone says of which moves a transition consists, `transition_seconds` alone
-what a policy predicts of it; policy.cl has its own twin for searches that stand on the device.
-Selectors, the cost-to-go table, thresholds and corrections use them compiled, training through
+`migrations_between` lists the migrations of a transition, and `transition_seconds` predicts its
+seconds; no other code does. policy.cl has a twin for searches on the device. Selectors, the
+cost-to-go table, thresholds and corrections use the compiled functions, training uses
 `migrations_of`.
 """
 
@@ -16,29 +16,29 @@ from hetero_bfs.selection.schema import DEVICE, HOST, MIGRATION_COLUMNS, NOWHERE
 from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind, Strategy
 
 NUM_MIGRATION_COLUMNS = len(MIGRATION_COLUMNS)
-START, SWITCH, CONVERT = 0, 1, 2  # first index of `Policy.moves`
+START, SWITCH, CONVERT = 0, 1, 2  # first index of `Policy.migrations`
 
 
 @njit(inline="always")
 def leaves_queue(top_down, dense_pushes, dense_push):
-    """Tell whether a strategy leaves a queue to the level after it; see `Strategy`."""
+    """Tell whether a strategy leaves a queue to the next level; see `Strategy`."""
     return top_down and not (dense_pushes and dense_push)
 
 
 @njit(inline="always")
 def migrations_between(kind, is_queue, there, top_down):
-    """Return on which device a search starts, where it converts, and to where it switches.
+    """Return the devices on which a search starts and converts, and the one to which it switches.
 
-    Each is HOST or DEVICE, or -1 where that is not needed.
+    Each is HOST or DEVICE, or -1 if it is not needed.
 
     Parameters
     ----------
     kind : int
-        Where the frontier is: HOST, DEVICE or NOWHERE.
+        Place of the frontier: HOST, DEVICE or NOWHERE.
     is_queue : bool
-        How it is stored; else it is a bitmap.
+        Whether the frontier is a queue; else it is a bitmap.
     there, top_down : int, bool
-        The device and the direction of the strategy that runs next.
+        Device and direction of the next strategy.
     """
     start, convert, switch = -1, -1, -1
     if kind < 0:
@@ -53,7 +53,7 @@ def migrations_between(kind, is_queue, there, top_down):
 
 @njit(inline="always")
 def migration_seconds(policy, migration, kind, columns):
-    """Return the predicted seconds of a move: START, SWITCH or CONVERT, on or to a device."""
+    """Return the predicted seconds of START, SWITCH or CONVERT, on or to a device."""
     weights = policy.migrations[migration, kind]
     total = 0.0
     for i in range(NUM_MIGRATION_COLUMNS):
@@ -77,7 +77,7 @@ def transition_seconds(policy, columns, kind, is_queue, s):
 
 
 class Migrations(NamedTuple):
-    """The devices of `migrations_between` by name, None where a move is not needed."""
+    """The devices of `migrations_between` by name, None if a migration is not needed."""
 
     start: DeviceKind | None
     convert: DeviceKind | None
@@ -92,15 +92,15 @@ _NAMES: dict[int, DeviceKind | None] = {
 
 
 def migrations_of(last: Strategy | None, strategy: Strategy, dense_push: bool) -> Migrations:
-    """Return the moves before a level by a strategy.
+    """Return the migrations before a level by a strategy.
 
     Parameters
     ----------
     last : Strategy or None
-        What ran the level before; None before the first level.
+        The strategy of the level before; None before the first level.
     strategy : Strategy
     dense_push : bool
-        Whether the level before was wide (`schema.is_dense_push`).
+        Whether the level before met `schema.is_dense_push`.
     """
     kind, is_queue = NOWHERE, True
     if last is not None:

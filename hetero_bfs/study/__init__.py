@@ -1,7 +1,8 @@
 """The paper's tables and figures for this machine (Zhang et al. 2018). Runs as `hetero-bfs study`.
 
-`plan` says which graphs, `measure`, `levels` and `power` make the tables, `figures` draws them in
-the looks of `style`, `page` puts them on one HTML page, `folder` writes all of it at once.
+`plan` selects the graphs. `searches`, `levels`, `choices` and `efficiency` make the tables.
+`figures` and `choice_figures` draw them in the style of `style`, and `findings` puts them in words.
+`page` makes one HTML page, and `folder` writes all files at once.
 """
 
 from hetero_bfs.study.plan import StudyOptions

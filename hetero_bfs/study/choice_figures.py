@@ -1,4 +1,4 @@
-"""Figures of what selectors choose: schedules beside the oracle's, and regret."""
+"""Figures of selectors' choices: schedules beside the oracle's, and regret."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_COLUMNS = 14
-_DARKEST = 8.0  # logarithm of regret in percent that would be black: text stays readable on all
+_DARKEST = 8.0  # logarithm of the regret in percent that would be black; text stays readable
 
 
 def schedule(table: pd.DataFrame) -> Figure:
@@ -48,17 +48,18 @@ def schedule(table: pd.DataFrame) -> Figure:
 
 
 def _strips(axes: Axes, table: pd.DataFrame) -> None:
-    """Draw one row of cells for each selector; levels where no row changes share a column."""
-    by_level = table.pivot(index="selector", columns="level", values="strategy")
-    names = [ORACLE, *(name for name in style.order_of(by_level.index) if name != ORACLE)]
-    by_level = by_level.loc[names]
+    """Draw one row of cells for each selector; equal adjacent levels share a column."""
+    dense_push = table.pivot(index="selector", columns="level", values="strategy")
+    names = [ORACLE, *(name for name in style.order_of(dense_push.index) if name != ORACLE)]
+    dense_push = dense_push.loc[names]
     runs = [
-        list(run) for _, run in groupby(by_level.columns, key=lambda level: tuple(by_level[level]))
+        list(run)
+        for _, run in groupby(dense_push.columns, key=lambda level: tuple(dense_push[level]))
     ]
     for x, run in enumerate(runs[:_MOST_COLUMNS]):
         for y, name in enumerate(names):
-            strategy = by_level.loc[name, run[0]]
-            differs = strategy != by_level.loc[ORACLE, run[0]]
+            strategy = dense_push.loc[name, run[0]]
+            differs = strategy != dense_push.loc[ORACLE, run[0]]
             _cell(axes, x, y, strategy, differs)
     count = min(len(runs), _MOST_COLUMNS)
     labels = [f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:count]]
@@ -91,7 +92,7 @@ def _cell(axes: Axes, x: int, y: int, strategy: str, differs: bool) -> None:
 
 
 def regret(table: pd.DataFrame) -> Figure:
-    """Draw regret by selector and family as a table of shades, with the numbers in it."""
+    """Draw regret by selector and family as a table of shaded cells with numbers."""
     percent = regret_by_family(table)
     count = len(percent)
     figure, (axes,) = style.new_figure(0.32 * count + 1.6)
@@ -116,7 +117,7 @@ def regret(table: pd.DataFrame) -> Figure:
 def regret_by_family(table: pd.DataFrame) -> pd.DataFrame:
     """Return regret in percent by selector and family, with the mean over families and the worst.
 
-    Selectors in the order of the mean; no selector at all (`none`) is the best strategy alone.
+    Selectors are in the order of the mean. `none` is no selector: the best single strategy.
     """
     summary = summarise(table).drop(columns="selection")
     return 100 * summary.rename(columns={"all": "mean"})

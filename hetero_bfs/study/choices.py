@@ -1,7 +1,7 @@
-"""What selectors choose beside the oracle: schedules level by level, and regret.
+"""Selectors' choices beside the oracle's: schedules level by level, and regret.
 
-Regret is measured by training/regret.py; here its rows get the study's columns, and its schedules
-are taken apart into levels.
+training/regret.py measures regret. This module adds the study's columns to its rows, and splits its
+schedules into levels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hetero_bfs.training.regret import ORACLE, measure_graph
 
 
 def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
-    """Measure the regret of every way of choosing on the sources' searches."""
+    """Measure the regret of every selector and strategy on the searches of the sources."""
     graph = subject.about.graph
     return list(measure_graph(subject.engine, graph, len(subject.sources), options.rounds))
 
@@ -25,7 +25,7 @@ def schedule_rows(
 ) -> list[Row]:
     """Return one row for each level and selector: its strategy and the oracle's.
 
-    `level_seconds` are those of the level alone (`levels`), None where it was not measured.
+    `level_seconds` are of the level without migration (`levels`), None if it was not measured.
     """
     seconds = {(one.key, one.features.level, one.strategy.name): one.seconds for one in measured}
     schedules = {(row["root"], row["selector"]): row["schedule"] for row in regrets}

@@ -1,9 +1,9 @@
 """Energy of a study: traversed edges per joule by strategy and selector (the paper's Figure 5).
 
-Domains are never mixed: a row is about one of cpu, device and system. What is not measured has
-empty values and the reason; so has a way that spends more than a tenth of its time where no meter
-looks, as the host's strategies do beside a card whose own meter is the only one, and in a domain
-one that hardly works there.
+Domains are never mixed: a row is of one of cpu, device and system. A row without measurement has
+empty values and the reason. This also holds for a configuration that spends more than a tenth of
+its time where no meter measures, such as the host's strategies if only the GPU has a meter. It
+holds in a domain for a configuration that hardly works there.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hetero_bfs.study.searches import Row, Subject, Way
 from hetero_bfs.support.progress import progress
 
 _IDLE_SECONDS = 1.0
-_MOST_UNSEEN = 0.1  # of a way's time, by all meters: more of it, and joules are not its searches'
-_LEAST_SEEN = 0.1  # of a way's time, by a domain's meters
-_ERRORS = 2  # of the run and of idling: what is above idle by less is not known
+_MOST_UNSEEN = 0.1  # of a configuration's time, by all meters; beyond it joules are incomplete
+_LEAST_SEEN = 0.1  # of a configuration's time, by a domain's meters
+_ERRORS = 2  # of the run and of idling; a smaller difference from idle is not significant
 
 METERED = (
     "meters",
@@ -36,11 +36,11 @@ METERED = (
     "searches",
     "seconds",
 )
-"""Columns of the energy table that are empty where nothing was measured."""
+"""Columns of the energy table that are empty without measurement."""
 
 
 def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
-    """Measure the energy of searches by every way; one row for each way and domain."""
+    """Measure the energy of searches; return one row for each configuration and domain."""
     meters, unmeasured = meters_of(subject.engine.device_info, options.power_log, notes)
     nedge = sum(subject.nedge[key] for key in subject.keys)
     rows = []
@@ -64,7 +64,7 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
 
 
 def _unseen(subject: Subject, way: Way, domains: Sequence[energy.Domain]) -> dict[str, str | None]:
-    """Say for each domain why its joules are not those of a way's searches, None if they are."""
+    """Return for each domain why its joules do not cover a configuration's searches, else None."""
     if not domains:
         return {}
     info = subject.engine.device_info

@@ -69,9 +69,9 @@ def throughput(table: pd.DataFrame) -> Figure:
 
 
 def energy(table: pd.DataFrame) -> Figure | None:
-    """Draw MTEPS/W by strategy and selector, each domain by itself, idle power in and apart.
+    """Draw MTEPS/W by strategy and selector, for each domain, with and without idle power.
 
-    None if no meter measured anything.
+    Return None if no meter measured anything.
     """
     measured = table[table["mteps_per_watt"].notna()]
     if measured.empty:
@@ -93,7 +93,7 @@ def _over_graphs(table: pd.DataFrame, column: str, label: str) -> Figure:
 
 
 def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) -> Figure:
-    """Draw a column by way of searching: lines over scales if several, else rows of marks."""
+    """Draw a column by configuration: lines over several scales, else rows of marks."""
     panels = []
     for part, column, title in parts:
         of_scales = part["scale"].notna() & (part["scale"].nunique() > 1)
@@ -121,7 +121,7 @@ def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) 
 
 
 def _over_scales(axes: Axes, table: pd.DataFrame, column: str, height_inches: float) -> None:
-    """Draw a line for each way of searching, named at its end."""
+    """Draw a line for each configuration, named at its end."""
     ends = {}
     for name in style.order_of(table["selector"]):
         line = table[table["selector"] == name].sort_values("scale")
@@ -137,12 +137,12 @@ def _over_scales(axes: Axes, table: pd.DataFrame, column: str, height_inches: fl
 
 
 def _rows_inches(graphs: int, ways: int) -> float:
-    """Return the height of rows in which no mark covers another."""
+    """Return the height of rows in which marks do not overlap."""
     return 0.105 * (ways + 1) * graphs
 
 
 def _marks_in_rows(axes: Axes, table: pd.DataFrame, column: str) -> None:
-    """Draw a row of marks for each graph, every way of searching at a height of its own."""
+    """Draw a row of marks for each graph; every configuration has its own height."""
     graphs = list(dict.fromkeys(table["graph"]))
     names = style.order_of(table["selector"])
     heights = (np.arange(len(names)) + 1.0) / (len(names) + 1.0) - 0.5
@@ -163,7 +163,7 @@ def _wrapped(name: str) -> str:
 
 
 def relabelling(table: pd.DataFrame) -> Figure:
-    """Draw which share of the vertices relabelling removes, and how much faster searches become."""
+    """Draw the share of vertices that relabelling removes, and the speedup of searches."""
     graphs = table.drop_duplicates("graph")
     rows = np.arange(len(graphs))
     ways = table["selector"].nunique()
@@ -230,7 +230,7 @@ def _legend_above(figure: Figure, axes: Axes) -> None:
 
 
 def _legend_beside(figure: Figure, panels: Sequence[Axes]) -> None:
-    """Explain every strategy and selector that any of the panels has."""
+    """Add a legend of all strategies and selectors in the panels."""
     found: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()

@@ -1,4 +1,4 @@
-"""What a study's tables say in a sentence (`..._finding`) and in a small table (`..._brief`).
+"""The results of a study's tables, in a sentence (`..._finding`) and a small table (`..._brief`).
 
 Cells of the small tables are text with units, for the page.
 """
@@ -26,7 +26,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def no_brief(table: pd.DataFrame) -> Brief:
-    """Give nothing: the figure says all."""
+    """Return an empty table, since the figure shows all."""
     return "", pd.DataFrame()
 
 
@@ -40,7 +40,7 @@ def levels_finding(table: pd.DataFrame) -> str:
 
 
 def levels_brief(table: pd.DataFrame) -> Brief:
-    """Give the paper's Table 5 for the first graph of the figure."""
+    """Return the paper's Table 5 for the first graph of the figure."""
     graph = figures.shown_graphs(table)[0]
     one = table[table["graph"] == graph]
     key = one["key"].iloc[0]
@@ -62,7 +62,7 @@ def levels_brief(table: pd.DataFrame) -> Brief:
 
 
 def throughput_finding(table: pd.DataFrame) -> str:
-    """Compare the fastest way with the best strategy alone, on the last graph."""
+    """Compare the fastest configuration with the best single strategy, on the last graph."""
     graph = figures.shown_graphs(table)[-1]
     one = table[table["graph"] == graph].set_index("selector")["harmonic_mean_gteps"]
     alone = one[[name for name in one.index if name in STRATEGIES]]
@@ -75,7 +75,7 @@ def throughput_finding(table: pd.DataFrame) -> str:
 
 
 def throughput_brief(table: pd.DataFrame) -> Brief:
-    """Give GTEPS by way and graph."""
+    """Return GTEPS by configuration and graph."""
     rows = []
     for name in style.order_of(table["selector"]):
         line = table[table["selector"] == name]
@@ -91,7 +91,7 @@ def throughput_brief(table: pd.DataFrame) -> Brief:
 
 
 def energy_finding(table: pd.DataFrame) -> str:
-    """Name the most efficient way by each domain, and what is unmeasured."""
+    """Name the most efficient configuration by each domain, and the unmeasured domains."""
     measured = table[table["mteps_per_watt"].notna()]
     missing = table[~table["domain"].isin(measured["domain"])].drop_duplicates("domain")
     parts = []
@@ -110,7 +110,7 @@ def energy_finding(table: pd.DataFrame) -> str:
 
 
 def energy_brief(table: pd.DataFrame) -> Brief:
-    """Give efficiency and power on the last graph."""
+    """Return efficiency and power on the last graph."""
     measured = table[table["mteps_per_watt"].notna()]
     if measured.empty:
         return "", pd.DataFrame()
@@ -132,7 +132,7 @@ def energy_brief(table: pd.DataFrame) -> Brief:
 
 
 def relabelling_finding(table: pd.DataFrame) -> str:
-    """Say what the last graph loses and gains."""
+    """Say how many vertices the last graph loses and how much faster its searches become."""
     graph = figures.shown_graphs(table)[-1]
     one = table[table["graph"] == graph]
     gain = one.loc[one["relabelled_seconds"].idxmin()]
@@ -144,7 +144,7 @@ def relabelling_finding(table: pd.DataFrame) -> str:
 
 
 def relabelling_brief(table: pd.DataFrame) -> Brief:
-    """Give the vertices removed and the gain of each way for each graph."""
+    """Return the removed vertices and the speedup of each configuration for each graph."""
     graphs = table.drop_duplicates("graph").set_index("graph")
     rows = []
     for graph, about in graphs.iterrows():
@@ -166,7 +166,7 @@ def relabelling_brief(table: pd.DataFrame) -> Brief:
 
 
 def predictions_finding(table: pd.DataFrame) -> str:
-    """Say how far predictions are off."""
+    """Return the errors of predictions."""
     errors = table["relative_error"].abs()
     within = (table["predicted_seconds"] / table["measured_seconds"]).between(0.5, 2.0).mean()
     return (
@@ -176,7 +176,7 @@ def predictions_finding(table: pd.DataFrame) -> str:
 
 
 def predictions_brief(table: pd.DataFrame) -> Brief:
-    """Give the errors for each strategy."""
+    """Return the errors for each strategy."""
     rows = []
     for name in style.order_of(table["strategy"]):
         errors = table.loc[table["strategy"] == name, "relative_error"]
@@ -193,7 +193,7 @@ def predictions_brief(table: pd.DataFrame) -> Brief:
 
 
 def schedule_finding(table: pd.DataFrame) -> str:
-    """Say how often selectors chose what the oracle did."""
+    """Say how often selectors chose the oracle's strategy."""
     shares = (table["strategy"] == table["oracle_strategy"]).groupby(table["selector"]).mean()
     chosen = shares.drop([ORACLE, NONE], errors="ignore").sort_values(ascending=False)
     named = ", ".join(f"{name} {100 * share:.0f} %" for name, share in chosen.items())
@@ -201,7 +201,7 @@ def schedule_finding(table: pd.DataFrame) -> str:
 
 
 def regret_finding(table: pd.DataFrame) -> str:
-    """Name the selector of the least mean regret, and what no selector costs."""
+    """Name the selector of least mean regret, and the regret without a selector."""
     percent = choice_figures.regret_by_family(table)
     chosen = percent.drop(index=[ORACLE, NONE], errors="ignore").iloc[0]
     families = percent.columns.drop(["mean", "worst"])
@@ -216,7 +216,7 @@ def regret_finding(table: pd.DataFrame) -> str:
 
 
 def regret_brief(table: pd.DataFrame) -> Brief:
-    """Give mean and worst regret, and what choosing itself takes."""
+    """Return mean and worst regret, and the time of choosing."""
     summary = summarise(table)
     brief = pd.DataFrame(
         {"selector": name, "mean regret": f"{100 * row['all']:,.1f} %"}

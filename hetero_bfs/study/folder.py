@@ -1,7 +1,7 @@
-"""The folder of a study: there whole or not at all, and never in place of somebody else's files.
+"""The folder of a study: written completely or not at all, and never over other files.
 
-A study is written into a new folder beside its own, which takes the name when it is complete. An
-earlier study steps aside before, comes back if that fails, and is removed afterwards.
+A study is written to a temporary folder beside its own, which is renamed when it is complete. An
+earlier study is renamed before, restored if that fails, and removed afterwards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PROGRAM = "hetero-bfs study"
 
 
 def check_folder(folder: Path) -> None:
-    """Raise `HeteroBFSError` unless a study could be written here, before the work.
+    """Raise `HeteroBFSError` if a study cannot be written here; for use before the work.
 
     A folder that exists must be empty or hold an earlier study and nothing else: it is replaced
     as a whole.
@@ -72,17 +72,17 @@ def _files_of_study(folder: Path) -> Sequence[str]:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str, object]) -> None:
-    """Write all files and the summary, `MARKER`, whole or not at all.
+    """Write all files and the summary, `MARKER`, or nothing.
 
     `summary` lists the names of the files as "files".
 
     Raises
     ------
     HeteroBFSError
-        The system cannot write. The folder is then as it was.
+        The system cannot write. The folder is then unchanged.
     """
     marked = json.dumps({"program": _PROGRAM, **summary}, indent=1, allow_nan=False) + "\n"
-    target = folder.resolve()  # of a link, what it leads to
+    target = folder.resolve()  # follows links
     aside = target.with_name(f"{target.name}.earlier-{secrets.token_hex(4)}")
     try:
         with temporary_beside(target, folder=True) as (temporary, _):
@@ -97,7 +97,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str,
 
 
 def _swap(temporary: Path, target: Path, aside: Path) -> None:
-    """Let the new folder take the name; what had it steps aside, or comes back on failure."""
+    """Rename the new folder to the target; move an existing one aside, or restore it on failure."""
     try:
         if target.exists():
             os.rename(target, aside)
@@ -109,7 +109,7 @@ def _swap(temporary: Path, target: Path, aside: Path) -> None:
 
 
 def _remove_study(folder: Path) -> None:
-    """Remove a study's files and their folder, but nothing that came to lie there meanwhile."""
+    """Remove a study's files, and the folder unless other files have been added to it."""
     earlier = _files_of_study(folder)
     with suppress(OSError):
         for path in folder.iterdir():

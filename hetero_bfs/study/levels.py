@@ -1,8 +1,8 @@
-"""Levels of a study: seconds of each strategy from the same state, and what the model predicts.
+"""Levels of a study: seconds of each strategy from the same state, and the model's predictions.
 
-The paper's Table 5. The state at each level is that of a search on the host; what is measured is
-the level alone, without moving the frontier there: the median over rounds, each of which walks
-through the search and takes the median of a few repetitions (training/measure.py).
+This is the paper's Table 5. The state at each level is that of a search on the host. The level is
+measured without migration of the frontier. Its time is the median over rounds. Each round goes
+through the search and takes the median of a few repetitions of each level (training/measure.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MeasuredLevel:
 
 
 def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[MeasuredLevel]:
-    """Measure every strategy on the levels of the sources' searches; of long ones on a sample."""
+    """Measure every strategy on all levels of the sources' searches, or on a sample of many."""
     measured: dict[tuple[int, int, str], MeasuredLevel] = {}
     engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
     wanted: dict[int, frozenset[int]] = {}

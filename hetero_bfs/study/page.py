@@ -1,4 +1,4 @@
-"""The study's page: one HTML file that needs nothing else, pictures embedded."""
+"""The study's page: one self-contained HTML file with embedded pictures."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 
 @dataclass(frozen=True)
 class Part:
-    """One section of the page; `reading` is HTML, `brief` a table of text, may be empty.
+    """One section of the page; `reading` is HTML, `brief` is a table of text and may be empty.
 
-    `png` is None where nothing was measured; `finding` then says why.
+    `png` is None without measurements; `finding` then gives the reason.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a study measures: which graphs, and how often."""
+"""The plan of a study: its graphs, and how often it measures."""
 
 from __future__ import annotations
 
@@ -20,28 +20,29 @@ _QUICK_KEYS, _QUICK_ROUNDS, _QUICK_ENERGY_SECONDS = 4, 2, 1.0
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """What to study.
+    """Options of a study.
 
     Parameters
     ----------
     scales : tuple of int
-        Kronecker graphs. Without scales and files: those that suit the device.
+        Kronecker graphs; by default, without files, scales that suit the device.
     graphs : tuple of Path
         Graph files.
     directed : bool
         Whether to keep the direction of the files' edges.
     families : bool
-        Whether to measure regret on a graph of each other family too (families.py).
+        Whether to measure regret on a graph of each other family, too (families.py).
     keys, rounds : int
-        Search keys of each graph, and times that each is searched by every strategy and selector.
+        Search keys of each graph, and the number of times that every strategy and selector
+        searches from each key.
     energy_seconds : float
-        Least seconds of searches for each reading of the energy meters, where there are any.
+        Least seconds of searches for each reading of the energy meters.
     quick : bool
-        Small graphs if none are given, fewer keys and rounds: for a first look.
+        For a first look: small graphs if none are given, fewer keys and rounds.
     power_log : Path, optional
         The log of an external meter.
     engine : EngineOptions
-        Where to search. The study itself chooses selector, order, aim and correction.
+        Settings of searches. The study itself sets selector, order, objective and correction.
     """
 
     scales: tuple[int, ...] = ()
@@ -56,7 +57,7 @@ class StudyOptions:
     engine: EngineOptions = field(default_factory=EngineOptions)
 
     def settled(self, info: DeviceInfo | None) -> StudyOptions:
-        """Return the options with scales that suit the device, and with what `quick` means."""
+        """Return the options with scales that suit the device, and with `quick` applied."""
         scales = tuple(dict.fromkeys(self.scales))
         if not scales and not self.graphs:
             scales = _QUICK_SCALES if self.quick else _GPU_SCALES if _is_gpu(info) else _SCALES
@@ -75,7 +76,8 @@ class StudyOptions:
 class Planned:
     """One graph of a study, not made yet.
 
-    `scale` is None but for Graph500's Kronecker graphs; `regret_only` leaves out all but regret.
+    `scale` is None except for Graph500's Kronecker graphs. With `regret_only` only regret is
+    measured.
     """
 
     graph: StudyGraph
@@ -94,7 +96,7 @@ def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
     Raises
     ------
     HeteroBFSError
-        A scale out of range, or a file that is not there.
+        A scale is out of range, or a file is missing.
     """
     planned = [Planned(named_graph(f"kronecker{s}"), s) for s in sorted(options.scales)]
     for path in dict.fromkeys(options.graphs):

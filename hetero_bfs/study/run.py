@@ -1,4 +1,4 @@
-"""What `hetero-bfs study` runs: measure graph by graph, draw, write the folder at once."""
+"""Runs `hetero-bfs study`: measures graph by graph, draws, and writes the folder at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
 
 @dataclass
 class Study:
-    """Tables by the names of their sections, and what their readers must know."""
+    """Tables by the names of their sections, and notes for their readers."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -53,22 +53,22 @@ class Study:
 
 
 def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
-    """Measure this machine and write the study; returns its summary (also in study.json).
+    """Measure this machine and write the study; return its summary (also in study.json).
 
     Raises
     ------
     HeteroBFSError
-        The folder, a graph or a device cannot be used, or a search result was wrong. Nothing is
+        The folder, a graph or a device cannot be used, or a search result is wrong. Nothing is
         written then.
     """
-    source_commit()  # remembered: files may change while this runs
+    source_commit()  # cached now, since the checkout may change during the run
     check_folder(folder)
     study = Study()
     info = _device(options.engine, study.notes)
     options = options.settled(info)
     graphs = graphs_of(options, info)
     if options.power_log is not None:
-        energy.PowerLog(options.power_log).samples()  # a bad log is no reason to lose a study
+        energy.PowerLog(options.power_log).samples()  # raises for a bad log before the study
     started = time.perf_counter()
     for number, graph in enumerate(graphs, 1):
         announce(f"{graph.name}, graph {number} of {len(graphs)}")
@@ -77,7 +77,7 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
 
 
 def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
-    """Add all of one graph's rows to a study."""
+    """Add all rows of one graph to a study."""
     subject = open_subject(graph, options, study.notes)
     with subject.engine:
         regrets = regret_rows(subject, options)
@@ -108,7 +108,7 @@ def _device(engine: EngineOptions, notes: list[str]) -> DeviceInfo | None:
 def _write(
     folder: Path, study: Study, options: StudyOptions, info: DeviceInfo | None, seconds: float
 ) -> dict[str, Any]:
-    """Draw everything and write the folder; returns the summary."""
+    """Draw everything and write the folder; return the summary."""
     machine = describe_machine(info)
     model = model_of(info)
     foot = footer(machine, model, options)
@@ -140,7 +140,7 @@ def _write(
 
 
 def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
-    """Draw a section's figure, if anything was measured, and put its numbers in words."""
+    """Draw a section's figure if it has measurements, and put its numbers in words."""
     figure = None
     if table.empty:
         finding, (caption, brief) = section.nothing, findings.no_brief(table)
@@ -152,14 +152,14 @@ def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
 
 
 def describe(machine: dict[str, Any]) -> str:
-    """Say in a line what machine this is."""
+    """Return the machine's description in one line."""
     device = machine["device"]
     named = "no OpenCL device" if device is None else f"{device['name']} ({device['platform']})"
     return f"{machine['cpu']}, {machine['threads']} threads; {named}"
 
 
 def footer(machine: dict[str, Any], model: SpeedModel | None, options: StudyOptions) -> str:
-    """Return what stands beneath the page and each picture: command, machine, model, date."""
+    """Return the footer of the page and each picture: command, machine, model, date."""
     driver = "" if machine["device"] is None else f", driver {machine['device']['driver']}"
     origin = "none of this machine" if model is None else model.origin_text
     return (

@@ -1,9 +1,9 @@
-"""Whole searches of a study: throughput by strategy and selector, and what relabelling is worth.
+"""Whole searches of a study: throughput by strategy and selector, and the gain by relabelling.
 
-Every way of searching is validated on every key before anything is timed. Timings are
-interleaved: in each round every way searches from all keys back to back, so that drift hits all
-alike; their order changes from round to round, since what ran before leaves caches and threads as
-it does. A key's seconds are the median of its rounds.
+A way is a configuration: a single strategy or a selector. All ways are validated on every key
+before anything is timed. Timings are interleaved: in each round every way searches from all keys
+back-to-back, so that drift affects all ways alike. Each round has a new order, since a search
+affects the caches and threads of the next one. A key's seconds are the median of its rounds.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from hetero_bfs.training.measure import seconds_back_to_back
 from hetero_bfs.training.regret import SELECTORS, sources_of
 
 SOURCES = 2
-"""Searches of each graph that are looked at level by level."""
+"""Searches of each graph that are measured level by level."""
 
 _VALIDATED_AT_ONCE = 16
-_MOST_SECONDS = 30.0  # for whole searches of one graph, all keys, ways and rounds together
+_MOST_SECONDS = 30.0  # for the whole searches of one graph: all keys, ways and rounds together
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way of searching: a strategy alone or a selector.
+    """One configuration: a single strategy or a selector.
 
-    The selector's own name differs for "auto", which stands for the fastest of the training.
+    For "auto" the selector has another name: that of the fastest one in training.
     """
 
     name: str
@@ -52,9 +52,9 @@ class Way:
 
 @dataclass
 class Subject:
-    """A graph while it is studied: built, open on the device, its searches validated.
+    """A graph of a study: built, open on the device, its searches validated.
 
-    `nedge` has the traversed edges of each key. `sources` are the keys whose searches are looked at
+    `nedge` has the traversed edges of each key. `sources` are the keys whose searches are measured
     level by level; they reach much of the graph.
     """
 
@@ -68,11 +68,11 @@ class Subject:
 
     @property
     def graph(self) -> SearchGraph:
-        """The graph as it is searched."""
+        """The relabelled graph."""
         return self.engine.graph
 
     def row(self) -> Row:
-        """Return the columns that say which graph a row is about."""
+        """Return the columns that identify a row's graph."""
         return {
             "graph": self.about.name,
             "family": self.about.graph.family,
@@ -81,14 +81,14 @@ class Subject:
 
 
 def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Subject:
-    """Make and build a graph, open it on the device, and validate every way of searching.
+    """Make and build a graph, open it on the device, and validate every way.
 
     Raises
     ------
     GraphError
-        A graph that cannot be read, is too large, or has no edge to search.
+        The graph cannot be read, is too large, or has no edge to search.
     ValidationError
-        A search gave a wrong result.
+        A search result is wrong.
     """
     edges = about.graph.make()
     graph = build_search_graph(edges)
@@ -110,10 +110,10 @@ def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
 
 
 def ways_of(graph: str, engine: Engine, notes: list[str]) -> list[Way]:
-    """List the strategies alone and the selectors that this machine can run.
+    """List the single strategies and the selectors that this machine can run.
 
     A selector that would silently be another one, such as "learned" without a model, is left out
-    with a note; so is "auto" where it stands for one that is in the list already.
+    with a note. So is "auto" if it is a selector that is in the list already.
     """
     ways = [Way(s.name, "strategy", FixedSelector(s)) for s in engine.candidates]
     known = len(engine.notes)
@@ -140,7 +140,7 @@ def ways_of(graph: str, engine: Engine, notes: list[str]) -> list[Way]:
 
 
 def add_note(notes: list[str], text: str) -> None:
-    """Add a note unless it is there."""
+    """Add a note unless the list has it already."""
     if text not in notes:
         notes.append(text)
 
@@ -148,9 +148,9 @@ def add_note(notes: list[str], text: str) -> None:
 def _affordable(
     name: str, engine: Engine, ways: Sequence[Way], keys: list[int], rounds: int, notes: list[str]
 ) -> list[int]:
-    """Return as many keys as can be searched by every way in a bounded time, one at least.
+    """Return as many keys as all ways can search in a bounded time, at least one.
 
-    On a graph of many levels a strategy alone may take seconds for a search.
+    On a high-diameter graph a single strategy may take seconds for a search.
     """
     spent = 0.0
     for way in ways:
@@ -168,12 +168,12 @@ def _affordable(
 def validate_ways(
     name: str, engine: Engine, edges: EdgeSource, keys: Sequence[int], ways: Sequence[Way]
 ) -> dict[int, int]:
-    """Validate every way on every key; returns the traversed edges of each key.
+    """Validate every way on every key; return the traversed edges of each key.
 
     Raises
     ------
     ValidationError
-        A search gave a wrong result.
+        A search result is wrong.
     """
     searches = [(way, key) for way in ways for key in keys]
     nedge: dict[int, int] = {}
@@ -224,7 +224,7 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
 
 
 def _shuffled(ways: Sequence[Way], turn: int) -> list[tuple[int, Way]]:
-    """Return the ways with their numbers in an order of this turn's own."""
+    """Return the ways with their numbers in a new order for each turn."""
     order = np.random.default_rng(turn).permutation(len(ways))
     return [(int(number), ways[number]) for number in order]
 
@@ -242,7 +242,7 @@ def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mappin
 def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
     """Search the graph with and without relabelling, in turn, by every way.
 
-    Without it vertices keep the order given, and those without edges stay in the searched range.
+    Without it vertices keep the given order, and those without edges stay in the searched range.
     """
     name, keys, ways = subject.about.name, subject.keys, subject.ways
     plain = build_search_graph(subject.edges, "given")

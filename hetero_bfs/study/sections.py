@@ -1,4 +1,4 @@
-"""The sections of a study: what each figure shows, how to read it, and where its numbers are."""
+"""The sections of a study: title, explanation, table and figure of each."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class Section:
     """One figure with its table.
 
-    `name` is the stem of its PNG and CSV files; `columns` are those of the CSV, so that a table
-    without rows has them too; `draw` returns None if there is nothing to see; `finding` says the
-    result in a sentence and `brief` gives a small table for the page, with a caption. `nothing`
-    stands for all three if the table has no rows.
+    `name` is the stem of its PNG and CSV files. `columns` are those of the CSV; a table without
+    rows has them, too. `draw` returns None without measurements. `finding` returns the result in a
+    sentence, and `brief` a small table for the page, with a caption. `nothing` replaces all three
+    if the table has no rows.
     """
 
     name: str
@@ -44,10 +44,10 @@ SECTIONS = (
     Section(
         "levels",
         "Seconds of each strategy at each level (the paper's Table 5)",
-        "Every strategy runs every level of the same search from the same state; moving the "
-        "frontier to another device or form is left out. Lower is better. Where the lines cross, "
-        "another strategy becomes the best one: that is what a selector gains from. The figure "
-        "and the table have the first key of each graph, the CSV file all.",
+        "Every strategy runs every level of the same search from the same state, without migration "
+        "and conversion of the frontier. Lower is better. Where the lines cross, another strategy "
+        "becomes the best one, and a selector gains. The figure and the table have the first key "
+        "of each graph, the CSV file has all.",
         (
             *_GRAPH,
             "key",
@@ -69,8 +69,8 @@ SECTIONS = (
         "throughput",
         "GTEPS by strategy and selector (Figure 4)",
         "Whole searches, from the key to the complete parent array. More is better. Hollow "
-        "markers, with broken lines, are strategies alone, filled ones selectors. A key's time "
-        "is the median of its rounds, GTEPS is the harmonic mean over keys, as Graph500 has it.",
+        "markers with broken lines are single strategies, filled ones are selectors. A key's time "
+        "is the median of its rounds. GTEPS is the harmonic mean over keys, as in Graph500.",
         (
             *_GRAPH,
             "vertices",
@@ -92,10 +92,11 @@ SECTIONS = (
         "energy",
         "Energy efficiency by strategy and selector (Figure 5)",
         "Million traversed edges per joule. Higher is better. Energy of the CPU, of the OpenCL "
-        "device and of the whole system is shown apart and never added up; &quot;idle power "
-        "apart&quot; subtracts what the resting machine draws, measured just before; a way that "
-        "draws hardly more than that, within twice the meter's error, has no such figure, and one "
-        "that spends more than a tenth of its time where no meter looks has none at all.",
+        "device and of the whole system is shown separately and never added up. &quot;Idle power "
+        "apart&quot; subtracts the power of the resting machine, measured just before. A "
+        "configuration has no such figure if it exceeds that power by less than twice the meter's "
+        "error. It has no figure at all if it spends more than a tenth of its time where no meter "
+        "measures.",
         (
             *_GRAPH,
             "selector",
@@ -110,11 +111,11 @@ SECTIONS = (
     ),
     Section(
         "relabelling",
-        "What relabelling removes, and what it does to search times (Table 6, section 5.4)",
+        "Vertices that relabelling removes, and its effect on search times (Table 6, section 5.4)",
         "Relabelling drops vertices without edges and numbers the others anew. Every strategy and "
-        "selector searches the graph both ways; the marks show the median search time in the order "
-        "given over that of the relabelled graph. At 2 the relabelled graph is searched in half "
-        "the time; left of 1 relabelling makes searches slower.",
+        "selector searches the graph with and without it. The marks show the median search time in "
+        "the given order over the median after relabelling. At 2 the relabelled graph is searched "
+        "in half the time; left of 1 relabelling makes searches slower.",
         (
             *_GRAPH,
             "vertices",
@@ -155,11 +156,11 @@ SECTIONS = (
     Section(
         "schedule",
         "The chosen schedules beside the oracle's",
-        "For one search of each graph, which strategy each selector chose at each level. The "
-        "oracle is the schedule of least time, moves between devices and forms included, found "
-        "from measurements of every strategy at every level. Hatched cells differ from it. "
-        "Levels at which nothing changes share a column. <code>none</code> is no selector: the "
-        "strategy that was the best of those alone.",
+        "The strategy that each selector chose at each level, for one search of each graph. The "
+        "oracle is the schedule of least time, migrations and conversions included, computed from "
+        "measurements of every strategy at every level. Hatched cells differ from it. Levels "
+        "without a change share a column. <code>none</code> is no selector: the best single "
+        "strategy.",
         (
             *_GRAPH,
             "key",
@@ -177,13 +178,13 @@ SECTIONS = (
     Section(
         "regret",
         "Regret: time over that of the best schedule known, by family of graphs",
-        "The time of the schedule that a selector chose over that of the best schedule known, "
-        "minus 1, all schedules replayed in turn in one run. Lower is better; 0 is the fastest "
-        "replay, which may be another than the oracle's own schedule. Models are not corrected. "
-        "Cells are geometric means over the searches of a family; &quot;mean&quot; is that over "
-        "families, &quot;worst&quot; the largest of them. The CSV has every search; schedules that "
-        "would take more than eight times as long as the oracle's are estimated from their levels "
-        "and say so.",
+        "The time of the schedule that a selector chose over the time of the best schedule known, "
+        "minus 1; all schedules are replayed in turn in one run. Lower is better. 0 is the fastest "
+        "replay, which need not be the oracle's own schedule. Models are not corrected. Cells are "
+        "geometric means over the searches of a family; &quot;mean&quot; is the geometric mean "
+        "over families, &quot;worst&quot; is the worst family. The CSV has every search. Schedules "
+        "that would take more than eight times as long as the oracle's are estimated from their "
+        "levels, and marked as such.",
         REGRET_COLUMNS,
         choice_figures.regret,
         findings.regret_finding,

@@ -1,7 +1,8 @@
-"""Looks of a study's figures: readable without colour vision, with machine and command beneath.
+"""Style of a study's figures: readable without colour vision, with machine and command beneath.
 
-Every strategy and selector has a colour of Okabe and Ito's palette, a marker and a line style of
-its own. Strategies have hollow markers and broken lines, selectors filled ones and solid lines.
+Every strategy and selector has its own colour, marker and line style. Most colours are of Okabe and
+Ito's palette. Strategies have hollow markers and broken lines, selectors filled ones and solid
+lines.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ WIDTH_INCHES = 9.5
 DOTS_PER_INCH = 120
 _FOOTER_INCHES = 0.55
 _FOOTER_CHARACTERS = 180
-_NAME_INCHES = 0.16  # from one name at a line's end to the next
+_NAME_INCHES = 0.16  # distance between names at the ends of lines
 
 
 class Look(NamedTuple):
-    """How one strategy or selector is drawn."""
+    """The drawing style of one strategy or selector."""
 
     color: str
     marker: str
@@ -42,16 +43,16 @@ _SELECTORS = {
     "auto": Look("#882255", "*", "-"),
     "oracle": Look("#332288", "p", "-"),
 }
-"""With the strategies' looks Okabe and Ito's eight colours, a darker yellow and three more that
-differ in lightness."""
+"""Together with the strategies these are Okabe and Ito's eight colours, a darker yellow, and three
+more that differ in lightness."""
 
 
 _MARKER_SIZES = {"*": 7, "P": 7, "X": 7, "v": 10}
-"""BG's is seen around BGC's, which mostly takes as long."""
+"""BG's marker is larger than BGC's, since both mostly take the same time and overlap."""
 
 
 def looks() -> dict[str, Look]:
-    """Return how strategies (broken lines, as the table has them) and then selectors are drawn."""
+    """Return the looks of strategies (from their table, with broken lines), then of selectors."""
     lines = {"top-down": "--", "bottom-up": ":"}
     table = {s.name: Look(s.color, s.marker, lines[s.direction]) for s in STRATEGIES.values()}
     return table | _SELECTORS
@@ -110,7 +111,7 @@ def tidy(axes: Axes, title: str, x_label: str, y_label: str) -> None:
 
 
 def seconds_axis(axis: Any) -> None:
-    """Write an axis of seconds as 10 µs, 1 ms and so on."""
+    """Label an axis of seconds with 10 µs, 1 ms and so on."""
     from matplotlib.ticker import EngFormatter, NullFormatter
 
     axis.set_major_formatter(EngFormatter(unit="s"))
@@ -118,7 +119,7 @@ def seconds_axis(axis: Any) -> None:
 
 
 def plain_axis(axis: Any) -> None:
-    """Write a logarithmic axis in plain numbers, the more of them the less it spans."""
+    """Label a logarithmic axis with plain numbers; a shorter axis gets more of them."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     low, high = axis.get_view_interval()
@@ -133,10 +134,10 @@ def plain_axis(axis: Any) -> None:
 
 
 def name_ends(axes: Axes, ends: Mapping[str, tuple[float, float]], height_inches: float) -> None:
-    """Name lines right of the axes, at the height of their last points as far as names have room.
+    """Name lines right of the axes, near the height of their last points, without overlap.
 
-    `ends` has those points by name, on a logarithmic axis of y, about `height_inches` high; limits
-    are settled.
+    `ends` has these points by name. The y axis is logarithmic, about `height_inches` high, and its
+    limits are final.
     """
     from matplotlib.lines import Line2D
 
@@ -164,13 +165,13 @@ def name_ends(axes: Axes, ends: Mapping[str, tuple[float, float]], height_inches
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Move rising heights within 0 to 1 apart to at least `gap`, each as little as the others let.
+    """Spread ascending heights within 0 to 1 to distances of at least `gap`, with small changes.
 
-    If there is no room for so large a gap it is smaller.
+    The gap is reduced if there is no room for it.
     """
     count = len(heights)
     gap = min(gap, 1.0 / max(count - 1, 1))
-    groups: list[list[float]] = []  # of neighbours that touch: sum of where they would start, count
+    groups: list[list[float]] = []  # of touching neighbours: sum of their desired starts, count
     for number, height in enumerate(heights):
         groups.append([height - gap * number, 1])
         while len(groups) > 1 and groups[-2][0] / groups[-2][1] > groups[-1][0] / groups[-1][1]:

@@ -1,1 +1,1 @@
-"""What every other package may use: checks, files, memory, progress, compiling."""
+"""Utilities for all other packages: checks, files, memory, progress, compiling."""

@@ -1,12 +1,12 @@
-"""Structs of arrays that kernels get by address, and kernels that others call by address.
+"""Structs of arrays that kernels get by address, and kernels that are called by address.
 
-Numba hands a tuple on item by item, an array as several words: a tuple of two dozen arrays makes
-each call some 200 words, and the compiler spends more on those than on what the kernels do. So the
-arrays' addresses and shapes lie in memory, where a kernel reads what it uses; to it, the struct
-has the attributes of the tuple.
+Numba passes a tuple item by item, and an array as several words. With a tuple of two dozen arrays
+each call passes some 200 words, and the compiler spends most of its time on them. So a struct holds
+the arrays' addresses and shapes in memory, and a kernel reads those that it needs. In a kernel the
+struct has the same attributes as the tuple.
 
-Numba also links whatever a kernel calls into it, and optimises it there again. A kernel that is
-called by address is compiled once, and only if it is wanted.
+Numba also links every called kernel into its caller, and optimises it there again. A kernel that is
+called by address is compiled once, and only if it is needed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ LEVEL_RESULTS = 4
 
 
 class StructType(types.Type):  # type: ignore[misc]
-    """The Numba type of a struct; it says what the fields are, and where."""
+    """The Numba type of a struct, with the types and offsets of its fields."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = dict(fields)
         kinds = hashlib.sha256(repr(fields).encode()).hexdigest()[:16]
-        super().__init__(name=f"{name}_{kinds}")  # short, as it is part of many other names
+        super().__init__(name=f"{name}_{kinds}")  # short, since it is part of many other names
 
     def offset(self, name: str) -> int:
         """Return the number of words before a field."""
@@ -54,9 +54,10 @@ class StructType(types.Type):  # type: ignore[misc]
 
 
 class Struct:
-    """Named arrays, tuples of such, and integers, for kernels to read by name.
+    """Named arrays, tuples of arrays, and integers, for kernels to read by name.
 
-    The kernels write to the arrays whatever NumPy says of them. Whoever passes it keeps it.
+    Kernels write to the arrays even if NumPy marks them as read-only. The caller must keep the
+    struct alive.
     """
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
@@ -165,7 +166,7 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, *places: Any) ->
 
 @cache
 def address_of(function: Any, *kinds: Any) -> int:
-    """Return where a kernel is, compiled for arguments of these types."""
+    """Return the address of a kernel, compiled for arguments of these types."""
     function.compile(kinds)
     compiled = function.overloads[kinds]
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
@@ -189,12 +190,12 @@ def call_level(
 
 
 def level_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return where a kernel is that runs a level: it takes control, arrays, STATE and RECORDS.
+    """Return the address of a kernel of a level, which takes control, arrays, STATE and RECORDS.
 
     Raises
     ------
     TypeError
-        It does not return LEVEL_RESULTS integers, which its callers rely on.
+        It does not return LEVEL_RESULTS integers, which its callers need.
     """
     kinds = (control, arrays, STATE, RECORDS)
     address = address_of(function, *kinds)
@@ -202,13 +203,14 @@ def level_address(function: Any, control: Any, arrays: Any) -> int:
     if result != types.UniTuple(types.int64, LEVEL_RESULTS):
         raise TypeError(
             f"{function.py_func.__name__} returns {result}; a level's kernel must return "
-            f"{LEVEL_RESULTS} int64 (form, found, edges, scanned); wrap constants in np.int64"
+            f"{LEVEL_RESULTS} int64 (representation, found, edges, scanned); "
+            "wrap constants in np.int64"
         )
     return address
 
 
 def _caller(kinds: tuple[Any, ...], results: int) -> Any:
-    """Return what an intrinsic is that calls a kernel at an address: signature and code."""
+    """Return signature and code of an intrinsic that calls a kernel at an address."""
     result = types.UniTuple(types.int64, results)
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -235,7 +237,7 @@ def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: 
 def _call(
     context: Any, builder: Any, address: Any, result: Any, kinds: tuple[Any, ...], values: Any
 ) -> Any:
-    """Call what is compiled at an address for arguments of these types; return what it returns."""
+    """Generate a call of the code at an address, compiled for arguments of these types."""
     convention = context.call_conv
     pointer = convention.get_function_type(result, kinds).as_pointer()
     function = builder.inttoptr(address, pointer)

@@ -1,6 +1,6 @@
 """Checks of arguments of the Python interface: errors that name argument, value and remedy.
 
-A check of a number returns it as Python's own: compiled code is made anew for each type.
+Checks of numbers return Python's own types, since code is compiled for each type separately.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def check_flag(name: str, value: Any) -> None:
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise `ArgumentError` unless the value is one of these texts."""
     if not isinstance(value, str) or value not in choices:
-        listing = ", ".join(f'"{choice}"' for choice in choices)
-        raise ArgumentError(f"{setting(name)} is {value!r}; give one of {listing}")
+        listed = ", ".join(f'"{choice}"' for choice in choices)
+        raise ArgumentError(f"{setting(name)} is {value!r}; give one of {listed}")
 
 
 def check_type(name: str, value: Any, types: type | tuple[type, ...], remedy: str) -> None:
-    """Raise `ArgumentError`, ending in "give" and the remedy, for a value of another type."""
+    """Raise `ArgumentError` for a value of another type; `remedy` ends the message."""
     if not isinstance(value, types):
         raise ArgumentError(f"{setting(name)} is {value!r}; give {remedy}")
 
@@ -38,8 +38,8 @@ def check_type(name: str, value: Any, types: type | tuple[type, ...], remedy: st
 def as_integer(value: Any) -> int | None:
     """Return an integer as Python's int, None for anything else.
 
-    Integers are NumPy's too, arrays of one integer without dimensions, and objects with
-    `__index__`; True and False are none.
+    NumPy's integers, zero-dimensional arrays of integers, and objects with `__index__` count as
+    integers. True and False do not.
     """
     if isinstance(value, (bool, np.bool_)):
         return None
@@ -52,12 +52,12 @@ def as_integer(value: Any) -> int | None:
 def check_integer(
     name: str, value: Any, low: int | None = None, high: int | None = None, remedy: str = ""
 ) -> int:
-    """Return an integer from `low` to `high`, where given, as Python's int; see `as_integer`.
+    """Return an integer from `low` to `high` (if given) as Python's int; see `as_integer`.
 
     Raises
     ------
     ArgumentError
-        Another value; the message ends in `remedy`.
+        The value is another one; the message ends in `remedy`.
     """
     fits = ""
     if low is not None:
@@ -76,7 +76,7 @@ def check_real(name: str, value: Any) -> float:
     Raises
     ------
     ArgumentError
-        Another value.
+        The value is no number.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ArgumentError(f"{setting(name)} is {value!r}; give a number")
@@ -84,7 +84,7 @@ def check_real(name: str, value: Any) -> float:
 
 
 def refuse_masked(name: str, values: Any) -> None:
-    """Raise `GraphError` for a masked array with masked entries, whose mask would be lost."""
+    """Raise `GraphError` for an array with masked entries, since the mask would be lost."""
     if np.ma.is_masked(values):
         raise GraphError(
             f"{name} has {int(values.mask.sum())} of {values.size} entries masked; give an "

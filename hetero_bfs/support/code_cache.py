@@ -1,13 +1,13 @@
 """Numba's compiled code, kept on disk between processes.
 
-Numba's own cache trusts what it finds, and its files are pickles: a damaged one ends the process,
-one that somebody else wrote runs their code. Here each compiled function is one file in a folder
-that only this user can write to. It begins with a SHA-256 digest of all that follows and of all
-that the code depends on: the kernels' sources, the versions, the processor. So what is damaged,
-stale or half written does not match, and is compiled anew. Names do not depend on the sources:
-after a change, new code takes the place of old.
+Numba's own cache trusts its files, and they are pickles. A damaged file ends the process, and a
+file of another user runs that user's code. Here each compiled function is one file in a folder
+that only this user can write to. The file begins with a SHA-256 digest of its content and of all
+that the code depends on: the kernels' sources, the versions, the processor. So a damaged, stale or
+incomplete file does not match, and the function is compiled anew. File names do not depend on the
+sources, so after a change new code replaces old code.
 
-`NUMBA_CACHE_DIR` names the place, or else it is the user's folder for caches.
+`NUMBA_CACHE_DIR` names the folder; by default it is the user's folder for caches.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _IMPORTS = re.compile(
 
 
 def tell(text: str) -> None:
-    """Say why compiled code is not kept. The command line puts its own in place."""
+    """Say why compiled code is not kept. The command line replaces this function."""
     warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator: compile when first called, and keep the code; `options` are njit's."""
+    """Return a decorator that compiles at the first call and keeps the code; options are njit's."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(**options)(function)
@@ -59,27 +59,28 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 class CodeCache(caching.NullCache):  # type: ignore[misc]
-    """The code of one function, as Numba asks for it: a file for each signature.
+    """The stored code of one function, by Numba's cache interface: a file for each signature.
 
-    A Numba whose parts have other names keeps no code: whatever fails here is compiled anew.
+    It uses internals of Numba. With a Numba that lacks them no code is kept: after any failure the
+    function is compiled anew.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._source = function.__code__.co_filename
         self._sources: tuple[str, ...] | None = None
-        try:  # now, as it may be edited before the first call
+        try:  # now, since the file may be edited before the first call
             self._sources = sources_digest(), _file_digest(self._source)
-        except OSError:  # typed at a prompt, or imported from an archive
+        except OSError:  # the function was typed at a prompt, or imported from an archive
             self._sources = None
 
     @property
     def cache_path(self) -> str | None:
-        """The folder, as Numba's statistics name it."""
+        """The folder, for Numba's statistics."""
         return None if folder() is None else str(folder())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled result for a signature; None if it is not to be had."""
+        """Return the compiled result for a signature; None if there is none."""
         target_context.refresh()
         try:
             from numba.core.compiler import CompileResult
@@ -109,7 +110,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
             return
 
     def _entry(self, sig: Any, codegen: Any) -> tuple[str, bytes]:
-        """Return the name of a signature's file, "" for none, and what its code depends on."""
+        """Return the name of a signature's file ("" for none), and the bytes to be digested."""
         from numba.core.serialize import dumps
 
         if self._sources is None:
@@ -124,7 +125,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         return f"{readable}-{hashlib.sha256(whose.encode()).hexdigest()[:32]}.bin", stamp.encode()
 
     def _read(self, name: str, stamp: bytes) -> bytes:
-        """Return a file's content; OSError unless it is this user's, whole and fresh."""
+        """Return a file's content; raise OSError unless it is this user's, complete and current."""
         place = folder()
         if not name or place is None:
             raise FileNotFoundError
@@ -141,7 +142,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
 
 @cache
 def folder() -> Path | None:
-    """Return the folder of compiled code; None, after telling why, where there can be none."""
+    """Return the folder of compiled code; if it cannot be used, say why and return None."""
     try:
         place = _place()
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -176,7 +177,7 @@ def _tell_of_failure(reason: str) -> None:
 
 @cache
 def sources_digest() -> str:
-    """Return a digest of the kernels' sources: files that use Numba, and what these import."""
+    """Return a digest of the kernels' sources: files that use Numba, and files they import."""
     digest = hashlib.sha256()
     for path, content in sorted(kernel_sources().items()):
         digest.update(f"{path} {len(content)} ".encode() + content)
@@ -186,7 +187,7 @@ def sources_digest() -> str:
 def kernel_sources() -> dict[str, bytes]:
     """Return the files of this package that kernels may depend on, by path below it.
 
-    Numba compiles functions and constants of other modules in, so imports are followed.
+    Imports are followed, since Numba compiles functions and constants of other modules in.
     """
     files = {path.relative_to(_PACKAGE): path.read_bytes() for path in _PACKAGE.rglob("*.py")}
     found: set[Path] = set()
@@ -200,7 +201,7 @@ def kernel_sources() -> dict[str, bytes]:
 
 
 def _imported(content: bytes) -> list[Path]:
-    """List what the modules imported at the top of a file may be called, below the package."""
+    """List possible paths, below the package, of the modules that a file imports at its top."""
     paths = []
     for origin, in_brackets, on_line, module in _IMPORTS.findall(content):
         base = Path(*(origin or module).decode().split(".")[1:])

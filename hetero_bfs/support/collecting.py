@@ -1,7 +1,7 @@
-"""Python looks for garbage less often while Numba compiles.
+"""Makes Python's garbage collection less frequent while Numba compiles.
 
-Compiling makes many objects that live until it ends, and looking through them again and again for
-circles takes a sixth of its time.
+Compiling makes many objects that live until its end. Repeated searches for cycles among them would
+take a sixth of the time.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _WHILE_COMPILING = (100_000, 50, 1000)
 
 
 class _Collector(event.Listener):  # type: ignore[misc]
-    """Sets the thresholds while any function is being compiled, one within the other.
+    """Sets the thresholds while any function is being compiled; compilations nest.
 
-    Numba's lock lets one thread compile at a time.
+    Numba's lock lets only one thread compile at a time.
     """
 
     def __init__(self) -> None:
@@ -40,5 +40,5 @@ class _Collector(event.Listener):  # type: ignore[misc]
 
 
 def collect_rarely() -> None:
-    """Have Python look for garbage less often from now on while Numba compiles."""
+    """Collect garbage less often from now on while Numba compiles."""
     event.register("numba:compile", _Collector())

@@ -1,4 +1,4 @@
-"""Compiling kernels: the options that all of them share."""
+"""Compiles kernels, with options that all of them share."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numba.core.registry import CPUDispatcher
 from hetero_bfs.support.code_cache import compiled
 from hetero_bfs.support.collecting import collect_rarely
 
-# GNU OpenMP's waiting threads spin for milliseconds by default. On a busy machine, and beside an
-# OpenCL device that is this CPU, that steals the core the work waits for: a 0.1 ms level then takes
-# 16 ms. About 0.1 ms of spinning keeps idle machines as fast (benchmarks/NOTES.md).
+# By default GNU OpenMP's waiting threads spin for milliseconds. On a busy machine, or beside an
+# OpenCL device that is this CPU, they occupy a core that the work needs: a 0.1 ms level then takes
+# 16 ms. With about 0.1 ms of spinning, idle machines are as fast as before (benchmarks/NOTES.md).
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
@@ -29,13 +29,19 @@ def kernel(
     inlined: bool = False,
     inner: bool = False,
 ) -> Any:
-    """Compile a function when it is first called; it runs without holding Python's lock.
+    """Compile a function at its first call; it runs without holding Python's lock.
 
-    Used as `@kernel` or with options. `counted=False` is for functions that make no arrays, called
-    many times by several threads: Numba then leaves out its counting of references to arrays,
-    atomic updates of words that all threads share. `inlined` is for small functions that would pass
-    many arrays on: each array is several words. `inner` is for those that only kernels call: what
-    Python and C need to call them is not compiled.
+    Used as `@kernel` or with options.
+
+    Parameters
+    ----------
+    counted : bool
+        False for functions that make no arrays and are called often by several threads. Numba then
+        omits its reference counts of arrays, which are atomic updates of shared words.
+    inlined : bool
+        True for small functions that would pass on many arrays, since each array is several words.
+    inner : bool
+        True for functions that only kernels call. The wrappers for Python and C are not compiled.
     """
     if function is None:
         options = {"parallel": parallel, "counted": counted, "inlined": inlined, "inner": inner}
@@ -55,7 +61,7 @@ def kernel(
 
 
 class _InnerKernel(CPUDispatcher):  # type: ignore[misc]
-    """A kernel that lacks what Python needs to call it, where Numba's would crash."""
+    """A kernel without a wrapper for Python; a call raises instead of crashing."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse."""
@@ -63,9 +69,9 @@ class _InnerKernel(CPUDispatcher):  # type: ignore[misc]
 
 
 def _one_for_all_values(dispatcher: Any) -> Any:
-    """Have one function compiled for all constants of a type that kernels pass to it.
+    """Compile a function once for a type, even if kernels pass different constants of that type.
 
-    Numba would compile it anew, with all that it calls, for 0, for 1, and for what is no constant.
+    Numba would compile it, and its callees, separately for 0, for 1 and for variables.
     """
     call_template = dispatcher.get_call_template
 

@@ -1,7 +1,7 @@
-"""What the process is given: variables that Numba reads, and its limit of address space.
+"""The process's environment: variables that Numba reads, and the limit of address space.
 
-What is of no use is refused here, in one line, before Numba or LLVM answer it with a traceback or
-the end of the process.
+Unusable settings are refused here in one line. Otherwise Numba or LLVM would print a traceback or
+end the process.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hetero_bfs.errors import HeteroBFSError
 
 _SHARED_MIB = 1024
 _CORE_MIB = 128
-"""Address space that libraries, LLVM and drivers take, and that the threads of a core take (their
-stacks, and malloc's reserve of 64 MiB each). With less, LLVM and PoCL abort the process."""
+"""Address space for libraries, LLVM and drivers, and for the threads of a core (stacks, and
+malloc's reserve of 64 MiB each). With less, LLVM and PoCL abort the process."""
 
 
 def check() -> None:
     """Raise `HeteroBFSError` for settings that would make every search fail.
 
-    Loads Numba only if a variable of its own is set.
+    Numba is loaded only if one of its variables is set.
     """
     _check_address_space()
     threads = os.environ.get("NUMBA_NUM_THREADS", "").strip()
@@ -52,7 +52,7 @@ def _check_address_space() -> None:
 
 
 def _check_by_numba() -> None:
-    """Have Numba read its variables, and find its threads if they say which."""
+    """Let Numba read its variables, and load its threading layer if they name one."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         import_numba()
@@ -73,7 +73,7 @@ def _check_by_numba() -> None:
 def import_numba() -> None:
     """Import Numba without SciPy's linear algebra.
 
-    It looks for that as it loads, which takes longer than many a search; no kernel uses it.
+    Numba tries to load it at import, which takes longer than many searches. No kernel uses it.
     """
     unused = "scipy.linalg.cython_blas"
     absent = unused not in sys.modules
@@ -87,7 +87,7 @@ def import_numba() -> None:
 
 
 def cannot_load(error: ImportError) -> str:
-    """Say in one line which part is missing, or that it found no memory."""
+    """Say in one line which part is missing, or that memory ran out."""
     causes: list[str] = []
     cause: BaseException | None = error
     while cause is not None:

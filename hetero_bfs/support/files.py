@@ -1,9 +1,8 @@
-"""Writing files so that a failure leaves no half-written one.
+"""Writes files so that a failure leaves no incomplete one.
 
-Whoever writes holds a lock on the temporary file, which the system lets go when the process ends,
-however it ends. So a temporary file that can be locked belongs to nobody, and the next one who
-writes into the folder removes it. No process id is compared: those mean nothing to another
-container or host, and are used again.
+The writer locks its temporary file. The system releases the lock when the process ends for any
+reason. So a temporary file that can be locked has no owner, and the next writer in the folder
+removes it. Process ids would not do, since they differ between containers and hosts and are reused.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _HOST = f"{zlib.crc32(os.uname().nodename.encode()):08x}"
 _NAME = re.compile(rf"\.hetero-bfs-{_HOST}-[0-9a-f]{{16}}\.tmp")
 
 _change = threading.RLock()
-"""Held while names of files change, and for good by the one who ends the process."""
+"""Held while names of files change, and until exit by the thread that ends the process."""
 _temporary: set[Path] = set()
 
 
@@ -34,15 +33,15 @@ _temporary: set[Path] = set()
 def replacing(
     path: Path, mode: str = "w", error_class: type[HeteroBFSError] = HeteroBFSError, **options: Any
 ) -> Iterator[IO[Any]]:
-    """Open a temporary file beside `path` for writing; it takes the name when all went well.
+    """Open a temporary file beside `path` for writing; on success it is renamed to `path`.
 
     `mode` is "w" or "wb"; `options` go to `open`.
 
     Raises
     ------
     error_class
-        The system cannot write: no such folder, no permission, a full disk. What was at `path`
-        is untouched.
+        The system cannot write: no such folder, no permission, a full disk. A file at `path` is
+        then unchanged.
     """
     try:
         with temporary_beside(path) as (temporary, descriptor):
@@ -58,7 +57,7 @@ def replacing(
 def temporary_beside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
     """Make an empty file or folder beside `path`; yield its path and an open descriptor of it.
 
-    What lies there at the end is removed, and so is what ended processes left in the folder.
+    The file or folder is removed at the end, and so are those that ended processes left.
     """
     _sweep(path.parent)
     with unbroken():
@@ -75,13 +74,13 @@ def temporary_beside(path: Path, folder: bool = False) -> Iterator[tuple[Path, i
 
 @contextmanager
 def unbroken() -> Iterator[None]:
-    """Keep the process from being ended by a signal within: names of files change in steps."""
+    """Keep signals from ending the process within, while names of files change in several steps."""
     with _change:
         yield
 
 
 def discard_temporaries() -> None:
-    """Remove what this process has not completed. To end it: nothing can be written any more."""
+    """Remove this process's temporary files before it exits; later writes are impossible."""
     _change.acquire()
     for path in _temporary:
         _remove(path)
@@ -94,7 +93,7 @@ def _make(parent: Path, folder: bool) -> tuple[Path, int]:
             path.mkdir()
         else:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        with suppress(FileNotFoundError):  # swept before it was locked: make another
+        with suppress(FileNotFoundError):  # another writer removed it before the lock: try again
             descriptor = _open(path, folder)
             _lock(descriptor, wait=True)
             if _is_open_as(path, descriptor):
@@ -110,13 +109,13 @@ def _is_open_as(path: Path, descriptor: int) -> bool:
 
 
 def _open(path: Path | str, folder: bool) -> int:
-    """Open it so that it can be locked, also where that takes a descriptor to write to."""
+    """Open a file or folder for locking; some systems need a writable descriptor for that."""
     kind = os.O_RDONLY if folder else os.O_RDWR
     return os.open(path, kind | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _lock(descriptor: int, wait: bool) -> bool:
-    """Lock it; False if another process has, or where there are no locks."""
+    """Lock a descriptor; return False if another process holds the lock or locks are missing."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
@@ -125,7 +124,7 @@ def _lock(descriptor: int, wait: bool) -> bool:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove what processes of this user left in the folder as they ended."""
+    """Remove temporary files that this user's ended processes left in the folder."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if _NAME.fullmatch(entry.name):
@@ -157,23 +156,23 @@ def _remove(path: Path) -> None:
 
 
 def printable(name: str) -> str:
-    """Return a file's name with a question mark for each byte that is no text."""
+    """Return a file's name with a question mark for each undecodable byte."""
     return name.encode("utf-8", "replace").decode()
 
 
 def check_writable(path: Path) -> None:
-    """Raise `HeteroBFSError` if a file of this name could not be written, before the work."""
+    """Raise `HeteroBFSError` if a file of this name cannot be written; for use before the work."""
     if path.is_dir():
         raise HeteroBFSError(f"{path} cannot be written: it is a folder; name a file in it")
-    if path.exists() and not path.is_file():  # it would be replaced, not written to
+    if path.exists() and not path.is_file():  # writing would replace it
         raise HeteroBFSError(f"{path} cannot be written: it is no regular file; name another")
     check_new_entry(path)
 
 
 def check_new_entry(path: Path) -> None:
-    """Raise `HeteroBFSError` if nothing new could be put beside `path`, by trying it.
+    """Try to make a file beside `path`; raise `HeteroBFSError` if that fails.
 
-    Permission bits do not tell: a file system may be read-only, and root may write anywhere.
+    Permission bits are not sufficient: a file system may be read-only, and root may write anywhere.
     """
     folder = path.absolute().parent
     if not folder.is_dir():

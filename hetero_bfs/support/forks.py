@@ -1,7 +1,7 @@
-"""Processes made by fork: they lack their parent's threads, and code that waits for those hangs.
+"""Forked processes: they lack their parent's threads, and code that waits for these hangs.
 
-GNU OpenMP, which runs the parallel loops of compiled code, ends such a process without a word;
-OpenCL lets it wait for ever. What a parent has started is noted here, and in a child refused.
+GNU OpenMP, which runs the parallel loops of compiled code, ends such a process without a message.
+OpenCL waits for ever. This module notes what a parent has started, and refuses it in a child.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Threads = Literal["compiled loops", "OpenCL"]
 
 
 class _Process:
-    """What is known of this process."""
+    """State of this process."""
 
     generation = 0
     opencl_started = False
@@ -48,7 +48,7 @@ def use_loops() -> None:
 
 
 def use_opencl() -> None:
-    """Note that OpenCL starts here; raise `ForkError` if it cannot in this process."""
+    """Note that this process uses OpenCL; raise `ForkError` if it cannot."""
     _refuse_lost("OpenCL")
     _Process.opencl_started = True
 
@@ -73,7 +73,7 @@ def _openmp_started() -> bool:
     numba = sys.modules.get("numba")
     try:
         return numba is not None and numba.threading_layer() == "omp"
-    except (AttributeError, ValueError):  # half imported, or without threads yet
+    except (AttributeError, ValueError):  # partly imported, or no threads started yet
         return False
 
 

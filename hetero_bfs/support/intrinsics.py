@@ -1,10 +1,9 @@
 """Machine instructions and system calls that Numba does not offer.
 
 Atomics on array items, arrays by address, bit counts, prefetching, a clock, and waiting without
-using the processor. The atomic updates return the value before the update. Ordering: `atomic_or`
-and `atomic_add` make single updates indivisible and order nothing else ("monotonic"); `load`,
-`fetch_add` and `compare_and_swap` acquire what another thread released by `store` or one of the
-latter two.
+using the processor. The atomic updates return the value before the update. `atomic_or` and
+`atomic_add` only make single updates indivisible ("monotonic" ordering). `store`, `fetch_add` and
+`compare_and_swap` release earlier writes; `load`, `fetch_add` and `compare_and_swap` acquire them.
 """
 
 from __future__ import annotations
@@ -51,10 +50,10 @@ def _atomic(operation: str, ordering: str) -> Callable[..., Any]:
 
 
 atomic_or = _atomic("or", "monotonic")
-"""atomic_or(array, index, value): set bits; returns the old value."""
+"""atomic_or(array, index, value): set bits; return the old value."""
 
 atomic_add = _atomic("add", "monotonic")
-"""atomic_add(array, index, value): add; returns the old value."""
+"""atomic_add(array, index, value): add; return the old value."""
 
 atomic_min = _atomic("min", "monotonic")
 """atomic_min(array, index, value): keep the smaller signed integer; returns the old value."""
@@ -63,12 +62,12 @@ exchange = _atomic("xchg", "acq_rel")
 """exchange(array, index, value): write; returns the old value. Nothing passes it, either way."""
 
 fetch_add = _atomic("add", "acq_rel")
-"""fetch_add(array, index, value): add, and release what was written before."""
+"""fetch_add(array, index, value): add with acquire and release; return the old value."""
 
 
 @intrinsic
 def compare_and_swap(typing_context: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
-    """compare_and_swap(array, index, expected, value): write if as expected; tells if it did."""
+    """compare_and_swap(array, index, expected, value): write if as expected; return whether."""
     if not _is_integer_array(array):
         return None
 
@@ -109,7 +108,7 @@ def store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def array_at(typing_context: Any, address: Any, size: Any) -> Any:
-    """array_at(address, size): the int64 array that somebody keeps at an address."""
+    """array_at(address, size): the int64 array at an address; the caller keeps it alive."""
     array_type = types.Array(types.int64, 1, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -130,7 +129,7 @@ def array_at(typing_context: Any, address: Any, size: Any) -> Any:
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """prefetch(array, index): bring an item's cache line near; no item need be there."""
+    """prefetch(array, index): prefetch an item's cache line; the index may be out of range."""
     if not isinstance(array, types.Array):
         return None
 
@@ -196,7 +195,7 @@ def _system_function(
 
 @intrinsic
 def clock_seconds(typing_context: Any) -> Any:
-    """clock_seconds(): a monotonic clock, the one of time.perf_counter."""
+    """clock_seconds(): the monotonic clock of time.perf_counter."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word, long_word = ir.IntType(32), ir.IntType(64)
@@ -231,7 +230,7 @@ def yield_processor(typing_context: Any) -> Any:
 
 @intrinsic
 def relax(typing_context: Any) -> Any:
-    """relax(): tell the processor that this is a loop that waits (x86 only; else nothing)."""
+    """relax(): tell the processor that this is a spin loop (x86 only; else nothing)."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if platform.machine() in ("x86_64", "AMD64"):
@@ -244,7 +243,7 @@ def relax(typing_context: Any) -> Any:
 
 
 def _thread_call(name: str, addresses: int) -> Callable[..., Any]:
-    """Make an intrinsic of a pthread function on objects that lie in an int64 array."""
+    """Make an intrinsic of a pthread function on objects in an int64 array."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type = signature.args[0]
@@ -283,4 +282,4 @@ condition_wait = _thread_call("pthread_cond_wait", 2)
 """condition_wait(array, condition_index, mutex_index): sleep until woken."""
 
 wake_all = _thread_call("pthread_cond_broadcast", 1)
-"""wake_all(array, condition_index): wake whoever sleeps on a condition variable."""
+"""wake_all(array, condition_index): wake all threads that wait on a condition variable."""

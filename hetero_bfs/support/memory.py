@@ -1,4 +1,4 @@
-"""Host memory: arrays that a device can use in place (page-aligned), and how much is free."""
+"""Host memory: page-aligned arrays that a device can use in place, and the free memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
 def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return a one-dimensional array that starts on a page and owns whole pages.
 
-    It is mapped from the system, so that `shrink` can give a part back, and holds zeros.
+    The system maps it, so that `shrink` can return a part, and fills it with zeros.
     """
     dtype = np.dtype(dtype)
     num_bytes = -(-max(size * dtype.itemsize, 1) // PAGE_BYTES) * PAGE_BYTES
@@ -32,18 +32,18 @@ def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 class Recycler:
-    """Makes arrays whose memory, once nobody has them any more, serves for the next one.
+    """Makes arrays, and reuses the memory of those that are no longer referenced.
 
-    Fresh memory costs as much as filling it: the system hands it out page by page, all zeros.
+    Fresh memory costs as much as filling it: the system provides it page by page, with zeros.
     """
 
     def __init__(self, most_bytes: int) -> None:
-        """Keep memory of one size, at most so many bytes in all."""
+        """Keep memory of one size, at most `most_bytes` in all."""
         self.most_bytes = most_bytes
         self._spare: list[npt.NDArray[np.uint8]] = []
 
     def empty(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an array whose items may be anything."""
+        """Return an uninitialised array."""
         dtype = np.dtype(dtype)
         num_bytes = size * dtype.itemsize
         if not 0 < num_bytes <= self.most_bytes:
@@ -51,7 +51,7 @@ class Recycler:
         if self._spare and self._spare[0].size != num_bytes:
             self._spare.clear()
         memory = self._spare.pop() if self._spare else np.empty(num_bytes, np.uint8)
-        # A buffer that is no array, so that views of what is returned keep that alive.
+        # The buffer is no array, so that views of the returned array keep that array alive.
         array = np.frombuffer(memory.data, dtype, size)
         weakref.finalize(array, _keep, self._spare, memory, self.most_bytes).atexit = False
         return array
@@ -60,7 +60,7 @@ class Recycler:
 def _keep(
     spare: list[npt.NDArray[np.uint8]], memory: npt.NDArray[np.uint8], most_bytes: int
 ) -> None:
-    """Keep memory that nobody has any more, among others of its size."""
+    """Keep unreferenced memory, with other memory of the same size."""
     if spare and spare[0].size != memory.size:
         spare.clear()
     if (len(spare) + 1) * memory.size <= most_bytes:
@@ -68,9 +68,9 @@ def _keep(
 
 
 def shrink(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    """Return the first entries of an `aligned_empty` array; the pages behind go to the system.
+    """Return the first entries of an `aligned_empty` array; the system gets the pages behind them.
 
-    What lay there is lost. Where the system has no such call (Windows) the pages stay.
+    Their content is lost. On systems without such a call (Windows) the pages stay.
     """
     owner: Any = array
     while isinstance(owner, np.ndarray):
@@ -92,14 +92,14 @@ def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def format_bytes(size: float) -> str:
-    """Return a size as people read it, such as "2.1 GiB"."""
+    """Return a readable size such as "2.1 GiB"."""
     units = ("bytes", "KiB", "MiB", "GiB", "TiB")
     power = min(max(int(size).bit_length() - 1, 0) // 10, len(units) - 1)
     return f"{size / 2 ** (10 * power):.3g} {units[power]}" if power else f"{size:.0f} bytes"
 
 
 def free_bytes() -> int:
-    """Return how much memory of the host is free."""
+    """Return the bytes of free memory on the host."""
     import psutil
 
     return int(psutil.virtual_memory().available)

@@ -1,7 +1,7 @@
-"""Loops over parts of a piece of work by several threads.
+"""Runs parts of a piece of work by several threads.
 
-Numba compiles each parallel loop in three layers, every one of which has the loop's body. So there
-is one such loop for all work, which calls the work by address (by_address.py).
+Numba compiles each parallel loop in three layers, each with the loop's body. So one such loop
+serves all work, which it calls by address (by_address.py).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hetero_bfs.support.compiling import kernel
 
 
 def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
-    """Have several threads call `work(given, part, parts)` for all parts, from 0 on.
+    """Let several threads call `work(given, part, parts)` for all parts, from 0 on.
 
-    `work` is a kernel that returns nothing, to which `given` is a struct of what is given here.
-    There are as many parts as threads unless so many are asked for.
+    `work` is a kernel that returns nothing. Its `given` is a struct of the keyword arguments. By
+    default there are as many parts as threads.
     """
     parts = numba.get_num_threads() if parts is None else parts
     struct = Struct(work.py_func.__name__, given)
@@ -35,5 +35,5 @@ def _call_all(address, struct, parts):
 
 @njit(inline="always")
 def part_of(size, part, parts):
-    """Return where a part of so many items begins and ends."""
+    """Return the begin and end of a part of `size` items."""
     return size * part // parts, size * (part + 1) // parts

@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 def announce(text: str) -> None:
-    """Print a line about what comes next on stderr."""
+    """Print a line about the next step on stderr."""
     if enabled:
         print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Show no lines and bars of what runs within."""
+    """Suppress lines and bars within."""
     global enabled
     before, enabled = enabled, False
     try:
@@ -33,7 +33,7 @@ def hidden() -> Iterator[None]:
 def progress(
     items: Iterable[T], description: str, total: int | None = None, delay_seconds: float = 1.0
 ) -> Iterator[T]:
-    """Yield the items, drawing a bar on stderr once `delay_seconds` have gone by."""
+    """Yield the items, and draw a bar on stderr after `delay_seconds`."""
     if not enabled:
         yield from items
         return

@@ -1,4 +1,4 @@
-"""How messages name a setting: as Python's argument, or on the command line as its option."""
+"""Names of settings in messages: a Python argument, or on the command line an option."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OPTIONS = {
     "threads": "--threads",
     "weighted": "--weighted",
 }
-"""The option for each argument whose name stands in a message."""
+"""The option for each argument that a message names."""
 
 _as_options: ContextVar[bool] = ContextVar("hetero_bfs_names_options", default=False)
 
 
 @contextmanager
 def naming_options() -> Iterator[None]:
-    """Name settings as the command line's options for a while."""
+    """Name settings as the command line's options within."""
     token = _as_options.set(True)
     try:
         yield

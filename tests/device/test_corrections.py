@@ -19,7 +19,7 @@ def seconds_for_all(data) -> None:
 
 @pytest.mark.usefixtures("one_thread")
 def test_probes_run_every_strategy_and_move(opencl_device, trained):
-    """A model that is off by a million in all is corrected in all, as far as the bound allows."""
+    """If all predictions are off by a million, all are corrected as far as the bound allows."""
     trained(opencl_device, seconds_for_all)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
         assert engine.corrections == dict.fromkeys((*STRATEGIES, *MIGRATIONS), 1 / BOUND)

@@ -132,7 +132,7 @@ def test_our_own_blocks_follow(place):
 
 
 def test_the_report_says_by_which_rules_the_timed_searches_went():
-    """Not by that of the end: corrections may have changed it on the way."""
+    """Not by the last rule: corrections may have changed the rule meanwhile."""
     report = run(None, selector="fixed:TC")
     assert report.rules() == {}
     rules = iter(["TC alone"] * 60 + ["TC and BC, alpha 8, never back"] * 4)
@@ -312,7 +312,7 @@ def test_edges_generated_anew_give_the_same_results(place):
 
 def test_a_wrong_search_is_found_without_a_list_of_edges():
     breaking = Breaking("no_edge")
-    with breaking.partition():
+    with breaking.patch():
         report = run(None, sources=6, regenerate=True)
     (message,) = report.failures
     assert message.startswith("source 220: check 5 (")
@@ -368,7 +368,7 @@ def test_groups_of_any_size(monkeypatch, size, passes, back_to_back):
 
 
 def test_how_many_searches_follow_each_other(monkeypatch):
-    """One at least, and no more than a twentieth of the free memory holds results of."""
+    """At least one, and at most as many as a twentieth of the free memory holds results of."""
     alone = SimpleNamespace(accelerator=None)
     shared, apart = (
         SimpleNamespace(accelerator=SimpleNamespace(unified=unified)) for unified in (True, False)
@@ -381,7 +381,7 @@ def test_how_many_searches_follow_each_other(monkeypatch):
 
 
 def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
-    """Nothing brings a result home, or looks at it, while others of its row are searched."""
+    """No result is gathered or inspected while others of its group are searched."""
     events = []
 
     def note(event, owner, name):
@@ -523,14 +523,14 @@ class Breaking:
             self.expected = BREAKS[self.how](parent, source)
         return parent
 
-    def partition(self):
+    def patch(self):
         return mock.patch.object(engines, "restored_parents", self)
 
 
 @pytest.mark.parametrize("how", HARMLESS)
 def test_an_invalid_search_is_named(how):
     breaking = Breaking(how)
-    with breaking.partition():
+    with breaking.patch():
         report = run(None, sources=6)
     check, vertex = breaking.expected
     assert not report.valid
@@ -557,7 +557,7 @@ def test_an_invalid_search_is_exit_status_1(how, capsys, tmp_path):
     breaking = Breaking(how)
     path = tmp_path / "report.json"
     command = ["graph500", "--scale", "10", "--sources", "6", "--selector", "fixed:TC"]
-    with breaking.partition():
+    with breaking.patch():
         status = cli.main([*command, "--devices", "cpu", "--json", str(path)])
     assert status == 1
     check, vertex = breaking.expected
@@ -576,7 +576,7 @@ from hetero_bfs.cli import main as cli
 from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.support import memory
 breaking = Breaking({how!r})
-with breaking.partition():
+with breaking.patch():
     status = cli.main("graph500 --scale 10 --sources 6 --selector fixed:TC --devices cpu".split())
 print("expected", breaking.expected)
 sys.exit(status)

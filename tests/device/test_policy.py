@@ -10,18 +10,18 @@ import pytest
 from graphs import grid, nasty, path
 from oracle import engine_on
 
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.columns import NUM_COLUMNS, fill_columns
 from hetero_bfs.selection.policy import choose, choose_level, pack_policy, stays_within
 
 COLUMNS = (
-    layout.FRONTIER_VERTICES,
-    layout.FRONTIER_EDGES,
-    layout.UNVISITED_VERTICES,
-    layout.UNVISITED_EDGES,
-    layout.PREVIOUS_EDGES,
-    layout.REPRESENTATION,
-    layout.LEVEL,
+    schema.FRONTIER_VERTICES,
+    schema.FRONTIER_EDGES,
+    schema.UNVISITED_VERTICES,
+    schema.UNVISITED_EDGES,
+    schema.PREVIOUS_EDGES,
+    schema.REPRESENTATION,
+    schema.LEVEL,
 )
 """Columns of a level as `choose_all` reads them."""
 
@@ -29,24 +29,24 @@ COLUMNS = (
 def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:
     """States that a search could have, of all sizes, some of them at their borders."""
     rng = np.random.default_rng(5)
-    states = np.zeros((count, layout.STATE_SIZE))
+    states = np.zeros((count, schema.STATE_SIZE))
     unvisited = np.floor(num_vertices ** rng.random(count))
-    states[:, layout.UNVISITED_VERTICES] = unvisited
+    states[:, schema.UNVISITED_VERTICES] = unvisited
     degree = num_edges / num_vertices
-    states[:, layout.UNVISITED_EDGES] = np.minimum(
+    states[:, schema.UNVISITED_EDGES] = np.minimum(
         np.floor(unvisited * degree * 2 * rng.random(count)), num_edges
     )
-    states[:, layout.FRONTIER_VERTICES] = np.floor(
+    states[:, schema.FRONTIER_VERTICES] = np.floor(
         (num_vertices - unvisited + 1) ** rng.random(count)
     )
-    left = num_edges - states[:, layout.UNVISITED_EDGES]
-    states[:, layout.FRONTIER_EDGES] = np.maximum(np.floor(left ** rng.random(count)), 1)
-    states[:, layout.PREVIOUS_EDGES] = np.floor(num_edges ** rng.random(count))
-    states[:, layout.REPRESENTATION] = rng.integers(0, 2, count)
-    states[:, layout.LEVEL] = rng.integers(1, 12, count)
-    states[:, layout.KIND] = layout.DEVICE
-    states[0, layout.UNVISITED_VERTICES] = states[0, layout.UNVISITED_EDGES] = 0
-    states[1, layout.UNVISITED_EDGES] = num_edges
+    left = num_edges - states[:, schema.UNVISITED_EDGES]
+    states[:, schema.FRONTIER_EDGES] = np.maximum(np.floor(left ** rng.random(count)), 1)
+    states[:, schema.PREVIOUS_EDGES] = np.floor(num_edges ** rng.random(count))
+    states[:, schema.REPRESENTATION] = rng.integers(0, 2, count)
+    states[:, schema.LEVEL] = rng.integers(1, 12, count)
+    states[:, schema.KIND] = schema.DEVICE
+    states[0, schema.UNVISITED_VERTICES] = states[0, schema.UNVISITED_EDGES] = 0
+    states[1, schema.UNVISITED_EDGES] = num_edges
     return states
 
 
@@ -70,7 +70,7 @@ def on_device(engine, policy, n, m, states) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_every_column_weighs_alike(opencl_device, trained):
-    """What a model expects of a level is the same on the device, each column weighing much."""
+    """A model's predictions are the same on the device; each column has a large weight."""
     trained(opencl_device)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
         policy, count = engine.selector.policy, len(engine.candidates)
@@ -146,12 +146,12 @@ def test_choices_stay_as_long_on_the_device(
         traces = engine.bfs(0).traces
         policy, candidates = engine.selector.policy, engine.candidates
         n, m = traces[0].features.num_vertices, traces[0].features.num_edges
-    records = np.zeros((len(traces), layout.record_width(len(candidates))))
+    records = np.zeros((len(traces), schema.record_width(len(candidates))))
     for trace in traces:
-        state = np.zeros(layout.STATE_SIZE)
+        state = np.zeros(schema.STATE_SIZE)
         trace.features.write_state(state)
         choose_level(policy, 1, n, m, state, records)
-        assert candidates[int(state[layout.CHOSEN])].name == trace.strategy, trace.features
-    asked = np.unique(records[:, layout.CHOSEN_AT])
+        assert candidates[int(state[schema.CHOSEN])].name == trace.strategy, trace.features
+    asked = np.unique(records[:, schema.CHOSEN_AT])
     assert 2 < asked.size < len(traces) / 2, "some choices stay, and not for ever"
     assert len({trace.strategy for trace in traces}) == 2

@@ -112,8 +112,8 @@ def test_a_row_after_one_that_failed(apart, monkeypatch):
                 raise DeviceError("lost")
             return run(engine, search)
 
-        with monkeypatch.context() as partition:
-            partition.setattr(Engine, "_run", fails_at_the_third)
+        with monkeypatch.context() as patch:
+            patch.setattr(Engine, "_run", fails_at_the_third)
             with pytest.raises(DeviceError, match="lost"):
                 engine.bfs_back_to_back([1, 2, 3, 4])
         refuse = mock.Mock(side_effect=DeviceError("too much"))
@@ -322,7 +322,7 @@ def test_hubs_keep_every_core_and_group_busy_and_right(place, directed):
 
 @pytest.mark.usefixtures("many_threads")
 def test_a_wide_level_on_the_host_hands_over_to_a_device(opencl_device):
-    """Top-down by several threads leaves a bitmap; the device goes on from it, or from a queue."""
+    """A dense push leaves a bitmap; the device continues from it, or from a queue."""
     random = np.random.default_rng(7)
     edges = hb.EdgeList.from_arrays(*random.integers(0, 20_000, (2, 80_000)))
     dense_push = 0
@@ -341,7 +341,7 @@ def test_a_wide_level_on_the_host_hands_over_to_a_device(opencl_device):
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.usefixtures("many_threads")
 def test_few_vertices_remain_to_host_and_device(opencl_device, directed):
-    """The host lists them, and its list serves after the device has found some of them as well."""
+    """The host lists unvisited vertices. The list stays valid after the device has found some."""
     edges = core_with_tails(directed)
     found_list = 0
     with engine_on(opencl_device, edges, selector="fixed:TC", threads=2) as engine:
@@ -357,7 +357,7 @@ def test_few_vertices_remain_to_host_and_device(opencl_device, directed):
 
 @pytest.mark.parametrize("leaves", [510, 511, 512, 513, 514, 515, 767, 768, 769, 1025])
 def test_lists_around_the_length_that_a_group_shares(opencl_device, leaves):
-    """Bottom-up hands what lies beyond 512 neighbours to the whole work-group."""
+    """Bottom-up gives neighbours beyond the 512th to the whole work-group."""
     edges = late_hub(leaves)
     with engine_on(opencl_device, edges, selector="fixed:BG", order="given") as engine:
         for selector in ("fixed:BG", "fixed:BGC", "fixed:BC", "fixed:BC,BG,BGC"):
@@ -473,7 +473,7 @@ def test_decision_interval_below_one(place):
 
 @pytest.mark.parametrize("schedule", ["fixed:TG", "fixed:TC,TG,BG", "fixed:TC,BG,TG"])
 def test_an_interrupted_search_leaves_nothing_behind(opencl_device, schedule):
-    """An interrupt while the device is at work: what its launches counted is forgotten."""
+    """An interrupt while the device is at work: the counts of its launches are discarded."""
     edges = nasty("Kronecker 10")
     with engine_on(opencl_device, edges, selector="fixed:TC,TG,BG,TG") as engine:
         engine.search(458)
@@ -489,7 +489,7 @@ def test_an_interrupted_search_leaves_nothing_behind(opencl_device, schedule):
 
 
 def test_a_search_left_on_the_device_does_not_shine_through(opencl_device):
-    """Parents that the device wrote, and nobody gathered, are forgotten by the next search."""
+    """The next search invalidates parents that the device wrote and that were never gathered."""
     edges = nasty("two components")
     with engine_on(opencl_device, edges, selector="fixed:TG", order="given") as engine:
         reached = check_search(engine, edges, int(edges.src[0])).parent >= 0
@@ -501,7 +501,7 @@ def test_a_search_left_on_the_device_does_not_shine_through(opencl_device):
 
 @pytest.mark.parametrize("levels", [63, 64, 65, 128])
 def test_a_search_that_leaves_the_device_after_many_levels(opencl_device, levels):
-    """Records come in 64, 128, ... rows: what ends there has forgotten stale parents too."""
+    """Records have 64, 128, ... rows. A search that ends with the rows leaves no stale parents."""
     for directed in (False, True):
         edges = two_paths(300, 100, directed)
         with engine_on(opencl_device, edges, selector="fixed:TG", order="given") as engine:
@@ -563,7 +563,9 @@ def check_choice(trace, selector, place) -> None:
     if selector in ("auto", *MODEL_SELECTORS):
         assert set(trace.predicted_seconds) == {s.name for s in available(place is not None)}
         assert all(0 < seconds < 1 for seconds in trace.predicted_seconds.values())
-        if selector == "average" and trace.reason != "as the level before":  # others look ahead
+        if (
+            selector == "average" and trace.reason != "as the level before"
+        ):  # others use the cost-to-go
             chosen = trace.predicted_seconds[trace.strategy]
             assert chosen == min(trace.predicted_seconds.values())
     else:
@@ -626,7 +628,7 @@ def test_shared_memory_is_not_copied(shared):
 
 
 def test_a_graph_is_copied_to_a_device_with_memory_of_its_own(apart):
-    """What the host then does to its edges is nothing to a search there."""
+    """Later changes of the host's edges do not affect a search on the device."""
     edges = KroneckerEdges(12).materialise()
     graph = build_search_graph(edges)
     with engine_on(apart, graph, selector="fixed:TG,BG") as engine:

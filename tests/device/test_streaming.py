@@ -143,7 +143,7 @@ def test_any_mixture(kept, apart, directed, name, share, columns, schedule, posi
 @pytest.mark.parametrize("levels", [63, 64, 128])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_a_search_that_leaves_the_device_after_many_levels(apart, directed, levels):
-    """What ends where the records end has forgotten stale parents too."""
+    """A search that ends with the rows of the records leaves no stale parents."""
     edges = two_paths(700, 300, directed)
     with streaming(apart, build_search_graph(edges, "given"), 0.5) as engine:
         check_leaving(engine, edges, 700, levels)
@@ -176,7 +176,7 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_single_steps(apart, directed):
-    """What measurements use: begin, levels one by one, and a queue of the new vertices alone."""
+    """The steps of measurements: begin, levels one by one, and a queue of the new vertices."""
     edges = nasty("Kronecker 10", directed)
     with streaming(apart, build_search_graph(edges, "given"), 0.5) as engine:
         executor, graph = engine.accelerator, engine.graph
@@ -287,7 +287,7 @@ def test_more_room_means_fewer_bytes(apart):
 
 
 def test_a_level_that_misses_more_than_all_slots_hold(apart):
-    """And more than is read back at first."""
+    """More pages are missing than are read back at first."""
     edges = nasty("Kronecker 10")
     with (
         mock.patch("hetero_bfs.algorithms.bfs.streamed_executor._FIRST_MISSING", 3),
@@ -357,7 +357,7 @@ class Event:
 
 
 def test_no_event_of_a_copy_is_dropped_before_its_slots_next_turn(apart):
-    """Else the host would wait for each copy before it queues the next one."""
+    """Otherwise the host would wait for each copy before it queues the next one."""
     made = []
 
     def send(self, queue, buffer, array):
@@ -476,7 +476,7 @@ def test_the_report_says_what_was_moved(apart):
     text = format_report(report)
     line = re.search(
         r"edge array: streamed, [\d.]+ KiB in ([\d,]+) pages of \d+ bytes; resident are ([\d,]+) "
-        r"pages and of every list the first \d+, budget 58.6 KiB; \S+ \w+ moved per search\n",
+        r"pages and of every list the first \d+, budget 58.6 KiB; \S+ \w+ sent per search\n",
         text,
     )
     assert line is not None, text

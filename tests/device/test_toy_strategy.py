@@ -14,7 +14,7 @@ from hetero_bfs.algorithms.bfs.kernels.phases import join
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy, available
 from hetero_bfs.study import choice_figures, figures
 from hetero_bfs.support.compiling import kernel
@@ -37,11 +37,11 @@ TOY = Strategy(
 @kernel(counted=False, inner=True)
 def textbook_level(control, arrays, state, records):
     join(arrays, state)
-    this = np.int64(state[layout.QUEUE_INDEX])
+    this = np.int64(state[schema.QUEUE_INDEX])
     queue, found_queue = arrays.queue[this], arrays.queue[1 - this]
-    visited = arrays.visited[np.int64(state[layout.VISITED_INDEX])]
+    visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
     found = 0
-    for i in range(np.int64(state[layout.FRONTIER_VERTICES])):
+    for i in range(np.int64(state[schema.FRONTIER_VERTICES])):
         u = queue[i]
         for k in range(arrays.indptr[u], arrays.indptr[u + 1]):
             v = arrays.indices[k]
@@ -54,7 +54,7 @@ def textbook_level(control, arrays, state, records):
     vertices, edges = finish_queue(
         found, arrays.indptr, found_queue, arrays.offsets[1 - this], arrays.segments[1 - this]
     )
-    return np.int64(layout.QUEUE), vertices, edges, np.int64(-1)
+    return np.int64(schema.QUEUE), vertices, edges, np.int64(-1)
 
 
 @kernel(counted=False, inner=True)
@@ -82,7 +82,7 @@ def test_it_runs_and_is_traced(name, directed):
 
 @pytest.mark.usefixtures("many_threads")
 def test_it_takes_a_frontier_from_owners():
-    """Which they keep in parts, with edges deferred that others must not miss."""
+    """Owners keep frontiers in parts, and others must process deferred edges."""
     edges = grid(150, 3000)
     with engine_on(None, edges, selector="fixed:TC", threads=4) as engine:
         assert engine.graph.relabelling.order == "locality"

@@ -152,12 +152,12 @@ def test_any_buckets_and_chunks(
 ):
     """The same lists from tiny buckets, keys without room, and edges that come seven at a time."""
     true_bits = lists._neighbour_bits
-    with monkeypatch.context() as partition:
-        partition.setattr(lists, "_BUCKET_EDGES", bucket_edges)
-        partition.setattr(lists, "_MAX_BUCKETS", most)
-        partition.setattr(lists, "_neighbour_bits", lambda n: max(true_bits(n), spare_bits))
-        partition.setattr(lists, "_line_keys", lambda num_lines, num_keys: line_keys)
-        partition.setattr("numba.get_num_threads", lambda: threads)
+    with monkeypatch.context() as patch:
+        patch.setattr(lists, "_BUCKET_EDGES", bucket_edges)
+        patch.setattr(lists, "_MAX_BUCKETS", most)
+        patch.setattr(lists, "_neighbour_bits", lambda n: max(true_bits(n), spare_bits))
+        patch.setattr(lists, "_line_keys", lambda num_lines, num_keys: line_keys)
+        patch.setattr("numba.get_num_threads", lambda: threads)
         chunked = SmallChunks(edges.src, edges.dst, edges.num_vertices, edges.directed)
         check_csr(chunked)
         check_search_graph(chunked, order)

@@ -12,7 +12,7 @@ from test_selectors import ALL, GPU, HOST_ONLY, START
 from hetero_bfs.errors import ModelError
 from hetero_bfs.runtime.correction import Correction, Probe
 from hetero_bfs.runtime.recording import Recording
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.by_objective import make_objective_selector
 from hetero_bfs.selection.model_selectors import ModelSelector
 from hetero_bfs.selection.named_selectors import make_selector
@@ -21,7 +21,7 @@ from hetero_bfs.selection.strategies import OBJECTIVES
 
 # By the made model: TC 1 us + 1 ns an edge, BC 1 us + 10 ns an unvisited vertex; the device twice.
 LEVEL = replace(START, level=1, device_kind="cpu", frontier_edges=6000, unvisited_vertices=1000)
-"""TC 7 us, BC 11 us, TG 15 us, BG 23 us with moving."""
+"""TC 7 us, BC 11 us, TG 15 us, BG 23 us with migration."""
 
 
 def system(**watts: float) -> dict:
@@ -29,7 +29,7 @@ def system(**watts: float) -> dict:
 
 
 @pytest.fixture
-def aiming(trained):
+def by_objective(trained):
     """Return a function that makes a selector with a model that has this power."""
 
     def make(power, objective_name, wanted="learned", device=None, high_diameter=False):
@@ -45,8 +45,8 @@ def aiming(trained):
     return make
 
 
-def chosen(aiming, power, objective_name, **more) -> str:
-    selector, _ = aiming(power, objective_name, **more)
+def chosen(by_objective, power, objective_name, **more) -> str:
+    selector, _ = by_objective(power, objective_name, **more)
     return selector.choose(LEVEL).strategy.name
 
 
@@ -59,53 +59,53 @@ def chosen(aiming, power, objective_name, **more) -> str:
         ({"TC": 40.0, "BC": 200.0}, ["TC", "TC", "TC"]),
     ],
 )
-def test_each_aim_chooses_by_itself(aiming, watts, expected):
+def test_each_objective_chooses_by_itself(by_objective, watts, expected):
     assert [
-        chosen(aiming, system(**watts), objective_name) for objective_name in OBJECTIVES
+        chosen(by_objective, system(**watts), objective_name) for objective_name in OBJECTIVES
     ] == expected
 
 
-def test_the_product_is_least_where_the_aim_is_the_product(aiming):
+def test_the_product_is_least_where_it_is_the_objective(by_objective):
     """One level alone is the whole search: joules times seconds of either strategy."""
     seconds = {"TC": 7e-6, "BC": 11e-6}
     for tc_watts in (60, 90, 120, 150, 180, 400):
         watts = {"TC": float(tc_watts), "BC": 50.0}
         by_hand = {name: watts[name] * seconds[name] ** 2 for name in watts}
         if by_hand["TC"] < 0.7 * by_hand["BC"] or by_hand["BC"] < 0.7 * by_hand["TC"]:
-            assert chosen(aiming, system(**watts), "edp") == min(by_hand, key=by_hand.get)
+            assert chosen(by_objective, system(**watts), "edp") == min(by_hand, key=by_hand.get)
 
 
-def test_predictions_stay_seconds(aiming):
+def test_predictions_stay_seconds(by_objective):
     watts = {"TC": 100.0, "TG": 300.0, "BC": 50.0, "BG": 350.0, "BGC": 340.0}
-    in_seconds, _ = aiming(system(**watts), "time", device=GPU)
+    in_seconds, _ = by_objective(system(**watts), "time", device=GPU)
     for objective_name in ("energy", "edp"):
-        selector, notes = aiming(system(**watts), objective_name, device=GPU)
+        selector, notes = by_objective(system(**watts), objective_name, device=GPU)
         assert notes == []
         for level in (START, LEVEL, replace(LEVEL, device_kind="device", representation="bitmap")):
             expected = in_seconds.choose(level).predicted_seconds
             assert selector.choose(level).predicted_seconds == pytest.approx(expected)
 
 
-def test_reasons_are_in_units_of_the_aim(aiming):
+def test_reasons_are_in_units_of_the_objective(by_objective):
     watts = system(TC=100.0, BC=50.0)
     reasons = [
-        aiming(watts, objective_name)[0].choose(LEVEL).reason for objective_name in OBJECTIVES
+        by_objective(watts, objective_name)[0].choose(LEVEL).reason for objective_name in OBJECTIVES
     ]
     assert reasons == ["4 us before BC", "0.15 mJ before TC", "1 us (edp) before BC"]
 
 
-def test_moves_cost_too(aiming):
-    """Where moving is dear in joules, the search stays although the level elsewhere is cheaper."""
+def test_migrations_cost_too(by_objective):
+    """If migration costs many joules, the search stays though the level elsewhere is cheaper."""
     level = replace(LEVEL, device_kind="device")
     for device_watts, expected in ((10.0, "TG"), (100.0, "TC")):
         watts = system(TC=50.0, BC=50.0, TG=device_watts, BG=device_watts, BGC=device_watts)
-        selector, _ = aiming(watts, "energy", device=GPU)
+        selector, _ = by_objective(watts, "energy", device=GPU)
         assert selector.choose(level).strategy.name == expected
 
 
-def test_what_no_meter_sees_is_left_out_with_a_note(aiming):
+def test_what_no_meter_sees_is_left_out_with_a_note(by_objective):
     watts = {name: {"device": 200.0} for name in ("TC", "TG", "BG")}
-    selector, notes = aiming(power_json(watts, device=80.0), "energy", device=GPU)
+    selector, notes = by_objective(power_json(watts, device=80.0), "energy", device=GPU)
     assert [s.name for s in selector.candidates] == ["TG", "BG"]
     (note,) = notes
     assert "leaves out TC, BC, BGC" in note
@@ -114,9 +114,11 @@ def test_what_no_meter_sees_is_left_out_with_a_note(aiming):
 
 
 @pytest.mark.parametrize("objective_name", ["energy", "edp"])
-def test_without_watts_the_remedy_is_named(aiming, trained, monkeypatch, tmp_path, objective_name):
+def test_without_watts_the_remedy_is_named(
+    by_objective, trained, monkeypatch, tmp_path, objective_name
+):
     with pytest.raises(ModelError, match=r"has none; .*train --power-only`.*--power-log FILE"):
-        aiming(None, objective_name)
+        by_objective(None, objective_name)
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path / "none"))
     ship(monkeypatch, tmp_path / "shipped")
     with pytest.raises(ModelError, match=r"no speed model of this machine.*hetero-bfs train"):
@@ -134,20 +136,20 @@ def test_watts_of_another_machine_are_never_taken(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("wanted", ["alpha-beta", "daga", "fixed:TC"])
-def test_rules_that_compare_nothing_know_no_aim(aiming, wanted):
+def test_rules_that_compare_nothing_know_no_objective(by_objective, wanted):
     power = system(TC=50.0, BC=50.0, TG=1.0, BG=1.0, BGC=1.0)
     with pytest.raises(
         ModelError, match=f"goes with selector auto, learned, .*; {wanted} knows no objective"
     ):
-        aiming(power, "energy", wanted=wanted, device=GPU)
-    assert aiming(power, "time", wanted=wanted, device=GPU)[0].objective is None
+        by_objective(power, "energy", wanted=wanted, device=GPU)
+    assert by_objective(power, "time", wanted=wanted, device=GPU)[0].objective is None
 
 
-def test_an_unknown_aim(aiming):
+def test_an_unknown_objective(by_objective):
     with pytest.raises(
         ModelError, match="unknown objective 'power'; choose one of time, energy, edp"
     ):
-        aiming(system(TC=50.0, BC=50.0), "power")
+        by_objective(system(TC=50.0, BC=50.0), "power")
 
 
 # auto.
@@ -164,7 +166,7 @@ RULE = {"selector": "alpha-beta", "where": "cpu", "alpha": 15.0, "beta": 64.0}
         ("edp", False, "learned"),  # nothing was compared under it
     ],
 )
-def test_auto_is_what_was_best_under_the_aim(trained, objective_name, high_diameter, name):
+def test_auto_is_what_was_best_under_the_objective(trained, objective_name, high_diameter, name):
     def change(data):
         data["auto"] = {kind: {"selector": "average"} for kind in ("shallow", "deep")}
         data["power"] = system(TC=50.0, BC=60.0)
@@ -202,10 +204,10 @@ def test_time_is_as_it_was(trained):
 # With correction.py: what is learned is about seconds, whatever the objective.
 
 
-def test_what_was_measured_corrects_seconds_and_costs_alike(aiming):
+def test_what_was_measured_corrects_seconds_and_costs_alike(by_objective):
     watts = system(TC=100.0, BC=50.0)
     for objective_name in OBJECTIVES:
-        selector, _ = aiming(watts, objective_name)
+        selector, _ = by_objective(watts, objective_name)
         factors = np.ones(selector.factors.size)
         factors[0] = 3.0  # TC
         corrected = selector.corrected(factors)
@@ -217,36 +219,36 @@ def test_what_was_measured_corrects_seconds_and_costs_alike(aiming):
 
 
 @pytest.mark.parametrize("objective_name", OBJECTIVES)
-def test_levels_as_long_as_predicted_correct_nothing(aiming, objective_name):
+def test_levels_as_long_as_predicted_correct_nothing(by_objective, objective_name):
     """Whatever the objective: its costs are no seconds, and are not taken for them."""
-    selector, _ = aiming(system(TC=1000.0, BC=0.001), objective_name)
+    selector, _ = by_objective(system(TC=1000.0, BC=0.001), objective_name)
     correction = Correction(selector)
     features = [replace(LEVEL, level=i, frontier_edges=6000 + i) for i in range(4)]
-    records = np.full((4, layout.record_width(2)), np.nan)
+    records = np.full((4, schema.record_width(2)), np.nan)
     for record, level in zip(records, features, strict=True):
         level.write_state(record)
         choice = selector.choose(level)
-        record[layout.STRATEGY] = selector.candidates.index(choice.strategy)
-        record[layout.CHOSEN_AT] = level.level
-        record[layout.SECONDS] = choice.predicted_seconds[choice.strategy.name]
-        record[layout.TRANSFER_SECONDS] = record[layout.SELECT_SECONDS] = 0.0
+        record[schema.STRATEGY] = selector.candidates.index(choice.strategy)
+        record[schema.CHOSEN_AT] = level.level
+        record[schema.SECONDS] = choice.predicted_seconds[choice.strategy.name]
+        record[schema.TRANSFER_SECONDS] = record[schema.SELECT_SECONDS] = 0.0
     recording = Recording(records, selector, START.num_vertices, START.num_edges, 1)
     for _ in range(8):
-        assert correction.learn(recording, float(records[:, layout.SECONDS].sum())) is selector
-    records[:, layout.SECONDS] *= 5
+        assert correction.learn(recording, float(records[:, schema.SECONDS].sum())) is selector
+    records[:, schema.SECONDS] *= 5
     for _ in range(8):
-        corrected = correction.learn(recording, float(records[:, layout.SECONDS].sum()))
-    chosen = int(records[0, layout.STRATEGY])
+        corrected = correction.learn(recording, float(records[:, schema.SECONDS].sum()))
+    chosen = int(records[0, schema.STRATEGY])
     assert corrected.factors[chosen] == pytest.approx(5, rel=0.3)
 
 
-def test_probes_of_strategies_that_are_left_out_are_not_learned_from(aiming):
+def test_probes_of_strategies_that_are_left_out_are_not_learned_from(by_objective):
     watts = {name: {"device": 200.0} for name in ("TG", "BG", "BGC")}
-    selector, _ = aiming(power_json(watts, device=80.0), "energy", device=GPU)
-    everyone, _ = aiming(power_json(watts, device=80.0), "time", device=GPU)
-    record = np.full((1, layout.record_width(len(ALL))), np.nan)
+    selector, _ = by_objective(power_json(watts, device=80.0), "energy", device=GPU)
+    everyone, _ = by_objective(power_json(watts, device=80.0), "time", device=GPU)
+    record = np.full((1, schema.record_width(len(ALL))), np.nan)
     LEVEL.write_state(record[0])
-    record[0, layout.STRATEGY] = record[0, layout.TRANSFER_SECONDS] = 0
-    record[0, layout.SECONDS], record[0, layout.SELECT_SECONDS] = 1.0, 0.0
+    record[0, schema.STRATEGY] = record[0, schema.TRANSFER_SECONDS] = 0
+    record[0, schema.SECONDS], record[0, schema.SELECT_SECONDS] = 1.0, 0.0
     recording = Recording(record, everyone, START.num_vertices, START.num_edges, 1)
     assert Correction(selector, [Probe(recording, 1.0)]).selector is selector

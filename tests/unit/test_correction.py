@@ -15,7 +15,7 @@ import hetero_bfs as hb
 from hetero_bfs.runtime import correction
 from hetero_bfs.runtime.correction import Correction, Probe, factors_of
 from hetero_bfs.runtime.recording import Recording
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
 from hetero_bfs.selection.model_format import read_model
 from hetero_bfs.selection.model_selectors import MIGRATIONS, ModelSelector, model_selector
@@ -43,7 +43,7 @@ def truth() -> SpeedModel:
 
 
 def spoiled(factors) -> ModelSelector:
-    """A selector by a model that is off by these factors, of strategies and moves."""
+    """A selector by a model that is off by these factors, of strategies and migrations."""
     return model_selector("learned", spoil(truth(), factors), ALL)
 
 
@@ -65,8 +65,8 @@ def search(selector, clocked=True, slower=lambda level, name: 1.0) -> tuple[Reco
     Without a clock on the device, levels back to back there show the same mean time.
     """
     real = truth()
-    records = np.zeros((len(LEVELS), layout.record_width(len(selector.candidates))))
-    records[:, layout.PREDICTED :] = np.nan
+    records = np.zeros((len(LEVELS), schema.record_width(len(selector.candidates))))
+    records[:, schema.PREDICTED :] = np.nan
     kind, representation, previous = None, "queue", M / N
     unvisited = [N, M]
     for number, (vertices, edges) in enumerate(LEVELS):
@@ -77,10 +77,10 @@ def search(selector, clocked=True, slower=lambda level, name: 1.0) -> tuple[Reco
         previous = edges
         record = records[number]
         features.write_state(record)
-        record[layout.CHOSEN_AT] = number
+        record[schema.CHOSEN_AT] = number
         choice = selector.choose(features)
         strategy = choice.strategy
-        record[layout.STRATEGY] = selector.candidates.index(strategy)
+        record[schema.STRATEGY] = selector.candidates.index(strategy)
         moving = 0.0
         if kind is None:
             moving = real.start[strategy.device_kind].seconds(features)
@@ -90,31 +90,31 @@ def search(selector, clocked=True, slower=lambda level, name: 1.0) -> tuple[Reco
             if strategy.device_kind != kind:
                 moving += real.switch[strategy.device_kind].seconds(features)
         seconds = real.learned_seconds(features, strategy) * slower(number, strategy.name)
-        record[layout.SECONDS], record[layout.TRANSFER_SECONDS] = seconds, moving
+        record[schema.SECONDS], record[schema.TRANSFER_SECONDS] = seconds, moving
         kind = strategy.device_kind
         representation = "queue" if strategy.direction == "top-down" else "bitmap"
     if not clocked:
         forget_the_clock(selector, records)
-    total = float(records[:, [layout.SECONDS, layout.TRANSFER_SECONDS]].sum())
+    total = float(records[:, [schema.SECONDS, schema.TRANSFER_SECONDS]].sum())
     return Recording(records, selector, N, M, 1), total
 
 
 def forget_the_clock(selector, records) -> None:
-    """Share the time of a stay on the device out to its levels, moves there included."""
-    places = [selector.candidates[int(r)].device_kind for r in records[:, layout.STRATEGY]]
+    """Divide the time of a stay on the device among its levels, migration there included."""
+    places = [selector.candidates[int(r)].device_kind for r in records[:, schema.STRATEGY]]
     begin = 0
     for i in range(1, len(places) + 1):
         if i == len(places) or places[i] != places[begin]:
             if places[begin] == "device":
                 stay = records[begin:i]
-                both = [layout.SECONDS, layout.TRANSFER_SECONDS]
-                stay[:, layout.SECONDS] = stay[:, both].sum() / len(stay)
-                stay[:, layout.TRANSFER_SECONDS] = 0.0
+                both = [schema.SECONDS, schema.TRANSFER_SECONDS]
+                stay[:, schema.SECONDS] = stay[:, both].sum() / len(stay)
+                stay[:, schema.TRANSFER_SECONDS] = 0.0
             begin = i
 
 
 def probes(clocked=True) -> list[Probe]:
-    """What the engine's probes would measure."""
+    """Return the measurements of the engine's probes."""
     schedules = ("TC,TC,BC,BC,TC,TC", "TG,TG,BG,BG,TG,TG", "TC,TC,BGC,BGC,TC,TC")
     found = []
     for schedule in schedules:
@@ -264,7 +264,7 @@ def test_what_is_slow_indeed_is_tried_again_ever_more_rarely():
     assert (pauses[1:] >= 1.9 * pauses[:-1]).all()
 
 
-def test_crossings_bear_what_a_search_takes_beyond_its_levels():
+def test_switches_bear_what_a_search_takes_beyond_its_levels():
     """Such as merging parents, which no level's time shows."""
     base = spoiled({})
     correction = Correction(base, probes())
@@ -279,13 +279,13 @@ def test_crossings_bear_what_a_search_takes_beyond_its_levels():
 
 
 def test_starts_bear_what_a_search_takes_beyond_its_levels():
-    """Not what entering a device takes: that is a microsecond of it."""
+    """Not the migration to a device: that is a microsecond of it."""
     base = spoiled({})
     correction = Correction(base)
     for _ in range(WINDOW):
         recording, took = search(FixedSelector(STRATEGIES["TG"], STRATEGIES["BG"]))
-        entering = float(recording.records[0, layout.TRANSFER_SECONDS])
-        recording.records[0, layout.TRANSFER_SECONDS] = 1e-9
+        entering = float(recording.records[0, schema.TRANSFER_SECONDS])
+        recording.records[0, schema.TRANSFER_SECONDS] = 1e-9
         correction.learn(recording, took)
     assert "start on device" not in factors_of(correction.selector)
     for _ in range(WINDOW):
@@ -335,7 +335,7 @@ def test_predictions_shown_are_those_that_were_made():
     """They stay when the selector is corrected later, though the device records only choices."""
     base = spoiled({"TC": 0.1, "BC": 0.1})
     recording, took = search(base)
-    recording.records[:, layout.PREDICTED :] = np.nan
+    recording.records[:, schema.PREDICTED :] = np.nan
     correction = Correction(base)
     for _ in range(WINDOW):
         correction.learn(recording, took)
@@ -427,15 +427,15 @@ def test_the_smallest_graphs_are_probed_too(edges, directed):
 
 
 def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not(monkeypatch):
-    """A device without a clock tells levels apart only so; what lies between does not count."""
+    """Without a clock on the device, levels run one by one; the time between does not count."""
 
     class Searched:
         began_again = False
 
         def __init__(self, platform, source, selector, level_by_level=False):
-            records = np.zeros((3, layout.record_width(1)))
-            records[:, layout.SECONDS] = (1.0, 2.0, 3.0) if level_by_level else (1.5, 1.5, 1.5)
-            records[:, layout.TRANSFER_SECONDS] = (0.25, 0.0, 0.0)
+            records = np.zeros((3, schema.record_width(1)))
+            records[:, schema.SECONDS] = (1.0, 2.0, 3.0) if level_by_level else (1.5, 1.5, 1.5)
+            records[:, schema.TRANSFER_SECONDS] = (0.25, 0.0, 0.0)
             self.seconds = 100.0 if level_by_level else 4.5 + 0.25 + 0.125
             self.recording = lambda: Recording(records, selector, 1, 1, 1)
 
@@ -444,5 +444,5 @@ def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not(monkeyp
 
     monkeypatch.setattr(correction, "Search", Searched)
     found = correction._run(None, 0, None, 3)
-    assert found.recording.records[:, layout.SECONDS].tolist() == [1.0, 2.0, 3.0]
+    assert found.recording.records[:, schema.SECONDS].tolist() == [1.0, 2.0, 3.0]
     assert found.seconds == pytest.approx(6.0 + 0.25 + 0.125)

@@ -121,7 +121,7 @@ def _open(**options):
 
 USES = {
     "bfs": lambda engine: engine.bfs(1),
-    "bfs_in_a_row": lambda engine: engine.bfs_back_to_back([1, 2]),
+    "bfs_back_to_back": lambda engine: engine.bfs_back_to_back([1, 2]),
     "one back to back": lambda engine: engine.bfs_back_to_back([1]),
     "none back to back": lambda engine: engine.bfs_back_to_back([]),
     "search": lambda engine: engine.search(1),
@@ -176,13 +176,13 @@ def test_close_waits_for_a_search_and_those_that_come_late_are_refused():
             except EngineClosedError:
                 return
 
-    executors = [threading.Thread(target=search_until_refused) for _ in range(3)]
-    for executor in executors:
-        executor.start()
+    searchers = [threading.Thread(target=search_until_refused) for _ in range(3)]
+    for searcher in searchers:
+        searcher.start()
     while len(outcomes) < 5:
         threading.Event().wait(0.001)
     engine.close()
-    for executor in executors:
-        executor.join(60)
-        assert not executor.is_alive()
+    for searcher in searchers:
+        searcher.join(60)
+        assert not searcher.is_alive()
     assert all(outcomes)

@@ -26,7 +26,7 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.selectors import alpha_beta
 from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.support.compiling import kernel
@@ -193,7 +193,7 @@ def test_searches_by_a_thread_pool(name, threads):
 
 @pytest.mark.parametrize("make", [grid, roads])
 @pytest.mark.parametrize("interval", [1, 3])
-def test_owners_of_patches(interval, make):
+def test_owners_of_partitions(interval, make):
     """As many as there may be, with choices that stay for some levels."""
     edges = make(600, 600)
     schedule = "fixed:" + "TC," * 300 + "BC,TC"
@@ -241,7 +241,7 @@ def test_patches_without_locality():
 @pytest.mark.parametrize("threads", [2, 5])
 @pytest.mark.parametrize("num_vertices", [20_000, 20_003])
 def test_wide_levels_by_proposals(num_vertices, threads, directed):
-    """Top-down that leaves a bitmap, with parents of earlier searches where it looks for its own.
+    """A dense push, with stale parents of earlier searches among those that it resolves.
 
     Next is bottom-up, or top-down, for which the bitmap becomes a queue.
     """
@@ -364,7 +364,7 @@ def test_wide_levels_of_two_components_in_turn():
 
 @pytest.mark.parametrize("num_vertices", [1, 31, 33, 64])
 def test_only_parents_of_vertices_are_forgotten(num_vertices):
-    """What lies beyond the last vertex in the bitmap's last word is not the search's."""
+    """The bits beyond the last vertex in the bitmap's last word are not the search's."""
     room = []
 
     def allocate(size, dtype):
@@ -469,16 +469,16 @@ def test_a_models_choice_stays_while_levels_are_alike(trained):
         search = engine.search(0)
         records = search.recording().records
         traces = search.traces
-    asked = records[:, layout.CHOSEN_AT] == np.arange(len(records))
+    asked = records[:, schema.CHOSEN_AT] == np.arange(len(records))
     assert asked[0]
     assert asked.sum() < len(records) / 5
     for level in np.flatnonzero(~asked):
-        chosen_at = int(records[level, layout.CHOSEN_AT])
+        chosen_at = int(records[level, schema.CHOSEN_AT])
         assert asked[chosen_at]
         now, then = records[level], records[chosen_at]
-        assert now[layout.STRATEGY] == then[layout.STRATEGY]
-        for column in (layout.FRONTIER_EDGES, layout.UNVISITED_EDGES):
-            assert 1 / then[layout.WITHIN] <= now[column] / then[column] <= then[layout.WITHIN]
+        assert now[schema.STRATEGY] == then[schema.STRATEGY]
+        for column in (schema.FRONTIER_EDGES, schema.UNVISITED_EDGES):
+            assert 1 / then[schema.WITHIN] <= now[column] / then[column] <= then[schema.WITHIN]
         assert traces[level].reason == "as the level before"
     assert all(set(trace.predicted_seconds) == {"TC", "BC"} for trace in traces)
 

@@ -108,7 +108,7 @@ def test_few_edges_leave_a_patch():
     assert (partition[edges.src] != partition[edges.dst]).mean() < 0.15
 
 
-def test_components_stay_together_in_patches():
+def test_components_stay_together_in_partitions():
     """Large ones, small ones and a path, whose distances take more than one digit to sort by."""
     one, other, small, long = grid(70, 50), grid(90, 30), grid(20, 20), path(5000)
     parts, first = [], [0]
@@ -133,7 +133,7 @@ def test_sorting_by_key(bits):
 
 @pytest.mark.parametrize(("partitions", "more"), [(0, 1), (1, 0), (5, 77), (35, 0)])
 @pytest.mark.parametrize("owners", [1, 2, 4, 16])
-def test_territories_have_room_for_what_their_owners_have(partitions, more, owners):
+def test_owned_ranges_have_room_for_their_owners_edges(partitions, more, owners):
     size = 1 << min(partition_bits(owners), 13)  # of one owner's, which has all, a part
     num_vertices = partitions * size + more
     bits = partition_bits(owners)

@@ -13,8 +13,7 @@ from made_models import model_json, ship
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection import model_store
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import model_store, schema
 from hetero_bfs.selection.columns import NUM_COLUMNS
 from hetero_bfs.selection.model_selectors import ModelSelector, model_selector
 from hetero_bfs.selection.named_selectors import SELECTORS, make_selector
@@ -66,7 +65,7 @@ ALL, HOST_ONLY = available(True), available(False)
 
 
 def names(selector, levels) -> list[str]:
-    """Choose level by level; each strategy leaves the frontier in its own form."""
+    """Choose level by level; each strategy leaves the frontier in its own representation."""
     chosen = []
     representation = "queue"
     for level in levels:
@@ -287,14 +286,14 @@ def weights(columns):
 def models(draw):
     learned = {name: draw(weights(STRATEGIES[name].columns)) for name in STRATEGIES}
     migrations = [
-        {kind: draw(weights(layout.MIGRATION_COLUMNS)) for kind in ("cpu", "device")}
+        {kind: draw(weights(schema.MIGRATION_COLUMNS)) for kind in ("cpu", "device")}
         for _ in range(3)
     ]
     return SpeedModel("m", learned, 0.1, {}, *migrations, {})
 
 
 def seconds_by_hand(made: SpeedModel, features: LevelFeatures, strategy) -> float:
-    """Level and moving, from the plain formulas of the model."""
+    """Seconds of level and migration, by the plain formulas of the model."""
     seconds = made.learned_seconds(features, strategy)
     if features.device_kind is None:
         return seconds + made.start[strategy.device_kind].seconds(features)
@@ -314,7 +313,7 @@ def test_the_compiled_policy_is_the_models_formula(made, features):
     assert expected[choice.strategy.name] <= min(expected.values()) * (1 + 1e-9)
     cost_to_go = selector_of(made, uses_cost_to_go=True).choose(features)
     assert cost_to_go.predicted_seconds == choice.predicted_seconds, (
-        "looking ahead is no prediction"
+        "the cost-to-go is no prediction"
     )
 
 
@@ -356,10 +355,10 @@ def searches(draw):
 
 
 def reference_of(states: list[LevelFeatures]) -> np.ndarray:
-    reference = np.zeros((len(states), layout.STATE_SIZE))
+    reference = np.zeros((len(states), schema.STATE_SIZE))
     for row, features in zip(reference, states, strict=True):
         features.write_state(row)
-    return reference[:, : layout.RECORD_STATE]
+    return reference[:, : schema.RECORD_STATE]
 
 
 def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
@@ -381,7 +380,7 @@ def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
 
 @settings(max_examples=100)
 @given(made=models(), states=searches())
-def test_with_such_a_search_ahead_the_best_schedule_is_chosen(made, states):
+def test_with_such_a_reference_search_the_best_schedule_is_chosen(made, states):
     assume(len(states) <= MOST_COST_TO_GO_ROWS)
     cost_to_go = selector_of(made, uses_cost_to_go=True).on_graph(
         states[0].num_vertices, states[0].num_edges, reference_of(states), False
@@ -395,7 +394,7 @@ def test_with_such_a_search_ahead_the_best_schedule_is_chosen(made, states):
 
 @settings(max_examples=100)
 @given(made=models(), features=FEATURES, states=searches())
-def test_when_moving_is_free_looking_ahead_changes_nothing(made, features, states):
+def test_when_migration_is_free_the_cost_to_go_changes_nothing(made, features, states):
     free = {kind: Linear(("constant",), (0.0,)) for kind in ("cpu", "device")}
     greedy = selector_of(replace(made, switch=free, convert=free), uses_cost_to_go=True)
     cost_to_go = greedy.on_graph(
@@ -407,8 +406,8 @@ def test_when_moving_is_free_looking_ahead_changes_nothing(made, features, state
     assert predicted[cost_to_go.choose(features).strategy.name] == pytest.approx(least, rel=1e-6)
 
 
-def test_looking_ahead_stays_where_the_rest_is_cheap():
-    """The host wins this level by a little, but the big ones belong to the device."""
+def test_by_cost_to_go_a_search_stays_where_the_rest_is_cheap():
+    """The host wins this level by a little, but the big levels run faster on the device."""
     made = model(BC=1.0, to_device=0.01, to_cpu=0.01)
     made = replace(
         made,
@@ -583,7 +582,7 @@ def test_auto_may_be_a_model(trained):
     alpha=st.sampled_from([0.0, 0.5, 15.0]),
 )
 def test_the_first_choice_is_that_of_a_root_much_alike(edges, alpha):
-    """Which is kept, so that it takes no time when the next search begins."""
+    """The first choice is stored, so that the next search begins without delay."""
     directions = {"top-down": STRATEGIES["TG"], "bottom-up": STRATEGIES["BG"]}
     for selector in (
         DirectionSelector("rule", directions, alpha=alpha),
@@ -603,14 +602,14 @@ def test_the_first_choice_is_that_of_a_root_much_alike(edges, alpha):
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.floats(0.0, 300.0), st.booleans())
 def test_a_clear_choice_is_right_for_all_levels_within_its_ratio(seed, count, most_to_go, early):
-    """For any model and any levels, and what is ahead the same; close calls stay a little, too."""
+    """For any model, any levels and equal cost-to-go. Close choices are kept a little, too."""
     rng = np.random.default_rng(seed)
     weights = rng.exponential(1.0, (count, NUM_COLUMNS)) ** 3
     columns = rng.exponential(1.0, NUM_COLUMNS)
     cost_to_go = most_to_go * rng.random(count)
     policy = make_policy(MODEL, ALL[:count], caution=CAUTION)
-    state = np.zeros(layout.STATE_SIZE)
-    state[layout.FRONTIER_EDGES], state[layout.UNVISITED_EDGES] = (1, 16) if early else (2, 16)
+    state = np.zeros(schema.STATE_SIZE)
+    state[schema.FRONTIER_EDGES], state[schema.UNVISITED_EDGES] = (1, 16) if early else (2, 16)
     careful = np.array([CAUTION if early and s.name == "BC" else 1.0 for s in ALL[:count]])
     predicted = weights @ columns
     total = careful * predicted + cost_to_go

@@ -218,7 +218,7 @@ def test_a_format_to_come_names_the_program_that_wrote_it():
     ],
 )
 def test_what_a_model_lacks(change, candidates, lacking):
-    """Else it would be taken for free."""
+    """Otherwise it would count as free."""
     data = model_json("m")
     change(data)
     assert read(data).lacking(candidates) == lacking
@@ -248,7 +248,7 @@ def test_what_this_program_does_not_know(change, words):
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-1.0"])
 @pytest.mark.parametrize("where", ["learned", "switch"])
 def test_coefficients_are_finite_and_not_negative(value, where):
-    """Else every comparison with NaN picks the first candidate, and nobody would know why."""
+    """Otherwise comparisons with NaN would silently choose the first candidate."""
     text = json.dumps(model_json("m"))
     key = "TC" if where == "learned" else "to_cpu"
     data = json.loads(text)
@@ -353,7 +353,7 @@ def test_default_is_the_most_similar_machine(monkeypatch, tmp_path):
 
 
 def test_shipped_models_are_usable(monkeypatch):
-    """Each is found by its name, and knows every strategy and every move of its machine."""
+    """Each is found by its name, and has every strategy and every migration of its machine."""
     monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
     for model in model_store.shipped_models():
         host, device = model.name.split("__")

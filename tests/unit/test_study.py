@@ -269,7 +269,7 @@ def test_cells_name_strategies_and_hatch_what_differs():
     )
     (axes,) = choice_figures.schedule(rows).axes
     assert [text.get_text() for text in axes.texts] == ["TC", "TC", "BC", "TC", "BC", "BC"]
-    hatched = [partition.get_hatch() is not None for partition in axes.patches]
+    hatched = [cell.get_hatch() is not None for cell in axes.patches]
     assert hatched == [False, False, False, True, False, False]
 
 
@@ -426,10 +426,10 @@ def bare(tmp_path_factory):
     """A study of a machine that has neither a meter nor a model: its folder."""
     absent = [energy.Unmeasured("RAPL", "cpu", "absent: no such zone")]
     folder = tmp_path_factory.mktemp("bare")
-    with pytest.MonkeyPatch.context() as partition:
-        partition.setattr(energy, "find_meters", lambda *_: ([], absent))
-        partition.setenv(MODELS_VARIABLE, str(folder))
-        partition.setattr("hetero_bfs.study.levels.model_of", lambda info: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(energy, "find_meters", lambda *_: ([], absent))
+        patch.setenv(MODELS_VARIABLE, str(folder))
+        patch.setattr("hetero_bfs.study.levels.model_of", lambda info: None)
         assert study(folder / "out", "--scale", 5, *TINY, "--devices", "cpu") == 0
     return folder / "out"
 

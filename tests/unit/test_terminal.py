@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_bfs.cli import terminal as console
+from hetero_bfs.cli import terminal
 
 SMALL = "graph500 --scale 8 --sources 4 --devices cpu --selector fixed:TC"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -75,7 +75,7 @@ def test_streams_are_left_as_they_were(monkeypatch):
     for stream, failed in ((Full(), True), (closed, False), (None, False), (ascii_only, False)):
         monkeypatch.setattr(sys, "stdout", stream)
         open_files = os.listdir("/proc/self/fd") if Path("/proc/self/fd").exists() else []
-        with console.outputs() as (out, _):
+        with terminal.outputs() as (out, _):
             print("5 \u00b5s")
             print("again", flush=True)
         assert sys.stdout is stream
@@ -186,7 +186,7 @@ def test_signals_are_left_as_they_were():
     try:
         before = [signal.getsignal(number) for number in numbers]
         descriptors = os.listdir("/proc/self/fd") if Path("/proc/self/fd").exists() else []
-        with console.interruptible():
+        with terminal.interruptible():
             assert signal.getsignal(signal.SIGTERM) != before[1]
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
             signal.raise_signal(signal.SIGHUP)
@@ -203,7 +203,7 @@ def test_other_threads_take_no_signals():
     found = []
 
     def work():
-        with console.interruptible():
+        with terminal.interruptible():
             found.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=work)

@@ -25,8 +25,8 @@ LONG = LONGEST_LINE_BYTES
 def test_lines_and_their_places(parts: list[bytes], block: int) -> None:
     """As Python's own universal newlines have them, whatever the blocks."""
     content = b"".join(parts)
-    with pytest.MonkeyPatch.context() as partition:
-        partition.setattr(text_lines, "_BLOCK_BYTES", block)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_lines, "_BLOCK_BYTES", block)
         found = list(lines(BytesIO(content), Path("g.txt")))
     expected = content.splitlines()
     assert [line.text for line in found] == expected

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import hetero_bfs as hb
 from hetero_bfs.errors import ModelError
 from hetero_bfs.runtime.correction import Correction
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.model_selectors import ThresholdSelector, model_selector
 from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector, Selector
 from hetero_bfs.selection.speed_model import Linear, SpeedModel
@@ -28,7 +28,7 @@ UNITS = ("TC", "TG", "BC", "BG", "BGC", "start", "convert")
 
 
 def model(start=1.0, convert=1.0, **units: float) -> SpeedModel:
-    """Nanoseconds per frontier edge of top-down, and per neighbour looked at of bottom-up."""
+    """Nanoseconds per frontier edge of top-down, and per edge that bottom-up scans."""
     learned = {
         name: Linear(
             ("constant", "frontier_edges" if s.direction == "top-down" else "expected_examined"),
@@ -70,10 +70,10 @@ def levels() -> list[LevelFeatures]:
 
 
 def reference() -> np.ndarray:
-    states = np.zeros((len(LEVELS), layout.STATE_SIZE))
+    states = np.zeros((len(LEVELS), schema.STATE_SIZE))
     for state, features in zip(states, levels(), strict=True):
         features.write_state(state)
-    return states[:, : layout.RECORD_STATE].copy()
+    return states[:, : schema.RECORD_STATE].copy()
 
 
 def bound(made: SpeedModel, candidates=ALL) -> ThresholdSelector:
@@ -129,7 +129,7 @@ def test_where_bottom_up_is_dear_it_comes_late_or_never():
     assert {s.name for s in (cheap.candidates[i] for i in cheap.policy.schedule)} == {"TC", "BC"}
     names = [dear.choose(features).strategy.name for features in levels()]
     assert set(names) == {"TC"}
-    record = np.zeros(layout.record_width(len(ALL)))
+    record = np.zeros(schema.record_width(len(ALL)))
     assert "always top-down" in dear.read_choice(levels()[0], record).reason
     assert dear.rule == "TC alone"
     assert cheap.rule.startswith("TC and BC, alpha ")
@@ -144,9 +144,9 @@ def test_before_it_knows_a_graph_it_is_beamers_rule():
 def test_predictions_are_shown_though_it_needs_none():
     selector = bound(model())
     features = levels()[2]
-    record = np.full(layout.record_width(len(ALL)), np.nan)
+    record = np.full(schema.record_width(len(ALL)), np.nan)
     features.write_state(record)
-    record[layout.STRATEGY] = selector.policy.schedule[0]
+    record[schema.STRATEGY] = selector.policy.schedule[0]
     selector.complete(features, record)
     choice = selector.read_choice(features, record)
     expected = model_selector("learned", model(), ALL).choose(features).predicted_seconds

@@ -33,14 +33,14 @@ START = replace(FEATURES, level=0, frontier_edges=20, growth=1e12)
 
 
 def test_a_well_mixed_level_by_hand():
-    """40 vertices find a neighbour with 1 - 0.8**2 = 0.36, and look at 0.36 / 0.2 until then."""
+    """40 vertices find a neighbour with chance 1 - 0.8**2 = 0.36, and scan 0.36 / 0.2 edges."""
     assert START.expected_found == pytest.approx(40 * 0.36)
     assert START.expected_examined == pytest.approx(40 * 0.36 / 0.2)
     assert START.expected_length == pytest.approx(0.36 / 0.2)
 
 
 def test_a_frontier_of_hubs_is_met_at_once():
-    """Those that find it look at 1 neighbour each, the others at all of theirs."""
+    """Those that find one scan 1 edge each, the others scan all their edges."""
     hub = replace(START, frontier_vertices=1)
     assert hub.expected_found == pytest.approx(40 * 0.36)
     assert hub.expected_examined == pytest.approx(40 * 0.36 + 0.64 * 80)

@@ -49,8 +49,8 @@ def files(folder):
 def finished(tmp_path_factory):
     """A folder where a training ended well: not to be changed."""
     folder = tmp_path_factory.mktemp("finished")
-    with pytest.MonkeyPatch.context() as partition:
-        partition.setattr(train, "QUICK_PLAN", TINY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "QUICK_PLAN", TINY)
         run(folder)
     return folder
 

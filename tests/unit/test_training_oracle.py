@@ -17,7 +17,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.cost_to_go import sampled_levels
 from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES
 from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
@@ -48,7 +48,7 @@ def search_costs(draw):
 
 
 def walk(costs: SearchCosts, schedule) -> float:
-    """What a schedule takes, move by move, as a search does it."""
+    """Return the seconds of a schedule, migration by migration, as a search runs it."""
     names = [s.name for s in costs.strategies]
     total, kind, representation = 0.0, None, "queue"
     for level, name in enumerate(schedule):
@@ -172,7 +172,7 @@ def stand_in_for_searches(monkeypatch, level_seconds, seconds, transfer_seconds=
 
 @pytest.mark.parametrize("clocked", [True, False])
 def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, clocked):
-    """What levels take that a device cannot tell apart is shared out as they take it alone."""
+    """If a device times levels together, the time is divided in proportion to separate times."""
     walk = measure._Walk(FIRST)
     for level, (down, up) in enumerate(((1.0, 9.0), (9.0, 2.0), (3.0, 9.0))):
         for name, seconds in (("TC", down), ("BC", up)):
@@ -195,7 +195,7 @@ def test_starting_is_what_whole_searches_take_beyond_their_levels(monkeypatch, c
 
 @pytest.mark.parametrize("with_rivals", [True, False])
 def test_what_is_hardly_slower_is_measured_in_whole_searches_too(monkeypatch, with_rivals):
-    """For an oracle. A level where a strategy is far slower keeps what it took alone."""
+    """For an oracle. A level on which a strategy is far slower keeps its separate time."""
     walk = measure._Walk(FIRST, with_rivals)
     alone = {"TC": (1.0, 3.0, 3.0), "BC": (9.0, 4.0, 2.5)}
     in_search = {"TC": (1.5, 3.25, 5.0), "BC": (10.0, 6.0, 2.0)}
@@ -216,7 +216,7 @@ def test_what_is_hardly_slower_is_measured_in_whole_searches_too(monkeypatch, wi
 
 @pytest.mark.usefixtures("many_threads")
 def test_wide_levels_leave_bitmaps_top_down_too():
-    """Which the oracle charges turning into a queue, if top-down comes next on the host."""
+    """The oracle charges the conversion if top-down follows on the host."""
     with Engine(named_graph("uniform14").make(), "fixed:TC", devices="cpu", threads=2) as engine:
         source = 0
         costs = measure_costs(engine, source, repeats=1)
@@ -235,8 +235,8 @@ def test_wide_levels_leave_bitmaps_top_down_too():
 @pytest.mark.parametrize("more", [0.75, -0.75])
 @pytest.mark.parametrize("merging", [0.0, 0.5])
 @pytest.mark.parametrize("clocked", [True, False])
-def test_crossings_bear_what_a_search_takes_beyond_its_parts(monkeypatch, clocked, merging, more):
-    """The middle is the device's, TG and twice BG. In a search all take other times than alone."""
+def test_switches_bear_what_a_search_takes_beyond_its_parts(monkeypatch, clocked, merging, more):
+    """The middle is the device's, TG and twice BG. A search has other times than levels apart."""
     walk = measure._Walk(FIRST)
     alone = {"TC": (1, 9, 9, 9, 1), "TG": (2, 2, 9, 9, 2), "BG": (9, 9, 3, 3, 9)}
     in_search = {"TC": (1.5, 8, 7, 6, 0.5), "TG": (4, 5, 9, 9, 2), "BG": (9, 9, 3, 2, 9)}
@@ -309,7 +309,7 @@ def test_of_a_sample_every_level_has_its_own_seconds():
 
 @pytest.mark.usefixtures("many_threads")
 def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
-    """As they are in a search: they look at the list's vertices, and leave nothing to convert."""
+    """As in a search: bottom-up scans the list's vertices, and leaves no bitmap to convert."""
     edges = core_with_tails()
     with Engine(edges, selector="fixed:BC", devices="cpu", threads=2) as one:
         source = one._searched_id(5)
@@ -320,7 +320,7 @@ def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
     traces = search.traces
     edges_scanned = [row[3] for row in rows if row[1] == "BC"]
     assert edges_scanned == [
-        int(record[layout.EDGES_SCANNED]) for record in search.recording().records
+        int(record[schema.EDGES_SCANNED]) for record in search.recording().records
     ]
     leaves_list = [after.features.representation == "listed" for after in traces[1:]]
     assert any(leaves_list)
@@ -331,7 +331,7 @@ def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
 
 @pytest.mark.usefixtures("many_threads")
 def test_levels_after_a_wide_one_are_measured_from_a_queue():
-    """As all others, though a search by top-down finds the frontier in a bitmap there."""
+    """As all others, though top-down searches have a bitmap as frontier there."""
     ends = np.random.default_rng(5).integers(0, 20_000, (2, 80_000))
     with Engine(EdgeList.from_arrays(*ends), selector="fixed:TC", devices="cpu", threads=2) as one:
         source = 17

@@ -1,4 +1,4 @@
-"""What lies between two levels, by name and as a policy predicts it."""
+"""Migrations between two levels, by name and as a policy predicts them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.columns import NUM_COLUMNS
 from hetero_bfs.selection.policy import MODEL, choose, make_policy
 from hetero_bfs.selection.strategies import DEVICE_KINDS, REPRESENTATIONS, STRATEGIES
@@ -35,7 +35,7 @@ def test_a_frontier_is_converted_where_it_lies_then_switches(last, name, expecte
     assert tuple(migrations_of(before, STRATEGIES[name], dense_push=False)) == expected
 
 
-def test_only_a_strategy_that_widens_leaves_a_bitmap_of_a_wide_level():
+def test_only_a_strategy_with_dense_pushes_leaves_a_bitmap_of_a_dense_push():
     down = STRATEGIES["TC"]
     assert down.dense_pushes
     assert migrations_of(down, down, dense_push=True).convert == "cpu"
@@ -47,17 +47,17 @@ def test_only_a_strategy_that_widens_leaves_a_bitmap_of_a_wide_level():
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @pytest.mark.parametrize("kind", [None, *DEVICE_KINDS])
 def test_a_policy_predicts_the_moves_that_there_are(kind, representation):
-    """Each has seconds that no sum of others has: 1, 2, 4, ... by move and device."""
+    """Each has seconds that no sum of others has: 1, 2, 4, ... by migration and device."""
     seconds = 2.0 ** np.arange(6).reshape(3, 2)  # start, switch, convert
     migrations = np.zeros((3, 2, NUM_MIGRATION_COLUMNS))
     migrations[:, :, 0] = seconds
     policy = make_policy(
         MODEL, ALL, weights=np.zeros((len(ALL), NUM_COLUMNS)), migrations=migrations
     )
-    state = np.zeros(layout.STATE_SIZE)
-    state[: layout.KIND] = 10.0, 20.0, 1000.0, 9000.0, 5.0
-    state[layout.KIND] = layout.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
-    state[layout.REPRESENTATION] = REPRESENTATIONS.index(representation)
+    state = np.zeros(schema.STATE_SIZE)
+    state[: schema.KIND] = 10.0, 20.0, 1000.0, 9000.0, 5.0
+    state[schema.KIND] = schema.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
+    state[schema.REPRESENTATION] = REPRESENTATIONS.index(representation)
     predicted, total = np.zeros(len(ALL)), np.zeros(len(ALL))
     choose(policy, 2000, 9100, state, predicted, total)
     for strategy, found in zip(ALL, predicted.tolist(), strict=True):

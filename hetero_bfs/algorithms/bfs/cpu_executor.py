@@ -1,4 +1,4 @@
-"""The host's cores: arrays of one search and the thread pool that works on them."""
+"""The executor on the host's cores: the arrays of one search and the thread pool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy
 from hetero_bfs.support import forks
@@ -23,26 +23,26 @@ from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import Recycler, aligned_empty
 
 _POOL_EDGES = 1 << 15
-"""Graphs with fewer stored edges have no level that is worth waking another thread for."""
+"""In graphs with fewer stored edges no level is worth waking a second thread."""
 
 _FOUND_LIST_SHARE = 16
-"""What the host found is listed, for another device, while it is 1 / 16 of the vertices."""
+"""The found list has room for 1 / 16 of the vertices."""
 
 _MOST_UNVISITED_LISTED = 4096
-"""Unvisited vertices in a list for bottom-up, at most: one thread alone looks after them."""
+"""Most vertices in the unvisited list, which a single thread scans bottom-up."""
 
 _MOST_OWNERS = 16
-"""Owners of partitions: more were not measured."""
+"""Most owners of partitions; more were not measured."""
 
 _MOST_DEFERRED = 1 << 16
-"""Edges of a frontier up to which owners of partitions expand it."""
+"""Most edges of a frontier that the owners of partitions expand."""
 
 _MOST_RECYCLED_BYTES = 1 << 28
-"""Memory of parents that nobody has any more is kept for those of later searches, up to this."""
+"""Most memory of discarded parent arrays that is kept for later searches."""
 
 
 class Allocator(Protocol):
-    """Makes the arrays that a search writes: plain, or where an OpenCL device reaches them."""
+    """Makes the arrays that a search writes: plain ones, or ones that an OpenCL device can use."""
 
     def __call__(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an uninitialised array of `size` items."""
@@ -50,7 +50,7 @@ class Allocator(Protocol):
 
 
 def most_threads() -> int:
-    """Return how many threads may search: one per core, or what NUMBA_NUM_THREADS says."""
+    """Return the most threads that may search: one per core, or NUMBA_NUM_THREADS."""
     import numba
 
     return int(numba.config.NUMBA_NUM_THREADS)
@@ -62,7 +62,7 @@ def check_threads(threads: Any) -> int:
     Raises
     ------
     ArgumentError
-        No integer from 1 to `most_threads`.
+        The value is no integer from 1 to `most_threads`.
     """
     remedy = (
         ", or leave it out for one per core; the environment variable NUMBA_NUM_THREADS, if set, "
@@ -72,10 +72,10 @@ def check_threads(threads: Any) -> int:
 
 
 class CPUExecutor:
-    """Runs levels on the host's cores: a master, which is the caller, and its workers.
+    """Runs levels on the host's cores: the caller's thread is the master, others are workers.
 
-    The arrays are described in level.py and phases.py. `allocate` lets an
-    OpenCL device provide them, so that it can use them in place or copy them fast.
+    level.py and phases.py describe the arrays. `allocate` lets an OpenCL device provide them, so
+    that it can use them in place or copy them fast.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class CPUExecutor:
     ) -> bool:
         """Run levels as long as the policy keeps the search here; see level_loop.py.
 
-        Returns true if the search has ended, false if another device must take part.
+        Return true if the search has ended, false if another device must continue.
         """
         from hetero_bfs.algorithms.bfs.kernels.level_loop import ENDED, run_levels
 
@@ -139,46 +139,46 @@ class CPUExecutor:
         return bool(outcome == ENDED)
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and move `frontier` on to the next; returns its seconds too.
+        """Run one level and advance `frontier`; return the vertices found and the seconds.
 
         For measurements: the frontier must be here, and have a level left to run.
         """
         assert frontier.kind == "cpu", "the frontier is elsewhere"
         assert not frontier.is_over, "the search is over"
-        self.note_foreign_parents()  # nobody will invalidate them at the end of a search
-        record = np.zeros((1, layout.record_width(1)))
+        self.note_foreign_parents()  # no end of a search will invalidate them
+        record = np.zeros((1, schema.record_width(1)))
         state = frontier.state
-        level = float(state[layout.LEVEL])
-        state[layout.LEVEL], state[layout.CHOSEN] = 0, 0
+        level = float(state[schema.LEVEL])
+        state[schema.LEVEL], state[schema.CHOSEN] = 0, 0
         policy = fixed_policy([0], [strategy])
         self.run_levels(policy, 1, 0, False, frontier, record, 1)
-        state[layout.LEVEL] += level
-        edges_scanned = int(record[0, layout.EDGES_SCANNED])
+        state[schema.LEVEL] += level
+        edges_scanned = int(record[0, schema.EDGES_SCANNED])
         found = Found(
             frontier.vertices, frontier.edges, None if edges_scanned < 0 else edges_scanned
         )
-        return found, float(record[0, layout.SECONDS])
+        return found, float(record[0, schema.SECONDS])
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Turn a frontier that is a bitmap into a queue; returns seconds."""
+        """Convert a frontier from a bitmap to a queue; return the seconds."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 
         return float(convert(self._control, self._shared, frontier.state))
 
     def note_foreign_queue(self, frontier: Frontier) -> None:
-        """Note that the queue was written by another device, in one piece."""
+        """Note that another device wrote the queue, as one segment."""
         from hetero_bfs.algorithms.bfs.kernels.expand import set_one_segment
 
         set_one_segment(self._arrays.segments[frontier.queue_index], frontier.vertices)
 
     def invalidate_stale_parents(self, frontier: Frontier) -> None:
-        """Leave `NO_VERTEX` as parent of all vertices that are not visited."""
+        """Set the parent of all unvisited vertices to `NO_VERTEX`."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import invalidate
 
         invalidate(self._control, self._shared, frontier.state)
 
     def restore_parents(self) -> npt.NDArray[np.int64]:
-        """Return the parents in old ids, -1 where there is none."""
+        """Return the parents in old ids, -1 for none."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import restore
 
         restored = self._results.empty(self.graph.num_vertices, np.int64)
@@ -186,7 +186,7 @@ class CPUExecutor:
         return restored
 
     def note_foreign_parents(self) -> None:
-        """Note that others than this search's own levels wrote to `parent`."""
+        """Note that any entry of `parent` may have been written by others than this search."""
         n = self.graph.num_searched
         self._written[:] = 0xFFFFFFFF
         self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
@@ -199,7 +199,7 @@ class CPUExecutor:
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
         indptr = _narrow(forward.indptr)
-        # A cache line more than a chunk, so that threads do not share one.
+        # One cache line more than a chunk, so that threads do not share lines.
         scratch = (self.threads, CHUNK_EDGES + 64)
         owners = self._count_owners()
         room = 1 + min(_MOST_DEFERRED, forward.num_stored_edges) if owners > 1 else 0
@@ -233,7 +233,7 @@ class CPUExecutor:
 
     @cached_property
     def _shared(self) -> Any:
-        """The arrays as kernels get them, with what those call compiled."""
+        """The arrays in the form that kernels take, with the compiled functions they call."""
         from hetero_bfs.algorithms.bfs.kernels.chunks import link_levels, link_work
         from hetero_bfs.devices.cpu.vectors import can_pack
         from hetero_bfs.support.by_address import Struct
@@ -246,16 +246,17 @@ class CPUExecutor:
         return shared
 
     def _most_unvisited_listed(self) -> int:
-        """Return how many unvisited vertices a list has room for; if more are left, words are read.
+        """Return the room of the unvisited list; if it is too small, bottom-up scans the bitmap.
 
-        So many that one thread looks after them about as fast as all scan the bitmap, a vertex for
-        8 words: 512 is for what it takes to meet. In a small graph they must be few of all.
+        One thread should scan a full list about as fast as all threads scan the bitmap, at 8 words
+        for a vertex. The 512 account for the barrier. In a small graph the list is at most 1 / 16
+        of the vertices.
         """
         n = self.graph.num_searched
         return min(n // 16, _MOST_UNVISITED_LISTED, 512 + n // 32 // (8 * self.threads))
 
     def _count_owners(self) -> int:
-        """Return how many owners share the partitions of vertices; 1 without partitions."""
+        """Return the number of owners of the partitions; 1 without partitions."""
         if not self.graph.is_local or self.graph.graph.directed:
             return 1
         return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
@@ -275,7 +276,7 @@ class CPUExecutor:
         shared = self._shared
         if self.threads == 1:
             return
-        shut_down(self._control)  # what workers run is compiled once, not in every thread
+        shut_down(self._control)  # compiles the workers' code once, not in every thread
         run_worker(self._control, shared, 1)
         self._control[SHUTDOWN] = 0
         workers: list[threading.Thread] = []
@@ -298,7 +299,7 @@ def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArra
 
 
 def _no_pool() -> None:
-    """Stop no threads, where none were started."""
+    """Stop no threads, since none were started."""
 
 
 def _stop_workers(
@@ -307,22 +308,22 @@ def _stop_workers(
     from hetero_bfs.devices.cpu.thread_pool import shut_down
 
     if generation != forks.generation():
-        return  # they are a parent process's, and its mutex may be locked for ever
+        return  # they belong to the parent process, and its mutex may stay locked for ever
     shut_down(control)
     for worker in workers:
         worker.join(timeout=1.0)
 
 
 def counter_edge_bits(graph: SearchGraph) -> int:
-    """Bits of the packed counter that hold edges; the rest but the highest hold vertices.
+    """Return the number of bits of the packed counter that hold edges.
 
-    40 unless the graph is too large for that, so that most graphs share one compiled kernel. The
-    highest bit is a barrier's (grid.cl).
+    The other bits hold vertices, except the highest, which a barrier uses (grid.cl). The number is
+    40 unless the graph is too large for that, so that most graphs share one compiled kernel.
 
     Raises
     ------
     GraphError
-        More vertices and edges than one counter holds.
+        The graph has more vertices and edges than one counter holds.
     """
     edge_bits = min(40, 63 - graph.num_searched.bit_length())
     if graph.graph.num_stored_edges >> edge_bits:

@@ -1,8 +1,8 @@
-"""What a device must be able to do to take part in searches, and one level run for measurements.
+"""The protocol of a device's executor, and one level run for measurements.
 
-The host always takes part (cpu_executor.py); each device beside it has an executor of this kind:
-opencl_executor.py where the device holds the graph, streamed_executor.py where its edges come in
-pages. A search migrates between them by `receive` and `send`.
+The host has its own executor (cpu_executor.py). Each device has one that follows this protocol:
+opencl_executor.py if the device holds the graph, streamed_executor.py if edges stream through it.
+A search migrates between executors by `receive` and `send`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.strategies import Strategy
 
@@ -30,7 +30,7 @@ class DeviceExecutor(Protocol):
     """Whether the search's arrays are the host's own."""
 
     ended_at: float | None
-    """The clock when `run_levels` knew that the device was done, if it says so."""
+    """The clock when `run_levels` learned that the device was done; None if unknown."""
 
     @property
     def one_launch(self) -> bool:
@@ -43,7 +43,7 @@ class DeviceExecutor(Protocol):
         ...
 
     def build_kernels(self) -> None:
-        """Compile what searches need; called once, before all that follows."""
+        """Compile the kernels; called once, before the methods below."""
         ...
 
     def begin(self, source: int, frontier: Frontier) -> None:
@@ -51,7 +51,7 @@ class DeviceExecutor(Protocol):
         ...
 
     def clear(self, frontier: Frontier) -> None:
-        """Forget the last search: no vertex is visited, none has a parent."""
+        """Reset the arrays after a search: no vertex is visited, none has a parent."""
         ...
 
     def start_early(
@@ -63,7 +63,7 @@ class DeviceExecutor(Protocol):
         frontier: Frontier,
         limit: int,
     ) -> None:
-        """Begin a search that `run_levels` is about to be asked for, if that saves time."""
+        """Launch a search before `run_levels` is called for it, if that saves time."""
         ...
 
     def run_levels(
@@ -76,24 +76,24 @@ class DeviceExecutor(Protocol):
         limit: int,
         invalidate: bool = True,
     ) -> bool:
-        """Run levels as long as the policy keeps the search here; true if it is over.
+        """Run levels as long as the policy keeps the search here; return true if it is over.
 
-        The first level's strategy is chosen already; `source` (a new id) is where to start if the
-        search has not. With `invalidate`, no stale parent is left once this returns. Raises
-        `GridStalledError` if the search must begin again.
+        The first level's strategy is chosen already. `source` (a new id) is given if the search has
+        not started. With `invalidate` no stale parents remain. Raises `GridStalledError` if the
+        search must begin again.
         """
         ...
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and move `frontier` on to the next; returns its seconds too."""
+        """Run one level and advance `frontier`; return the vertices found and the seconds."""
         ...
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Turn a frontier that is a bitmap into a queue; returns seconds."""
+        """Convert a frontier from a bitmap to a queue; return the seconds."""
         ...
 
     def launch_nothing(self, frontier: Frontier) -> None:
-        """Do what every stay on the device costs, without a level."""
+        """Launch and read back without a level: the fixed cost of a stay on the device."""
         ...
 
     def acquire(self) -> None:
@@ -105,17 +105,17 @@ class DeviceExecutor(Protocol):
         ...
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Take the frontier over from the host."""
+        """Receive the frontier from the host."""
         ...
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Hand the frontier over to the host."""
+        """Send the frontier to the host."""
         ...
 
     def add_parents(
         self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
     ) -> None:
-        """Take over parents that the host found."""
+        """Add parents that the host found."""
         ...
 
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
@@ -130,10 +130,10 @@ class DeviceExecutor(Protocol):
 def run_one_level(
     executor: DeviceExecutor, policy: Policy, frontier: Frontier
 ) -> tuple[Found, float]:
-    """Run one level by a policy of one candidate; return what it found, and its seconds."""
-    record = np.zeros((1, layout.record_width(1)))
+    """Run one level by a policy of one candidate; return the vertices found and the seconds."""
+    record = np.zeros((1, schema.record_width(1)))
     level = float(frontier.level)
-    frontier.state[layout.LEVEL] = frontier.state[layout.CHOSEN] = 0
+    frontier.state[schema.LEVEL] = frontier.state[schema.CHOSEN] = 0
     executor.run_levels(policy, 1, None, frontier, record, 1, invalidate=False)
-    frontier.state[layout.LEVEL] += level
-    return Found(frontier.vertices, frontier.edges), float(record[0, layout.SECONDS])
+    frontier.state[schema.LEVEL] += level
+    return Found(frontier.vertices, frontier.edges), float(record[0, schema.SECONDS])

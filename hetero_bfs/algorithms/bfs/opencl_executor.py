@@ -17,7 +17,7 @@ from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import Strategy, plain
 
@@ -36,9 +36,9 @@ class OpenCLExecutor:
     tuning : Tuning, optional
     """
 
-    place = layout.DEVICE
+    place = schema.DEVICE
     ended_at: float | None = None
-    """The clock when `run_levels` knew that the device was done; its records come after that."""
+    """The clock when `run_levels` learned that the device was done; records are read later."""
 
     def __init__(
         self,
@@ -86,43 +86,43 @@ class OpenCLExecutor:
         )
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Turn a frontier that bottom-up left as a bitmap into a queue; returns seconds.
+        """Convert a frontier that bottom-up left as a bitmap to a queue; return the seconds.
 
-        They are the device's, launch and read-back excluded, if it has a clock.
+        If the device has a clock, they exclude launch and read-back.
         """
         from hetero_bfs.algorithms.bfs.kernels import steps
 
         started = time.perf_counter()
-        frontier.state[layout.CHOSEN] = 0
+        frontier.state[schema.CHOSEN] = 0
         policy = self._device_only_policy(plain("top-down", "device"))
         limit = frontier.level + 1
         state = self.program.launch(policy, NO_VERTEX, limit, steps.CONVERTS, frontier)
-        frontier.state[layout.CHOSEN] = -1
+        frontier.state[schema.CHOSEN] = -1
         frontier.became_queue(
-            Found(int(state[layout.FRONTIER_VERTICES]), int(state[layout.FRONTIER_EDGES]))
+            Found(int(state[schema.FRONTIER_VERTICES]), int(state[schema.FRONTIER_EDGES]))
         )
         if state[steps.BEGAN]:
             return 1e-9 * int(state[steps.BEGAN] - state[steps.DECIDED])
         return time.perf_counter() - started
 
     def launch_nothing(self, frontier: Frontier) -> None:
-        """Launch and read back without a level: what every stay on the device costs."""
-        frontier.state[layout.CHOSEN] = 0
+        """Launch and read back without a level: the fixed cost of a stay on the device."""
+        frontier.state[schema.CHOSEN] = 0
         policy = self._device_only_policy(plain("top-down", "device"))
         self.program.launch(policy, NO_VERTEX, frontier.level, 0, frontier)
-        frontier.state[layout.CHOSEN] = -1
+        frontier.state[schema.CHOSEN] = -1
 
     def _device_only_policy(self, strategy: Strategy) -> Policy:
-        """Return the policy that runs one strategy, and hand it to the device."""
+        """Return the policy that runs one strategy, and load it on the device."""
         if strategy not in self._by_master:
             self._by_master[strategy] = fixed_policy([0], [strategy.on(self.place)])
         self.program.load_policy(self._by_master[strategy], 1, self.place)
         return self._by_master[strategy]
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and move `frontier` on to the next; returns its seconds too.
+        """Run one level and advance `frontier`; return the vertices found and the seconds.
 
-        For measurements; stale parents stay.
+        For measurements; stale parents remain.
         """
         policy = self._device_only_policy(strategy)
         return run_one_level(self, policy, frontier)
@@ -136,7 +136,7 @@ class OpenCLExecutor:
         frontier: Frontier,
         limit: int,
     ) -> None:
-        """Launch a search that `run_levels` is about to be asked for, if one launch runs it all."""
+        """Launch a search before `run_levels` is called for it, if one launch runs it all."""
         if self.one_launch:
             self.program.load_policy(policy, interval, self.place)
             self.program.start_early(source, chosen, frontier, limit)
@@ -151,10 +151,10 @@ class OpenCLExecutor:
         limit: int,
         invalidate: bool = True,
     ) -> bool:
-        """Run levels as long as the policy keeps the search here; true if it is over.
+        """Run levels as long as the policy keeps the search here; return true if it is over.
 
-        The first level's strategy is chosen already; `source` (a new id) is where to start if the
-        search has not. With `invalidate`, no stale parent is left once this returns.
+        The first level's strategy is chosen already. `source` (a new id) is given if the search has
+        not started. With `invalidate` no stale parents remain.
         """
         from hetero_bfs.algorithms.bfs.kernels import steps
 
@@ -168,7 +168,7 @@ class OpenCLExecutor:
         flags = steps.INVALIDATES if invalidate else 0
         state = program.launch(policy, start, limit, flags, frontier)
         self.ended_at = time.perf_counter()
-        levels = int(state[layout.LEVEL]) - first
+        levels = int(state[schema.LEVEL]) - first
         seconds = self.ended_at - started
         rows = program.rows(first, levels)
         steps.read_rows(rows, self._edge_bits, policy.top_down, seconds, frontier.state, records)
@@ -177,12 +177,12 @@ class OpenCLExecutor:
     def add_parents(
         self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
     ) -> None:
-        """Take over parents that the host found."""
+        """Add parents that the host found."""
         if vertices.size:
             self.program.scatter_parents(vertices, parents)
 
     def clear(self, frontier: Frontier) -> None:
-        """Forget the last search; see `SearchMemory`."""
+        """Reset the arrays after a search; see `SearchMemory`."""
         self._memory.clear(frontier)
 
     def acquire(self) -> None:
@@ -194,11 +194,11 @@ class OpenCLExecutor:
         self._memory.release()
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Take the frontier over from the host."""
+        """Receive the frontier from the host."""
         self._memory.receive(frontier, with_queue)
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Hand the frontier over to the host."""
+        """Send the frontier to the host."""
         self._memory.send(frontier, with_queue)
 
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:

@@ -1,7 +1,7 @@
-"""What a search writes on an OpenCL device, and how its frontier comes from the host and goes back.
+"""The arrays that a search writes on an OpenCL device, and the migration of its frontier.
 
-On unified memory the arrays are the host's own, mapped and unmapped as the search goes back and
-forth; else the device has its own, and `receive` and `send` copy the frontier.
+On unified memory the arrays are the host's own, mapped and unmapped when the search migrates. Other
+devices have their own arrays, and `receive` and `send` copy the frontier.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class SearchMemory:
     ----------
     device : OpenCLDevice
     host : CPUExecutor
-        Whose arrays they are on unified memory.
+        Provides the arrays on unified memory.
     offset_type : dtype
-        Of an offset into the edges, uint32 or uint64.
+        Type of an offset into the edges, uint32 or uint64.
     """
 
     def __init__(self, device: OpenCLDevice, host: CPUExecutor, offset_type: Any) -> None:
@@ -52,7 +52,7 @@ class SearchMemory:
         return [self.parent, *self.visited, *self.queue, *self.offsets]
 
     def clear(self, frontier: Frontier) -> None:
-        """Forget the last search: no vertex is visited, none has a parent."""
+        """Reset the arrays after a search: no vertex is visited, none has a parent."""
         self.acquire()
         self._device.fill(self.parent, 0xFF)
         self._device.fill(self.visited[frontier.visited_index], 0)
@@ -74,7 +74,7 @@ class SearchMemory:
         self._device.finish()
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Take the frontier over from the host."""
+        """Receive the frontier from the host."""
         if self.unified:
             self.acquire()
             return
@@ -86,7 +86,7 @@ class SearchMemory:
             write(self.offsets[index], host.offsets[index][:count].astype(self._offset_type))
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Hand the frontier over to the host."""
+        """Send the frontier to the host."""
         if self.unified:
             self.release()
             return

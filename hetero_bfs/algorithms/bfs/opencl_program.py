@@ -1,8 +1,8 @@
 """The kernels of whole searches on an OpenCL device: compiled, probed, bound and launched.
 
-Where the device is known to run a grid's work-groups together, one launch runs all levels that
-the policy keeps there; elsewhere each launch runs one step, as many launches are queued at once as
-the search before needed, and one small read-back says where the search stands.
+If all work-groups of a grid make progress together, one launch runs all levels that the policy
+keeps on the device. Otherwise each launch runs one step. The host queues as many launches at once
+as the previous search needed, and one small read-back returns the state.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import columns
+from hetero_bfs.selection import columns, schema
 from hetero_bfs.selection import policy as policies
-from hetero_bfs.selection import schema as layout
 from hetero_bfs.selection.policy import Policy, pack_policy
 
 _KERNEL_FILES = (
@@ -43,9 +42,9 @@ _KERNEL_FILES = (
 LOG_ROWS = 4096
 """Levels that a report holds."""
 
-_FIRST_ROWS = 64  # read back with the state; more only if there are more
-_COOPERATIVE_RESERVE = 4  # a quarter of a work-group's room is for a list that its share ends in
-_PATIENCE = 1 << 22  # polls: seconds, while one work-group may run many levels alone
+_FIRST_ROWS = 64  # read back with the state; further rows are read if needed
+_COOPERATIVE_RESERVE = 4  # a quarter of a work-group's room is for the last list of its share
+_PATIENCE = 1 << 22  # polls; they take seconds, since a single work-group may run many levels
 _PROBE_PATIENCE = 1 << 15
 _ONE_KERNEL = ("step",)
 _POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
@@ -53,20 +52,20 @@ _FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
 
 
 class SearchProgram:
-    """The kernels of one graph's searches, and the memory by which host and device speak.
+    """The kernels of one graph's searches, and the memory shared by host and device.
 
     Parameters
     ----------
     device, graph, tuning
     edge_bits : int
-        Of the packed counter (`counter_edge_bits`).
+        Bits for edges in the packed counter (`counter_edge_bits`).
     lists : DeviceGraph
     memory : SearchMemory
 
     Raises
     ------
     DeviceError
-        The compiler fails, or the tuning needs more local memory than there is.
+        The compiler fails, or the tuning needs more local memory than the device has.
     """
 
     def __init__(
@@ -82,9 +81,9 @@ class SearchProgram:
         self._edge_bits, self._lists, self._memory = edge_bits, lists, memory
         self._packed: tuple[Policy, int] | None = None
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
-        self._unsettled = False  # launches are under way whose end was not read yet
+        self._launches_pending = False  # their end was not read yet
         self._usual_steps = _FIRST_STEPS
-        self._header = header(SHARED, layout.OPENCL, columns.OPENCL, policies.OPENCL, steps.OPENCL)
+        self._header = header(SHARED, schema.OPENCL, columns.OPENCL, policies.OPENCL, steps.OPENCL)
         self._check_local_memory()
         make = device.buffer
         self._counters = make(
@@ -109,25 +108,25 @@ class SearchProgram:
         )
 
     def start_early(self, source: int, chosen: int, frontier: Frontier, limit: int) -> None:
-        """Launch a search that `launch` is about to be asked for, if one launch runs it all.
+        """Launch a search before `launch` is called for it, if one launch runs it all.
 
-        What the host keeps of a search then is written down while the device is at work.
+        The host then does its bookkeeping while the device works.
         """
         if frontier.is_over or limit == 0:
             return
         self._memory.acquire()
-        self.settle()
+        self.discard_launches()
         limit = min(limit, LOG_ROWS)
         steps.write_state(frontier.state, source, limit, steps.INVALIDATES, self._words)
-        self._words[layout.CHOSEN] = chosen
-        self._unsettled = True
+        self._words[schema.CHOSEN] = chosen
+        self._launches_pending = True
         self._enqueue(self._kernels[0], 0)
         self._early = self._words.copy(), self._packed
 
     def scatter_parents(
         self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
     ) -> None:
-        """Write parents that the host found, by way of the queues' memory."""
+        """Write parents that the host found; they are copied through the queues' memory."""
         self._device.write(self._memory.queue[0], vertices)
         self._device.write(self._memory.queue[1], parents)
         size = self._tuning.group_size
@@ -138,7 +137,7 @@ class SearchProgram:
     def _build_steps(self) -> tuple[Any, tuple[str, ...]]:
         """Return the program for one step a launch, and the names of its kernels.
 
-        One kernel on a GPU, if its compiler can translate it; a processor has three.
+        A GPU has one kernel if its compiler can translate it; a CPU device has three.
         """
         if self._device.info.type == "GPU":
             with suppress(DeviceError):
@@ -172,10 +171,10 @@ class SearchProgram:
         return self._device.build([*options, *extra], self._header, _KERNEL_FILES)
 
     def _cooperative_options(self) -> list[str]:
-        """Return what cooperative.cl needs to know: work-groups that keep a small frontier.
+        """Return the options of cooperative.cl: how many work-groups share a small frontier.
 
-        Where lists are short a share of the frontier's edges never is much more than its part, so
-        that several can share one; else one runs alone.
+        If lists are short, each work-group's share of the edges is nearly equal, so several
+        work-groups form a cooperative subset. Otherwise a single work-group runs the level.
         """
         room, size = self._tuning.single_group_edges, self._tuning.cooperative_groups
         longest = int(self._graph.degree.max(initial=0))
@@ -192,13 +191,13 @@ class SearchProgram:
         self._device.fill(self._counters, 0)
 
     def _find_grid(self) -> bool:
-        """Find the largest grid that makes progress together; False if there is none.
+        """Find the largest grid whose work-groups make progress together; False if there is none.
 
-        It is probed with the kernel that needs it, since that decides how many work-groups fit. A
-        compiler that cannot translate that kernel has none either.
+        The kernel of whole searches is probed, since it decides how many work-groups fit. There is
+        no grid if the compiler cannot translate that kernel.
         """
         if not self._tuning.one_launch or self._device.info.type != "GPU":
-            return False  # a processor runs work-groups one after another
+            return False  # a CPU device runs work-groups one after another
         try:
             self._program, self._steps = self._build("-DONE_LAUNCH"), _ONE_KERNEL
         except DeviceError:
@@ -215,9 +214,9 @@ class SearchProgram:
         return False
 
     def _useful_groups(self) -> int:
-        """Return how many of the work-groups that fit have a tile of the graph to work on.
+        """Return how many of the work-groups that fit get a tile of the graph.
 
-        The others would only make barriers and launches slower.
+        Further work-groups would only slow down barriers and launches.
         """
         tuning, units = self._tuning, self._device.info.compute_units
         tile = tuning.group_size * tuning.vertices_per_item
@@ -237,7 +236,7 @@ class SearchProgram:
         return bool(passed and not sync[GAVE_UP])
 
     def load_policy(self, policy: Policy, interval: int, place: int) -> None:
-        """Hand the device, which has this place, another policy, if it is another one."""
+        """Send a policy to the device at this place, unless it has that one already."""
         if self._packed is not None and self._packed[0] is policy and self._packed[1] == interval:
             return
         graph = self._graph
@@ -247,7 +246,7 @@ class SearchProgram:
         if packed.nbytes > self._policy.size:
             self._policy = self._device.buffer(2 * packed.size, packed.dtype)
             self._bind_search()
-        self._packed = None  # until it is there
+        self._packed = None  # until the copy has succeeded
         self._device.write(self._policy, packed)
         self._packed = (policy, interval)
 
@@ -263,24 +262,24 @@ class SearchProgram:
         else:
             self._kernels = [bind(self._program, name, *arguments) for name in self._steps]
 
-    def settle(self) -> None:
-        """Forget launches that nobody waited for, as after an interrupt; their counts are void."""
+    def discard_launches(self) -> None:
+        """Discard launches whose end was not awaited, as after an interrupt, and their counts."""
         self._early = None
-        if self._unsettled:
+        if self._launches_pending:
             self._device.finish()
             self._clear_sync()
-            self._unsettled = False
+            self._launches_pending = False
 
     def _is_launched(self) -> bool:
         """Tell whether `start_early` launched the state in `_words` by the loaded policy."""
         early, self._early = self._early, None
         if early and early[1] is self._packed and np.array_equal(early[0], self._words):
             return True
-        self.settle()
+        self.discard_launches()
         return False
 
     def rows(self, first: int, levels: int) -> npt.NDArray[np.uint64]:
-        """Return the rows of these levels of the report; most are read already."""
+        """Return the report's rows of these levels; most have been read already."""
         rows = self._read[steps.ROWS :].reshape(LOG_ROWS, steps.ROW_WORDS)
         begin = first % LOG_ROWS
         end = begin + levels
@@ -295,10 +294,10 @@ class SearchProgram:
     def launch(
         self, policy: Policy, source: int, limit: int, flags: int, frontier: Frontier
     ) -> npt.NDArray[np.uint64]:
-        """Run by the policy that is loaded until the device has no more to do; return its state."""
+        """Run by the loaded policy until the device has no more to do; return its state."""
         steps.write_state(frontier.state, source, limit, flags, self._words)
         launches = int(self._is_launched())
-        self._unsettled = True
+        self._launches_pending = True
         levels = limit - frontier.level
         kernels = [] if launches else self._first_kernels(policy, source, levels, frontier)
         while True:
@@ -312,59 +311,59 @@ class SearchProgram:
                 if source != NO_VERTEX and not self.one_launch:
                     self._note_steps(int(state[steps.DONE] - self._words[steps.DONE]))
                 self._words[steps.DONE] = state[steps.DONE]
-                self._unsettled = False
+                self._launches_pending = False
                 return state
             kernels = self._next_kernels(int(state[steps.STEP]), levels)
 
     def _note_steps(self, count: int) -> None:
         """Remember how many steps a search had.
 
-        One more is queued next time, as roots differ; who comes after the end returns at once.
+        The next search queues one more, as sources differ. Launches after the end return at once.
         """
         self._usual_steps = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
 
     def _first_kernels(
         self, policy: Policy, source: int, levels: int, frontier: Frontier
     ) -> list[BoundKernel]:
-        """Return what to queue at first."""
+        """Return the kernels to queue at first."""
         top_down = policy.top_down[frontier.chosen]
         if source != NO_VERTEX or (top_down and not frontier.has_queue):
             return self._next_kernels(steps.TO_QUEUE, levels)
         return self._next_kernels(steps.PUSH if top_down else steps.PULL, levels)
 
     def _next_kernels(self, step: int, levels: int) -> list[BoundKernel]:
-        """Return what to queue if this is the next step, and no more than so many levels are left.
+        """Return the kernels to queue from this step on, with at most `levels` levels left.
 
-        A GPU that cannot run all in one launch gets a launch for each step that there may be, and
-        those that come too late end at once. Where launches cost more than reading back, as on a
-        processor, only the one that is wanted, and one that decides what comes then.
+        A GPU without one launch for all gets a launch for each possible step; superfluous launches
+        end at once. On a CPU device a launch costs more than reading back. It gets only the
+        launch of this step, and one that decides the next step.
         """
         if self.one_launch:
             return self._kernels
         if self._device.info.type == "GPU":
-            # Each level may need a queue first; beginning, ending, and finding out.
+            # Each level may need a conversion; three more steps begin, end and report.
             most = 2 * levels + 3
             return self._kernels * min(self._usual_steps, most)
         other, push, pull = self._kernels
         return [{steps.PUSH: push, steps.PULL: pull}.get(step, other), other]
 
     def _enqueue(self, kernel: BoundKernel, number: int) -> None:
-        """Queue launch `number` since the host last spoke; the first one takes the state along."""
+        """Queue launch `number` since the last read-back; the first one carries the state."""
         size = self._tuning.group_size
         kernel.launch(
             self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number)
         )
 
     def _read_state(self, launches: int) -> npt.NDArray[np.uint64]:
-        """Read the state back, and the first rows, after so many launches."""
+        """Read back the state and the first rows after this number of launches."""
         head = self._read[: steps.ROWS + _FIRST_ROWS * steps.ROW_WORDS]
         self._device.read(head, self._report)
         slot = launches % 2 * steps.STATE_WORDS
         return head[slot : slot + steps.STATE_WORDS]
 
     def _give_up_one_launch(self) -> None:
-        """Run steps one by one from now on; the search that did not end must begin again."""
-        self.settle()
+        """Run one step a launch from now on; the unfinished search must begin again."""
+        self.discard_launches()
         self.one_launch = False
         self._bind_search()
         raise GridStalledError(f"{self._device.info.name} did not run its work-groups together")

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import (
     DEVICE_KINDS,
     REPRESENTATIONS,
@@ -19,34 +19,34 @@ from hetero_bfs.selection.strategies import (
 )
 from hetero_bfs.selection.trace import LevelTrace
 
-_START = np.zeros(layout.STATE_SIZE)
-_START[layout.FRONTIER_VERTICES] = 1
-_START[layout.KIND] = layout.NOWHERE
-_START[layout.REPRESENTATION] = layout.QUEUE
-_START[layout.CHOSEN] = -1
-_START[layout.UNVISITED_LISTED] = -1
+_START = np.zeros(schema.STATE_SIZE)
+_START[schema.FRONTIER_VERTICES] = 1
+_START[schema.KIND] = schema.NOWHERE
+_START[schema.REPRESENTATION] = schema.QUEUE
+_START[schema.CHOSEN] = -1
+_START[schema.UNVISITED_LISTED] = -1
 
 
 class Frontier:
-    """Where a search stands between two levels: names for the items of `state` (schema.py).
+    """The state of a search between two levels: names for the items of `state` (schema.py).
 
-    A device has two bitmaps and two queues. `visited_index` names the bitmap that holds all
-    visited vertices (the other may hold them as they were one level earlier), `queue_index` the
-    queue that holds the frontier if that is one (`has_queue`).
+    A device has two bitmaps and two queues. `visited_index` names the bitmap of all visited
+    vertices; the other one may hold those of one level earlier. `queue_index` names the queue that
+    holds the frontier, if the frontier is a queue (`has_queue`).
     """
 
     def __init__(self, degree: int = 0, num_vertices: int = 0, num_edges: int = 0) -> None:
-        """Start at a source of this degree in a graph of these searched vertices, stored edges."""
+        """Start at a source of this degree; the graph has these searched vertices, stored edges."""
         mean_degree = max(num_edges / max(num_vertices, 1), 1.0)
         previous_edges = max(degree, 1) / mean_degree
         self.state = _START.copy()
-        self.state[layout.FRONTIER_EDGES] = degree
-        self.state[layout.UNVISITED_VERTICES] = num_vertices - 1
-        self.state[layout.UNVISITED_EDGES] = num_edges - degree
-        self.state[layout.PREVIOUS_EDGES] = previous_edges
+        self.state[schema.FRONTIER_EDGES] = degree
+        self.state[schema.UNVISITED_VERTICES] = num_vertices - 1
+        self.state[schema.UNVISITED_EDGES] = num_edges - degree
+        self.state[schema.PREVIOUS_EDGES] = previous_edges
 
     def copy(self) -> Frontier:
-        """Return another one that stands where this one does."""
+        """Return a copy with its own state."""
         other = Frontier()
         other.state[:] = self.state
         return other
@@ -54,27 +54,27 @@ class Frontier:
     @property
     def representation(self) -> Representation:
         """How the frontier is stored."""
-        return REPRESENTATIONS[int(self.state[layout.REPRESENTATION])]
+        return REPRESENTATIONS[int(self.state[schema.REPRESENTATION])]
 
     @property
     def has_queue(self) -> bool:
         """True if the frontier is a queue, so that top-down can read it."""
-        return layout.has_queue(self.state)
+        return schema.has_queue(self.state)
 
     @property
     def place(self) -> int | None:
-        """Where the frontier is: 0 on the host, 1 on the first device; None before level 0."""
-        number = int(self.state[layout.KIND])
-        return None if number == layout.NOWHERE else number
+        """Place of the frontier: 0 on the host, 1 on the first device; None before level 0."""
+        number = int(self.state[schema.KIND])
+        return None if number == schema.NOWHERE else number
 
     @place.setter
     def place(self, place: int) -> None:
-        self.state[layout.KIND] = place
+        self.state[schema.KIND] = place
 
     @property
     def kind(self) -> DeviceKind | None:
-        """On what kind of device the frontier is; None before the first level."""
-        return None if self.place is None else DEVICE_KINDS[min(self.place, layout.DEVICE)]
+        """Kind of the device that holds the frontier; None before the first level."""
+        return None if self.place is None else DEVICE_KINDS[min(self.place, schema.DEVICE)]
 
     @kind.setter
     def kind(self, kind: DeviceKind) -> None:
@@ -83,80 +83,80 @@ class Frontier:
     @property
     def vertices(self) -> int:
         """Vertices in the frontier."""
-        return int(self.state[layout.FRONTIER_VERTICES])
+        return int(self.state[schema.FRONTIER_VERTICES])
 
     @property
     def edges(self) -> int:
         """Edges that leave the frontier."""
-        return int(self.state[layout.FRONTIER_EDGES])
+        return int(self.state[schema.FRONTIER_EDGES])
 
     @property
     def visited_index(self) -> int:
         """Which bitmap has all visited vertices."""
-        return int(self.state[layout.VISITED_INDEX])
+        return int(self.state[schema.VISITED_INDEX])
 
     @property
     def queue_index(self) -> int:
         """Which queue has, or will have, the frontier."""
-        return int(self.state[layout.QUEUE_INDEX])
+        return int(self.state[schema.QUEUE_INDEX])
 
     @queue_index.setter
     def queue_index(self, index: int) -> None:
-        self.state[layout.QUEUE_INDEX] = index
+        self.state[schema.QUEUE_INDEX] = index
 
     @property
     def level(self) -> int:
         """Number of the coming level, from 0."""
-        return int(self.state[layout.LEVEL])
+        return int(self.state[schema.LEVEL])
 
     @property
     def chosen(self) -> int:
         """Candidate chosen for the coming level."""
-        return int(self.state[layout.CHOSEN])
+        return int(self.state[schema.CHOSEN])
 
     @property
     def found_list(self) -> int:
-        """Vertices in the list of all that the host found; -1 if it keeps none."""
-        return int(self.state[layout.FOUND_LISTED])
+        """Length of the host's found list; -1 if it keeps none."""
+        return int(self.state[schema.FOUND_LISTED])
 
     def keep_no_list(self) -> None:
-        """Let the host keep no list of what it finds."""
-        self.state[layout.FOUND_LISTED] = -1
+        """Search without the host's found list."""
+        self.state[schema.FOUND_LISTED] = -1
 
     @property
     def unvisited_list(self) -> int:
-        """Vertices in the host's list of all that may be unvisited; -1 if it has none."""
-        return int(self.state[layout.UNVISITED_LISTED])
+        """Length of the host's list of vertices that may be unvisited; -1 if it has none."""
+        return int(self.state[schema.UNVISITED_LISTED])
 
     @unvisited_list.setter
     def unvisited_list(self, count: int) -> None:
-        self.state[layout.UNVISITED_LISTED] = count
+        self.state[schema.UNVISITED_LISTED] = count
 
     @property
     def is_over(self) -> bool:
-        """True if no level is left that could find anything."""
-        return bool(layout.is_over(self.state))
+        """True if no further level can find anything."""
+        return bool(schema.is_over(self.state))
 
     def advance(self, direction: Direction, found: Found) -> None:
-        """Move on a level after what it found."""
-        representation = layout.BITMAP if direction == "bottom-up" else layout.QUEUE
-        layout.advance(self.state, representation, found.vertices, found.edges)
+        """Advance the state by a level that found this."""
+        representation = schema.BITMAP if direction == "bottom-up" else schema.QUEUE
+        schema.advance(self.state, representation, found.vertices, found.edges)
 
     def became_queue(self, found: Found) -> None:
-        """Note that the bitmap was turned into a queue of these vertices and edges."""
-        self.state[layout.REPRESENTATION] = layout.QUEUE
-        self.state[layout.FRONTIER_VERTICES] = found.vertices
-        self.state[layout.FRONTIER_EDGES] = found.edges
+        """Note that the bitmap was converted to a queue of these vertices and edges."""
+        self.state[schema.REPRESENTATION] = schema.QUEUE
+        self.state[schema.FRONTIER_VERTICES] = found.vertices
+        self.state[schema.FRONTIER_EDGES] = found.edges
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a level found: vertices, and the edges that leave them."""
+    """Counts of a level: the vertices it found, and the edges that leave them."""
 
     vertices: int
     edges: int
     edges_scanned: int | None = None
-    """Neighbours that bottom-up looked at, where it counts them (BC)."""
+    """Neighbours that bottom-up read; None if it does not count them (only BC does)."""
 
 
 @dataclass(eq=False)
@@ -169,18 +169,18 @@ class BFSResult:
     parent : int64 array, shape (num_vertices,)
         The source is its own parent; -1 for vertices not reached.
     seconds : float
-        From the key to the complete parent array in the memory that finished, initialisation
-        included.
+        Time from the source to the complete parent array in the memory of the device that finished,
+        initialisation included.
     gather_seconds : float
-        Bringing the parents to the host and restoring the caller's ids.
+        Time to gather the parents on the host and to restore the caller's ids.
     input_degree, directed
         Of the graph; see `CSRGraph`.
     make_traces : callable
-        Makes `traces` when they are asked for.
+        Makes `traces` at the first access.
     streamed_bytes : int
-        Edges that were sent to the device for this search because they are not kept there.
+        Bytes of edges that streamed to the device in this search.
     rule : str
-        Strategies and thresholds, if its selector did the same at every level.
+        Strategies and thresholds, if its selector has one rule for all levels.
     """
 
     source: int
@@ -220,7 +220,7 @@ class BFSResult:
 
     def drop_parents(self) -> None:
         """Drop the arrays, 12 bytes per vertex, and keep times, counts and traces."""
-        _ = self.nedge, self.reached  # computed while the parents are there
+        _ = self.nedge, self.reached  # computed from the parents and cached
         self.parent = np.empty(0, np.int64)
         self.__dict__.pop("level", None)
 

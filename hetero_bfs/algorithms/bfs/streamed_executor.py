@@ -1,8 +1,8 @@
-"""Searches on an OpenCL device that has no room for the edges: pages of them come as needed.
+"""Runs levels on an OpenCL device that has no room for the edges: pages of edges are sent to it.
 
-The host runs the loop over levels. A level's kernels are queued at once (stream.cl), and
-one read-back says what they found, or which pages of edges were missing; these are sent then. BGC
-runs like BG: the bus is what bounds both.
+The host runs the loop over levels. It queues a level's kernels at once (stream.cl). One read-back
+returns what they found, or which pages of edges are missing; the host sends these pages. BGC runs
+like BG, since the bus bounds both.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import (
 from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import schema as layout
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import Strategy
 from hetero_bfs.support.memory import format_bytes
@@ -43,10 +43,10 @@ _KERNEL_FILES = (
     "algorithms/bfs/kernels/frontier.cl",
     "algorithms/bfs/kernels/stream.cl",
 )
-"""A program of its own: the others take long to compile."""
+"""A separate program, since the others take long to compile."""
 
 _FIRST_MISSING = 8192
-"""Numbers of missing pages that are read back with the status; more only if there are more."""
+"""Numbers of missing pages that are read back with the status; further ones are read if needed."""
 
 _NO, _YES = np.uint32(0), np.uint32(1)
 
@@ -83,10 +83,10 @@ class StreamedExecutor:
     device, graph, host, tuning
         As for OpenCLExecutor; the device has memory of its own.
     plan : StreamPlan
-        Of this device and graph.
+        The plan for this device and graph.
     """
 
-    place = layout.DEVICE
+    place = schema.DEVICE
     ended_at: float | None = None
     unified = False
     one_launch = False
@@ -107,7 +107,7 @@ class StreamedExecutor:
         self._slots = PageSlots(device, self._lists.edges, plan)
         words = -(-graph.num_searched // 32)
         self._parent = device.buffer(graph.num_searched, np.uint32)
-        self._visited = [device.buffer(words, np.uint32) for _ in range(2)]  # alike between levels
+        self._visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal between levels
         self._frontier = device.buffer(words, np.uint32)
 
     @property
@@ -169,12 +169,12 @@ class StreamedExecutor:
         self._run_all(self._bound.start, np.uint32(source))
 
     def clear(self, frontier: Frontier) -> None:
-        """Forget the last search: no vertex is visited, none has a parent."""
+        """Reset the arrays after a search: no vertex is visited, none has a parent."""
         self.device.fill(self._parent, 0xFF)
         self.device.fill(self._visited[frontier.visited_index], 0)
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and move `frontier` on to the next; returns its seconds too."""
+        """Run one level and advance `frontier`; return the vertices found and the seconds."""
         return run_one_level(self, fixed_policy([0], [strategy]), frontier)
 
     def start_early(
@@ -186,16 +186,16 @@ class StreamedExecutor:
         frontier: Frontier,
         limit: int,
     ) -> None:
-        """Do nothing: the host leads every level."""
+        """Do nothing: the host launches every level."""
 
     def launch_nothing(self, frontier: Frontier) -> None:
         """Read back without a level."""
         self._read_status()
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Call the frontier that bottom-up left a queue: there is a bitmap only, and it is counted.
+        """Count the frontier that bottom-up left, and mark it as a queue; return the seconds.
 
-        Returns seconds.
+        No queue is written: this executor always reads the bitmap.
         """
         started = time.perf_counter()
         frontier.became_queue(self._found(queueable=True))
@@ -220,7 +220,7 @@ class StreamedExecutor:
         if source is not None:
             self.begin(source, frontier)
             spent = time.perf_counter() - started
-            records[frontier.level, layout.TRANSFER_SECONDS] += spent
+            records[frontier.level, schema.TRANSFER_SECONDS] += spent
         while True:
             self._run_level(bool(policy.top_down[frontier.chosen]), frontier, records)
             if frontier.is_over or frontier.level >= limit:
@@ -235,22 +235,22 @@ class StreamedExecutor:
         frontier: Frontier,
         records: npt.NDArray[np.float64],
     ) -> bool:
-        """Choose the coming level's strategy; false, and nothing chosen, if it is the host's."""
+        """Choose the coming level's strategy; drop a choice of the host and return False."""
         from hetero_bfs.selection.policy import choose_level
 
         started = time.perf_counter()
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(policy, interval, n, m, frontier.state, records)
-        records[frontier.level, layout.SELECT_SECONDS] = time.perf_counter() - started
+        records[frontier.level, schema.SELECT_SECONDS] = time.perf_counter() - started
         if policy.kinds[frontier.chosen] == self.place:
             return True
-        frontier.state[layout.CHOSEN] = -1
+        frontier.state[schema.CHOSEN] = -1
         return False
 
     def _run_level(
         self, top_down: bool, frontier: Frontier, records: npt.NDArray[np.float64]
     ) -> None:
-        """Run one level, fill its record, and move the frontier on."""
+        """Run one level, fill its record, and advance the frontier."""
         started = time.perf_counter()
         record = records[frontier.level]
         kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size
@@ -262,15 +262,15 @@ class StreamedExecutor:
         if missing:
             self._send_missing(kind, missing)
         found = self._found(queueable=top_down)
-        record[layout.STRATEGY] = frontier.chosen
-        record[layout.FOUND_VERTICES] = found.vertices
-        record[layout.EDGES_SCANNED] = -1
+        record[schema.STRATEGY] = frontier.chosen
+        record[schema.FOUND_VERTICES] = found.vertices
+        record[schema.EDGES_SCANNED] = -1
         frontier.place = self.place
         frontier.advance("top-down" if top_down else "bottom-up", found)
-        record[layout.SECONDS] = time.perf_counter() - started
+        record[schema.SECONDS] = time.perf_counter() - started
 
     def _send_missing(self, kind: str, missing: int) -> None:
-        """Send the pages that a level misses, have them read, and end the level."""
+        """Send a level's missing pages, launch kernels that read them, and end the level."""
         size, sent = self.tuning.group_size, self._bound.sent[kind]
         lanes = (1 << self.plan.page_shift) // SEGMENT_EDGES
 
@@ -284,7 +284,7 @@ class StreamedExecutor:
         self._read_status()
 
     def _missing_pages(self, missing: int) -> npt.NDArray[np.uint32]:
-        """Return the numbers of the missing pages; most often all are read already."""
+        """Return the numbers of the missing pages; mostly all have been read back already."""
         known = self._status[STATUS_WORDS:]
         if missing <= known.size:
             return known[:missing]
@@ -298,18 +298,18 @@ class StreamedExecutor:
         kernel.launch(self.groups * size, size, *arguments)
 
     def _read_status(self) -> int:
-        """Wait for what is queued; return how many pages the level misses."""
+        """Wait for all queued work; return the number of pages that the level lacks."""
         self.device.read(self._status, self._status_buffer)
         return int(self._status[MISSING])
 
     def _found(self, queueable: bool) -> Found:
-        """Return what the last level found: all of it, or the vertices that a queue would take."""
+        """Return the counts of the last level: of all vertices found, or of those for a queue."""
         found = unpack_counter(int(self._status[:DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
         if not queueable:
             return found
         return Found(found.vertices - int(self._status[DEAD_ENDS]), found.edges)
 
-    # Crossing to and from the host.
+    # Migration to and from the host.
 
     def acquire(self) -> None:
         """Do nothing: no memory is shared."""
@@ -326,7 +326,7 @@ class StreamedExecutor:
         self.device.read(parent, self._parent)
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Take the frontier over from the host; bottom-up does without one."""
+        """Receive the frontier from the host; bottom-up needs none."""
         from hetero_bfs.devices.opencl.streaming.page_kernels import mark_vertices
 
         visited, following = self._visited
@@ -338,7 +338,7 @@ class StreamedExecutor:
             self.device.write(self._frontier, bitmap)
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Hand the frontier over to the host, which makes the queue."""
+        """Send the frontier to the host, which makes the queue."""
         index = frontier.visited_index
         visited, before = self.host.visited[index], self.host.visited[1 - index]
         self.device.read(visited, self._visited[0])
@@ -350,7 +350,7 @@ class StreamedExecutor:
     def add_parents(
         self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
     ) -> None:
-        """Take over parents that the host found, by way of the slots."""
+        """Add parents that the host found; they are copied through the slots."""
         size, room = self.tuning.group_size, self.plan.slot_edges
         for begin in range(0, vertices.size, room):
             some = slice(begin, begin + room)

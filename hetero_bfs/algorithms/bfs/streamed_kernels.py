@@ -12,7 +12,7 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import StreamedGraph
 from hetero_bfs.devices.opencl.streaming.pages import PageSlots
 
 KINDS = ("push", "pull")
-"""Ways to read lists: top-down those of the first direction, bottom-up those of the last."""
+"""Kinds of levels: top-down reads the first direction's lists, bottom-up the last direction's."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class LevelArrays:
 
 
 class StreamKernels:
-    """Kernels with all arguments set but those that vary.
+    """Kernels with all constant arguments set.
 
-    `start` takes the source, `finish` whether all missing pages were sent, a kernel of `sent` (by
-    kind, then by slot) how many the slot holds. `heads` and `resident` have one for each kind,
-    which with `list` are what a level begins with.
+    `start` takes the source. `finish` takes whether all missing pages were sent. A kernel of `sent`
+    (by kind, then by slot) takes the number of pages in the slot. `heads` and `resident` have one
+    kernel for each kind. A level begins with `heads`, `resident` and `list`.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class StreamKernels:
 
         n, words = graph.arguments
         a, plan = arrays, graph.plan
-        self._kept = arrays  # kernels do not keep their arguments
+        self._kept = arrays  # kernels do not keep their arguments alive
         self.start = bind("start", n, words, VARIES, a.visited, a.next, a.frontier, a.parent)
         self.list = bind(
             "list", np.uint32(-(-plan.num_pages // 32)), np.uint32(plan.resident_pages),

@@ -1,8 +1,8 @@
 """The five checks of the Graph500 specification on search results, many in one pass.
 
-Independent of the search: nothing is taken from it but the parents and, if it gives them, the
-levels. Depths are computed anew from the parents. What must be held of every search while the
-edges go by, and how, is described in validate_kernels.py.
+Validation is independent of the search: it takes only the parents and, if given, the levels. Depths
+are computed anew from the parents. validate_kernels.py describes the data that is kept for each
+search during the pass over the edges.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ CHECK_NAMES = {
     4: "tree covers the component",
     5: "tree edges are input edges",
 }
-"""The numbers of the specification and what each check asks for."""
+"""The checks by the specification's numbers."""
 
 MAX_SEARCHES = 64
-"""Most searches that one pass validates: a tree edge has one bit for each."""
+"""Most searches that one pass validates: a tree edge has one bit for each search."""
 
 RESULT_BYTES_PER_VERTEX = 20
-"""What a search's result takes: parents 8, levels 4, the path that levels are found along 8."""
+"""Memory of a search's result: parents 8, levels 4, scratch to compute the levels 8."""
 
-_USABLE_SHARE = 0.9  # of the memory that is free, for a group of searches
-_TREE_EDGES_PER_VERTEX = 4  # different ones in 64 searches of a Kronecker graph, at most
+_USABLE_SHARE = 0.9  # of the free memory, for a group of searches
+_TREE_EDGES_PER_VERTEX = 4  # most distinct ones in 64 searches of a Kronecker graph
 _TREE_EDGE_BYTES = 12
 _PACKED_BYTES = 8
 _START_BYTES = 8
@@ -53,11 +53,11 @@ _Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Validation:
-    """Outcome of `validate`: the first check that failed, a vertex where it did; None if valid.
+    """Outcome of `validate`: the first failed check and a vertex where it failed; None if valid.
 
-    `nedge` counts the input edges for TEPS: both ends reached (directed: source reached),
-    duplicates included, self-loops not; 0 if check 1 or 2 failed. `reached` counts the vertices
-    with a parent; `depth` is the greatest one along the parents, 0 if check 1 failed.
+    `nedge` counts the input edges for TEPS: edges whose ends are both reached (directed: whose
+    source is), with duplicates, without self-loops. It is 0 if check 1 or 2 failed. `reached`
+    counts the vertices with a parent. `depth` is the greatest depth, 0 if check 1 failed.
     """
 
     valid: bool
@@ -78,7 +78,7 @@ class _Failure(NamedTuple):
 
 @dataclass
 class _Search:
-    """What is known of a search; one that fails check 1 or 2 has no `column` in the group."""
+    """A search in the group; it has no `column` if it fails check 1 or 2."""
 
     source: int
     reached: int
@@ -104,7 +104,7 @@ class Validator:
     Parameters
     ----------
     edges : EdgeSource
-        What the searched graph was made from.
+        The edges from which the searched graph was made.
     capacity : int
         Most searches in a group, 1 to `MAX_SEARCHES`.
     """
@@ -132,14 +132,14 @@ class Validator:
     def add(
         self, source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None = None
     ) -> None:
-        """Make the checks that need no edges, 1 and 2, and keep what the others need.
+        """Run checks 1 and 2, which need no edges, and keep the data for the others.
 
-        `parent` and `level` are as for `validate`; they are not needed afterwards.
+        `parent` and `level` are as for `validate`. They are not used afterwards.
 
         Raises
         ------
         GraphError
-            An array of another shape or dtype; a source that is no vertex.
+            An array has a wrong shape or dtype, or the source is no vertex.
         ValueError
             The group is full.
         """
@@ -164,15 +164,15 @@ class Validator:
             self._tree_edges.add(packed, source, search.column)
 
     def finish(self) -> list[Validation]:
-        """Make the other checks in one pass; returns the outcomes in the order of `add`.
+        """Run the other checks in one pass; return the outcomes in the order of `add`.
 
-        The group is empty afterwards and its memory free. No pass is made if no search got past
-        check 2.
+        Afterwards the group is empty and its memory is free. There is no pass if no search passed
+        checks 1 and 2.
 
         Raises
         ------
         GraphError
-            An end of an edge that is no vertex.
+            An end of an edge is no vertex.
         """
         if self._columns:
             self._check_edges()
@@ -181,16 +181,17 @@ class Validator:
         return outcomes
 
     def is_full(self) -> bool:
-        """Tell whether no other search shall join: none does, or there is no memory for one.
+        """Tell whether the group takes no further search: it has all, or memory is short.
 
-        Searches may differ more than `group_size` takes it; one there is room for, always.
+        Memory can run short since searches may differ more than `group_size` assumes. An empty
+        group always takes one.
         """
         need = self.bytes_to_add() + RESULT_BYTES_PER_VERTEX * self.edges.num_vertices
         short = len(self) > 0 and need > memory.free_bytes()
         return len(self) == self.capacity or short
 
     def bytes_to_add(self) -> int:
-        """Return how much memory one more search may take, at its peak, beyond its arrays."""
+        """Return the peak memory that one more search may take beyond its arrays, in bytes."""
         matrix = 0 if self._depth is not None else self.capacity
         per_vertex = _PACKED_BYTES + _START_BYTES + _TREE_EDGE_BYTES + matrix
         return per_vertex * self.edges.num_vertices + self._tree_edges.size * _TREE_EDGE_BYTES
@@ -211,7 +212,7 @@ class Validator:
         return new
 
     def _check_edges(self) -> None:
-        """Make checks 3, 4 and 5 and count the edges of every search."""
+        """Run checks 3, 4 and 5 and count the edges of every search."""
         edges, depth, tree_edges = self.edges, self._depth, self._tree_edges
         assert depth is not None
         first: dict[tuple[int, int], tuple[int, int]] = {}  # (check, column) -> edge that fails
@@ -227,7 +228,7 @@ class Validator:
             for row, column in zip(*np.nonzero(fails < src.size), strict=True):
                 edge = int(src[fails[row, column]]), int(dst[fails[row, column]])
                 first.setdefault((row + 3, int(column)), edge)
-        if isinstance(edges, CSRGraph):  # whose lists have lost the duplicates
+        if isinstance(edges, CSRGraph):  # its lists lack the duplicates
             unreached = depth.dtype.type(_unreached(depth.dtype))
             nedge = loops.count_ends(edges.input_degree, depth, unreached).sum(axis=0)
         if edges.both_directions and not edges.directed:
@@ -244,7 +245,7 @@ class Validator:
 
 
 class _TreeEdges:
-    """The tree edges of a group, each one once; see validate_kernels.py."""
+    """The distinct tree edges of a group; see validate_kernels.py."""
 
     def __init__(self, num_vertices: int) -> None:
         self.size = 0
@@ -273,7 +274,7 @@ class _TreeEdges:
         return np.asarray(first.min(axis=0))
 
     def failure(self, vertex: int, column: int) -> _Failure:
-        """Describe the tree edge of one search that leads to `vertex` and was not met."""
+        """Describe the tree edge of one search to `vertex`, which is no input edge."""
         here = slice(self.starts[vertex], self.starts[vertex + 1])
         unmet = self.parents[here] != loops.MET
         mine = self.searches[here] & np.uint64(1 << column) != 0
@@ -301,7 +302,7 @@ def validate(
     Raises
     ------
     GraphError
-        An array of another shape or dtype; a source or an end of an edge that is no vertex.
+        An array has a wrong shape or dtype; the source or an end of an edge is no vertex.
     """
     validator = Validator(edges, 1)
     validator.add(source, parent, level)
@@ -317,7 +318,7 @@ def raise_if_invalid(validation: Validation) -> None:
 def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
     """Estimate the memory of a `Validator` at its peak, with searches up to `deepest` levels.
 
-    How many different tree edges a group has is not known before; see `Validator.bytes_to_add`.
+    The number of distinct tree edges is not known beforehand; see `Validator.bytes_to_add`.
     """
     depths = capacity * _depth_dtype(deepest).itemsize
     tree_edges = _START_BYTES + _TREE_EDGE_BYTES * min(capacity, _TREE_EDGES_PER_VERTEX)
@@ -325,9 +326,9 @@ def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
 
 
 def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
-    """Return how many searches to validate in a pass: few passes, of equally many searches.
+    """Return how many searches to validate in a pass, for few passes of equally many searches.
 
-    By the memory that is free now, for searches up to `deepest` levels.
+    It depends on the free memory and on `deepest`, the most levels of a search.
     """
     usable = _USABLE_SHARE * memory.free_bytes() - RESULT_BYTES_PER_VERTEX * num_vertices
     sizes = range(min(num_searches, MAX_SEARCHES), 1, -1)
@@ -337,7 +338,7 @@ def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
 
 
 def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArray[Any]:
-    """Return int32 as it is and other integers as int64, if shape and dtype will do."""
+    """Return an int32 array unchanged, other integers as int64; check shape and dtype."""
     refuse_masked(name, array)
     array = np.asarray(array)
     if array.shape != (num_vertices,):
@@ -359,7 +360,7 @@ def _unreached(dtype: np.dtype[Any]) -> int:
 def _check_tree(
     source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
 ) -> _Search:
-    """Make checks 1 and 2 and fill `packed`."""
+    """Run checks 1 and 2 and fill `packed`."""
     reached, suspect = loops.pack(parent, source, packed)
     failure = _check_parents(parent, source, suspect)
     depth = 0 if failure else int(loops.compute_depths(packed, reached))
@@ -372,7 +373,7 @@ def _check_tree(
 
 
 def _check_parents(parent: npt.NDArray[Any], source: int, suspect: int) -> _Failure | None:
-    """Check 1 but for cycles; `suspect` is what `pack` found."""
+    """Run check 1 except for cycles; `suspect` is the vertex that `pack` returned."""
     if parent[source] != source:
         return _Failure(1, source, f"the source has parent {parent[source]} instead of itself")
     if suspect == parent.size:
@@ -384,7 +385,7 @@ def _check_parents(parent: npt.NDArray[Any], source: int, suspect: int) -> _Fail
 
 
 def _check_levels(level: npt.NDArray[Any], packed: _Int64Array) -> _Failure | None:
-    """Check 2. In a tree, right levels across all tree edges mean level = depth everywhere."""
+    """Run check 2. In a tree, correct levels across all tree edges imply level = depth."""
     vertex = int(loops.first_wrong_level(level, packed))
     if vertex == level.size:
         return None

@@ -6,14 +6,14 @@ unsigned; all bits set means unreached, only the upper 32 set means depth not kn
 
 `depth` (a group of searches, unsigned, shape (num_vertices, searches)) has the depths of all
 searches at one vertex side by side, so that an edge costs one or two cache lines at either end,
-whatever the number of searches. The last value but one of its dtype means unreached; a depth
-is at most the last but three, so that a difference modulo the dtype's range tells both apart.
+whatever the number of searches. The second largest value of its dtype means unreached. A depth is
+at most the fourth largest value, so a difference modulo the dtype's range distinguishes the two.
 
-Tree edges are kept once for all searches of the group: those that lead to vertex `v` come from
-`parents[starts[v]:starts[v + 1]]` (uint32, no duplicates), and bit k of the number at the same
-place in `searches` (uint64) tells whether search k has that edge. A parent is replaced by
-NO_VERTEX when its edge is met among the input edges; what is left at the end is no input edge.
-Behind the last parent there are TILE more entries, all NO_VERTEX.
+Tree edges are kept once for all searches of the group. The edges to vertex `v` come from
+`parents[starts[v]:starts[v + 1]]` (uint32, no duplicates). Bit k of the number at the same place in
+`searches` (uint64) tells whether search k has that edge. When the pass finds a tree edge among the
+input edges, its parent is replaced by NO_VERTEX. The parents left at the end belong to no input
+edge. Behind the last parent there are TILE more entries, all NO_VERTEX.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MET = np.uint32(0xFFFFFFFF)
 UNREACHED = -1
 _LOW = 0xFFFFFFFF
 _UNKNOWN_DEPTH = -(1 << 32)
-_BATCH = 64  # edges whose cache lines are asked for together
+_BATCH = 64  # edges whose cache lines are requested together
 _NO = np.uint8(0)
 _LOOPS_ONLY = {"numpy": False, "reduction": False}
-"""Runs `prange` in parallel and nothing else: every zeros() and sum() would cost a barrier too."""
+"""Runs only `prange` in parallel: every parallel zeros() and sum() would cost a barrier, too."""
 _PARALLEL = {"parallel": _LOOPS_ONLY, "nogil": True, "no_cfunc_wrapper": True}
 _INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""For what only compiled loops call: what Python and C need to call it is not compiled."""
+"""For functions that only compiled loops call: no wrapper for Python or C is compiled."""
 
 
 @njit(inline="always")
@@ -57,7 +57,7 @@ def _bounds(block, size):
 def pack(parent, source, packed):
     """Fill `packed`; return how many vertices are reached, and the first suspect.
 
-    Suspect is a vertex whose parent is no vertex or unreached; num_vertices if there is none.
+    A suspect is a vertex whose parent is no vertex or unreached; num_vertices if there is none.
     """
     size = parent.size
     reached = np.zeros(BLOCKS, np.int64)
@@ -80,8 +80,8 @@ def pack(parent, source, packed):
 def compute_depths(packed, reached):
     """Replace every unknown depth; return the greatest, or -1 if there is a cycle.
 
-    Threads meet on common ancestors without a lock: whoever writes a depth writes the same one,
-    in one aligned store, so a thread walks at most twice over a vertex.
+    Threads share ancestors without a lock: all threads write the same depth of a vertex, in one
+    aligned store. A thread passes a vertex at most twice.
     """
     deepest = np.zeros(BLOCKS, np.int64)
     cycle = np.zeros(1, np.bool_)
@@ -92,7 +92,7 @@ def compute_depths(packed, reached):
             if cycle[0]:
                 break
             if packed[v] != UNREACHED:
-                depth = _resolve_deferred(v, packed, reached)
+                depth = _set_depths(v, packed, reached)
                 greatest = max(greatest, depth)
                 if depth < 0:
                     cycle[0] = True
@@ -101,7 +101,7 @@ def compute_depths(packed, reached):
 
 
 @compiled(**_INNER)
-def _resolve_deferred(vertex, packed, reached):
+def _set_depths(vertex, packed, reached):
     """Give depths to `vertex` and its ancestors; return its depth, or -1 if they are a cycle."""
     top, steps = vertex, 0
     while packed[top] >> 32 == -1:
@@ -123,7 +123,7 @@ def _resolve_deferred(vertex, packed, reached):
 @compiled(nogil=True)
 def find_cycle(packed, source):
     """Return a vertex of a cycle, always the same; only called if there is a cycle."""
-    visit = np.full(packed.size, -1, np.int64)  # the vertex from which a walk came by first
+    visit = np.full(packed.size, -1, np.int64)  # the start of the first walk over a vertex
     visit[source] = packed.size
     for start in range(packed.size):
         v = start
@@ -153,7 +153,7 @@ def first_wrong_level(level, packed):
 
 @compiled(**_PARALLEL)
 def store_depths(packed, depth, column):
-    """Copy the depths of a search into its column, which is all unreached before."""
+    """Copy the depths of a search into its column, which must be all unreached."""
     for block in prange(BLOCKS):
         start, stop = _bounds(block, packed.size)
         for v in range(start, stop):
@@ -169,7 +169,7 @@ def _tree_edge(packed, v, source):
 
 @compiled(**_PARALLEL)
 def count_new_edges(packed, source, starts, parents):
-    """Return how many tree edges of a search are not yet kept, int64, shape (BLOCKS,)."""
+    """Return the number of a search's tree edges that are not kept yet, int64 (BLOCKS,)."""
     new = np.zeros(BLOCKS, np.int64)
     for block in prange(BLOCKS):
         start, stop = _bounds(block, packed.size)
@@ -188,7 +188,7 @@ def count_new_edges(packed, source, starts, parents):
 def merge_edges(packed, source, bit, old, shift, new):
     """Copy the tree edges of a group and those of one more search.
 
-    `old` and `new` are (starts, parents, searches); `shift` (BLOCKS,) is how many edges are new
+    `old` and `new` are (starts, parents, searches). `shift` (BLOCKS,) is the number of new edges
     before each block.
     """
     starts, parents, searches = old
@@ -218,9 +218,9 @@ def merge_edges(packed, source, bit, old, shift, new):
 def scan(src, dst, depth, starts, parents, directed):
     """Compare a chunk of input edges with all searches, and mark the tree edges among them.
 
-    Returns for each block the positions of the first edges that fail checks 3 and 4 (int64, shape
-    (BLOCKS, 2, searches), chunk size if none), how many edges belong to each search (int64, shape
-    (BLOCKS, searches)), and numbers without meaning that keep the compiler from leaving out the
+    Return for each block the positions of the first edges that fail checks 3 and 4 (int64, shape
+    (BLOCKS, 2, searches), chunk size if none) and the number of edges of each search (int64, shape
+    (BLOCKS, searches)). The third result has no meaning; it keeps the compiler from removing the
     early reads.
     """
     searches = depth.shape[1]
@@ -259,9 +259,9 @@ def count_ends(input_degree, depth, unreached):
 
 @compiled(**_INNER)
 def _scan_block(src, dst, offset, depth, starts, parents, directed, first, nedge):
-    """Go through edges in batches, each in steps: all reads of a step are under way at once."""
-    below = np.empty(2 * _BATCH, np.uint32)  # (above, below): one of the searches may have
-    above = np.empty(2 * _BATCH, np.uint32)  # this edge in its tree
+    """Scan edges in batches, each in steps: all reads of a step are in flight at once."""
+    below = np.empty(2 * _BATCH, np.uint32)  # (above, below) may be a tree edge
+    above = np.empty(2 * _BATCH, np.uint32)  # of one of the searches
     bounds = np.empty((2 * _BATCH, 2), np.int64)
     counts = np.zeros(depth.shape[1], np.uint8)  # of one batch, so that they do not overflow
     read = np.int64(0)
@@ -295,11 +295,11 @@ def _scan_block(src, dst, offset, depth, starts, parents, directed, first, nedge
 
 @compiled(nogil=True, inline="always")
 def _compare(depth, u, v, directed, counts):
-    """Compare the depths of all searches at the ends of an edge, and count it where it belongs.
+    """Compare the depths of all searches at the ends of an edge, and count it for its searches.
 
-    Returns whether it fails a check in any of them, and whether it leads down a level in any, or
-    up in an undirected graph (1 or 0). Every operation stays in the dtype of `depth`, as the
-    vector instructions need it.
+    Return (1 or 0) whether the edge fails a check in any search, and whether it leads down a level
+    in any, or up in an undirected graph. Every operation stays in the dtype of `depth`, as vector
+    instructions need it.
     """
     number = depth.dtype.type
     one, two = number(1), number(2)
@@ -331,9 +331,9 @@ def _note_wrong(depth, u, v, directed, position, first):
 
 @compiled(nogil=True, inline="always")
 def _meet(parents, start, stop, parent):
-    """Mark the tree edge from `parent` among those at one vertex, if it is there.
+    """Mark the tree edge from `parent` among those at one vertex, if it exists.
 
-    Most often it is not. The tiles may reach into what follows: then the exact loop finds nothing.
+    Mostly it does not. The tiles may reach past the vertex's edges; the exact loop then finds none.
     """
     found = _NO
     for tile in range(start, stop, TILE):
@@ -347,7 +347,7 @@ def _meet(parents, start, stop, parent):
 
 @compiled(**_PARALLEL)
 def first_unmet(starts, parents, searches, num_searches):
-    """Return the first vertex whose tree edge was not met, for each block and search.
+    """Return the first vertex whose tree edge is no input edge, for each block and search.
 
     int64, shape (BLOCKS, num_searches); num_vertices if there is none.
     """

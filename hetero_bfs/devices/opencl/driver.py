@@ -28,16 +28,16 @@ REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
 
 
 VARIES = object()
-"""Stands for a kernel argument that is given at each launch."""
+"""Marks a kernel argument that is given at each launch."""
 
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What one OpenCL device says of itself; sizes in bytes.
+    """Properties that one OpenCL device reports; sizes in bytes.
 
-    `unified_memory` alone decides whether arrays are shared or copied. A device that shares the
-    host's memory works as one that does not if this is replaced by False, which is how tests run
-    copies and streaming where there is no GPU; the reverse does not hold.
+    Only `unified_memory` decides whether arrays are shared or copied. A device that shares the
+    host's memory also works if this is set to False. Tests do so to run copies and streaming
+    without a GPU. The reverse does not work.
     """
 
     index: int
@@ -66,7 +66,7 @@ def list_devices() -> list[DeviceInfo]:
 
 
 def check_device_name(wanted: str | None) -> None:
-    """Raise `ArgumentError` for what can name no device; an empty text is part of every name."""
+    """Raise `ArgumentError` for a value that names no device; empty text would fit every name."""
     if wanted is None:
         return
     check_type("device", wanted, str, 'the index or part of the name as text, such as "0"')
@@ -78,7 +78,7 @@ def check_device_name(wanted: str | None) -> None:
 
 
 def check_device_agrees(device: str | None, devices: str) -> None:
-    """Raise `ArgumentError` for a device that is named beside devices="cpu"."""
+    """Raise `ArgumentError` if both a device and devices="cpu" are given."""
     if device is not None and devices == "cpu":
         raise ArgumentError(
             f"{setting('device', device)} names an OpenCL device, {setting('devices', devices)} "
@@ -92,9 +92,9 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
     Raises
     ------
     ArgumentError
-        What is wanted is no text, or an empty one.
+        `wanted` is no text, or empty.
     DeviceError
-        There is no OpenCL runtime, or no device fits; the message lists those there are.
+        There is no OpenCL runtime, or no device matches; the message lists all devices.
     """
     check_device_name(wanted)
     devices = list_devices()
@@ -122,8 +122,8 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
 class OpenCLDevice:
     """An open device: context, in-order queue, memory and programs.
 
-    `bytes_copied` counts what was moved between host and device; on unified memory large arrays
-    never are.
+    `bytes_copied` counts the bytes copied between host and device. On unified memory large arrays
+    are never copied.
     """
 
     def __init__(self, info: DeviceInfo) -> None:
@@ -147,10 +147,10 @@ class OpenCLDevice:
         return name in self._device.extensions.split()
 
     def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
-        """Compile kernel files with these -D options; the driver's build log goes in the error.
+        """Compile kernel files with these -D options; an error contains the driver's build log.
 
-        `header` comes first (header.py); `files` are paths below the package, in the order in
-        which they use each other.
+        `header` comes first (header.py). `files` are paths below the package; each file follows
+        those that it uses.
         """
         source = "\n".join([header, *(_kernel_source(file) for file in files)])
         if self.is_nvidia:
@@ -162,8 +162,9 @@ class OpenCLDevice:
     def buffer(self, size: int, dtype: npt.DTypeLike) -> Any:
         """Allocate device memory for `size` items and touch its end.
 
-        A driver may promise memory that it does not have; the first touch shows it. By a copy:
-        NVIDIA's driver 580 loses the queue if it is to fill what lies beyond 4 GiB of a buffer.
+        A driver may promise memory that it does not have, and only the first access fails. The end
+        is touched by a copy, since NVIDIA's driver 580 loses the queue if a fill starts beyond
+        4 GiB of a buffer.
         """
         num_bytes = max(size, 1) * np.dtype(dtype).itemsize
         end = np.zeros(min(num_bytes, 64), np.uint8)
@@ -173,7 +174,7 @@ class OpenCLDevice:
         return buffer
 
     def upload(self, array: npt.NDArray[Any]) -> Any:
-        """Make an array readable by kernels: in place if memory is unified, else by a copy."""
+        """Make an array readable by kernels: in place on unified memory, else by a copy."""
         if self.info.unified_memory:
             return self.share(array)
         buffer = self.buffer(array.size, array.dtype)
@@ -192,7 +193,7 @@ class OpenCLDevice:
             )
 
     def write(self, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> None:
-        """Copy an array into a buffer, by default to its start; returns when it is there."""
+        """Copy an array into a buffer, by default to its start; return after the copy."""
         with driver_errors(f"copying to {self.info.name}"):
             self._cl.enqueue_copy(
                 self.queue, buffer, array, dst_offset=offset_bytes, is_blocking=True
@@ -200,7 +201,7 @@ class OpenCLDevice:
         self.bytes_copied += array.nbytes
 
     def copy(self, target: Any, source: Any) -> None:
-        """Copy a buffer to another of its size on the device; later work waits for it."""
+        """Copy a buffer to another one of its size on the device; later work waits for it."""
         with driver_errors(f"copying on {self.info.name}"):
             self._cl.enqueue_copy(self.queue, target, source)
 
@@ -210,14 +211,14 @@ class OpenCLDevice:
             self._cl.enqueue_fill_buffer(self.queue, buffer, np.uint8(byte), 0, buffer.size)
 
     def second_queue(self) -> Any:
-        """Return a queue for copies that run beside the first queue's kernels."""
+        """Return a queue for copies that overlap with the first queue's kernels."""
         with driver_errors(f"setting up {self.info.name}"):
             return self._cl.CommandQueue(self.context)
 
     def send(self, queue: Any, buffer: Any, array: npt.NDArray[Any]) -> Any:
-        """Queue a copy of an array to the start of a buffer; returns its event.
+        """Queue a copy of an array to the start of a buffer; return its event.
 
-        The array must stay as it is until then.
+        The array must not change before the event.
         """
         with driver_errors(f"copying to {self.info.name}"):
             event = self._cl.enqueue_copy(queue, buffer, array, is_blocking=False)
@@ -225,12 +226,12 @@ class OpenCLDevice:
         return event
 
     def wait(self, event: Any) -> None:
-        """Wait until what an event stands for is done."""
+        """Wait for an event."""
         with driver_errors(f"waiting for {self.info.name}"):
             event.wait()
 
     def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
-        """Copy from a buffer to an array; returns when all queued work is done."""
+        """Copy from a buffer to an array; return when all queued work is done."""
         try:
             self._cl.enqueue_copy(
                 self.queue, array, buffer, src_offset=offset_bytes, is_blocking=True
@@ -240,7 +241,7 @@ class OpenCLDevice:
         self.bytes_copied += array.nbytes
 
     def host_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Allocate host memory that this device reaches fast: shared, or pinned for copies."""
+        """Allocate host memory for fast access by this device: shared, or pinned for copies."""
         if self.info.unified_memory or size == 0:
             return aligned_empty(size, dtype)
         flags = self._cl.mem_flags
@@ -257,7 +258,7 @@ class OpenCLDevice:
         return result
 
     def map(self, buffer: Any, array: npt.NDArray[Any]) -> Any:
-        """Let the host see a shared buffer once `finish` returns; gives the mapping to release."""
+        """Let the host use a shared buffer once `finish` returns; return the mapping to release."""
         access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
         with driver_errors(f"mapping memory of {self.info.name}"):
             mapped, _ = self._cl.enqueue_map_buffer(
@@ -266,7 +267,7 @@ class OpenCLDevice:
         return mapped
 
     def bind(self, program: Any, name: str, *arguments: Any) -> BoundKernel:
-        """Make a kernel object of its own with these arguments; `VARIES` marks those to come."""
+        """Make a separate kernel object with these arguments; `VARIES` marks later ones."""
         with driver_errors(f"setting up {name} on {self.info.name}"):
             kernel = self._cl.Kernel(program, name)
             for position, argument in enumerate(arguments):
@@ -282,13 +283,13 @@ class OpenCLDevice:
 
 
 class BoundKernel:
-    """A kernel whose arguments are set but for a few: a launch costs only those."""
+    """A kernel with most arguments set already, so that a launch sets only the varying ones."""
 
     def __init__(self, device: OpenCLDevice, kernel: Any, varying: list[int]) -> None:
         self._device = device
         self._kernel = kernel
         self._varying = varying
-        # What PyOpenCL's generated code uses: set_arg takes 8 to 16 us for a scalar.
+        # As in PyOpenCL's generated code: set_arg would take 8 to 16 us for a scalar.
         self._set = getattr(kernel, "_set_arg_buf", kernel.set_arg)
 
     def launch(
@@ -296,7 +297,7 @@ class BoundKernel:
     ) -> Any:
         """Queue the kernel with the varying arguments, NumPy scalars or arrays, in their order.
 
-        It waits for the events in `after`; returns its own event.
+        The kernel waits for the events in `after`. Return its own event.
         """
         device, kernel, set_argument = self._device, self._kernel, self._set
         try:
@@ -316,7 +317,7 @@ def _device_error(action: str, error: Exception) -> DeviceError:
 
 @contextmanager
 def driver_errors(action: str) -> Iterator[None]:
-    """Turn the driver's exceptions into `DeviceError`, in one place."""
+    """Turn the driver's exceptions into `DeviceError`."""
     import pyopencl as cl
 
     try:
@@ -380,5 +381,5 @@ def _pci_address(device: Any) -> str | None:
     try:
         domain = getattr(device, "pci_domain_id_nv", 0)
         return f"{domain:04x}:{device.pci_bus_id_nv:02x}:{device.pci_slot_id_nv:02x}.0"
-    except Exception:  # the attribute is NVIDIA's own; others answer in their own ways
+    except Exception:  # only NVIDIA has the attribute; other drivers raise various errors
         return None

@@ -1,4 +1,4 @@
-"""A graph in the memory of an OpenCL device: its edges in parts, and what is kept per vertex."""
+"""A graph in the memory of an OpenCL device: its edges in parts, and its arrays per vertex."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hetero_bfs.support.memory import aligned_copy
 class DeviceGraph:
     """The arrays that a search on the device reads (Graph in top_down.cl).
 
-    `arguments` are the kernel's first ones; `offset_type` is uint32 where the edges allow it.
+    `arguments` are the kernels' first ones. `offset_type` is uint32 if that holds all offsets.
 
     Raises
     ------
     DeviceError
-        The device gives too little memory.
+        The device has too little memory.
     SplitError
         `max_alloc_bytes` would cut the edges into too many parts.
     """
@@ -66,7 +66,7 @@ class DeviceGraph:
         return [first, first if backward is forward else upload(backward.indptr)]
 
     def _upload_edges(self, edges: Sequence[npt.NDArray[np.uint32]], limit_bytes: int) -> list[Any]:
-        """Upload in parts of at most this size; smaller ones where the driver gives less."""
+        """Upload in parts of at most this size; in smaller ones if the driver refuses that size."""
         num_edges = max(array.size for array in edges)
         refused: DeviceError | None = None
         while True:
@@ -81,7 +81,7 @@ class DeviceGraph:
                 limit_bytes //= 2
 
     def _upload_parts(self, indices: npt.NDArray[np.uint32]) -> list[Any]:
-        """Upload the parts; the list is filled up to `num_buffers`."""
+        """Upload the parts; the list is padded to `num_buffers`."""
         whole = aligned_copy(indices)
         parts = [
             self._device.upload(whole[part.start : part.start + part.count])
@@ -91,25 +91,25 @@ class DeviceGraph:
 
     @property
     def num_buffers(self) -> int:
-        """Parts that the kernel takes: a power of two, for fewer programs."""
+        """Number of parts that the kernel takes: a power of two, for fewer programs."""
         return 1 << (len(self.partition.parts) - 1).bit_length()
 
     def options(self) -> list[str]:
-        """Return the build options that this graph asks for."""
+        """Return the build options for this graph."""
         split = len(self.partition.parts) > 1
         options = [
             f"-DOFFSET={'ulong' if self.offset_type == np.uint64 else 'uint'}",
             f"-DNUM_PARTS={self.num_buffers}",
-            # One part needs no shift: leave it out, and graphs share a compiled program.
+            # A single part needs no shift. Without it, graphs share a compiled program.
             f"-DPART_SHIFT={self.partition.shift if split else 0}",
         ]
         return [*options, "-DDIRECTED"] if self._graph.graph.directed else options
 
 
 def offset_type_of(info: DeviceInfo, graph: SearchGraph) -> npt.DTypeLike:
-    """Return the type of an offset into the edges: the host's own where memory is shared."""
-    dense_push = info.unified_memory or graph.graph.num_stored_edges >= 2**32
-    return np.uint64 if dense_push else np.uint32
+    """Return the type of an offset into the edges: the host's own on unified memory."""
+    needs_64_bits = info.unified_memory or graph.graph.num_stored_edges >= 2**32
+    return np.uint64 if needs_64_bits else np.uint32
 
 
 def bytes_in_memory(info: DeviceInfo, graph: SearchGraph) -> int:
@@ -123,7 +123,7 @@ def bytes_in_memory(info: DeviceInfo, graph: SearchGraph) -> int:
 
 
 def common_degrees(degree: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Return for every 32 vertices the degree that all have, or `MIXED_DEGREES`; uint32."""
+    """Return for every 32 vertices their common degree, or `MIXED_DEGREES`; uint32."""
     begins = np.arange(0, degree.size, 32)
     if degree.size == 0:
         return np.empty(0, np.uint32)

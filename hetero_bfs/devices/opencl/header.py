@@ -1,7 +1,7 @@
 """Numbers that Python and OpenCL C share: written in Python, generated for every program.
 
-A module that shares numbers with its OpenCL twin has a table `OPENCL`, name to number. The
-executor that builds a program hands over the tables that the program's files need.
+A module that shares numbers with its OpenCL twin has a table `OPENCL`, name to number. The executor
+that builds a program passes the tables that the program's files need.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 Constants = Mapping[str, int | float]
 
 MIXED_DEGREES = 0xFFFFFFFF
-"""In place of the degree that 32 vertices have, where they have unlike ones (top_down.cl)."""
+"""Replaces the common degree of 32 vertices if their degrees differ (top_down.cl)."""
 
 SPREAD = 32
 LINE_WORDS = 32
 ARRIVALS = SPREAD * LINE_WORDS
 GAVE_UP = 2 * ARRIVALS
-"""Words of `sync` in grid.cl: cache lines it is spread over, uint32 words of each, the first word
-of the arrivals, and the last word, which says that a barrier gave up."""
+"""Layout of `sync` in grid.cl: its number of cache lines, uint32 words of a line, the first word of
+the arrivals, and the last word, which tells that a barrier gave up."""
 
 SHARED: Constants = {
     "NO_VERTEX": NO_VERTEX,
@@ -30,11 +30,11 @@ SHARED: Constants = {
     "ARRIVALS": ARRIVALS,
     "GAVE_UP": GAVE_UP,
 }
-"""What the files of this folder need."""
+"""Numbers for the files of this folder."""
 
 
 def header(*tables: Constants) -> str:
-    """Return `#define` lines for all constants of the tables; floats become of type REAL.
+    """Return `#define` lines for all constants of the tables; floats get type REAL.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Edge splitting (Zhang et al. 2018, section 4.3): parts within a device's allocation limit.
 
-Parts hold a power of two of edges, so that a kernel finds an edge's part by a shift; a hub's list
-may cross any number of boundaries.
+The number of edges of a part is a power of two, so that a kernel finds an edge's part by a shift. A
+hub's list may span several parts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How the kernels of an OpenCL device are compiled and launched: measured, and kept with the model.
+"""Settings for compiling and launching the kernels of an OpenCL device.
 
-`hetero-bfs train` measures it (training/tune.py); a device without a model gets what its type
-suggests.
+`hetero-bfs train` measures them (training/tune.py), and the speed model holds them. A device
+without a model gets defaults of its type.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INTEGERS = (
 _FORMER_NAMES = {"alone_edges": "single_group_edges", "squad_groups": "cooperative_groups"}
 
 SMALL_VERTICES = 1 << 20
-"""Searched vertices below which a graph is a small one, whose levels have little work to share."""
+"""Graphs with fewer searched vertices are small: their levels have little work to share."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +47,22 @@ class Tuning:
     vertices_per_item : int
         Bottom-up: vertices of a work-group's tile over its work-items; 4, 8 or 16.
     groups_per_unit : int
-        Work-groups for each compute unit; fewer where one launch runs a whole search and the
-        device does not hold so many.
+        Work-groups for each compute unit. There are fewer if one launch runs a whole search and
+        the device cannot hold as many.
     cached_words : int
         Words of the bitmap that BGC keeps in local memory.
     single_group_edges : int
-        Edges of a frontier that a work-group keeps to itself where one launch runs a whole search:
-        up to so many it runs a top-down level alone.
+        Most edges of a frontier that a single work-group expands top-down, if one launch runs a
+        whole search.
     cooperative_groups : int
-        Work-groups that share larger frontiers so, on graphs of short lists.
+        Work-groups of the cooperative subset, which expands larger frontiers on graphs of short
+        lists.
     registers : int
         Most registers for a work-item, 0 for the compiler's choice; NVIDIA only.
     one_launch : bool
-        Whether one launch may run a whole search, where the device turns out to be able to.
+        Whether one launch may run a whole search, if a probe shows that the device can.
     small : Tuning, optional
-        What suits graphs of less than `SMALL_VERTICES` searched vertices better.
+        The tuning for graphs of less than `SMALL_VERTICES` searched vertices.
     """
 
     group_size: int = 256
@@ -76,7 +77,7 @@ class Tuning:
     small: Tuning | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the kernels are not made for, with a `ValueError`."""
+        """Raise `ValueError` for a value that the kernels do not support."""
         check_flag("one_launch", self.one_launch)
         if self.small is not None:
             check_type("small", self.small, Tuning, "a Tuning or None")
@@ -111,20 +112,22 @@ class Tuning:
             )
 
     def local_bytes(self, offset_bytes: int) -> int:
-        """Return about how much local memory a work-group needs (Shared in steps.cl)."""
+        """Return the approximate local memory of a work-group in bytes (Shared in steps.cl)."""
         size = self.group_size
         words = size * self.vertices_per_item // 32
         top_down = size * self.edges_per_item * (2 + offset_bytes)
         bottom_up = words * (16 + offset_bytes + 32 + 64) + 4 * size + 4 * self.cached_words
-        alone = 2 * self.single_group_edges * (6 + 2 * offset_bytes) + 8 * self.cooperative_groups
-        return max(top_down, bottom_up, alone) + 8 * (size + size // 16) + _STATE_BYTES
+        cooperative = (
+            2 * self.single_group_edges * (6 + 2 * offset_bytes) + 8 * self.cooperative_groups
+        )
+        return max(top_down, bottom_up, cooperative) + 8 * (size + size // 16) + _STATE_BYTES
 
     def for_graph(self, num_searched: int) -> Tuning:
-        """Return what suits a graph of so many searched vertices."""
+        """Return the tuning for a graph of this number of searched vertices."""
         return self if self.small is None or num_searched >= SMALL_VERTICES else self.small
 
     def step_by_step(self) -> Tuning:
-        """Return the same without whole searches in one launch."""
+        """Return the same tuning without whole searches in one launch."""
         small = None if self.small is None else self.small.step_by_step()
         return replace(self, one_launch=False, small=small)
 
@@ -136,12 +139,12 @@ class Tuning:
 
 
 def read_tuning(data: Mapping[str, Any]) -> Tuning:
-    """Read what `to_json` gave.
+    """Read a tuning from the result of `to_json`.
 
     Raises
     ------
     ModelError
-        A field that this program does not know, or a value that it cannot use.
+        This program does not know a field, or cannot use a value.
     """
     known, values = asdict(Tuning()), dict[str, Any]()
     for stored, value in data.items():
@@ -159,7 +162,7 @@ def read_tuning(data: Mapping[str, Any]) -> Tuning:
 
 
 def default_tuning(device_type: str) -> Tuning:
-    """Return what suits devices of a type (GPU, CPU, ...) before anything is measured."""
+    """Return the default tuning for a type of device (GPU, CPU, ...)."""
     if device_type == "GPU":
         return Tuning(vertices_per_item=16)
     return Tuning(groups_per_unit=2)

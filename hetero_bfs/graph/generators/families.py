@@ -1,23 +1,23 @@
-"""Families of graphs on which selectors are trained and compared, each made from a seed on demand.
+"""Families of graphs for training and comparing selectors, each generated from a seed on demand.
 
 Family and parameters, by name (scale: log2 of the vertices):
 
     kronecker18          Graph500's
     kronecker18-45-15-25 R-MAT with A, B, C in hundredths, D being the rest
     uniform18            16 edges a vertex between uniformly drawn ends
-    grid512              square grid of so many vertices a side
-    roads512             the same with 3 of 10 edges left out, a like of road networks
-    small-world18        ring where each vertex knows its 8 next, 1 edge in 50 rewired (Watts and
-                         Strogatz 1998)
+    grid512              square grid of 512 vertices a side
+    roads512             the same with 3 of 10 edges removed, similar to road networks
+    small-world18        ring where each vertex is joined to its 8 next ones, 1 edge in 50 rewired
+                         (Watts and Strogatz 1998)
     preferential18       each vertex joins 8 earlier ones by their degree (Barabasi and Albert 1999;
                          copy model of Batagelj and Brandes 2005, in the form of Sanders and Schulz
-                         2016, where every edge is made by itself)
-    anything else        a file that hetero_bfs.io reads
+                         2016, which makes every edge independently)
+    anything else        a graph file (graph/io)
 
-Vertex ids stay as each generator makes them. R-MAT scrambles its own, which would tell the degrees;
-searches relabel skewed graphs by degree and high-diameter ones by locality anyway, so that
-shuffling would change only the small worlds, and those (crawls, meshes with shortcuts) come in an
-order of their own too.
+Vertices keep the ids of their generator. Only R-MAT scrambles them, since its ids reveal the
+degrees. Searches relabel skewed graphs by degree and high-diameter ones by locality. So shuffling
+would change only the small worlds, and real ones (crawls, meshes with shortcuts) have an order,
+too.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from hetero_bfs.support.files import printable
 REWIRED_SHARE = 0.02
 KEPT_SHARE = 0.7
 NEIGHBOURS = 8
-"""Edges that each vertex of a small world or a preferential graph brings along."""
+"""Edges added with each vertex of a small world or a preferential graph."""
 
 _SEED = 2018
 
 
 @dataclass(frozen=True)
 class StudyGraph:
-    """A graph to study: its family, its own name, and a function that makes its edges.
+    """A graph of a study: its family, its name, and a function that makes its edges.
 
     `scale` is log2 of its vertices, rounded; None for a file.
     """
@@ -60,19 +60,19 @@ class StudyGraph:
 
 
 def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:
-    """List the graphs of a study, some of every family but files.
+    """List the graphs of a study, some of every family except files.
 
     Parameters
     ----------
     size : {"quick", "full"}
-        Seconds or minutes to measure on two cores.
+        Measuring them takes seconds or minutes on two cores.
     gpu : bool
-        Whether they are for a GPU: 4 to 16 times as large.
+        Whether they are for a GPU, which gets 4 to 16 times as large graphs.
 
     Raises
     ------
     ValueError
-        Another size.
+        The size is neither of these.
     """
     if size not in ("quick", "full"):
         raise ValueError(f'size is {size!r}; it must be "quick" or "full"')
@@ -81,7 +81,7 @@ def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:
 
 
 def families(scale: int) -> list[StudyGraph]:
-    """List one graph of each family but files, two R-MAT graphs, of about 2**scale vertices."""
+    """List graphs of about 2**scale vertices: two R-MAT graphs, one of each other family."""
     names = [f"kronecker{scale}", f"kronecker{scale}-45-15-25", f"uniform{scale}"]
     names += [f"grid{1 << scale // 2}", f"roads{1 << scale // 2}"]
     names += [f"small-world{scale}", f"preferential{scale}"]
@@ -94,7 +94,7 @@ def named_graph(name: str) -> StudyGraph:
     Raises
     ------
     GraphError
-        No name of a generated graph, and no file.
+        The name is neither a generated graph's nor a file's.
     """
     match = re.fullmatch(r"([a-z-]+?)(\d+)((?:-\d+){3})?", name)
     family = match[1] if match else ""
@@ -118,13 +118,13 @@ def named_graph(name: str) -> StudyGraph:
 
 
 def graph_of_file(path: Path, directed: bool = False) -> StudyGraph:
-    """Return the graph of a file, called by its name up to the first dot."""
+    """Return the graph of a file; its name is the file's up to the first dot."""
     name = printable(path.name).partition(".")[0]
     return StudyGraph("file", name, partial(read, path, directed))
 
 
 def grid(rows: int, columns: int | None = None) -> EdgeList:
-    """Make a grid row by row; a square one without `columns`."""
+    """Make a grid, numbered row by row; without `columns` it is square."""
     columns = columns or rows
     ids = np.arange(rows * columns, dtype=np.uint32).reshape(rows, columns)
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
@@ -138,7 +138,7 @@ def roads(
     kept_share: float = KEPT_SHARE,
     columns: int | None = None,
 ) -> EdgeList:
-    """Make a grid that keeps each edge with a probability, above 1/2 to stay connected."""
+    """Make a grid that keeps each edge with a probability; above 1/2 it stays connected."""
     whole = grid(rows, columns)
     kept = np.random.default_rng(seed).random(whole.src.size, np.float32) < kept_share
     return EdgeList(whole.src[kept], whole.dst[kept], whole.num_vertices)
@@ -150,7 +150,7 @@ def small_world(
     neighbours: int = NEIGHBOURS,
     rewired_share: float = REWIRED_SHARE,
 ) -> EdgeList:
-    """Make a ring of 2**scale vertices that know their next ones, some edges led elsewhere."""
+    """Make a ring of 2**scale vertices, each joined to its next ones, and rewire some edges."""
     n = 1 << scale
     random = np.random.default_rng(seed)
     src = np.repeat(np.arange(n, dtype=np.uint32), neighbours)
@@ -171,7 +171,7 @@ def preferential(scale: int, seed: int = _SEED, neighbours: int = NEIGHBOURS) ->
 
 
 def uniform(scale: int, seed: int = _SEED, edgefactor: int = 16) -> EdgeList:
-    """Make so many edges a vertex between ends drawn uniformly from 2**scale vertices."""
+    """Make `edgefactor` edges a vertex between ends drawn uniformly from 2**scale vertices."""
     return RMATEdges(scale, 0.25, 0.25, 0.25, 0.25, edgefactor, seed).materialise()
 
 

@@ -1,10 +1,10 @@
 """Graph generators: Graph500's Kronecker graph, bit for bit, and R-MAT with free parameters.
 
 The Graph500 v3 generator draws from a multiple recursive generator (L'Ecuyer, Blouin, Couture
-1993: order 5, modulus 2**31 - 1) whose state for edge `i` is the seed's state skipped ahead by
-i * 2**64 steps; so any range of edges can be made without the ones before. A step is the linear
-map z -> A z of the last five values, a skip of n steps is A**n. As every value depends on those
-before it in the same way, one row of A**n says it all: x_(i+n) = w_0 x_i + ... + w_4 x_(i+4) for
+1993: order 5, modulus 2**31 - 1). The state for edge `i` is the seed's state skipped ahead by
+i * 2**64 steps, so any range of edges can be made without the ones before. A step is the linear
+map z -> A z of the last five values, a skip of n steps is A**n. Every value depends on the five
+before it in the same way, so one row of A**n suffices: x_(i+n) = w_0 x_i + ... + w_4 x_(i+4) for
 every i. Tables hold these weights for each byte of the edge index.
 """
 
@@ -182,8 +182,8 @@ def search_keys(
 ) -> list[int]:
     """Draw unique search keys as the Graph500 reference does.
 
-    Vertices for which `is_isolated` is true are passed over. Fewer than `count` keys come back
-    where the reference would give up too (2 * num_vertices draws without enough fresh keys).
+    Vertices for which `is_isolated` is true are skipped. As in the reference, at most
+    2 * num_vertices keys are drawn, so fewer than `count` may be returned.
     """
     if num_vertices == 0:
         return []
@@ -208,9 +208,9 @@ def check_scale(scale: int, edgefactor: int) -> tuple[int, int]:
     Raises
     ------
     ArgumentError
-        One that is no integer.
+        One of them is no integer.
     GraphError
-        A scale that is not within 1 to 31, an edgefactor below 1.
+        The scale is not within 1 to 31, or the edgefactor is below 1.
     """
     scale, edgefactor = check_integer("scale", scale), check_integer("edgefactor", edgefactor)
     if not 1 <= scale <= MAX_SCALE:

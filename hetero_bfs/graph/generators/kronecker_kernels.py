@@ -1,13 +1,14 @@
 """Compiled loops of the graph generators (see kronecker.py for the mathematics).
 
-Edges are made in blocks of 256, one edge per lane: each step (a draw, a bit of both ids, the
-scrambling) is a loop over all lanes without branches, which LLVM turns into vector instructions,
-as wide as the machine has them. `ends` is uint32 (2, 256), the ids of each lane so far.
+Edges are made in blocks of 256, one edge per lane. Each step (a draw, a bit of both ids, the
+scrambling) is a loop over all lanes without branches, which LLVM vectorises. `ends` is uint32
+(2, 256), the ids of each lane so far.
 
 Residues modulo P = 2**31 - 1 are uint32, their products uint64. Numba widens uint32 arithmetic to
 64 bits; casting every result back keeps the loops at 32, with twice as many lanes per instruction.
 For the same reason scrambling is modulo 2**32, not 2**64: only the low `scale` bits count.
-What these loops call is inlined by Numba: left to LLVM 14 (Numba 0.60), they do not vectorise.
+Numba inlines the functions that these loops call. If LLVM 14 (Numba 0.60) inlined them, the loops
+would not vectorise.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from hetero_bfs.support.parallel import in_parallel, part_of
 Array = npt.NDArray[Any]
 
 _LANES = 256
-_BLOCKS_PER_RUN = 16  # blocks a thread makes back to back with the same scratch arrays
+_BLOCKS_PER_RUN = 16  # blocks that a thread makes with the same scratch arrays
 _P = np.uint64(2**31 - 1)
 _P_32 = np.uint32(2**31 - 1)
 _X = np.uint64(107374182)
@@ -86,14 +87,14 @@ def _combine(values, weights):
     total += np.uint64(values[1]) * np.uint64(weights[1])
     total += np.uint64(values[2]) * np.uint64(weights[2])
     total += np.uint64(values[3]) * np.uint64(weights[3])
-    # At most 2**62 + 2**31 - 13, as no factor is above P - 1; so the next fold is below 2**32.
+    # No factor exceeds P - 1, so this is at most 2**62 + 2**31 - 13, and the next fold < 2**32.
     total = _fold(total) + np.uint64(values[4]) * np.uint64(weights[4])
     return _less_p(_less_p(np.uint32(_fold(total))))
 
 
 @kernel(counted=False, inner=True)
 def _skip(values, tables, byte, digit):
-    """Replace the first five values by those digit * 256**byte * 2**64 steps later."""
+    """Skip the first five values ahead by digit * 256**byte * 2**64 steps."""
     _extend(values)
     weights = _weights(tables, byte, digit)
     for k in range(5):
@@ -102,7 +103,7 @@ def _skip(values, tables, byte, digit):
 
 @kernel(counted=False, inner=True)
 def _start_lanes(values, tables, ring):
-    """Set each lane's five values, those lane * 2**64 steps after `values`."""
+    """Set each lane's five values: `values` skipped ahead by lane * 2**64 steps."""
     _extend(values)
     for k in range(5):
         five = _five(values, k)
@@ -112,7 +113,7 @@ def _start_lanes(values, tables, ring):
 
 @kernel(counted=False, inner=True)
 def _draw_lanes(ring, newest, oldest):
-    """Draw one value per lane into the oldest row; return whether some are to be rejected."""
+    """Draw one value per lane into the oldest row; return whether some must be rejected."""
     least = _P_32
     for lane in range(_LANES):
         drawn = _draw(ring[newest, lane], ring[oldest, lane])
@@ -123,7 +124,7 @@ def _draw_lanes(ring, newest, oldest):
 
 @kernel(counted=False, inner=True)
 def _redraw_rejected(ring, newest):
-    """Draw on where the value was rejected, about one draw in 600 000."""
+    """Draw again in lanes with a rejected value, about one draw in 600 000."""
     for lane in range(_LANES):
         while ring[newest, lane] < _REJECT_BELOW:
             drawn = _draw(ring[newest, lane], ring[(newest + 1) % 5, lane])
@@ -134,13 +135,13 @@ def _redraw_rejected(ring, newest):
 
 @kernel(counted=False, inner=True)
 def _append_bits(ring, row, ends):
-    """Append to both ids of each lane the bits its draw stands for."""
+    """Append the bits of each lane's draw to both of its ids."""
     for lane in range(_LANES):
         value = ring[row, lane] % _DENOMINATOR
         # Quadrants in the reference's order: 01, 10, 00, 11.
         differ = value < _BELOW_10
         both = value >= _BELOW_00
-        # While both ids agree so far, 10 becomes 01 (the graph is undirected).
+        # While both ids are equal, 10 becomes 01 (the graph is undirected).
         is_01 = (value < _BELOW_01) | (ends[0, lane] == ends[1, lane])
         ends[0, lane] = np.uint32(ends[0, lane] << 1) | np.uint32(both | (differ & ~is_01))
         ends[1, lane] = np.uint32(ends[1, lane] << 1) | np.uint32(both | (differ & is_01))
@@ -178,7 +179,7 @@ def _reverse_bits(x):
 @kernel(counted=False, inner=True)
 def _scramble(vertices, scale, value0, value1, result):
     """Graph500's bijection on [0, 2**scale): multiply by an odd number, reverse, twice."""
-    shift = np.uint32((32 - scale) & 31)  # so that LLVM need not ask about shifts above 31
+    shift = np.uint32((32 - scale) & 31)  # spares LLVM a check for shifts above 31
     summand = np.uint32(value0 + value1)
     factor0 = np.uint32(value0 | np.uint64(0x4519840211493211))
     factor1 = np.uint32(value1 | np.uint64(0x3050852102C843A5))
@@ -297,9 +298,9 @@ def _rmat_run(given, run, runs):
 def preferential_edges(degree: int, seed: np.uint64, src: Array, dst: Array) -> None:
     """Fill src and dst (uint32) with edges by preferential attachment, `degree` to a vertex.
 
-    Ends stand in one row, source and target of edge after edge. A target copies an end drawn from
-    those before it: a vertex with probability in proportion to its degree so far. Instead of
-    reading it there, which other targets must have been written for, its own draw is repeated.
+    All ends form one sequence: source and target of edge after edge. A target copies a random
+    earlier end, so a vertex is chosen in proportion to its degree so far. The earlier end may not
+    be written yet, so its own draw is repeated instead of reading it.
     """
     in_parallel(_preferential_edges, degree=degree, seed=seed, src=src, dst=dst)
 

@@ -1,4 +1,4 @@
-"""What the readers of graph files share: opening them, and errors that name the place."""
+"""Functions for all readers of graph files: opening them, and errors that name the place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hetero_bfs.graph.list_checks import Fault
 def opened(path: Path) -> Iterator[io.BufferedIOBase]:
     """Open a file for reading, through gzip if its name ends in .gz.
 
-    Failures of the system and of gzip become `GraphFileError`, here and nowhere else.
+    Only this function turns failures of the system and of gzip into `GraphFileError`.
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -56,7 +56,7 @@ def _unzipped(raw: io.BufferedIOBase, path: Path) -> Iterator[io.BufferedIOBase]
 
 
 def check_size(path: Path, actual: int, expected: int) -> None:
-    """Check that a file has as many bytes as its header asks for."""
+    """Check that a file has as many bytes as its header requires."""
     if actual != expected:
         what = "truncated" if actual < expected else "too long"
         raise GraphFileError(

@@ -1,7 +1,7 @@
 """Our own format of graph files, `.hbg`: neighbour lists that can be mapped into memory.
 
 Version 2 is little-endian. It is a header, a table of sections, and the sections. Each part is
-filled up with zeros to a multiple of 64 bytes, and every byte of the file is under a checksum.
+padded with zeros to a multiple of 64 bytes, and checksums cover every byte of the file.
 
 | byte | type | header |
 |---|---|---|
@@ -16,9 +16,9 @@ filled up with zeros to a multiple of 64 bytes, and every byte of the file is un
 | 52 | 8 bytes | zeros |
 | 60 | uint32 | CRC-32 (zlib's) of bytes 0 to 59 and of the table with its zeros |
 
-An entry of the table has 48 bytes: name and NumPy dtype (16 and 8 bytes of ASCII, filled up with
-zeros), then as uint64 the section's first byte, its length in bytes, and its checksum
-(checksum_kernels.py) with the zeros behind it. The sections follow in the table's order:
+An entry of the table has 48 bytes: name and NumPy dtype (16 and 8 bytes of ASCII, padded with
+zeros), then as uint64 the section's first byte, its length in bytes, and the checksum
+(checksum_kernels.py) of the section and its padding. The sections follow in the table's order:
 `indptr` (<i8), `indices` (<u4) and `input_degree` (<u4), as in `CSRGraph`, are always there.
 `weights` (<i4, <f4 or <f8) has the weight of each stored edge, and only weighted graphs have it.
 Sections of other names are checked and otherwise ignored.
@@ -55,7 +55,7 @@ from hetero_bfs.support.memory import aligned_empty
 if TYPE_CHECKING:
     from io import BufferedIOBase
 
-_MAGIC = b"\x89HBG\r\n\x1a\n"  # a transfer as text damages it, as with PNG
+_MAGIC = b"\x89HBG\r\n\x1a\n"  # as in PNG, a transfer as text changes it
 _VERSION = 2
 _ALIGNMENT_BYTES = 64
 _DIRECTED = 1
@@ -81,7 +81,7 @@ class _Section(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The first byte behind the section and the zeros that fill it up."""
+        """The first byte behind the section and its padding."""
         return _align(self.start + self.num_bytes)
 
 
@@ -142,7 +142,7 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
     Raises
     ------
     GraphError
-        A graph whose number of input edges does not fit its input degrees.
+        The graph's number of input edges does not match its input degrees.
     """
     import zlib
 
@@ -171,7 +171,7 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
 
 
 def _num_loops(graph: CSRGraph) -> int:
-    """Return how many input edges are self-loops: those that no vertex's degree counts."""
+    """Return how many input edges are self-loops; degrees do not count these."""
     ends = int(graph.input_degree.sum(dtype=np.int64))
     num_edges, odd = (ends, 0) if graph.directed else divmod(ends, 2)
     if odd or num_edges > graph.num_input_edges:
@@ -191,7 +191,7 @@ def _table_end(num_sections: int) -> int:
 
 
 def _checksum(array: npt.NDArray[Any]) -> int:
-    """Return the checksum of an array and of the zeros that fill it up."""
+    """Return the checksum of an array and of its padding."""
     from hetero_bfs.graph.io.checksum_kernels import sum_of_words
 
     raw = array.view(np.uint8)
@@ -251,14 +251,14 @@ def _read_header(handle: BufferedIOBase, path: Path) -> _Header:
 
 
 def _needed_sections(num_vertices: int, num_stored: int) -> list[_Section]:
-    """Return the sections of every file, where version 1 has them."""
+    """Return the required sections, at their positions in version 1."""
     indptr = _Section("indptr", "<i8", _ALIGNMENT_BYTES, 8 * (num_vertices + 1), None)
     indices = _Section("indices", "<u4", indptr.end, 4 * num_stored, None)
     return [indptr, indices, _Section("input_degree", "<u4", indices.end, 4 * num_vertices, None)]
 
 
 def _read_table(handle: BufferedIOBase, path: Path, head: bytes) -> tuple[int, list[_Section]]:
-    """Return the number of self-loops and the sections, after a check of all bytes up to them."""
+    """Check all bytes before the sections; return the number of self-loops and the sections."""
     import zlib
 
     num_loops, num_sections, zeros, expected = _MORE_FIELDS.unpack_from(head, _FIELDS.size)
@@ -290,7 +290,7 @@ def _read_table(handle: BufferedIOBase, path: Path, head: bytes) -> tuple[int, l
 
 
 def _check_table(path: Path, table: list[_Section], needed: list[_Section]) -> None:
-    """Check that the sections follow each other, and that the needed ones are there, once."""
+    """Check that the sections are contiguous, and that each required one exists once."""
     start = _table_end(len(table))
     for number, section in enumerate(table):
         if section.start != start:
@@ -341,7 +341,8 @@ def _checked_graph(
 ) -> CSRGraph:
     """Make a graph of views of the content, after a check of every entry.
 
-    Checksums tell damage, but not what a faulty program wrote, and searches go where lists point.
+    Checksums detect damage but not the output of a faulty program, and searches follow the lists
+    without checks.
     """
     at = {section.name: section for section in header.sections if section.name in _NAMES}
     if weighted and "weights" not in at:
@@ -371,10 +372,10 @@ def _checked_graph(
 
 
 def _check_input_edges(path: Path, header: _Header, ends: int) -> None:
-    """Check that input edges without self-loops have as many ends as the vertices together."""
+    """Check that the input edges without self-loops have `ends` ends, the sum of the degrees."""
     ends_per_edge = 1 if header.directed else 2
     num_loops = header.num_loops
-    if num_loops is None:  # version 1 does not say: any that leaves a whole number of edges
+    if num_loops is None:  # version 1: any number that leaves a whole number of edges
         num_loops = header.num_input - ends // ends_per_edge
     fit = ends == (header.num_input - num_loops) * ends_per_edge
     if not fit or num_loops < 0 or header.num_input * ends_per_edge >= 2**63:

@@ -87,12 +87,12 @@ def read(
 
 
 def vertices_by_header(path: Path) -> int | None:
-    """Return how many vertices a file's header says there are; None where the edges decide.
+    """Return the number of vertices in a file's header; None for a format without it.
 
     Raises
     ------
     GraphFileError
-        As `read`, as far as the header goes.
+        As for `read`, for errors up to the end of the header.
     """
     size = _SIZES.get(_suffix(path, list(_READERS), reading=True))
     return None if size is None else size(path)
@@ -151,7 +151,7 @@ def _suffix(path: Path, known: list[str], reading: bool) -> str:
         return suffix
     if reading:
         with opened(path):
-            pass  # a missing file or a directory is the better message
+            pass  # raises a better message for a missing file or a directory
     raise GraphFileError(
         f"{path}: unknown ending {suffix + '.gz' * zipped!r}; known are {', '.join(known)}, "
         f"all but {', '.join(_BINARY)} also with .gz: rename or convert the file"

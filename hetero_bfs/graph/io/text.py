@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Head(NamedTuple):
-    """What the comments above the first edge say; None where they do not."""
+    """The counts in the comments above the first edge; None for a missing one."""
 
     lines: int
     num_vertices: int | None

@@ -14,7 +14,7 @@ SHORTEST_WEIGHTED_LINE = 6
 """The same for a pair with a weight."""
 
 LONGEST_ID = 99
-"""Digits that an id may have, zeros in front included."""
+"""Most digits of an id, leading zeros included."""
 
 _NEWLINE, _RETURN, _SPACE, _TAB, _HASH, _PERCENT, _ZERO = (np.uint8(ord(c)) for c in "\n\r \t#%0")
 _PLUS, _MINUS, _POINT, _SMALL_E, _BIG_E = (np.uint8(ord(c)) for c in "+-.eE")
@@ -38,7 +38,7 @@ def _skip_spaces(text, at):
 
 @njit(inline="always")
 def _read_id(text, at, highest):
-    """Return the number that starts at a position, and where it ends; -1 if it is no id."""
+    """Return the number that starts at a position, and its end; -1 if it is no id."""
     value, begin = np.int64(0), at
     while text[at] - _ZERO < _TEN and value <= highest:
         value = value * 10 + np.int64(text[at] - _ZERO)
@@ -54,7 +54,7 @@ def _ends_word(byte):
 
 @njit(inline="always")
 def _ends_line(text, at):
-    """Tell whether the line ends here, or the rest of it is a comment."""
+    """Tell whether the line ends here or its rest is a comment."""
     byte = text[at]
     if byte == _RETURN:
         byte = text[at + 1]
@@ -63,7 +63,7 @@ def _ends_line(text, at):
 
 @njit(inline="always")
 def _next_line(text, at):
-    """Return where the next line begins; -1 if this one has a byte that no plain text has."""
+    """Return the start of the next line; -1 if this line has a byte that plain text lacks."""
     while text[at] != _NEWLINE:
         byte = text[at]
         if byte < _SPACE and byte != _TAB and not (byte == _RETURN and text[at + 1] == _NEWLINE):
@@ -74,10 +74,10 @@ def _next_line(text, at):
 
 @kernel
 def parse_pairs(text, longest, lowest, highest, src, dst):
-    """Read whole lines of two ids each, what follows them ignored; store the ids less `lowest`.
+    """Parse lines that begin with two ids, and store the ids less `lowest`.
 
     `text` is uint8 and ends with a newline, `src` and `dst` are uint32 with room for all pairs.
-    Returns the number of pairs, -1 if any line is out of the ordinary or of over `longest` bytes.
+    Return the number of pairs, -1 if any line is unusual or longer than `longest` bytes.
     """
     count, at = 0, 0
     while at < text.size:

@@ -1,7 +1,7 @@
-"""Lines of text files, in bounded memory, however the file ends its lines or fails to.
+"""Lines of text files, read in bounded memory.
 
-A line ends with LF, CR LF or CR, or where the file ends. It may have 64 KiB: a longer one is not
-text, or a file made to fill the memory.
+A line ends with LF, CR LF, CR or the end of the file. It has at most 64 KiB. A longer line is not
+text, or the file was made to fill the memory.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 LONGEST_LINE_BYTES = 1 << 16
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # Windows editors' of UTF-8
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # Windows editors write it in UTF-8 files
 _BLOCK_BYTES = 1 << 16
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Line(NamedTuple):
-    """A line's number from 1 on, its place in the file, and its bytes without their end."""
+    """A line's number from 1 on, its first byte's position, and its bytes without the line end."""
 
     number: int
     start: int
@@ -37,7 +37,7 @@ def lines(handle: BufferedIOBase, path: Path) -> Iterator[Line]:
     Raises
     ------
     GraphFileError
-        A line of over 64 KiB, or one with a zero byte, which no text has.
+        A line has over 64 KiB, or a zero byte, which no text has.
     """
     number = 0
     for number, (start, text) in enumerate(_pieces(handle), 1):
@@ -52,7 +52,7 @@ def lines(handle: BufferedIOBase, path: Path) -> Iterator[Line]:
 
 
 def _pieces(handle: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
-    """Yield start and text of each line; of one that is too long, the beginning."""
+    """Yield start and text of each line; only the beginning of a line that is too long."""
     rest, start = b"", 0
     while block := handle.read(_BLOCK_BYTES):
         rest += block
@@ -63,7 +63,7 @@ def _pieces(handle: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
             yield start + at, rest[at : match.start()]
             at = match.end()
         rest, start = rest[at:], start + at
-        if len(rest) > LONGEST_LINE_BYTES + 1:  # the carriage return that ends it
+        if len(rest) > LONGEST_LINE_BYTES + 1:  # 1 for a carriage return at its end
             break
     if rest:
         yield start, rest.removesuffix(b"\r")

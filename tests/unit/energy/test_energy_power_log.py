@@ -1,4 +1,4 @@
-"""The log of an external power meter: its forms, its gaps, waiting for it."""
+"""The log of an external power meter: its formats, its gaps, waiting for it."""
 
 from datetime import UTC, datetime
 from pathlib import Path

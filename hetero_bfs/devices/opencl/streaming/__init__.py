@@ -1,1 +1,1 @@
-"""Graphs that stay on the host and come to an OpenCL device in pages."""
+"""Graphs whose edges stay on the host and stream to an OpenCL device in pages."""

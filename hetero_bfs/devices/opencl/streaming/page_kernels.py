@@ -9,7 +9,7 @@ from hetero_bfs.support.compiling import kernel
 
 _ONE = np.uint32(1)
 _BY_ONE_THREAD = 128
-"""Pages up to which a parallel region costs more than it saves."""
+"""Most pages for which a parallel region costs more than it saves."""
 
 
 @kernel(counted=False, inner=True)
@@ -28,7 +28,7 @@ def _gather_by_pool(pages, shift, edges, gathered):
 
 @kernel
 def gather_pages(pages, shift, edges, gathered):
-    """Put these pages of 2**shift edges one behind the other, then their numbers; all uint32."""
+    """Copy these pages of 2**shift edges one after another, then their numbers; all uint32."""
     if pages.size <= _BY_ONE_THREAD:
         for i in range(pages.size):
             _gather_page(i, pages[i], shift, edges, gathered)
@@ -41,7 +41,7 @@ def gather_pages(pages, shift, edges, gathered):
 
 @kernel
 def mark_vertices(vertices, bitmap):
-    """Make a bitmap (level.py) hold these vertices and no others."""
+    """Set a bitmap (level.py) to exactly these vertices."""
     bitmap[:] = np.uint32(0)
     for v in vertices:
         bitmap[v >> np.uint32(5)] |= _ONE << (v & np.uint32(31))

@@ -1,10 +1,11 @@
-"""A graph whose edges stay on the host, and how a device's memory is shared among what is resident.
+"""A graph whose edges stay on the host, and the plan of its resident data on a device.
 
-All that is kept per vertex is resident, and the heads of all lists, column by column: column k has
-neighbour number k of the vertices up to the last that has so many, which in the order by falling
-degree are few. They settle most of a bottom-up level, and all lists that are no longer. The rest of
-the budget holds the first pages of the edges, in that order the hubs' lists, which nearly every
-search reads, and a little room for pages on their way.
+All arrays per vertex are resident. So are the heads of all lists, column by column. Column k has
+neighbour number k of all vertices up to the last one with so many neighbours. In the order by
+falling degree these are few. Heads resolve most of a bottom-up level, and hold short lists
+completely. The rest of the budget holds the first pages of the edges, and slots for pages in
+transit. In the order by falling degree the first pages are the hubs' lists, which nearly every
+search reads.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ SEGMENT_EDGES = 1 << SEGMENT_SHIFT
 
 FOUND, DEAD_ENDS, MISSING, HERE = 0, 2, 3, 4
 STATUS_WORDS = 8
-"""Words of `status`, what the host reads back after a level: vertices and edges found, a packed
-counter of two words; of the vertices, those without out-edges; pages that are missing, and pages
-that are here. Numbers of missing pages follow."""
+"""Words of `status`, which the host reads back after a level: vertices and edges found (a packed
+counter of two words), the number of found vertices without out-edges, of missing pages and of
+resident pages. The numbers of the missing pages follow."""
 
 OPENCL = {
     "SEGMENT_SHIFT": SEGMENT_SHIFT,
@@ -49,39 +50,39 @@ OPENCL = {
     "HERE": HERE,
     "STATUS_WORDS": STATUS_WORDS,
 }
-"""What stream.cl needs of this (header.py)."""
+"""Numbers that stream.cl shares (header.py)."""
 
 NUM_SLOTS = 4
 
 _OWNER_SHIFT = 12
 _MOST_PAGE_SHIFT = 8
-_PAGES_SHIFT = 8  # a small graph has so many pages, about 2**8
+_PAGES_SHIFT = 8  # a small graph has about 2**8 pages
 _MOST_COLUMNS = 48
-_HEADS_SHARE = 2  # heads take at most half of what the rest leaves
-_COLUMN_BYTES = 8 + 4  # where it begins, its size
+_HEADS_SHARE = 2  # heads take at most half of the memory left
+_COLUMN_BYTES = 8 + 4  # its start, its size
 _MOST_SLOT_BYTES = 2**22
-_SLOTS_SHARE = 8  # slots take at most 1 / 8 of what the rest leaves, unless that is too little
-_MARK_PAGES = 32  # in a word of the marks; such words are resident or not as a whole
+_SLOTS_SHARE = 8  # slots take at most 1 / 8 of the memory left, unless that is too little
+_MARK_PAGES = 32  # pages of a word of marks; all of them are resident, or none
 
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """How a budget is spent.
+    """The use of a memory budget.
 
     Parameters
     ----------
     budget_bytes : int
-        What may be used of the device's memory.
+        Limit for the use of the device's memory.
     used_bytes : int
-        What is used of it.
+        Bytes that are used.
     edge_bytes : int
         All edges, both directions of a directed graph.
     page_shift : int
-        A page, the least that is sent, has 2**page_shift edges.
+        A page has 2**page_shift edges; pages are sent as a whole.
     num_pages, resident_pages : int
-        Of one direction; how many are resident.
+        Pages of one direction; how many of them are resident.
     columns : tuple of tuples of int
-        For each direction the sizes of the columns of heads.
+        Sizes of the columns of heads, for each direction.
     slot_pages : int
         Pages that are sent at once.
     max_part_bytes : int
@@ -105,7 +106,7 @@ class StreamPlan:
 
     @property
     def slot_edges(self) -> int:
-        """Room for the pages that are sent at once and their numbers, in edges."""
+        """Size of a slot, for pages and their numbers, in edges."""
         return self.slot_pages * (1 + (1 << self.page_shift))
 
 
@@ -117,7 +118,7 @@ def plan_stream(
     Raises
     ------
     BudgetError
-        What is kept per vertex, first neighbours and the least slots do not fit in it.
+        The arrays per vertex, the first neighbours and the smallest slots do not fit.
     SplitError
         A page needs more than `max_part_bytes`.
     """
@@ -158,7 +159,7 @@ def plan_stream(
 
 
 def _fixed_bytes(info: DeviceInfo, graph: SearchGraph) -> int:
-    """Return the bytes of all arrays but heads, resident pages and slots."""
+    """Return the bytes of all arrays except heads, resident pages and slots."""
     n, words, pages = graph.num_searched, -(-graph.num_searched // 32), num_pages(graph)
     offset_bytes = np.dtype(offset_type_of(info, graph)).itemsize
     stretches = (graph.graph.num_stored_edges >> _OWNER_SHIFT) + 2
@@ -169,7 +170,7 @@ def _fixed_bytes(info: DeviceInfo, graph: SearchGraph) -> int:
 
 
 def _column_sizes(graph: CSRGraph, most: int) -> list[int]:
-    """Return for k = 0, 1, ... how many vertices there are up to the last of degree above k."""
+    """Return for k = 0, 1, ... the number of vertices up to the last one of degree above k."""
     degrees = np.diff(graph.indptr)
     behind = np.maximum.accumulate(degrees[::-1])
     return [int(degrees.size - np.searchsorted(behind, k, side="right")) for k in range(most)]
@@ -181,7 +182,7 @@ def _heads_bytes(sizes: Sequence[Sequence[int]], columns: int) -> int:
 
 
 def _num_columns(sizes: Sequence[Sequence[int]], share_bytes: int, max_alloc_bytes: int) -> int:
-    """Return how many columns fit in a share of the budget; one at least, none that is empty."""
+    """Return how many columns fit in a share of the budget: at least one, and no empty ones."""
     columns = 1
     while (
         columns < len(sizes[0])
@@ -194,7 +195,7 @@ def _num_columns(sizes: Sequence[Sequence[int]], share_bytes: int, max_alloc_byt
 
 
 def _resident_pages(fitting: int, pages: int, part_pages: int) -> int:
-    """Return how many pages are resident of those that fit: all, or whole words of marks."""
+    """Return how many of the fitting pages are resident: all, or whole words of marks."""
     most = MAX_PARTS * (1 << max(part_pages, 1).bit_length() - 1)
     if min(fitting, most) >= pages:
         return pages
@@ -202,28 +203,28 @@ def _resident_pages(fitting: int, pages: int, part_pages: int) -> int:
 
 
 def page_shift(graph: SearchGraph) -> int:
-    """Return how many edges a page has, as a power of two: smaller pages of a small graph."""
+    """Return log2 of the edges of a page; small graphs have smaller pages."""
     edges = graph.graph.num_stored_edges
     least = SEGMENT_EDGES.bit_length() - 1
     return min(max(edges.bit_length() - _PAGES_SHIFT, least), _MOST_PAGE_SHIFT)
 
 
 def num_pages(graph: SearchGraph) -> int:
-    """Return how many pages the edges of one direction make."""
+    """Return the number of pages of one direction."""
     return max(-(-graph.graph.num_stored_edges >> page_shift(graph)), 1)
 
 
 class StreamedGraph(DeviceGraph):
-    """What is resident of a graph.
+    """The resident data of a graph.
 
     `indptr`, `owner`, `heads`, `pages` and `edges` have an item for each direction: forward and
-    backward, or one. Of `heads` that is (heads, where columns begin, their sizes), of `pages` the
-    parts that hold the resident ones; `edges` are the host's.
+    backward, or one. An item of `heads` is (heads, starts of the columns, their sizes). An item of
+    `pages` lists the parts that hold the resident pages. `edges` are the host's arrays.
 
     Parameters
     ----------
     plan : StreamPlan
-        Of this device and graph.
+        The plan for this device and graph.
     """
 
     def __init__(self, device: OpenCLDevice, graph: SearchGraph, plan: StreamPlan) -> None:
@@ -250,7 +251,7 @@ class StreamedGraph(DeviceGraph):
         return self._sizes()
 
     def _upload_heads(self, graph: CSRGraph, sizes: Sequence[int]) -> tuple[Any, Any, Any]:
-        """Upload the first neighbours of all lists; the vertex itself stands for none."""
+        """Upload the first neighbours of all lists; the vertex itself means none."""
         at = np.cumsum([0, *sizes])[:-1].astype(np.uint64)
         heads = self._device.buffer(sum(sizes), np.uint32)
         for k, size in enumerate(sizes):
@@ -263,19 +264,19 @@ class StreamedGraph(DeviceGraph):
         return heads, self._device.upload(at), self._device.upload(np.array(sizes, np.uint32))
 
     def options(self) -> list[str]:
-        """Return the build options that this graph asks for."""
+        """Return the build options for this graph."""
         shifts = [f"-DPAGE_SHIFT={self.plan.page_shift}", f"-DOWNER_SHIFT={_OWNER_SHIFT}"]
         return [*super().options(), *shifts]
 
 
 def directions(graph: SearchGraph) -> Sequence[CSRGraph]:
-    """Return the lists that top-down reads and those that bottom-up reads, if they are others."""
+    """Return the lists that top-down reads, and those that bottom-up reads if they differ."""
     forward, backward = graph.graph, graph.graph.transpose
     return [forward] if backward is forward else [forward, backward]
 
 
 def _owners(graph: CSRGraph) -> npt.NDArray[np.uint32]:
-    """Return for each stretch of edges the vertex that has the first, and the last one; uint32."""
+    """Return, uint32, the vertex of each stretch's first edge, then the last vertex."""
     stretches = (graph.num_stored_edges >> _OWNER_SHIFT) + 1
     begins = np.arange(stretches, dtype=np.int64) << _OWNER_SHIFT
     owners = np.searchsorted(graph.indptr, begins, side="right") - 1

@@ -1,8 +1,8 @@
-"""Pages of edges on their way to a device that has no room for all of them.
+"""Pages of edges in transit to a device that has no room for all of them.
 
-The host gathers pages in pinned memory, copies go in a queue of their own, and kernels read them
-where they arrive. There are a few slots, so that one is gathered while another one is copied and
-a third one is read.
+The host gathers pages in pinned memory of a slot. A separate queue copies them to the slot's
+buffer, and kernels read them there. There are several slots, so that gathering, copying and reading
+overlap.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS, StreamPla
 class Slot:
     """Room for pages: pinned memory of the host, and a buffer of the device.
 
-    `copied` and `read` are the events of the last copy and of the last kernel; PyOpenCL waits for
-    a copy when its event goes.
+    `copied` and `read` are the events of the last copy and of the last kernel. PyOpenCL waits for
+    a copy when its event is deleted.
     """
 
     number: int
@@ -34,11 +34,11 @@ class Slot:
 
 
 Launch = Callable[[Slot, int, Any], Any]
-"""Queues the kernel that reads so many pages in a slot, after an event; returns its own event."""
+"""Queues the kernel that reads a number of pages in a slot, after an event; returns its event."""
 
 
 class PageSlots:
-    """What pages pass through.
+    """The slots through which pages are sent.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class PageSlots:
         slot = self.slots[self._turn]
         self._turn = (self._turn + 1) % len(self.slots)
         if slot.read is not None:
-            self._device.wait(slot.read)  # and so for the copy
+            self._device.wait(slot.read)  # the copy has then ended, too
         shift = self._plan.page_shift
         gather_pages(pages, shift, self._edges[direction], slot.staging)
         sent = slot.staging[: (pages.size << shift) + pages.size]
         slot.copied = self._device.send(self._queue, slot.buffer, sent)
         self._queue.flush()
         slot.read = launch(slot, pages.size, slot.copied)
-        self._device.queue.flush()  # else a slot's next turn may wait for what never starts
+        self._device.queue.flush()  # otherwise a slot may wait for a kernel that never starts
         self.bytes_sent += sent.nbytes
