@@ -36,7 +36,11 @@ _WORD = ir.IntType(64)
 STATE, RECORDS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
 """The types of a search's state and of its records of levels."""
 
-LEVEL_RESULTS = 4
+CHUNK_RESULTS = ("found", "edges", "scanned")
+"""What a kernel returns that does a chunk of a phase, each an int64."""
+
+LEVEL_RESULTS = ("form", "found", "edges", "scanned")
+"""What a kernel returns that runs a level, each an int64."""
 
 
 class StructType(types.Type):  # type: ignore[misc]
@@ -173,11 +177,8 @@ def address_of(function: Any, *kinds: Any) -> int:
 
 @intrinsic
 def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any, j: Any) -> Any:
-    """call_at(address, control, arrays, i, j): call a kernel that returns three integers.
-
-    It must have been compiled for arguments of these types, with int64 for both integers.
-    """
-    return _caller((control, arrays, types.int64, types.int64), 3)
+    """call_at(address, control, arrays, i, j): call a kernel of `chunk_address`."""
+    return _caller((control, arrays, types.int64, types.int64), CHUNK_RESULTS)
 
 
 @intrinsic
@@ -188,28 +189,37 @@ def call_level(
     return _caller((control, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
+def chunk_address(function: Any, control: Any, arrays: Any) -> int:
+    """Return where a kernel is that does a chunk of a phase, for `call_at`."""
+    return _checked_address(function, (control, arrays, types.int64, types.int64), CHUNK_RESULTS)
+
+
 def level_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return where a kernel is that runs a level: it takes control, arrays, STATE and RECORDS.
+    """Return where a kernel is that runs a level, for `call_level`."""
+    return _checked_address(function, (control, arrays, STATE, RECORDS), LEVEL_RESULTS)
+
+
+def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, ...]) -> int:
+    """Return where a kernel is.
 
     Raises
     ------
     TypeError
-        It does not return LEVEL_RESULTS integers, which its callers rely on.
+        It does not return as many int64 as its callers read.
     """
-    kinds = (control, arrays, STATE, RECORDS)
     address = address_of(function, *kinds)
     result = function.overloads[kinds].signature.return_type
-    if result != types.UniTuple(types.int64, LEVEL_RESULTS):
+    if result != types.UniTuple(types.int64, len(results)):
         raise TypeError(
-            f"{function.py_func.__name__} returns {result}; a level's kernel must return "
-            f"{LEVEL_RESULTS} int64 (form, found, edges, scanned); wrap constants in np.int64"
+            f"{function.py_func.__name__} returns {result}; such a kernel must return "
+            f"{len(results)} int64 ({', '.join(results)}); wrap constants in np.int64"
         )
     return address
 
 
-def _caller(kinds: tuple[Any, ...], results: int) -> Any:
-    """Return what an intrinsic is that calls a kernel at an address: signature and code."""
-    result = types.UniTuple(types.int64, results)
+def _caller(kinds: tuple[Any, ...], results: tuple[str, ...]) -> Any:
+    """Return the signature and the code of an intrinsic that calls a kernel at an address."""
+    result = types.UniTuple(types.int64, len(results))
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return _call(context, builder, values[0], result, kinds, values[1:])

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.chunks import (
+from hetero_bfs.algorithms.bfs.kernels.expand import finish_queue, set_one_segment
+from hetero_bfs.algorithms.bfs.kernels.job import (
     BOTTOM_UP,
     EXPAND,
     NEXT_OWN,
@@ -20,7 +21,6 @@ from hetero_bfs.algorithms.bfs.kernels.chunks import (
     RESOLVE_PUSH,
     TOP_DOWN,
 )
-from hetero_bfs.algorithms.bfs.kernels.expand import finish_queue, set_one_segment
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, bottom_up_by_list
 from hetero_bfs.algorithms.bfs.kernels.phases import (
     CHUNKS_PER_THREAD,
@@ -45,7 +45,6 @@ from hetero_bfs.selection.schema import (
     UNVISITED_EDGES,
     UNVISITED_LISTED,
     UNVISITED_VERTICES,
-    VISITED_INDEX,
     is_dense_push,
 )
 from hetero_bfs.support.compiling import kernel
@@ -145,23 +144,8 @@ def bottom_up_level(control, arrays, state, records):
     The last levels, with few left to find, are the master's, who has a list of those.
     """
     if state[UNVISITED_LISTED] >= 0:
-        this = np.int64(state[QUEUE_INDEX])
-        found, scanned = bottom_up_by_list(
-            arrays.unvisited_list,
-            np.int64(state[UNVISITED_LISTED]),
-            arrays.backward_indptr,
-            arrays.backward_indices,
-            arrays.visited[np.int64(state[VISITED_INDEX])],
-            arrays.parent,
-            arrays.queue[1 - this],
-        )
-        found, edges = finish_queue(
-            found,
-            arrays.indptr,
-            arrays.queue[1 - this],
-            arrays.offsets[1 - this],
-            arrays.segments[1 - this],
-        )
+        found, scanned = bottom_up_by_list(arrays, state)
+        found, edges = finish_queue(arrays, 1 - np.int64(state[QUEUE_INDEX]), found)
         return BOTTOM_UP_QUEUE, found, edges, scanned
     found, edges, scanned = share_words(control, arrays, state, BOTTOM_UP)
     unvisited_list = np.int64(arrays.counter[0])

@@ -11,7 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.chunks import (
+from hetero_bfs.algorithms.bfs.kernels.expand import (
+    add_owners_segment,
+    copy_segments,
+    set_one_segment,
+)
+from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
+from hetero_bfs.algorithms.bfs.kernels.job import (
     ADDRESS,
     BLANK,
     CLEAR,
@@ -24,12 +30,6 @@ from hetero_bfs.algorithms.bfs.kernels.chunks import (
     VERTICES,
     WHOLE,
 )
-from hetero_bfs.algorithms.bfs.kernels.expand import (
-    add_owners_segment,
-    copy_segments,
-    set_one_segment,
-)
-from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
 from hetero_bfs.algorithms.bfs.kernels.phases import (
     counted,
     join,
@@ -204,7 +204,7 @@ def _list_found(arrays, state, found):
 
 
 @njit(inline="always")
-def _run_level(control, arrays, row, state, records, limit):
+def _run_level(control, arrays, row, state, records):
     """Run a level by a row of the table, and move the state on to the next."""
     record = records[int(state[LEVEL])]
     address = arrays.levels[row]
@@ -212,13 +212,13 @@ def _run_level(control, arrays, row, state, records, limit):
     _advance(state, representation, found, edges)
     record[FOUND_VERTICES] = found
     record[EDGES_SCANNED] = scanned
-    if control[OWNED] and not _may_wait(control, arrays, state, limit):
+    if control[OWNED] and not _may_wait(control, arrays, state, records.shape[0]):
         _resolve_deferred(control, arrays, state, records)
     _list_found(arrays, state, np.int64(record[FOUND_VERTICES]))
 
 
 @kernel(counted=False)
-def run_levels(control, arrays, policy, interval, source, alone, state, records, limit):
+def run_levels(control, arrays, policy, interval, source, alone, state, records):
     """Run a search on the host as long as the policy keeps it there.
 
     Parameters
@@ -229,27 +229,25 @@ def run_levels(control, arrays, policy, interval, source, alone, state, records,
     interval : int
         Levels between two choices.
     source : int
-        Where the search starts, if it has not yet and may start here: if it is `alone`.
+        Where the search starts. It counts only if the search is `alone` and has not started yet.
     alone : bool
-        Whether no other device takes part, so that starting and ending need no Python.
+        Whether no other device takes part. Such a search starts and ends here, without Python.
     state : float64 (STATE_SIZE,)
-        Moved on.
+        The search's state, which each level moves on.
     records : float64 (rows, record_width)
-        One row per level.
-    limit : int
-        Levels after which to return, at most `rows`.
+        One row per level. It returns once every row is used.
 
     Returns
     -------
     int
-        ENDED: no frontier, nothing unvisited, or the limit is reached. LEAVES: the row of the
-        coming level has the strategy chosen, `state[CHOSEN]` too; it needs another device, or
-        the search must be brought here first.
+        ENDED: there is no frontier, nothing unvisited, or no row left. LEAVES: the strategy of the
+        coming level is in its row and in `state[CHOSEN]`. It needs another device, or the search
+        must migrate to the host first.
     """
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
     control[WHOLE] = alone
     now = clock_seconds()
-    while state[LEVEL] < limit and not _is_over(state):
+    while state[LEVEL] < records.shape[0] and not _is_over(state):
         level = int(state[LEVEL])
         record = records[level]
         if state[CHOSEN] < 0:
@@ -274,7 +272,7 @@ def run_levels(control, arrays, policy, interval, source, alone, state, records,
             convert(control, arrays, state)
             ready = clock_seconds()
         record[TRANSFER_SECONDS] += ready - now
-        _run_level(control, arrays, policy.traits[chosen, ROW], state, records, limit)
+        _run_level(control, arrays, policy.traits[chosen, ROW], state, records)
         now = clock_seconds()
         record[SECONDS] = now - ready
     if alone:

@@ -1,4 +1,4 @@
-"""How the thread pool does the phases of a search on the host; chunks.py has what each is made of.
+"""How the thread pool does the phases of a search on the host; link.py lists their kernels.
 
 Small pieces of work the master does alone, which costs nothing; larger ones become phases
 (thread_pool.py). `share` and the functions after it are the master's (level_loop.py);
@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.chunks import (
+from hetero_bfs.algorithms.bfs.kernels.expand import join_segments, read_report
+from hetero_bfs.algorithms.bfs.kernels.job import (
     ALONE,
     COLLECT,
     EDGES,
@@ -23,7 +24,6 @@ from hetero_bfs.algorithms.bfs.kernels.chunks import (
     VERTICES,
     VISITED,
 )
-from hetero_bfs.algorithms.bfs.kernels.expand import join_segments, read_report
 from hetero_bfs.devices.cpu.thread_pool import (
     CHUNKS,
     await_phase,
@@ -62,7 +62,7 @@ class HostArrays(NamedTuple):
     they post to each other from a queue; `owned_ranges`, int64 (owners + 1,), where each one's part
     of a queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's;
     `is_local` tells whether that is by locality. `work`, int64 (NUM_TASKS,), has the addresses of
-    what phases do (chunks.py), `levels`, int64 (strategies,), those of the host's strategies by
+    what phases do (link.py), `levels`, int64 (strategies,), those of the host's strategies by
     their rows in the table.
     """
 
@@ -226,5 +226,4 @@ def counted(arrays):
 @kernel(counted=False, inner=True)
 def join(arrays, state):
     """Make the frontier's queue one piece, as others than this loop want it."""
-    this = np.int64(state[QUEUE_INDEX])
-    join_segments(arrays.segments[this], arrays.queue[this], arrays.indptr, arrays.offsets[this])
+    join_segments(arrays, np.int64(state[QUEUE_INDEX]))
