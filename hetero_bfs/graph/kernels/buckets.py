@@ -12,7 +12,7 @@ turn into the final neighbour array where they lie.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,48 @@ _BLOCK_BITS = np.uint64(6)
 _PREFETCH_DISTANCE = 512
 _ONE = np.uint64(1)
 _NO_VERTEX = np.uint64(NO_VERTEX)
+
+
+class Buckets(NamedTuple):
+    """Ranges of vertices, and how a key is put together.
+
+    Parameters
+    ----------
+    first_vertex, first_key : int64 (buckets + 1,)
+        Bucket b holds the vertices first_vertex[b] to first_vertex[b + 1], by new ids. Before
+        duplicates are dropped it holds the keys first_key[b] to first_key[b + 1].
+    num_single : int
+    bucket_of : uint32
+        The bucket of each of the first `num_single` vertices, then of each block of 64.
+    run : int64 (workers, buckets)
+        Where each worker's own keys of a bucket begin.
+    neighbour_bits : int
+    """
+
+    first_vertex: Array
+    first_key: Array
+    num_single: int
+    bucket_of: Array
+    run: Array
+    neighbour_bits: int
+
+
+class KeyLines(NamedTuple):
+    """Where workers put keys.
+
+    Parameters
+    ----------
+    cursor : int64 (workers, buckets)
+        The place of a worker's next key in a bucket.
+    lines : uint32 (workers, buckets, keys of a line)
+        The last keys, which are not written to `keys` yet. A line has a power of two of keys.
+    keys : uint32
+        All keys, bucket by bucket.
+    """
+
+    cursor: Array
+    lines: Array
+    keys: Array
 
 
 def count_edges(
@@ -60,16 +102,18 @@ def count_edges(
 @kernel(counted=False, inner=True)
 def _count_edges(given, worker, workers):
     src, dst, count_dst = given.src, given.dst, given.count_dst != 0
-    out, into = given.out_degree[worker], given.in_degree[worker]
+    out, into, strays = given.out_degree[worker], given.in_degree[worker], np.int64(0)
     begin, end = part_of(src.size, worker, workers)
-    vertices = out.size
-    for i in range(begin, end):
-        if max(src[i], dst[i]) >= vertices:
-            given.strays[worker] += 1
-        elif src[i] != dst[i]:
-            out[src[i]] += np.uint32(1)
+    # Unsigned: of a signed index Numba asks each time whether it counts from the end.
+    for i in range(np.uint64(begin), np.uint64(end)):
+        u, v = src[i], dst[i]  # read once: others may write to them
+        if max(u, v) >= out.size:
+            strays += 1
+        elif u != v:
+            out[u] += np.uint32(1)
             if count_dst:
-                into[dst[i]] += np.uint32(1)
+                into[v] += np.uint32(1)
+    given.strays[worker] += strays
 
 
 def add_up(counts: Array) -> None:
@@ -211,7 +255,7 @@ def _collect(given, worker, vertices, neighbours):
     for i in range(vertices.size):
         u = np.uint64(vertices[i])
         v = np.uint64(neighbours[i])
-        if u == v or max(u, v) == _NO_VERTEX:  # that vertex had no edge when edges were counted
+        if u == v:
             continue
         key = np.uint32((u << shift) | v)
         bucket = bucket_of[_entry(u, num_single)]
@@ -234,60 +278,78 @@ def partition_edges(
     src: Array,
     dst: Array,
     new_of_old: Array,
-    num_single: int,
-    bucket_of: Array,
-    neighbour_bits: int,
+    buckets: Buckets,
+    lines: KeyLines,
     forward: bool,
     backward: bool,
-    run: Array,
-    cursor: Array,
-    lines: Array,
-    keys: Array,
 ) -> None:
     """Move edges into their buckets: (src, dst) if `forward`, (dst, src) if `backward`.
 
     Every worker takes the part of the edges that it took in `count_edges`, and has a run of its own
-    in each bucket: `run` int64 (workers, buckets) is where it begins, `cursor` the next position.
-    `lines` uint32 (workers, buckets, keys of a line, a power of two) keeps what is not yet written
-    between calls. Edges with an end that is no vertex are left out.
+    in each bucket. `flush_lines` writes the keys that are left in the lines after the last call.
+    Edges with an end that is no vertex are left out.
     """
     in_parallel(
         _partition_edges,
-        run.shape[0],
+        buckets.run.shape[0],
         src=src,
         dst=dst,
         new_of_old=new_of_old,
-        num_single=num_single,
-        bucket_of=bucket_of,
-        neighbour_bits=neighbour_bits,
         forward=forward,
         backward=backward,
-        run=run,
-        cursor=cursor,
-        lines=lines,
-        keys=keys,
+        **buckets._asdict(),
+        **lines._asdict(),
     )
 
 
 @kernel(inner=True)
 def _partition_edges(given, worker, workers):
     src, dst, new_of_old = given.src, given.dst, given.new_of_old
+    if new_of_old.size == 0:
+        return
     # Looked up ahead, so that many cache misses run at once.
     u = np.empty(_PREFETCH_DISTANCE, np.uint32)
     v = np.empty(_PREFETCH_DISTANCE, np.uint32)
     begin, stop = part_of(src.size, worker, workers)
     for start in range(begin, stop, _PREFETCH_DISTANCE):
         n = min(_PREFETCH_DISTANCE, stop - start)
-        for i in range(n):
-            if max(src[start + i], dst[start + i]) >= new_of_old.size:
-                u[i] = v[i] = np.uint32(0)  # a loop, which is left out
-                continue
-            u[i] = new_of_old[src[start + i]]
-            v[i] = new_of_old[dst[start + i]]
+        _look_up(src[start : start + n], dst[start : start + n], new_of_old, u, v)
         if given.forward:
             _collect(given, worker, u[:n], v[:n])
         if given.backward:
             _collect(given, worker, v[:n], u[:n])
+
+
+@kernel(counted=False, inner=True)
+def _look_up(src, dst, new_of_old, u, v):
+    """Fill `u` and `v` with the new ids of the ends of edges.
+
+    Edges that must be left out become loops: an end is no vertex, or has no new id, since it had no
+    edge when edges were counted. Such edges are rare, so first the largest id of all is looked at,
+    which vector instructions find. Ends are read only once, since others may write to them.
+    """
+    n = np.uint64(src.size)
+    largest, largest_new = np.uint32(0), np.uint32(0)
+    for i in range(n):
+        a, b = src[i], dst[i]
+        largest = max(largest, max(a, b))
+        u[i], v[i] = a, b
+    if largest >= new_of_old.size:
+        _make_loops(u, v, n, new_of_old.size)
+    for i in range(n):
+        a, b = new_of_old[u[i]], new_of_old[v[i]]
+        largest_new = max(largest_new, max(a, b))
+        u[i], v[i] = a, b
+    if largest_new == _NO_VERTEX:
+        _make_loops(u, v, n, _NO_VERTEX)
+
+
+@kernel(counted=False, inner=True)
+def _make_loops(u, v, n, limit):
+    """Make loops of the edges that have an end of `limit` or more."""
+    for i in range(n):
+        if max(u[i], v[i]) >= limit:
+            u[i] = v[i] = np.uint32(0)
 
 
 @kernel

@@ -9,7 +9,7 @@ thousand back to back are a partition, with few edges to the outside.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,30 @@ _DIGIT_BITS = np.uint64(11)
 _DIGITS = 1 << 11
 
 
-@kernel(inner=True)
-def _walk(indptr, indices, start, first, position, wanted, final, order, distance):
-    """Append to `order`, from `first` on, `start` and the `wanted` vertices that it reaches.
+class _Marks(NamedTuple):
+    """How a walk marks vertices.
 
-    Marks them in `position`, with their place if `final`. Fills their `distance` from the start.
-    Returns the end and the levels walked.
+    Parameters
+    ----------
+    position : uint32 (vertices,)
+        The walk goes to vertices whose entry is `wanted`, and changes it.
+    wanted : uint32
+    final : bool
+        Whether the new entry is the vertex's place in the order; else it is _SEEN.
     """
+
+    position: Any
+    wanted: Any
+    final: Any
+
+
+@kernel(inner=True)
+def _walk(indptr, indices, start, first, marks, order, distance):
+    """Append to `order`, from `first` on, `start` and the wanted vertices that it reaches.
+
+    Fills their `distance` from the start. Returns the end and the levels walked.
+    """
+    position, wanted, final = marks
     order[first] = start
     position[start] = first if final else _SEEN
     distance[start] = 0
@@ -67,13 +84,11 @@ def order_by_locality(indptr, indices, directed, order, position, distance):
             continue
         wanted, begin = _UNSEEN, start
         if not directed:
-            end, _ = _walk(
-                indptr, indices, start, filled, position, _UNSEEN, False, order, distance
-            )
+            seen = _Marks(position, _UNSEEN, False)
+            end, _ = _walk(indptr, indices, start, filled, seen, order, distance)
             wanted, begin = _SEEN, np.int64(order[end - 1])
-        filled, levels = _walk(
-            indptr, indices, begin, filled, position, wanted, True, order, distance
-        )
+        placed = _Marks(position, wanted, True)
+        filled, levels = _walk(indptr, indices, begin, filled, placed, order, distance)
         most = max(most, levels)
     return most
 
@@ -113,11 +128,11 @@ def _measure_aside(indptr, indices, component, distance, aside, place, walked):
     them. `place` (all unseen before) and `walked` are scratch.
     """
     middle = component[component.size // 2]
-    _walk(indptr, indices, middle, 0, place, _UNSEEN, False, walked, aside)
+    _walk(indptr, indices, middle, 0, _Marks(place, _UNSEEN, False), walked, aside)
     last = component.size - 1
     while distance[walked[last]] != distance[middle]:
         last -= 1
-    _walk(indptr, indices, walked[last], 0, place, _SEEN, True, walked, aside)
+    _walk(indptr, indices, walked[last], 0, _Marks(place, _SEEN, True), walked, aside)
 
 
 @njit(inline="always")

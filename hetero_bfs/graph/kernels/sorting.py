@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hetero_bfs.graph.kernels.buckets import Buckets
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, trailing_zeros
 from hetero_bfs.support.parallel import in_parallel, part_of
@@ -99,33 +100,29 @@ def _write_long_list(keys, neighbour_bits, bitmap):
 def sort_buckets(
     next_bucket: Array,
     stop: int,
-    first_vertex: Array,
-    first_key: Array,
-    neighbour_bits: int,
+    buckets: Buckets,
     keys: Array,
     scratch: Array,
     degree: Array,
     unique: Array,
 ) -> None:
-    """Sort buckets next_bucket[0], ... up to `stop` and drop duplicates.
+    """Sort the buckets from next_bucket[0] up to `stop`, and drop duplicates.
 
-    Bucket b holds vertices first_vertex[b] to [b + 1] and keys first_key[b] to [b + 1]. Its lists
-    end up one behind the other from `first_key[b]` on, their lengths in `degree` (zero before),
-    the sum of these in unique[b]. `scratch` is uint32 (workers, size); a bucket larger than `size`
-    holds one vertex, and its neighbours as a bitmap fit.
+    The lists of bucket b end up one behind the other from first_key[b] on. Their lengths go to
+    `degree` (zero before), the sum of the lengths to unique[b]. `scratch` is uint32 (workers,
+    size). A bucket of more keys than `size` holds one vertex; a bitmap of its neighbours fits into
+    the scratch.
     """
     in_parallel(
         _sort_buckets,
         scratch.shape[0],
         next_bucket=next_bucket,
         stop=stop,
-        first_vertex=first_vertex,
-        first_key=first_key,
-        neighbour_bits=neighbour_bits,
         keys=keys,
         scratch=scratch,
         degree=degree,
         unique=unique,
+        **buckets._asdict(),
     )
     next_bucket[0] = stop
 
