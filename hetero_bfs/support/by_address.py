@@ -1,12 +1,15 @@
 """Structs of arrays that kernels get by address, and kernels that others call by address.
 
-Numba hands a tuple on item by item, an array as several words: a tuple of two dozen arrays makes
-each call some 200 words, and the compiler spends more on those than on what the kernels do. So the
-arrays' addresses and shapes lie in memory, where a kernel reads what it uses; to it, the struct
-has the attributes of the tuple.
+Numba passes a tuple item by item, and an array as several words. A tuple of two dozen arrays makes
+some 200 words for each call. The compiler spends more time on those than on the work of the
+kernels. So the addresses and shapes of the arrays lie in memory, and a kernel gets one address. To
+the kernel it is a struct with attributes, and it loads an array when it reads the attribute.
 
-Numba also links whatever a kernel calls into it, and optimises it there again. A kernel that is
-called by address is compiled once, and only if it is wanted.
+A kernel should read the arrays that it needs once, before its loops. In a loop it would load their
+addresses again after each store, since the compiler cannot know that the store did not change them.
+
+Numba also links a copy of each callee into a kernel, and optimises it there again. A kernel that is
+called by address is compiled once, and only if it is needed.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ LEVEL_RESULTS = ("form", "found", "edges", "scanned")
 
 
 class StructType(types.Type):  # type: ignore[misc]
-    """The Numba type of a struct; it says what the fields are, and where."""
+    """The Numba type of a struct: the kinds of its fields, and their places."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = dict(fields)
@@ -58,9 +61,10 @@ class StructType(types.Type):  # type: ignore[misc]
 
 
 class Struct:
-    """Named arrays, tuples of such, and integers, for kernels to read by name.
+    """Named arrays, tuples of arrays, and integers, which kernels read by name.
 
-    The kernels write to the arrays whatever NumPy says of them. Whoever passes it keeps it.
+    Kernels may write to the arrays even if NumPy calls them read-only. The caller must keep the
+    struct while a kernel uses it.
     """
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
@@ -83,7 +87,7 @@ def _array_type(dtype: np.dtype[Any], ndim: int, layout: str) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """Return the type of a field, the same for all arrays of a dtype and shape."""
+    """Return the type of a field, the same for all arrays of a dtype and number of dimensions."""
     if isinstance(value, np.ndarray):
         return _array_type(value.dtype, value.ndim, "C" if value.flags.c_contiguous else "A")
     if isinstance(value, tuple):
@@ -134,7 +138,7 @@ def _read_field(context: Any, builder: Any, kind: Any, value: Any, name: str) ->
 
 
 def _read(context: Any, builder: Any, kind: Any, words: Any, offset: int) -> Any:
-    """Return the value of a field, or of an item of one, whose words begin at an offset."""
+    """Return the value of a field, or of an item of a tuple, whose words begin at an offset."""
     if isinstance(kind, types.UniTuple):
         size = _count_words(kind.dtype)
         items = [
@@ -169,7 +173,7 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, *places: Any) ->
 
 @cache
 def address_of(function: Any, *kinds: Any) -> int:
-    """Return where a kernel is, compiled for arguments of these types."""
+    """Compile a kernel for arguments of these types, and return its address."""
     function.compile(kinds)
     compiled = function.overloads[kinds]
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
@@ -190,17 +194,17 @@ def call_level(
 
 
 def chunk_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return where a kernel is that does a chunk of a phase, for `call_at`."""
+    """Return the address of a kernel that does a chunk of a phase, for `call_at`."""
     return _checked_address(function, (control, arrays, types.int64, types.int64), CHUNK_RESULTS)
 
 
 def level_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return where a kernel is that runs a level, for `call_level`."""
+    """Return the address of a kernel that runs a level, for `call_level`."""
     return _checked_address(function, (control, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
 def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, ...]) -> int:
-    """Return where a kernel is.
+    """Return the address of a kernel.
 
     Raises
     ------
@@ -245,7 +249,7 @@ def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: 
 def _call(
     context: Any, builder: Any, address: Any, result: Any, kinds: tuple[Any, ...], values: Any
 ) -> Any:
-    """Call what is compiled at an address for arguments of these types; return what it returns."""
+    """Call a kernel at an address, compiled for arguments of these types; return its result."""
     convention = context.call_conv
     pointer = convention.get_function_type(result, kinds).as_pointer()
     function = builder.inttoptr(address, pointer)

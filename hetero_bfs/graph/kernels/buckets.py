@@ -1,13 +1,14 @@
 """Compiled loops that bring edges into buckets of consecutive vertices: count, cut, partition.
 
-A random scatter of 2 m edges into n lists misses the cache once per edge. Instead the edges are
-first partitioned into buckets of consecutive vertices, each small enough to stay in the cache,
-through write-combining lines, one for each thread and bucket; sorting.py then sorts a bucket.
+Writing 2 m edges into n lists in random order misses the cache once per edge. So edges first go to
+buckets. A bucket is a range of vertices, and its edges fit in the cache. Each thread has a line for
+each bucket: it collects edges there and writes them out together (write combining). sorting.py then
+sorts each bucket.
 
-A key is one uint32: (vertex << neighbour_bits | neighbour) modulo 2**32, where neighbour_bits are
-enough for every vertex. What the shift cuts off is equal for all vertices of a bucket, because
-none crosses a multiple of 2**(32 - neighbour_bits); sorted keys are thus sorted lists, and they
-turn into the final neighbour array where they lie.
+In a bucket an edge is a key, one uint32: (vertex << neighbour_bits | neighbour) modulo 2**32. Any
+vertex fits in `neighbour_bits`. The shift may cut off high bits of the vertex. These are the same
+for all vertices of a bucket, because no bucket crosses a multiple of 2**(32 - neighbour_bits). So
+sorted keys are sorted lists. They become the final array of neighbours in the same place.
 """
 
 from __future__ import annotations
@@ -83,9 +84,10 @@ def count_edges(
 ) -> None:
     """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
 
-    Both are uint32, shape (workers, vertices), and may be one array; the second stays as it is
-    without `count_dst`. Private counters need no atomics, which would bare every cache miss.
-    An edge with an end that is no vertex is not counted, but added to strays[worker], int64.
+    Both are uint32 (workers, vertices), and may be the same array. Without `count_dst` the second
+    stays as it is. Each worker has counters of its own, so it needs no atomics; these would wait
+    for every cache miss. If an end of an edge is no vertex, the edge counts in strays[worker],
+    int64, instead.
     """
     in_parallel(
         _count_edges,
@@ -104,7 +106,7 @@ def _count_edges(given, worker, workers):
     src, dst, count_dst = given.src, given.dst, given.count_dst != 0
     out, into, strays = given.out_degree[worker], given.in_degree[worker], np.int64(0)
     begin, end = part_of(src.size, worker, workers)
-    # Unsigned: of a signed index Numba asks each time whether it counts from the end.
+    # Unsigned: Numba tests each signed index, as a negative one counts from the end.
     for i in range(np.uint64(begin), np.uint64(end)):
         u, v = src[i], dst[i]  # read once: others may write to them
         if max(u, v) >= out.size:
@@ -117,7 +119,7 @@ def _count_edges(given, worker, workers):
 
 
 def add_up(counts: Array) -> None:
-    """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 is the sum."""
+    """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 becomes the sum."""
     in_parallel(_add_up, counts=counts)
 
 
@@ -156,14 +158,17 @@ def order_by_falling_degree(degree, new_of_old, old_of_new):
 
 @njit(inline="always")
 def _entry(vertex, num_single):
-    """Return where bucket_of speaks of a vertex: alone if below num_single, else of 64."""
+    """Return the entry of `bucket_of` for a vertex: from `num_single` on, 64 vertices share one."""
     block = (vertex >> _BLOCK_BITS) + num_single - (num_single >> _BLOCK_BITS)
     return vertex if vertex < num_single else block
 
 
 @kernel
 def count_single(degree, old_of_new, most_edges):
-    """Return how many vertices come before only such blocks of 64 as fit into a bucket whole."""
+    """Return how many vertices need an entry of `bucket_of` each.
+
+    It is a multiple of 64. Behind it every block of 64 vertices fits into a bucket.
+    """
     num_single = np.int64(0)
     edges = np.int64(0)
     for v in range(old_of_new.size):
@@ -179,10 +184,11 @@ def count_single(degree, old_of_new, most_edges):
 def cut_buckets(
     degree, old_of_new, num_single, most_edges, most_vertices, first_vertex, first_key, bucket_of
 ):
-    """Cut the vertices into buckets; return how many, with the ends behind the last one.
+    """Cut the vertices into buckets; return how many there are.
 
-    `degree` is by old id. A bucket has at most `most_edges` edges unless one vertex has more, and
-    crosses no multiple of `most_vertices`. For the use of `bucket_of` see `_entry`.
+    Behind the last bucket `first_vertex` and `first_key` get the ends. `degree` is by old id. A
+    bucket has at most `most_edges` edges, unless one vertex alone has more. It crosses no multiple
+    of `most_vertices`. `_entry` explains `bucket_of`.
     """
     buckets = np.int64(0)
     edges = np.int64(0)
@@ -215,7 +221,10 @@ def find_runs(
     first_key: Array,
     run: Array,
 ) -> None:
-    """Set run[worker, bucket] to where the worker's own keys begin; `counts` as added up."""
+    """Set run[worker, bucket] to the place where the worker's own keys begin.
+
+    `counts` is what `add_up` leaves.
+    """
     in_parallel(
         _find_runs,
         run.shape[0],
@@ -242,14 +251,14 @@ def _find_runs(given, worker, workers):
 
 @kernel(counted=False, inner=True)
 def _collect(given, worker, vertices, neighbours):
-    """Put keys into one worker's lines, and into `keys` where a line is full.
+    """Put the keys of edges into one worker's lines, and full lines into `keys`.
 
-    Edges that were not there when edges were counted are not followed out of the arrays; `cursor`
-    then ends elsewhere than the next run begins.
+    Loops are left out. If there are edges that were not there when edges were counted, nothing is
+    written outside the arrays. Then `cursor` does not end where the next run begins.
     """
     run, cursor, lines = given.run[worker], given.cursor[worker], given.lines[worker]
     bucket_of, keys, num_single = given.bucket_of, given.keys, np.uint64(given.num_single)
-    # All unsigned: of a signed index Numba asks each time whether it counts from the end.
+    # All unsigned: Numba tests each signed index, as a negative one counts from the end.
     shift = np.uint64(given.neighbour_bits)
     last = np.uint64(lines.shape[1] - 1)
     for i in range(vertices.size):
@@ -307,7 +316,7 @@ def _partition_edges(given, worker, workers):
     src, dst, new_of_old = given.src, given.dst, given.new_of_old
     if new_of_old.size == 0:
         return
-    # Looked up ahead, so that many cache misses run at once.
+    # New ids are looked up a block ahead, so that the processor waits for many at once.
     u = np.empty(_PREFETCH_DISTANCE, np.uint32)
     v = np.empty(_PREFETCH_DISTANCE, np.uint32)
     begin, stop = part_of(src.size, worker, workers)
@@ -324,9 +333,10 @@ def _partition_edges(given, worker, workers):
 def _look_up(src, dst, new_of_old, u, v):
     """Fill `u` and `v` with the new ids of the ends of edges.
 
-    Edges that must be left out become loops: an end is no vertex, or has no new id, since it had no
-    edge when edges were counted. Such edges are rare, so first the largest id of all is looked at,
-    which vector instructions find. Ends are read only once, since others may write to them.
+    An edge becomes a loop if it must be left out: an end is no vertex, or has no new id because it
+    had no edge when edges were counted. Such edges are rare, so the largest of all ids tells
+    whether there are any; vector instructions find it. Each end is read once, since others may
+    write to the arrays at any time.
     """
     n = np.uint64(src.size)
     largest, largest_new = np.uint32(0), np.uint32(0)
@@ -354,7 +364,7 @@ def _make_loops(u, v, n, limit):
 
 @kernel
 def flush_lines(run, cursor, lines, keys):
-    """Write what the workers' lines still hold."""
+    """Write the keys that the workers' lines still hold."""
     line = lines.shape[2]
     for w in range(run.shape[0]):
         for b in range(run.shape[1]):

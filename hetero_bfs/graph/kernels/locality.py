@@ -1,10 +1,11 @@
 """Order vertices by locality, so that neighbours, and a search's frontier, share pages and caches.
 
-First breadth first from the far end of each component: Cuthill and McKee's order (1969) without
-their sorting by degree. A frontier that runs across it has each vertex on another page, though. So
-the vertices of a large component are then placed in a plane, by their distances from that far end
-and from a second landmark to the side of it, and numbered along Morton's curve (1966): any few
-thousand back to back are a partition, with few edges to the outside.
+The first order is breadth first from the far end of each component. It is Cuthill and McKee's
+(1969) without their sorting by degree. But a frontier that crosses this order has each vertex on
+another page. So the vertices of a large component get places in a plane. One coordinate is the
+distance from the far end, the other the distance from a second landmark to the side of it. Then
+vertices are numbered along Morton's curve (1966) through the plane. Any few thousand consecutive
+vertices are a partition, with few edges to the outside.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def _walk(indptr, indices, start, first, marks, order, distance):
 def order_by_locality(indptr, indices, directed, order, position, distance):
     """Fill order (uint32: old id at each position) and position, its inverse: breadth first.
 
-    `distance`, uint32, is how far each vertex is from where its walk began. Returns the most levels
-    of any walk. Of a directed graph each walk begins anywhere.
+    `distance`, uint32, gets each vertex's distance from the start of its walk. Returns the most
+    levels of any walk. In a directed graph walks do not look for a far end to start from.
     """
     position[:] = _UNSEEN
     filled, most = 0, 0
@@ -95,8 +96,7 @@ def order_by_locality(indptr, indices, directed, order, position, distance):
 
 @kernel
 def order_by_partitions(indptr, indices, order, position, distance):
-    """Reorder each component of more than a partition, as `order_by_locality` left it, by
-    partitions.
+    """Reorder the vertices of each large component by partitions, after `order_by_locality`.
 
     The graph is undirected.
     """
@@ -124,8 +124,9 @@ def order_by_partitions(indptr, indices, order, position, distance):
 def _measure_aside(indptr, indices, component, distance, aside, place, walked):
     """Fill `aside` with distances from a second landmark, for a component in its order.
 
-    Of the vertices half-way from the first landmark it is one at an end: the farthest from one of
-    them. `place` (all unseen before) and `walked` are scratch.
+    The second landmark is as far from the first one as the middle vertex of the order is. Of all
+    such vertices it is the farthest from that one. `place` (all unseen before) and `walked` are
+    scratch.
     """
     middle = component[component.size // 2]
     _walk(indptr, indices, middle, 0, _Marks(place, _UNSEEN, False), walked, aside)
@@ -148,7 +149,7 @@ def _spread(number):
 
 @kernel
 def sort_by_key(keys, items, scratch):
-    """Sort items (uint32) by the first row of keys, uint64 (2, items), which is lost: by radix."""
+    """Sort items (uint32) by the first row of keys, uint64 (2, items), by radix. Keys are lost."""
     differing = np.uint64(0)
     for i in range(items.size):
         differing |= keys[0, i] ^ keys[0, 0]

@@ -110,7 +110,7 @@ def follow_by_branches(control, arrays, part):
     queue, next_queue = arrays.queue[control[QUEUE]], arrays.queue[1 - control[QUEUE]]
     indptr, indices, is_local = arrays.indptr, arrays.indices, arrays.is_local != 0
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
-    # All unsigned: of a signed index Numba asks each time whether it counts from the end.
+    # All unsigned: Numba tests each signed index, as a negative one counts from the end.
     begin, end, found = np.uint64(part.begin), np.uint64(part.end), np.uint64(part.found)
     owner, owners, mixed = part.owner, part.owners, part.mixed
     outbox = arrays.outbox[control[QUEUE], owner]
@@ -141,7 +141,7 @@ def follow_packed(control, arrays, part):
     queue, next_queue = arrays.queue[control[QUEUE]], arrays.queue[1 - control[QUEUE]]
     indptr, indices, is_local = arrays.indptr, arrays.indices, arrays.is_local != 0
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
-    # All unsigned: of a signed index Numba asks each time whether it counts from the end.
+    # All unsigned, as in `follow_by_branches`.
     begin, end, found = np.uint64(part.begin), np.uint64(part.end), np.uint64(part.found)
     owner, owners, mixed = part.owner, part.owners, part.mixed
     outbox = arrays.outbox[control[QUEUE], owner]

@@ -38,7 +38,7 @@ def clear_or_restore(control, arrays, chunk, me):
 
 @kernel(parallel=True)
 def merge_parents(parent, other, visited):
-    """Add to `parent` the parents in `other`.
+    """Write the parents that `other` has to `parent`.
 
     Both are uint32. Each visited vertex has a parent in one of them. `visited` is the bitmap of all
     visited vertices (level.py). Unvisited vertices end up without a parent.
