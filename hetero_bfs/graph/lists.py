@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +23,9 @@ from hetero_bfs.graph.weights import place_weights, weight_dtype_of
 from hetero_bfs.support import forks
 from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.support.progress import progress
+
+if TYPE_CHECKING:
+    from hetero_bfs.graph.kernels.buckets import Buckets
 
 _BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cache
 _MAX_BUCKETS = 2048  # limit by the number of edges; a key's 32 bits may need more buckets
@@ -46,7 +48,7 @@ def build_lists(edges: EdgeSource) -> dict[str, Any]:
     check_memory(edges)
     counts = count_ends(edges, transpose=False)[0]
     identity = relabel(counts[0], "given")
-    buckets = Buckets.cut(counts, identity)
+    buckets = cut_into_buckets(counts, identity)
     input_degree = input_degree_of(edges, shrink(counts, edges.num_vertices))
     indptr, indices, _ = place_and_sort(edges, identity, buckets, transposed=False)
     return {
@@ -125,65 +127,41 @@ def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
     return counted if remembered is None else remembered
 
 
-@dataclass(frozen=True)
-class Buckets:
-    """Ranges of vertices, and the encoding of a key; see buckets.py.
+def cut_into_buckets(counts: VertexArray, relabelling: Relabelling) -> Buckets:
+    """Cut the searched vertices into buckets, by what `count_ends` returned."""
+    from hetero_bfs.graph.kernels.buckets import (
+        BLOCK_VERTICES,
+        Buckets,
+        count_single,
+        cut_buckets,
+        find_runs,
+    )
 
-    Parameters
-    ----------
-    first_vertex, first_key : int64 arrays, shape (buckets + 1,)
-        Bucket b holds vertices first_vertex[b] to first_vertex[b + 1] (new ids). Before duplicates
-        are dropped it holds the keys first_key[b] to first_key[b + 1].
-    num_single : int
-    bucket_of : uint32 array
-        The bucket of each of the first `num_single` vertices, then of each block of 64.
-    run : int64 array, shape (workers, buckets)
-        Start of each worker's own keys of a bucket.
-    neighbour_bits : int
-    """
-
-    first_vertex: OffsetArray
-    first_key: OffsetArray
-    num_single: int
-    bucket_of: VertexArray
-    run: OffsetArray
-    neighbour_bits: int
-
-    @classmethod
-    def cut(cls, counts: VertexArray, relabelling: Relabelling) -> Buckets:
-        """Cut the searched range into buckets by the counts of `count_ends`."""
-        from hetero_bfs.graph.kernels.buckets import (
-            BLOCK_VERTICES,
-            count_single,
-            cut_buckets,
-            find_runs,
-        )
-
-        old_of_new = relabelling.old_of_new
-        n = old_of_new.size
-        num_keys = int(counts[0].sum(dtype=np.int64))
-        neighbour_bits = _neighbour_bits(n)
-        first_vertex, first_key = np.empty((2, _most_buckets(n, num_keys) + 1), np.int64)
-        most_edges = _bucket_edges(num_keys)
-        most_vertices = 1 << (32 - neighbour_bits)
-        num_single = n
-        if most_vertices >= BLOCK_VERTICES:
-            num_single = count_single(counts[0], old_of_new, most_edges)
-        bucket_of = np.empty(num_single + -(-(n - num_single) // BLOCK_VERTICES), np.uint32)
-        num_buckets = cut_buckets(
-            counts[0],
-            old_of_new,
-            num_single,
-            most_edges,
-            most_vertices,
-            first_vertex,
-            first_key,
-            bucket_of,
-        )
-        ends = slice(0, num_buckets + 1)
-        run = np.empty((counts.shape[0], num_buckets), np.int64)
-        find_runs(counts, old_of_new, num_single, bucket_of, first_key, run)
-        return cls(first_vertex[ends], first_key[ends], num_single, bucket_of, run, neighbour_bits)
+    old_of_new = relabelling.old_of_new
+    n = old_of_new.size
+    num_keys = int(counts[0].sum(dtype=np.int64))
+    neighbour_bits = _neighbour_bits(n)
+    first_vertex, first_key = np.empty((2, _most_buckets(n, num_keys) + 1), np.int64)
+    most_edges = _bucket_edges(num_keys)
+    most_vertices = 1 << (32 - neighbour_bits)
+    num_single = n
+    if most_vertices >= BLOCK_VERTICES:
+        num_single = count_single(counts[0], old_of_new, most_edges)
+    bucket_of = np.empty(num_single + -(-(n - num_single) // BLOCK_VERTICES), np.uint32)
+    num_buckets = cut_buckets(
+        counts[0],
+        old_of_new,
+        num_single,
+        most_edges,
+        most_vertices,
+        first_vertex,
+        first_key,
+        bucket_of,
+    )
+    ends = slice(0, num_buckets + 1)
+    run = np.empty((counts.shape[0], num_buckets), np.int64)
+    find_runs(counts, old_of_new, num_single, bucket_of, first_key, run)
+    return Buckets(first_vertex[ends], first_key[ends], num_single, bucket_of, run, neighbour_bits)
 
 
 def _neighbour_bits(num_vertices: int) -> int:
@@ -234,32 +212,27 @@ def _place(
     edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
 ) -> VertexArray:
     """Return the keys of all edges that are no loops, in their buckets."""
-    from hetero_bfs.graph.kernels.buckets import flush_lines, partition_edges
+    from hetero_bfs.graph.kernels.buckets import KeyLines, flush_lines, partition_edges
 
     keys = aligned_empty(int(buckets.first_key[-1]), np.uint32)
     line_keys = _line_keys(buckets.run.size, keys.size)
-    lines = np.empty((*buckets.run.shape, line_keys), np.uint32)
     cursor = buckets.run.copy()
+    lines = KeyLines(cursor, np.empty((*buckets.run.shape, line_keys), np.uint32), keys)
     for src, dst in _chunks(edges, "placing edges"):
         partition_edges(
             src,
             dst,
             relabelling.new_of_old,
-            buckets.num_single,
-            buckets.bucket_of,
-            buckets.neighbour_bits,
-            not transposed,
-            transposed or _stored_twice(edges),
-            buckets.run,
-            cursor,
+            buckets,
             lines,
-            keys,
+            forward=not transposed,
+            backward=transposed or _stored_twice(edges),
         )
     if (cursor != np.vstack((buckets.first_key[1:], buckets.run[:-1]))).any():
         raise GraphError(
             "the edges were others when they were read again; chunks() must give the same each time"
         )
-    flush_lines(buckets.run, cursor, lines, keys)
+    flush_lines(buckets.run, *lines)
     return keys
 
 
@@ -277,17 +250,7 @@ def _sort(buckets: Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArray
     next_bucket = np.zeros(1, np.int64)
     stops = np.unique(np.linspace(0, num_buckets, _SORT_BATCHES + 1).astype(np.int64))[1:]
     for stop in progress(stops, "sorting neighbour lists"):
-        sort_buckets(
-            next_bucket,
-            stop,
-            buckets.first_vertex,
-            buckets.first_key,
-            buckets.neighbour_bits,
-            keys,
-            scratch,
-            degree,
-            unique,
-        )
+        sort_buckets(next_bucket, stop, buckets, keys, scratch, degree, unique)
     return degree, unique
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from hetero_bfs.graph.csr import CSRGraph, replace_weights
 from hetero_bfs.graph.edge_source import EdgeSource, VertexArray, check_edge_source
 from hetero_bfs.graph.lists import (
-    Buckets,
     check_memory,
     count_ends,
+    cut_into_buckets,
     input_degree_of,
     place_and_sort,
 )
@@ -101,7 +101,7 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
     counts = count_ends(edges, transpose=edges.directed)
     total = counts[0][0] + counts[1][0] if edges.directed else counts[0][0]
     relabelling = relabel(total, order)
-    buckets = [Buckets.cut(rows, relabelling) for rows in counts]
+    buckets = [cut_into_buckets(rows, relabelling) for rows in counts]
     raw_degree, *_ = [shrink(rows, edges.num_vertices) for rows in counts]
     del counts, total
     graphs = []

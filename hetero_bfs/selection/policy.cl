@@ -1,29 +1,29 @@
-/* Choosing a strategy: a policy is data, evaluated by one function. Twin of policy.py, which
- * explains rules and columns; `pack_policy` there lays the data out as read here.
+/* Choosing a strategy: a policy is data, and one function evaluates it. This is the twin of
+ * policy.py, which explains rules and columns. `pack_policy` there lays out the data.
  *
- * REAL is float: a search waits while a policy is evaluated, so what counts is how soon that is
- * done; seconds need no more digits. Work-items predict a candidate each; one does the rest.
- * What is read at every level is in local memory.
- * */
+ * The search waits while a policy is evaluated, so that must be fast. REAL is float, since seconds
+ * need no more digits. Work-items predict a candidate each, and one of them does the rest. Data
+ * that is read at every level lies in local memory. */
 
 typedef float REAL;
 
 #define CANDIDATE(s) (MIGRATIONS + 6 * MIGRATION_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
-#define POLICY_SIZE CANDIDATE(MOST_CANDIDATES) /* then what is ahead, or a schedule of any length */
+/* Behind these come the cost-to-go table, or a schedule of any length. */
+#define POLICY_SIZE CANDIDATE(MOST_CANDIDATES)
 /* What is in local memory. */
 #define COPY_SIZE (POLICY_SIZE + MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES))
 #define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
 #define VARIANT(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
 
-/* What a policy looks at, as schema.py has it; `representation` 1 for a bitmap. */
+/* What a policy looks at; see schema.py. `representation` is 1 for a bitmap. */
 typedef struct {
     REAL frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, previous_edges;
     uint representation, level;
 } Level;
 
-/* 1 - (1 - share)^mean_degree, to four digits: the precise functions take longer. */
+/* 1 - (1 - share)^mean_degree, to four digits. The precise functions take longer. */
 static REAL found_share(REAL share, REAL mean_degree)
 {
     share = min(share, LARGEST_SHARE);
@@ -80,7 +80,7 @@ static REAL migration_seconds(__local const REAL *policy, uint migration, uint t
     return dot_columns(policy + MIGRATIONS + row * MIGRATION_COLUMNS, columns, MIGRATION_COLUMNS);
 }
 
-/* What it takes from a frontier on the device to a candidate; see transitions.py. */
+/* The seconds that a frontier on the device takes to become a candidate's; see transitions.py. */
 static REAL transition_seconds(__local const REAL *policy, bool is_bitmap, uint s,
                                __local const REAL *columns)
 {
@@ -92,7 +92,8 @@ static REAL transition_seconds(__local const REAL *policy, bool is_bitmap, uint 
     return seconds;
 }
 
-/* The row of what is ahead whose first item is nearest to `left`, as a ratio; they fall. */
+/* The row of the cost-to-go table whose first item is nearest to `left`, as a ratio. First items
+ * fall from row to row. */
 static uint find_row(__local const REAL *cost_to_go, uint cost_to_go_rows, uint row, REAL left)
 {
     uint low = 0, high = cost_to_go_rows;
@@ -109,7 +110,7 @@ static uint find_row(__local const REAL *cost_to_go, uint cost_to_go_rows, uint 
     return low;
 }
 
-/* What a model is asked about a level, and what it answers: work-items predict a candidate each. */
+/* What a model is asked about a level, and its answers. Work-items predict a candidate each. */
 typedef struct {
     REAL columns[NUM_COLUMNS];
     REAL seconds[MOST_CANDIDATES];
@@ -124,7 +125,7 @@ static bool is_dense_push(__local const REAL *policy, REAL frontier_edges, REAL 
            frontier_edges < DENSE_PUSH_CROWD * unvisited_vertices;
 }
 
-/* Where a level lies of what predictions jump at, as bits. */
+/* On which side of each point where predictions jump a level lies, as bits. */
 static uint steps_of(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
 {
     return is_dense_push(policy, frontier_edges, unvisited_vertices) +
@@ -159,7 +160,7 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
     question->asked = 1;
 }
 
-/* Predict what candidate `s` takes, moves to it and what is ahead included. */
+/* Predict the seconds of candidate `s`, with migration to it and the rest of the search. */
 static REAL predict(__local const REAL *policy, __local const Question *question, uint s)
 {
     __local const REAL *columns = question->columns;
@@ -168,13 +169,13 @@ static REAL predict(__local const REAL *policy, __local const Question *question
     return question->cost_to_go ? seconds + policy[question->cost_to_go + 1 + s] : seconds;
 }
 
-/* What a candidate takes itself, what is ahead of the search left out. */
+/* The seconds of a candidate without those of the rest of the search. */
 static REAL level_seconds(__local const REAL *policy, __local const Question *question, uint s)
 {
     return question->seconds[s] - (question->cost_to_go ? policy[question->cost_to_go + 1 + s] : 0);
 }
 
-/* The candidate of least seconds; `within` is up to which ratio of levels it is good for others. */
+/* The candidate of least seconds. It stays the choice for other levels up to the ratio `within`. */
 static uint least(__local const REAL *policy, __local const Question *question, REAL *within)
 {
     const uint count = (uint)policy[CANDIDATES];
@@ -193,8 +194,8 @@ static uint least(__local const REAL *policy, __local const Question *question, 
     return best;
 }
 
-/* The number of the candidate for a level, for a search that stands on the device; a model is asked
- * instead, and what comes back means nothing. */
+/* The number of the candidate for a level, for a search that is on the device. If the rule is a
+ * model, this only asks the model, and what it returns means nothing. */
 static uint choose(__local const REAL *policy, __global const REAL *schedule, const Level *level,
                    __local Question *question)
 {
@@ -217,7 +218,7 @@ static bool is_near(REAL now, REAL then, REAL ratio)
     return now <= ratio * then && then <= ratio * now;
 }
 
-/* Copy what is read at every level, a long schedule's end excepted; a barrier must follow. */
+/* Copy what is read at every level, but for the end of a long schedule. A barrier must follow. */
 static void load_policy(__global const REAL *source, __local REAL *policy)
 {
     for (uint i = get_local_id(0); i < COPY_SIZE; i += get_local_size(0))

@@ -1,11 +1,14 @@
 """Structs of arrays that kernels get by address, and kernels that are called by address.
 
-Numba passes a tuple item by item, and an array as several words. With a tuple of two dozen arrays
-each call passes some 200 words, and the compiler spends most of its time on them. So a struct holds
-the arrays' addresses and shapes in memory, and a kernel reads those that it needs. In a kernel the
-struct has the same attributes as the tuple.
+Numba passes a tuple item by item, and an array as several words. A tuple of two dozen arrays makes
+some 200 words for each call. The compiler spends more time on those than on the work of the
+kernels. So the addresses and shapes of the arrays lie in memory, and a kernel gets one address. To
+the kernel it is a struct with attributes, and it loads an array when it reads the attribute.
 
-Numba also links every called kernel into its caller, and optimises it there again. A kernel that is
+A kernel should read the arrays that it needs once, before its loops. In a loop it would load their
+addresses again after each store, since the compiler cannot know that the store did not change them.
+
+Numba also links a copy of each callee into a kernel, and optimises it there again. A kernel that is
 called by address is compiled once, and only if it is needed.
 """
 
@@ -36,11 +39,15 @@ _WORD = ir.IntType(64)
 STATE, RECORDS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
 """The types of a search's state and of its records of levels."""
 
-LEVEL_RESULTS = 4
+CHUNK_RESULTS = ("found", "edges", "scanned")
+"""What a kernel returns that does a chunk of a phase, each an int64."""
+
+LEVEL_RESULTS = ("representation", "found", "edges", "scanned")
+"""What a kernel returns that runs a level, each an int64."""
 
 
 class StructType(types.Type):  # type: ignore[misc]
-    """The Numba type of a struct, with the types and offsets of its fields."""
+    """The Numba type of a struct: the kinds of its fields, and their places."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = dict(fields)
@@ -54,10 +61,10 @@ class StructType(types.Type):  # type: ignore[misc]
 
 
 class Struct:
-    """Named arrays, tuples of arrays, and integers, for kernels to read by name.
+    """Named arrays, tuples of arrays, and integers, which kernels read by name.
 
-    Kernels write to the arrays even if NumPy marks them as read-only. The caller must keep the
-    struct alive.
+    Kernels may write to the arrays even if NumPy calls them read-only. The caller must keep the
+    struct while a kernel uses it.
     """
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
@@ -80,7 +87,7 @@ def _array_type(dtype: np.dtype[Any], ndim: int, layout: str) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """Return the type of a field, the same for all arrays of a dtype and shape."""
+    """Return the type of a field, the same for all arrays of a dtype and number of dimensions."""
     if isinstance(value, np.ndarray):
         return _array_type(value.dtype, value.ndim, "C" if value.flags.c_contiguous else "A")
     if isinstance(value, tuple):
@@ -131,7 +138,7 @@ def _read_field(context: Any, builder: Any, kind: Any, value: Any, name: str) ->
 
 
 def _read(context: Any, builder: Any, kind: Any, words: Any, offset: int) -> Any:
-    """Return the value of a field, or of an item of one, whose words begin at an offset."""
+    """Return the value of a field, or of an item of a tuple, whose words begin at an offset."""
     if isinstance(kind, types.UniTuple):
         size = _count_words(kind.dtype)
         items = [
@@ -166,7 +173,7 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, *places: Any) ->
 
 @cache
 def address_of(function: Any, *kinds: Any) -> int:
-    """Return the address of a kernel, compiled for arguments of these types."""
+    """Compile a kernel for arguments of these types, and return its address."""
     function.compile(kinds)
     compiled = function.overloads[kinds]
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
@@ -174,11 +181,8 @@ def address_of(function: Any, *kinds: Any) -> int:
 
 @intrinsic
 def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any, j: Any) -> Any:
-    """call_at(address, control, arrays, i, j): call a kernel that returns three integers.
-
-    It must have been compiled for arguments of these types, with int64 for both integers.
-    """
-    return _caller((control, arrays, types.int64, types.int64), 3)
+    """call_at(address, control, arrays, i, j): call a kernel of `chunk_address`."""
+    return _caller((control, arrays, types.int64, types.int64), CHUNK_RESULTS)
 
 
 @intrinsic
@@ -189,29 +193,37 @@ def call_level(
     return _caller((control, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
+def chunk_address(function: Any, control: Any, arrays: Any) -> int:
+    """Return the address of a kernel that does a chunk of a phase, for `call_at`."""
+    return _checked_address(function, (control, arrays, types.int64, types.int64), CHUNK_RESULTS)
+
+
 def level_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel of a level, which takes control, arrays, STATE and RECORDS.
+    """Return the address of a kernel that runs a level, for `call_level`."""
+    return _checked_address(function, (control, arrays, STATE, RECORDS), LEVEL_RESULTS)
+
+
+def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, ...]) -> int:
+    """Return the address of a kernel.
 
     Raises
     ------
     TypeError
-        It does not return LEVEL_RESULTS integers, which its callers need.
+        It does not return as many int64 as its callers read.
     """
-    kinds = (control, arrays, STATE, RECORDS)
     address = address_of(function, *kinds)
     result = function.overloads[kinds].signature.return_type
-    if result != types.UniTuple(types.int64, LEVEL_RESULTS):
+    if result != types.UniTuple(types.int64, len(results)):
         raise TypeError(
-            f"{function.py_func.__name__} returns {result}; a level's kernel must return "
-            f"{LEVEL_RESULTS} int64 (representation, found, edges, scanned); "
-            "wrap constants in np.int64"
+            f"{function.py_func.__name__} returns {result}; such a kernel must return "
+            f"{len(results)} int64 ({', '.join(results)}); wrap constants in np.int64"
         )
     return address
 
 
-def _caller(kinds: tuple[Any, ...], results: int) -> Any:
-    """Return signature and code of an intrinsic that calls a kernel at an address."""
-    result = types.UniTuple(types.int64, results)
+def _caller(kinds: tuple[Any, ...], results: tuple[str, ...]) -> Any:
+    """Return the signature and the code of an intrinsic that calls a kernel at an address."""
+    result = types.UniTuple(types.int64, len(results))
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return _call(context, builder, values[0], result, kinds, values[1:])
@@ -237,7 +249,7 @@ def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: 
 def _call(
     context: Any, builder: Any, address: Any, result: Any, kinds: tuple[Any, ...], values: Any
 ) -> Any:
-    """Generate a call of the code at an address, compiled for arguments of these types."""
+    """Call a kernel at an address, compiled for arguments of these types; return its result."""
     convention = context.call_conv
     pointer = convention.get_function_type(result, kinds).as_pointer()
     function = builder.inttoptr(address, pointer)

@@ -51,9 +51,7 @@ def textbook_level(control, arrays, state, records):
                 arrays.parent[v] = u
                 found_queue[found] = v
                 found += 1
-    vertices, edges = finish_queue(
-        found, arrays.indptr, found_queue, arrays.offsets[1 - this], arrays.segments[1 - this]
-    )
+    vertices, edges = finish_queue(arrays, 1 - this, found)
     return np.int64(schema.QUEUE), vertices, edges, np.int64(-1)
 
 

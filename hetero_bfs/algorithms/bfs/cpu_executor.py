@@ -133,8 +133,7 @@ class CPUExecutor:
             source,
             alone,
             frontier.state,
-            records,
-            limit,
+            records[:limit],
         )
         return bool(outcome == ENDED)
 
@@ -192,7 +191,7 @@ class CPUExecutor:
         self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
 
     def _gather_arrays(self) -> Any:
-        from hetero_bfs.algorithms.bfs.kernels.chunks import NUM_TASKS
+        from hetero_bfs.algorithms.bfs.kernels.job import NUM_TASKS
         from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
         from hetero_bfs.algorithms.bfs.kernels.partitions import split_among_owners
         from hetero_bfs.algorithms.bfs.kernels.phases import HostArrays
@@ -234,7 +233,7 @@ class CPUExecutor:
     @cached_property
     def _shared(self) -> Any:
         """The arrays in the form that kernels take, with the compiled functions they call."""
-        from hetero_bfs.algorithms.bfs.kernels.chunks import link_levels, link_work
+        from hetero_bfs.algorithms.bfs.kernels.link import link_levels, link_work
         from hetero_bfs.devices.cpu.vectors import can_pack
         from hetero_bfs.support.by_address import Struct
 

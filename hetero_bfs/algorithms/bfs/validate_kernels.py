@@ -18,6 +18,8 @@ edge. Behind the last parent there are TILE more entries, all NO_VERTEX.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit, prange
 
@@ -214,6 +216,13 @@ def merge_edges(packed, source, bit, old, shift, new):
 # A group of searches against the input edges
 
 
+class _Trees(NamedTuple):
+    """The tree edges of all searches; see the top of this file."""
+
+    starts: Any
+    parents: Any
+
+
 @compiled(**_PARALLEL)
 def scan(src, dst, depth, starts, parents, directed):
     """Compare a chunk of input edges with all searches, and mark the tree edges among them.
@@ -235,8 +244,7 @@ def scan(src, dst, depth, starts, parents, directed):
                 dst[start:stop],
                 start,
                 depth,
-                starts,
-                parents,
+                _Trees(starts, parents),
                 directed,
                 first[block],
                 nedge[block],
@@ -258,10 +266,11 @@ def count_ends(input_degree, depth, unreached):
 
 
 @compiled(**_INNER)
-def _scan_block(src, dst, offset, depth, starts, parents, directed, first, nedge):
-    """Scan edges in batches, each in steps: all reads of a step are in flight at once."""
-    below = np.empty(2 * _BATCH, np.uint32)  # (above, below) may be a tree edge
-    above = np.empty(2 * _BATCH, np.uint32)  # of one of the searches
+def _scan_block(src, dst, offset, depth, trees, directed, first, nedge):
+    """Go through edges in batches, each in steps: all reads of a step are under way at once."""
+    starts, parents = trees
+    below = np.empty(2 * _BATCH, np.uint32)  # (above, below): one of the searches may have
+    above = np.empty(2 * _BATCH, np.uint32)  # this edge in its tree
     bounds = np.empty((2 * _BATCH, 2), np.int64)
     counts = np.zeros(depth.shape[1], np.uint8)  # of one batch, so that they do not overflow
     read = np.int64(0)

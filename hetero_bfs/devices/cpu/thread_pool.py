@@ -1,30 +1,32 @@
 """A thread pool for levels that take microseconds: a master and its workers.
 
-The master runs the search. Each piece of work worth sharing is a phase: the master writes down what
-to do and begins it, does a share, and ends it when all shares are done. A worker takes part if it
-comes before that; a worker that sleeps holds nobody up. There are two kinds of phases. One is cut
-into chunks, which whoever is there takes until none is left. In the other each thread's share is
-its own; the master alone does the shares of those who do not come, after a moment.
+The master runs the search. A piece of work that is worth sharing is a phase. The master writes down
+the job, begins the phase, does a share of it, and ends it when all shares are done. A worker takes
+part if it comes before the end; nobody waits for a worker that sleeps. There are two kinds of
+phases. In the first kind the work is cut into chunks, and each thread takes chunks until none is
+left. In the second kind each thread has a share of its own. If a worker does not come, the master
+does its share after a moment.
 
-Chunk number c belongs to thread c % threads, who takes its own first and then others': so a thread
-meets the same part of the graph in search after search, and has it in its own cache.
+Chunk number c belongs to thread c % threads. A thread takes its own chunks first, then those of
+others. So it meets the same part of the graph in every search, and has that in its cache.
 
-Workers spin for a short while after the last phase, then let others run, then sleep.
+After a phase workers spin for a short while, then let other programs run, then sleep.
 
-The control block is an int64 array; what different threads write often is on different cache lines
-(8 words):
+The control block is an int64 array. Words that different threads write often lie in different cache
+lines of 8 words:
 
-    JOB         what to do, its number of chunks first; written before the phase begins, and but for
-                PHASE read only by who has taken its share of it
-    PHASE       last word of JOB: number of the present phase << PARTICIPANT_BITS | threads that may
-                take part in it
-    SHUTDOWN    not 0: workers return
-    SLEEPERS    workers that sleep on CONDITION, or more
+    JOB         the job; its first word is the number of chunks. It is written before the phase
+                begins. A thread reads it, but for PHASE, only after it has taken its share
+    PHASE       the last word of JOB: number of the present phase << PARTICIPANT_BITS | threads that
+                may take part in it
+    SHUTDOWN    if not 0, workers return
+    SLEEPERS    how many workers sleep on CONDITION; it may be too large
     OWN         words that stay from phase to phase, for the job's own use
     MUTEX, CONDITION    of pthreads, for sleeping
-    SHARES      two lines per thread. The first: the last phase (as in PHASE) in which its share is
-                taken; as second word, in which it is done; and what it reports of it. The second: a
-                phase's number << CHUNK_BITS | how many of its chunks are taken in that
+    SHARES      two lines for each thread. The first line has the last phase (as in PHASE) in which
+                the thread's share was taken, the last in which it was done, and the thread's
+                report. The second line has a phase's number << CHUNK_BITS | how many of the
+                thread's chunks are taken in that phase
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ _DONE, _REPORT = 1, 2  # words of its first line
 _PARTICIPANTS = (np.int64(1) << PARTICIPANT_BITS) - 1
 _TAKEN = (np.int64(1) << CHUNK_BITS) - 1
 _TAGS = (np.int64(1) << (63 - CHUNK_BITS)) - 1
-_PATIENCE = 64  # looks at a share that nobody has taken yet: a microsecond or two
+_PATIENCE = 64  # looks at a share before the master takes it itself: a microsecond or two
 _SPINS_PER_LOOK = 64
 _SPINS_BEFORE_YIELD = 4096
 _SPIN_SECONDS = 100e-6
@@ -81,16 +83,17 @@ def initialise(control):
 
 @kernel(counted=False, inner=True)
 def begin_phase(control, participants, threads):
-    """Begin a phase, whose words are already written, for threads below `participants`.
+    """Begin a phase for the threads numbered below `participants`; return it.
 
-    Those are woken if more sleep than there are others. Returns the phase.
+    The job's words are written before. If more threads sleep than there are others, some of these
+    sleep, so all are woken.
     """
     word = control[PHASE]
     fetch_add(control, PHASE, (word | _PARTICIPANTS) + 1 - word + participants)
     if load(control, SLEEPERS) > threads - participants:
         mutex_lock(control, MUTEX)
         wake_all(control, CONDITION)
-        store(control, SLEEPERS, 0)  # not by who wakes, which takes until it gets the mutex
+        store(control, SLEEPERS, 0)  # a worker that wakes gets the mutex too late to do it
         mutex_unlock(control, MUTEX)
     return control[PHASE]
 
@@ -111,9 +114,9 @@ def end_share(control, thread, phase):
 
 @njit(inline="always")
 def report_of(control, thread):
-    """Return what a thread reports of its share of a phase: LINE - 2 words, for the job's own use.
+    """Return a thread's report on its share of a phase: LINE - 2 words, for the job's own use.
 
-    They arrive with the word that says that the share is done.
+    They may be read once the thread's word says that the share is done.
     """
     line = SHARES + _LINES * thread
     return control[line + _REPORT : line + LINE]
@@ -121,9 +124,9 @@ def report_of(control, thread):
 
 @kernel(counted=False, inner=True)
 def await_share(control, thread, phase, patience=_PATIENCE):
-    """Wait until a thread's share of a phase is done; True if it has not come and now is too late.
+    """Wait until a thread's share of a phase is done, or take the share if the thread is late.
 
-    Its share is the caller's then.
+    Returns True if the share is now the caller's to do.
     """
     word = SHARES + _LINES * thread
     looks = 0
@@ -137,10 +140,10 @@ def await_share(control, thread, phase, patience=_PATIENCE):
 
 @njit(inline="always")
 def end_chunks(control, phase):
-    """End a phase whose chunks are all taken: wait for those who came, let in nobody else.
+    """End a phase whose chunks are all taken: wait for threads that came, and let in no others.
 
-    Returns the sums of the first three words that those report of their chunks, as each must that
-    took its share, also if no chunk was left.
+    Returns the sums of the first three words of their reports. A thread that took its share must
+    report even if no chunk was left for it.
     """
     first, second, third = np.int64(0), np.int64(0), np.int64(0)
     for thread in range(1, phase & _PARTICIPANTS):
@@ -154,14 +157,15 @@ def end_chunks(control, phase):
 
 @njit(inline="always")
 def take_chunk(control, me, threads):
-    """Return the number of a chunk that is now the caller's, -1 if none is left to it.
+    """Return the number of a chunk that is now the caller's, -1 if none is left for it.
 
-    The master may take everybody's chunks, a worker those of the threads 1, 2, 4 ... after it: if
-    all looked at all others' lines in the end, that would take longer than a short phase.
+    The master may take the chunks of all threads. A worker may take its own and those of the
+    threads 1, 2, 4 ... after it. If every thread looked at the lines of all others, that would take
+    longer than a short phase.
     """
     number = control[PHASE] >> PARTICIPANT_BITS & _TAGS
     chunks = control[CHUNKS]
-    owners = min(threads, chunks)  # whoever takes part has a number below this
+    owners = min(threads, chunks)  # all threads that take part have numbers below this
     distance = 0
     while distance < owners:
         owner = me + distance
@@ -177,7 +181,7 @@ def take_chunk(control, me, threads):
 
 @njit(inline="always")
 def _take_next(control, word, tag, share):
-    """Take the next of a thread's chunks; return which of them it is, -1 if all are taken."""
+    """Take the next of a thread's chunks; return its number among these, -1 if all are taken."""
     while True:
         taken = load(control, word)
         if taken >> CHUNK_BITS == tag:
@@ -191,7 +195,7 @@ def _take_next(control, word, tag, share):
 
 @njit(inline="always")
 def _pause(looks):
-    """Wait a little: the processor may be needed by whom a thread waits for."""
+    """Wait a little; after many looks, let another thread have the processor."""
     if looks < _SPINS_BEFORE_YIELD:
         relax()
     else:
@@ -200,9 +204,9 @@ def _pause(looks):
 
 @kernel(counted=False, inner=True)
 def await_phase(control, me, last):
-    """Wait, spinning, yielding, then asleep, for another phase than `last` that thread `me` is in.
+    """Wait for a phase after `last` that thread `me` takes part in: spin, then yield, then sleep.
 
-    Returns it (0 is before the first), -1 on shutdown.
+    Returns that phase, or -1 on shutdown. Before the first phase `last` is 0.
     """
     began = clock_seconds()
     while True:

@@ -1,8 +1,9 @@
-"""Tests of eight vertices at once, as vector code that LLVM fits to the processor.
+"""Operations on eight vertices at once, as vector code that LLVM adapts to the processor.
 
-Numba does not vectorise these loops by itself, since for all it knows the arrays overlap. The words
-of the bitmap are fetched one by one: hardware gathers are no faster where they exist. The last two
-functions, which pack vectors, are only for processors that do so by one instruction (`can_pack`).
+Numba does not vectorise such loops itself, since it cannot know that the arrays do not overlap. The
+words of the bitmap are read one by one: where processors have an instruction for that, it is no
+faster. The last two functions pack vectors. They are only for processors that have an instruction
+for it (`can_pack`).
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ def _visited_bits(builder: Any, visited: Any, vertices: Any) -> Any:
 
 
 def _mask(builder: Any, bits: Any) -> Any:
-    """Return as booleans, and as a byte, which lanes have their lowest bit set."""
+    """Tell which lanes have their lowest bit set: return that as booleans and as a byte."""
     lanes = builder.trunc(bits, _FLAGS)
     return lanes, builder.zext(builder.bitcast(lanes, _BYTE), _WORD)
 
 
 def _first_vertex(context: Any, builder: Any, word_type: Any, word: Any) -> Any:
-    """Return the number, 64 bits, of the first vertex of a bitmap's word."""
+    """Return the first vertex of a bitmap's word, as 64 bits."""
     return builder.shl(context.cast(builder, word, word_type, types.uint64), _LONG(5))
 
 
@@ -74,7 +75,7 @@ def _bits_from(builder: Any, word: Any, start: int) -> Any:
 
 
 def _add_degrees(builder: Any, total: Any, degrees: Any, index: Any, lanes: Any) -> Any:
-    """Return the sums so far with the degrees of those of eight vertices that `lanes` has."""
+    """Add the degrees of eight vertices to the sums so far, only for those in `lanes`."""
     counted = builder.load(_address(builder, degrees, index), align=_ITEM_BYTES)
     counted = builder.select(lanes, counted, _splat(0))
     return builder.add(total, builder.zext(counted, total.type))
@@ -117,11 +118,11 @@ def resolve_word(
     visited: Any,
     parent: Any,
 ) -> Any:
-    """resolve_word(word, pending, first, degree, visited, parent): settle vertices of one word.
+    """resolve_word(word, pending, first, degree, visited, parent): try first neighbours as parents.
 
-    Of the 32 vertices of bitmap word `word` (unsigned), those in `pending` whose first neighbour
-    is visited get it as parent. Returns them as bits, and the sum of their degrees. All 32 must
-    exist.
+    `word` (unsigned) is a word of the bitmap. A vertex of it that is in `pending` gets its first
+    neighbour as parent if that is visited. Returns these vertices as bits, and the sum of their
+    degrees. All 32 vertices must exist.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -153,10 +154,10 @@ def resolve_word(
 def resolve_pushed_word(
     typing_context: Any, word: Any, pending: Any, degree: Any, visited: Any, parent: Any
 ) -> Any:
-    """resolve_pushed_word(word, pending, degree, visited, parent): see who has a visited parent.
+    """resolve_pushed_word(word, pending, degree, visited, parent): find visited parents.
 
-    Returns those of the 32 vertices of bitmap word `word` (unsigned) that are in `pending` and
-    have one, as bits, and the sum of their degrees. All 32 must exist.
+    `word` (unsigned) is a word of the bitmap. Returns its vertices that are in `pending` and have a
+    visited parent, as bits, and the sum of their degrees. All 32 vertices must exist.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -185,7 +186,7 @@ def can_pack() -> bool:
     """Tell whether the processor packs vectors by one instruction (AVX-512 VL)."""
     try:
         features = cpu_target.target_context.codegen().magic_tuple()[2]
-    except (AttributeError, IndexError):  # a Numba that tells it otherwise
+    except (AttributeError, IndexError):  # another version of Numba
         return False
     return "+avx512vl" in features.split(",")
 
@@ -196,13 +197,13 @@ def _instruction(builder: Any, name: str, result: Any, arguments: list[Any]) -> 
 
 
 def _lanes_below(builder: Any, number: Any) -> Any:
-    """Return as booleans which lanes there are: the first ones, as many as a number of 64 bits."""
+    """Return booleans that are true in the first lanes, as many as a number of 64 bits says."""
     count = _spread(builder, builder.trunc(number, _WORD))
     return builder.icmp_unsigned("<", _LANE_NUMBERS, count)
 
 
 def _pack(builder: Any, vector: Any, lanes: Any, data: Any, place: Any) -> None:
-    """Store those items of a vector that `lanes` has side by side, and then anything."""
+    """Store the items of a vector that are in `lanes` side by side, and any values behind them."""
     compress = _instruction(
         builder, "llvm.x86.avx512.mask.compress.v8i32", _VECTOR, [_VECTOR, _VECTOR, _FLAGS]
     )
@@ -229,8 +230,9 @@ def append_edges(
 ) -> Any:
     """append_edges(indices, k, count, u, p, ends, sources, place): append edges but for one.
 
-    Of `count` items of `indices` from `k` on, eight at most, those other than `p` go to `ends` from
-    `place` on, and `u` as often to `sources`; both have room for eight. Returns how many there are.
+    Takes `count` items of `indices` from `k` on, eight at most. Items other than `p` go to `ends`
+    from `place` on, and for each of them `u` goes to `sources`. Both need room for eight items.
+    Returns how many items it appends.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -268,9 +270,10 @@ def keep_unvisited(
 ) -> Any:
     """keep_unvisited(ends, sources, k, count, visited, bits, mixed, place): move edges together.
 
-    Of `count` edges from `k` on, eight at most, those whose end is not visited go to `place`, at
-    most `k`, and what follows; so do those that lead to another partition, of 1 << `bits` vertices,
-    or all if `mixed` is not 0, without a look at the bitmap. Returns how many there are.
+    Takes `count` edges from `k` on, eight at most. It keeps edges whose end is not visited, and
+    edges to another partition of 1 << `bits` vertices. If `mixed` is not 0 it keeps all, without a
+    look at the bitmap. Edges that it keeps go to `place`, which is at most `k`, and behind. Returns
+    how many these are.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

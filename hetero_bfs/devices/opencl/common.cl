@@ -6,12 +6,11 @@
  * SINGLE_GROUP_EDGES, COOPERATIVE_GROUPS, COOPERATIVE_EDGES (cooperative.cl), LOG_ROWS
  * (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for `step` (level_loop.cl), DIRECTED if a vertex
  * may lack out-edges, ATOMIC_PEEK and TESTS for tests, NVIDIA if the compiler is NVIDIA's.
- * Numbers that Python has too come from it (header.py).
- * */
+ * Numbers that Python has too come from it (header.py). */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
-/* NVIDIA's compiler limits registers as it is told to only where this is not said. */
+/* NVIDIA's compiler ignores a limit of registers if this attribute is there. */
 #ifdef NVIDIA
 #define GROUP_SIZE
 #else
@@ -28,7 +27,7 @@
 #define QUEUEABLE(degree) 1
 #endif
 
-/* Vertex of the lowest bit of a word that is not zero. */
+/* The place of the lowest bit that is set in a word that is not zero. */
 #define LOWEST(word) (31 - clz((word) & -(word)))
 
 /* Exclusive sum over the work-group, in rows of SCAN_ROW values; scratch holds GROUP values and
@@ -38,8 +37,8 @@
 #define SCAN_SIZE (GROUP + SCAN_ROWS)
 
 #ifdef NVIDIA
-/* The value of the work-item `distance` before, or after, this one in its warp of 32, of number
- * `lane` there; what all say to a question, as bits. */
+/* The value of another work-item in this one's warp of 32: the one `distance` before, the one
+ * `distance` after, or number `lane`. ballot returns the answers of all as bits. */
 static uint shuffle_up(uint value, uint distance)
 {
     asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(value) : "r"(distance));

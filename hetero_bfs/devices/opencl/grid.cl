@@ -1,18 +1,17 @@
-/* Work-groups of one launch that wait for each other: a barrier over the grid, where the device
- * runs them together, which `probe` finds out.
+/* A barrier across all work-groups of a launch. It works only if the device runs all of them at the
+ * same time; `probe` finds out whether it does.
  *
- * `sync` is spread over SPREAD cache lines, since hundreds of work-groups polling one word would
- * keep each other, and all else in that part of the cache, waiting. First one long for each
- * SPREADth work-group that says how the last barrier ended, then one uint each for arrivals,
- * then GAVE_UP.
- * */
+ * If hundreds of work-groups polled the same word, they would keep each other waiting, and all else
+ * in that part of the cache. So there are SPREAD words of each kind, in cache lines of their own,
+ * and each serves every SPREADth work-group. `sync` first has the longs that say how the last
+ * barrier ended, then the uints for arrivals, then GAVE_UP. */
 
 #define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
 #define PROBE_ROUNDS 64
 
 #ifdef NVIDIA
-/* Reads that loops cannot lose, and drop what the multiprocessor has cached; writes and
- * additions that others see after all before them. */
+/* Reads that the compiler cannot move out of loops, and that pass the multiprocessor's cache.
+ * Writes and additions that others see only after everything that was written before. */
 static uint poll(volatile __global uint *address)
 {
     uint value;
@@ -34,7 +33,7 @@ static void arrive(volatile __global uint *address, uint value)
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
 #if COOPERATIVE_GROUPS > 1
-/* For words that say all themselves (tell_groups): nothing else is ordered by these. */
+/* For words that need nothing else to be understood (tell_groups): they order nothing else. */
 static void post_word(volatile __global ulong *address, ulong value)
 {
     asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
@@ -99,9 +98,10 @@ static bool is_patient(uint *patience, volatile __global uint *sync)
 }
 
 /* Wait until all work-groups of the grid have come; false if they have not within `patience`
- * polls. They add to words that work-group 0 looks at side by side, and it says in as many that
- * the barrier ended: by `turn`, the same in every work-item, which changes each time, and what
- * `counter` holds then, which work-item 0 gets in `found`. */
+ * polls. Work-groups add to the words of arrivals. Work-items of work-group 0 poll these side by
+ * side. Then they write to as many words that the barrier has ended. Such a word has `turn`, which
+ * changes with each barrier and is the same in every work-item, and the value of `counter`.
+ * Work-item 0 of each work-group gets that value in `found`. */
 static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, uint patience,
                          volatile __global ulong *counter, ulong *turn, ulong *found,
                          __local uint *alright)
@@ -133,7 +133,8 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
         while ((word & TURN) != *turn && is_patient(&patience, sync))
             word = poll_long(end_word(sync, group));
         if (patience == 0) {
-            /* Who has gone on meanwhile is seen now, or sees at its end that this one gave up. */
+            /* If others have gone on meanwhile, this one sees it now, or they see at their end
+             * that this one gave up. */
             atomic_xchg(sync + GAVE_UP, 1);
             word = poll_long(end_word(sync, group));
             *alright = (word & TURN) == *turn;
@@ -145,8 +146,8 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
 }
 
 #ifdef ONE_LAUNCH
-/* Whether the grid makes progress together, and sees across a barrier what others wrote: `cells`,
- * one for each work-group, count the rounds. */
+/* Tell whether work-groups make progress together, and see after a barrier what others wrote before
+ * it. In `cells` each work-group writes the number of the round. */
 static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,
                   uint patience, volatile __global ulong *counter, ulong *turn,
                   __local uint *alright)

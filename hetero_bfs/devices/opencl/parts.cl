@@ -44,13 +44,13 @@ static uint load_edge(const Edges *edges, OFFSET edge)
     return edges->part[0][edge];
 }
 #else
-/* The parts' addresses lie in local memory: finding one takes a read there, and then one load
- * instruction is left for neighbouring work-items to share. */
+/* The addresses of the parts lie in local memory. So an edge takes one read there and one load, and
+ * neighbouring work-items can share that load. */
 typedef struct {
     __global const uint *__local const *part;
 } Edges;
 
-/* Make `name` of the parameters; a barrier must follow. */
+/* Make an Edges called `name` of its parameters. A barrier must follow. */
 #define DECLARE_EDGES(name)                                                                    \
     __global const uint *__local name##_parts[NUM_PARTS];                                      \
     if (get_local_id(0) == 0) {                                                                \

@@ -1,18 +1,19 @@
 """Compiled loops that bring edges into buckets of consecutive vertices: count, cut, partition.
 
-A random scatter of 2 m edges into n lists misses the cache once per edge. Instead the edges are
-first partitioned into buckets of consecutive vertices, each small enough to stay in the cache,
-through write-combining lines, one for each thread and bucket; sorting.py then sorts a bucket.
+Writing 2 m edges into n lists in random order misses the cache once per edge. So edges first go to
+buckets. A bucket is a range of vertices, and its edges fit in the cache. Each thread has a line for
+each bucket: it collects edges there and writes them out together (write combining). sorting.py then
+sorts each bucket.
 
-A key is one uint32: (vertex << neighbour_bits | neighbour) modulo 2**32, where neighbour_bits are
-enough for every vertex. What the shift cuts off is equal for all vertices of a bucket, because
-none crosses a multiple of 2**(32 - neighbour_bits); sorted keys are thus sorted lists, and they
-turn into the final neighbour array where they lie.
+In a bucket an edge is a key, one uint32: (vertex << neighbour_bits | neighbour) modulo 2**32. Any
+vertex fits in `neighbour_bits`. The shift may cut off high bits of the vertex. These are the same
+for all vertices of a bucket, because no bucket crosses a multiple of 2**(32 - neighbour_bits). So
+sorted keys are sorted lists. They become the final array of neighbours in the same place.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,48 @@ _ONE = np.uint64(1)
 _NO_VERTEX = np.uint64(NO_VERTEX)
 
 
+class Buckets(NamedTuple):
+    """Ranges of vertices, and how a key is put together.
+
+    Parameters
+    ----------
+    first_vertex, first_key : int64 (buckets + 1,)
+        Bucket b holds the vertices first_vertex[b] to first_vertex[b + 1], by new ids. Before
+        duplicates are dropped it holds the keys first_key[b] to first_key[b + 1].
+    num_single : int
+    bucket_of : uint32
+        The bucket of each of the first `num_single` vertices, then of each block of 64.
+    run : int64 (workers, buckets)
+        Where each worker's own keys of a bucket begin.
+    neighbour_bits : int
+    """
+
+    first_vertex: Array
+    first_key: Array
+    num_single: int
+    bucket_of: Array
+    run: Array
+    neighbour_bits: int
+
+
+class KeyLines(NamedTuple):
+    """Where workers put keys.
+
+    Parameters
+    ----------
+    cursor : int64 (workers, buckets)
+        The place of a worker's next key in a bucket.
+    lines : uint32 (workers, buckets, keys of a line)
+        The last keys, which are not written to `keys` yet. A line has a power of two of keys.
+    keys : uint32
+        All keys, bucket by bucket.
+    """
+
+    cursor: Array
+    lines: Array
+    keys: Array
+
+
 def count_edges(
     src: Array,
     dst: Array,
@@ -41,9 +84,10 @@ def count_edges(
 ) -> None:
     """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
 
-    Both are uint32, shape (workers, vertices), and may be one array; the second stays as it is
-    without `count_dst`. Private counters need no atomics, which would bare every cache miss.
-    An edge with an end that is no vertex is not counted, but added to strays[worker], int64.
+    Both are uint32 (workers, vertices), and may be the same array. Without `count_dst` the second
+    stays as it is. Each worker has counters of its own, so it needs no atomics; these would wait
+    for every cache miss. If an end of an edge is no vertex, the edge counts in strays[worker],
+    int64, instead.
     """
     in_parallel(
         _count_edges,
@@ -60,20 +104,22 @@ def count_edges(
 @kernel(counted=False, inner=True)
 def _count_edges(given, worker, workers):
     src, dst, count_dst = given.src, given.dst, given.count_dst != 0
-    out, into = given.out_degree[worker], given.in_degree[worker]
+    out, into, strays = given.out_degree[worker], given.in_degree[worker], np.int64(0)
     begin, end = part_of(src.size, worker, workers)
-    vertices = out.size
-    for i in range(begin, end):
-        if max(src[i], dst[i]) >= vertices:
-            given.strays[worker] += 1
-        elif src[i] != dst[i]:
-            out[src[i]] += np.uint32(1)
+    # Unsigned: Numba tests each signed index, as a negative one counts from the end.
+    for i in range(np.uint64(begin), np.uint64(end)):
+        u, v = src[i], dst[i]  # read once: others may write to them
+        if max(u, v) >= out.size:
+            strays += 1
+        elif u != v:
+            out[u] += np.uint32(1)
             if count_dst:
-                into[dst[i]] += np.uint32(1)
+                into[v] += np.uint32(1)
+    given.strays[worker] += strays
 
 
 def add_up(counts: Array) -> None:
-    """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 is the sum."""
+    """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 becomes the sum."""
     in_parallel(_add_up, counts=counts)
 
 
@@ -112,14 +158,17 @@ def order_by_falling_degree(degree, new_of_old, old_of_new):
 
 @njit(inline="always")
 def _entry(vertex, num_single):
-    """Return where bucket_of speaks of a vertex: alone if below num_single, else of 64."""
+    """Return the entry of `bucket_of` for a vertex: from `num_single` on, 64 vertices share one."""
     block = (vertex >> _BLOCK_BITS) + num_single - (num_single >> _BLOCK_BITS)
     return vertex if vertex < num_single else block
 
 
 @kernel
 def count_single(degree, old_of_new, most_edges):
-    """Return how many vertices come before only such blocks of 64 as fit into a bucket whole."""
+    """Return how many vertices need an entry of `bucket_of` each.
+
+    It is a multiple of 64. Behind it every block of 64 vertices fits into a bucket.
+    """
     num_single = np.int64(0)
     edges = np.int64(0)
     for v in range(old_of_new.size):
@@ -135,10 +184,11 @@ def count_single(degree, old_of_new, most_edges):
 def cut_buckets(
     degree, old_of_new, num_single, most_edges, most_vertices, first_vertex, first_key, bucket_of
 ):
-    """Cut the vertices into buckets; return how many, with the ends behind the last one.
+    """Cut the vertices into buckets; return how many there are.
 
-    `degree` is by old id. A bucket has at most `most_edges` edges unless one vertex has more, and
-    crosses no multiple of `most_vertices`. For the use of `bucket_of` see `_entry`.
+    Behind the last bucket `first_vertex` and `first_key` get the ends. `degree` is by old id. A
+    bucket has at most `most_edges` edges, unless one vertex alone has more. It crosses no multiple
+    of `most_vertices`. `_entry` explains `bucket_of`.
     """
     buckets = np.int64(0)
     edges = np.int64(0)
@@ -171,7 +221,10 @@ def find_runs(
     first_key: Array,
     run: Array,
 ) -> None:
-    """Set run[worker, bucket] to where the worker's own keys begin; `counts` as added up."""
+    """Set run[worker, bucket] to the place where the worker's own keys begin.
+
+    `counts` is what `add_up` leaves.
+    """
     in_parallel(
         _find_runs,
         run.shape[0],
@@ -198,20 +251,20 @@ def _find_runs(given, worker, workers):
 
 @kernel(counted=False, inner=True)
 def _collect(given, worker, vertices, neighbours):
-    """Put keys into one worker's lines, and into `keys` where a line is full.
+    """Put the keys of edges into one worker's lines, and full lines into `keys`.
 
-    Edges that were not there when edges were counted are not followed out of the arrays; `cursor`
-    then ends elsewhere than the next run begins.
+    Loops are left out. If there are edges that were not there when edges were counted, nothing is
+    written outside the arrays. Then `cursor` does not end where the next run begins.
     """
     run, cursor, lines = given.run[worker], given.cursor[worker], given.lines[worker]
     bucket_of, keys, num_single = given.bucket_of, given.keys, np.uint64(given.num_single)
-    # All unsigned: of a signed index Numba asks each time whether it counts from the end.
+    # All unsigned: Numba tests each signed index, as a negative one counts from the end.
     shift = np.uint64(given.neighbour_bits)
     last = np.uint64(lines.shape[1] - 1)
     for i in range(vertices.size):
         u = np.uint64(vertices[i])
         v = np.uint64(neighbours[i])
-        if u == v or max(u, v) == _NO_VERTEX:  # that vertex had no edge when edges were counted
+        if u == v:
             continue
         key = np.uint32((u << shift) | v)
         bucket = bucket_of[_entry(u, num_single)]
@@ -234,65 +287,84 @@ def partition_edges(
     src: Array,
     dst: Array,
     new_of_old: Array,
-    num_single: int,
-    bucket_of: Array,
-    neighbour_bits: int,
+    buckets: Buckets,
+    lines: KeyLines,
     forward: bool,
     backward: bool,
-    run: Array,
-    cursor: Array,
-    lines: Array,
-    keys: Array,
 ) -> None:
     """Move edges into their buckets: (src, dst) if `forward`, (dst, src) if `backward`.
 
     Every worker takes the part of the edges that it took in `count_edges`, and has a run of its own
-    in each bucket: `run` int64 (workers, buckets) is where it begins, `cursor` the next position.
-    `lines` uint32 (workers, buckets, keys of a line, a power of two) keeps what is not yet written
-    between calls. Edges with an end that is no vertex are left out.
+    in each bucket. `flush_lines` writes the keys that are left in the lines after the last call.
+    Edges with an end that is no vertex are left out.
     """
     in_parallel(
         _partition_edges,
-        run.shape[0],
+        buckets.run.shape[0],
         src=src,
         dst=dst,
         new_of_old=new_of_old,
-        num_single=num_single,
-        bucket_of=bucket_of,
-        neighbour_bits=neighbour_bits,
         forward=forward,
         backward=backward,
-        run=run,
-        cursor=cursor,
-        lines=lines,
-        keys=keys,
+        **buckets._asdict(),
+        **lines._asdict(),
     )
 
 
 @kernel(inner=True)
 def _partition_edges(given, worker, workers):
     src, dst, new_of_old = given.src, given.dst, given.new_of_old
-    # Looked up ahead, so that many cache misses run at once.
+    if new_of_old.size == 0:
+        return
+    # New ids are looked up a block ahead, so that the processor waits for many at once.
     u = np.empty(_PREFETCH_DISTANCE, np.uint32)
     v = np.empty(_PREFETCH_DISTANCE, np.uint32)
     begin, stop = part_of(src.size, worker, workers)
     for start in range(begin, stop, _PREFETCH_DISTANCE):
         n = min(_PREFETCH_DISTANCE, stop - start)
-        for i in range(n):
-            if max(src[start + i], dst[start + i]) >= new_of_old.size:
-                u[i] = v[i] = np.uint32(0)  # a loop, which is left out
-                continue
-            u[i] = new_of_old[src[start + i]]
-            v[i] = new_of_old[dst[start + i]]
+        _look_up(src[start : start + n], dst[start : start + n], new_of_old, u, v)
         if given.forward:
             _collect(given, worker, u[:n], v[:n])
         if given.backward:
             _collect(given, worker, v[:n], u[:n])
 
 
+@kernel(counted=False, inner=True)
+def _look_up(src, dst, new_of_old, u, v):
+    """Fill `u` and `v` with the new ids of the ends of edges.
+
+    An edge becomes a loop if it must be left out: an end is no vertex, or has no new id because it
+    had no edge when edges were counted. Such edges are rare, so the largest of all ids tells
+    whether there are any; vector instructions find it. Each end is read once, since others may
+    write to the arrays at any time.
+    """
+    n = np.uint64(src.size)
+    largest, largest_new = np.uint32(0), np.uint32(0)
+    for i in range(n):
+        a, b = src[i], dst[i]
+        largest = max(largest, max(a, b))
+        u[i], v[i] = a, b
+    if largest >= new_of_old.size:
+        _make_loops(u, v, n, new_of_old.size)
+    for i in range(n):
+        a, b = new_of_old[u[i]], new_of_old[v[i]]
+        largest_new = max(largest_new, max(a, b))
+        u[i], v[i] = a, b
+    if largest_new == _NO_VERTEX:
+        _make_loops(u, v, n, _NO_VERTEX)
+
+
+@kernel(counted=False, inner=True)
+def _make_loops(u, v, n, limit):
+    """Make loops of the edges that have an end of `limit` or more."""
+    for i in range(n):
+        if max(u[i], v[i]) >= limit:
+            u[i] = v[i] = np.uint32(0)
+
+
 @kernel
 def flush_lines(run, cursor, lines, keys):
-    """Write what the workers' lines still hold."""
+    """Write the keys that the workers' lines still hold."""
     line = lines.shape[2]
     for w in range(run.shape[0]):
         for b in range(run.shape[1]):

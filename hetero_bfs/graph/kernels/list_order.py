@@ -12,8 +12,10 @@ _HALF = np.uint64(32)
 
 @kernel
 def first_out_of_order(indptr, indices):
-    """Return the first entry that is not above the one before in its list, or names the list's own
-    vertex; -1 if there is none.
+    """Return the place of the first wrong entry of a list, -1 if there is none.
+
+    An entry is wrong if it is not greater than the one before it in its list, or if it is the
+    list's own vertex.
     """
     for u in range(indptr.size - 1):
         before = np.int64(-1)
@@ -27,9 +29,10 @@ def first_out_of_order(indptr, indices):
 
 @kernel
 def pairing(indptr, indices):
-    """Return 0 if (v, u) is stored as often as (u, v), for all u and v; if not, hardly ever.
+    """Return 0 if (v, u) is stored as often as (u, v), for all u and v.
 
-    Numbers drawn from each pair by a hash are added for one direction and taken off for the other.
+    If not, the result is almost surely another number. A hash makes a number of each pair, which is
+    added for one direction and subtracted for the other.
     """
     total = np.uint64(0)
     for u in range(indptr.size - 1):

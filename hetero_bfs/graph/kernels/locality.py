@@ -1,15 +1,16 @@
 """Order vertices by locality, so that neighbours, and a search's frontier, share pages and caches.
 
-First breadth first from the far end of each component: Cuthill and McKee's order (1969) without
-their sorting by degree. A frontier that runs across it has each vertex on another page, though. So
-the vertices of a large component are then placed in a plane, by their distances from that far end
-and from a second landmark to the side of it, and numbered along Morton's curve (1966): any few
-thousand back to back are a partition, with few edges to the outside.
+The first order is breadth first from the far end of each component. It is Cuthill and McKee's
+(1969) without their sorting by degree. But a frontier that crosses this order has each vertex on
+another page. So the vertices of a large component get places in a plane. One coordinate is the
+distance from the far end, the other the distance from a second landmark to the side of it. Then
+vertices are numbered along Morton's curve (1966) through the plane. Any few thousand consecutive
+vertices are a partition, with few edges to the outside.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +29,30 @@ _DIGIT_BITS = np.uint64(11)
 _DIGITS = 1 << 11
 
 
-@kernel(inner=True)
-def _walk(indptr, indices, start, first, position, wanted, final, order, distance):
-    """Append to `order`, from `first` on, `start` and the `wanted` vertices that it reaches.
+class _Marks(NamedTuple):
+    """How a walk marks vertices.
 
-    Marks them in `position`, with their place if `final`. Fills their `distance` from the start.
-    Returns the end and the levels walked.
+    Parameters
+    ----------
+    position : uint32 (vertices,)
+        The walk goes to vertices whose entry is `wanted`, and changes it.
+    wanted : uint32
+    final : bool
+        Whether the new entry is the vertex's place in the order; else it is _SEEN.
     """
+
+    position: Any
+    wanted: Any
+    final: Any
+
+
+@kernel(inner=True)
+def _walk(indptr, indices, start, first, marks, order, distance):
+    """Append to `order`, from `first` on, `start` and the wanted vertices that it reaches.
+
+    Fills their `distance` from the start. Returns the end and the levels walked.
+    """
+    position, wanted, final = marks
     order[first] = start
     position[start] = first if final else _SEEN
     distance[start] = 0
@@ -57,8 +75,8 @@ def _walk(indptr, indices, start, first, position, wanted, final, order, distanc
 def order_by_locality(indptr, indices, directed, order, position, distance):
     """Fill order (uint32: old id at each position) and position, its inverse: breadth first.
 
-    `distance`, uint32, is how far each vertex is from where its walk began. Returns the most levels
-    of any walk. Of a directed graph each walk begins anywhere.
+    `distance`, uint32, gets each vertex's distance from the start of its walk. Returns the most
+    levels of any walk. In a directed graph walks do not look for a far end to start from.
     """
     position[:] = _UNSEEN
     filled, most = 0, 0
@@ -67,21 +85,18 @@ def order_by_locality(indptr, indices, directed, order, position, distance):
             continue
         wanted, begin = _UNSEEN, start
         if not directed:
-            end, _ = _walk(
-                indptr, indices, start, filled, position, _UNSEEN, False, order, distance
-            )
+            seen = _Marks(position, _UNSEEN, False)
+            end, _ = _walk(indptr, indices, start, filled, seen, order, distance)
             wanted, begin = _SEEN, np.int64(order[end - 1])
-        filled, levels = _walk(
-            indptr, indices, begin, filled, position, wanted, True, order, distance
-        )
+        placed = _Marks(position, wanted, True)
+        filled, levels = _walk(indptr, indices, begin, filled, placed, order, distance)
         most = max(most, levels)
     return most
 
 
 @kernel
 def order_by_partitions(indptr, indices, order, position, distance):
-    """Reorder each component of more than a partition, as `order_by_locality` left it, by
-    partitions.
+    """Reorder the vertices of each large component by partitions, after `order_by_locality`.
 
     The graph is undirected.
     """
@@ -109,15 +124,16 @@ def order_by_partitions(indptr, indices, order, position, distance):
 def _measure_aside(indptr, indices, component, distance, aside, place, walked):
     """Fill `aside` with distances from a second landmark, for a component in its order.
 
-    Of the vertices half-way from the first landmark it is one at an end: the farthest from one of
-    them. `place` (all unseen before) and `walked` are scratch.
+    The second landmark is as far from the first one as the middle vertex of the order is. Of all
+    such vertices it is the farthest from that one. `place` (all unseen before) and `walked` are
+    scratch.
     """
     middle = component[component.size // 2]
-    _walk(indptr, indices, middle, 0, place, _UNSEEN, False, walked, aside)
+    _walk(indptr, indices, middle, 0, _Marks(place, _UNSEEN, False), walked, aside)
     last = component.size - 1
     while distance[walked[last]] != distance[middle]:
         last -= 1
-    _walk(indptr, indices, walked[last], 0, place, _SEEN, True, walked, aside)
+    _walk(indptr, indices, walked[last], 0, _Marks(place, _SEEN, True), walked, aside)
 
 
 @njit(inline="always")
@@ -133,7 +149,7 @@ def _spread(number):
 
 @kernel
 def sort_by_key(keys, items, scratch):
-    """Sort items (uint32) by the first row of keys, uint64 (2, items), which is lost: by radix."""
+    """Sort items (uint32) by the first row of keys, uint64 (2, items), by radix. Keys are lost."""
     differing = np.uint64(0)
     for i in range(items.size):
         differing |= keys[0, i] ^ keys[0, 0]

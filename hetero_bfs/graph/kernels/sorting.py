@@ -1,6 +1,6 @@
 """Compiled loops that turn buckets of keys into neighbour lists: sort, drop duplicates, close up.
 
-A key is one uint32, vertex and neighbour in one; see buckets.py.
+A key is one uint32 that holds a vertex and a neighbour; see buckets.py.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hetero_bfs.graph.kernels.buckets import Buckets
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, trailing_zeros
 from hetero_bfs.support.parallel import in_parallel, part_of
@@ -18,7 +19,7 @@ from hetero_bfs.support.parallel import in_parallel, part_of
 Array = npt.NDArray[Any]
 
 _KEY_BITS = 32
-_MANY_KEYS = 4096  # from here on a digit of 11 bits instead of 8
+_MANY_KEYS = 4096  # for more keys a digit has 11 bits instead of 8
 _ONE = np.uint64(1)
 _WORD_BITS = np.uint64(6)
 _BIT_MASK = np.uint64(63)
@@ -39,7 +40,10 @@ def _radix_pass(keys, result, shift, mask, slot):
 
 @kernel(inner=True)
 def _sort(keys, scratch, slot):
-    """Sort by radix, passing over digits that no two keys differ in; return where the keys are."""
+    """Sort keys by radix; return the array that holds them in the end, `keys` or `scratch`.
+
+    Digits that are the same in all keys are skipped.
+    """
     differing = np.uint32(0)
     for i in range(keys.size):
         differing |= keys[i] ^ keys[0]
@@ -56,7 +60,10 @@ def _sort(keys, scratch, slot):
 
 @kernel(inner=True)
 def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
-    """Write the unique neighbours to `lists` (may be the keys), their counts to `degree`."""
+    """Write each vertex's neighbours to `lists`, without duplicates, and their number to `degree`.
+
+    `lists` may be the array of the keys. Returns how many neighbours it writes.
+    """
     shift = np.uint64(neighbour_bits)
     mask = np.uint32((_ONE << shift) - _ONE)
     written = 0
@@ -80,7 +87,10 @@ def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
 
 @kernel(inner=True)
 def _write_long_list(keys, neighbour_bits, bitmap):
-    """Sort one vertex's list in place by a bitmap (uint64) of all neighbours."""
+    """Turn one vertex's keys into its sorted list, in place, by a bitmap (uint64) of all vertices.
+
+    Returns the length of the list.
+    """
     mask = np.uint64((_ONE << np.uint64(neighbour_bits)) - _ONE)
     bitmap[:] = 0
     for i in range(keys.size):
@@ -99,33 +109,29 @@ def _write_long_list(keys, neighbour_bits, bitmap):
 def sort_buckets(
     next_bucket: Array,
     stop: int,
-    first_vertex: Array,
-    first_key: Array,
-    neighbour_bits: int,
+    buckets: Buckets,
     keys: Array,
     scratch: Array,
     degree: Array,
     unique: Array,
 ) -> None:
-    """Sort buckets next_bucket[0], ... up to `stop` and drop duplicates.
+    """Sort the buckets from next_bucket[0] up to `stop`, and drop duplicates.
 
-    Bucket b holds vertices first_vertex[b] to [b + 1] and keys first_key[b] to [b + 1]. Its lists
-    end up one behind the other from `first_key[b]` on, their lengths in `degree` (zero before),
-    the sum of these in unique[b]. `scratch` is uint32 (workers, size); a bucket larger than `size`
-    holds one vertex, and its neighbours as a bitmap fit.
+    The lists of bucket b end up one behind the other from first_key[b] on. Their lengths go to
+    `degree` (zero before), the sum of the lengths to unique[b]. `scratch` is uint32 (workers,
+    size). A bucket of more keys than `size` holds one vertex; a bitmap of its neighbours fits into
+    the scratch.
     """
     in_parallel(
         _sort_buckets,
         scratch.shape[0],
         next_bucket=next_bucket,
         stop=stop,
-        first_vertex=first_vertex,
-        first_key=first_key,
-        neighbour_bits=neighbour_bits,
         keys=keys,
         scratch=scratch,
         degree=degree,
         unique=unique,
+        **buckets._asdict(),
     )
     next_bucket[0] = stop
 
@@ -155,7 +161,7 @@ def _sort_buckets(given, worker, workers):
 
 @kernel
 def close_up(first_key, unique, indices):
-    """Move the buckets' lists down so that no gaps are left; return the length."""
+    """Move the buckets' lists down so that no gaps are left; return the length of all lists."""
     written = np.int64(0)
     for b in range(unique.size):
         source = first_key[b]
@@ -169,7 +175,7 @@ def close_up(first_key, unique, indices):
 
 
 def first_neighbours(indptr: Array, indices: Array, first: Array) -> None:
-    """Set first[v] to the first of each list, to v itself where a list is empty."""
+    """Set first[v] to the first neighbour of each vertex v, or to v itself if it has none."""
     in_parallel(_first_neighbours, indptr=indptr, indices=indices, first=first)
 
 

@@ -1,11 +1,12 @@
 /* A bottom-up level of a search on an OpenCL device; needs top_down.cl. level.py describes the
- * encoding of the state.
+ * arrays.
  *
- * A work-group gets whole bitmap words, so that nobody else writes them. Unless few vertices are
- * unvisited a tile is TILE_VERTICES: their first neighbours, read side by side, settle most; the
- * survivors are packed and their lists read. If few are (sparse: 1 in SPARSE_SHARE) each work-item
- * takes a word and reads the lists of its vertices. Lists longer than LONG_LIST are finished, or
- * taken, by the whole work-group.
+ * A work-group gets whole words of the bitmap, so that no other one writes to them. A tile has
+ * TILE_VERTICES vertices. Work-items read their first neighbours side by side, which finds most
+ * parents. The vertices that are left are survivors. They are packed, and their lists are read.
+ * If at most one vertex in SPARSE_SHARE is unvisited, the level is sparse: each work-item takes a
+ * word and reads the lists of its vertices. The whole work-group reads the rest of lists longer
+ * than LONG_LIST, or all of them in a sparse level.
  */
 
 #define TILE_VERTICES (GROUP * VERTICES_PER_ITEM)
@@ -32,8 +33,8 @@ typedef struct {
     uint cache[CACHED_WORDS];
 } BottomUp;
 
-/* A bit of the bitmap. The first `cached` words (strategy BGC; after relabelling the hubs') come
- * from local memory. */
+/* A bit of the bitmap. The first `cached` words come from local memory (strategy BGC). After
+ * relabelling they stand for the hubs. */
 static bool is_visited(uint v, __global const uint *visited, __local const uint *cache, uint cached)
 {
     const uint word = v >> 5 < cached ? cache[v >> 5] : visited[v >> 5];
@@ -100,8 +101,8 @@ static uint pull_long(const Graph *graph, OFFSET edge, OFFSET end, __global cons
     return mine->long_parent;
 }
 
-/* Look for a visited neighbour of each survivor, from the second edge of its list on; then of the
- * vertices with long lists in what is left of these. */
+/* Look for a visited neighbour of each survivor, from the second edge of its list on. Then look
+ * through what is left of long lists. */
 static void pull_survivors(const Graph *graph, uint tile, bool sparse,
                            __global const uint *visited, __global uint *parent, uint cached,
                            __local BottomUp *mine)
@@ -135,7 +136,7 @@ static void pull_survivors(const Graph *graph, uint tile, bool sparse,
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* Vertices and edges that a word gained; unlike a queue, it may gain vertices without edges. */
+/* Vertices and edges that a word gained. Unlike a queue, it may gain vertices without edges. */
 static ulong count_fresh(const Graph *graph, uint word, uint fresh)
 {
     const uint common = fresh ? graph->word_degree[word] : 0;
@@ -152,8 +153,8 @@ static uint past_bits(const Graph *graph, uint word)
     return word == graph->words - 1 && graph->n & 31 ? NO_VERTEX << (graph->n & 31) : 0;
 }
 
-/* Look at the first neighbours of a tile's unvisited vertices; leaves what comes of it, one byte a
- * vertex: FRESH, LEFT if it has more neighbours, or 0. */
+/* Look at the first neighbours of a tile's unvisited vertices. Each vertex gets a byte: FRESH if
+ * its first neighbour is visited, LEFT if it has more neighbours, or 0. */
 static void pull_first(const Graph *graph, uint tile, __global const uint *visited,
                        __global uint *parent, uint cached, __local BottomUp *mine)
 {
@@ -180,7 +181,7 @@ static void pull_first(const Graph *graph, uint tile, __global const uint *visit
     }
 }
 
-/* Gather the outcomes of a word, one work-item each; four bytes make four bits at a time. */
+/* Gather the outcomes of a word, by one work-item. Four bytes become four bits at once. */
 #define FOUR_BITS(bytes) (((bytes) & 0x01010101u) * 0x01020408u >> 24 & 15)
 
 static void gather_word(__local BottomUp *mine)
@@ -208,9 +209,9 @@ static void pull_left(__local BottomUp *mine)
         mine->survivors[slot++] = begin + LOWEST(rest);
 }
 
-/* Look for a visited neighbour of each vertex of a sparse tile's word, by one work-item;
- * vertices with long lists are left to the work-group, as long as there is room to note them.
- * Few reads would hit the cache in local memory here, and PoCL 3.1's compiler fails on it in
+/* Look for a visited neighbour of each vertex in a word of a sparse tile, by one work-item. It
+ * leaves vertices with long lists to the work-group, while there is room to note them. It does not
+ * use the cache in local memory: few reads would hit it, and PoCL 3.1's compiler fails on it in
  * nested loops. */
 static void pull_word(const Graph *graph, uint tile, uint unvisited, __global const uint *visited,
                       __global uint *parent, __local BottomUp *mine)
@@ -244,7 +245,8 @@ static void pull_word(const Graph *graph, uint tile, uint unvisited, __global co
 }
 
 /* Look for a visited neighbour of each unvisited vertex of a tile. Returns what work-item `lid`'s
- * word gained. Barriers are the same for all tiles: PoCL's compiler copies code for each branch. */
+ * word gained. All tiles pass the same barriers, since PoCL's compiler copies the code behind a
+ * branch that has barriers. */
 static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global const uint *visited,
                        __global uint *next_visited, __global uint *parent, uint cached,
                        __local BottomUp *mine)
@@ -285,14 +287,13 @@ static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global cons
     return count_fresh(graph, word, mine->fresh[lid]);
 }
 
-/* Look for a visited neighbour of every unvisited vertex, in `visited` as the level found it; the
- * next level's bitmap is written whole. `unvisited` decides how. */
-static void bottom_up(uint group, uint groups, const Graph *graph, ulong unvisited,
-                      __global const uint *visited, __global uint *next_visited,
-                      __global uint *parent, uint cached, volatile __global ulong *counter,
-                      __local BottomUp *mine, __local ulong *scratch)
+/* Look for a visited neighbour of each of the `unvisited` vertices. It reads the bitmap as the
+ * level found it and writes every word of the other bitmap, which is the next level's. */
+static void bottom_up(const Step *step, const Graph *graph, ulong unvisited, uint cached,
+                      __local BottomUp *mine)
 {
-    const uint lid = get_local_id(0);
+    const uint lid = get_local_id(0), group = step->group, groups = step->groups;
+    __global const uint *visited = step->visited;
     const bool sparse = unvisited * SPARSE_SHARE < graph->n;
     const uint tile_words = sparse ? GROUP : TILE_WORDS;
     ulong packed = 0, total;
@@ -300,8 +301,9 @@ static void bottom_up(uint group, uint groups, const Graph *graph, ulong unvisit
     for (uint word = lid; word < cached; word += GROUP)
         mine->cache[word] = visited[word];
     for (uint tile = group * tile_words; tile < graph->words; tile += groups * tile_words)
-        packed += pull_tile(graph, tile, sparse, visited, next_visited, parent, cached, mine);
-    group_scan(packed, scratch, &total);
+        packed += pull_tile(graph, tile, sparse, visited, step->other_visited, step->parent,
+                            cached, mine);
+    group_scan(packed, step->scratch, &total);
     if (lid == 0 && total)
-        atom_add(counter, total);
+        atom_add(step->counter, total);
 }

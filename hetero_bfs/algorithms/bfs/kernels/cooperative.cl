@@ -1,14 +1,27 @@
-/* Cooperating groups: while the frontier is small, a few work-groups run levels, each with a
- * share of the frontier in its own local memory, and the others wait for the end of that step:
- * one alone (ALONE), with no barrier but its own, or COOPERATIVE_GROUPS, which tell each other
- * what they found (COOPERATE). */
+/* Cooperating groups: while the frontier is small, a few work-groups run levels. Each keeps a share
+ * of the frontier in its own local memory. All other work-groups wait for the end of that step.
+ * Either a single work-group runs the levels (ALONE) and needs no barrier but its own, or
+ * COOPERATIVE_GROUPS do, which tell each other what they found (COOPERATE). */
 
 #ifdef ONE_LAUNCH
 
-/* Edges of a share that a work-item takes, all that there is room for. */
+/* Most edges of a share that a work-item takes. */
 #define SHARE_ITEMS ((ROOM + GROUP - 1) / GROUP)
 
-/* Find whose the share's edges are that this work-item takes. */
+/* The edges that a work-item takes. `target` is NO_VERTEX where there is none. */
+typedef struct {
+    uint target[SHARE_ITEMS], source[SHARE_ITEMS];
+} Taken;
+
+/* What cooperating groups wait with: the words in which they tell each other what they found, the
+ * barrier's words (grid.cl), and the polls after which one gives up. */
+typedef struct {
+    volatile __global ulong *words;
+    volatile __global uint *sync;
+    uint patience;
+} Link;
+
+/* Find the vertices of the share whose edges this work-item takes: their places in the share. */
 static void find_entries(uint now, uint count, uint edges, uint *entry, __local const Share *mine)
 {
     const uint lid = get_local_id(0);
@@ -34,11 +47,10 @@ static void find_entries(uint now, uint count, uint edges, uint *entry, __local 
 #endif
 }
 
-/* Read the edges that this work-item takes of the share in slot `now`, `count` vertices with
- * `edges` edges: their ends, `target` and `source`; NO_VERTEX if there are not so many. Nothing
- * that a search writes is read. */
-static void read_edges(const Graph *graph, uint now, uint count, uint edges, uint *target,
-                       uint *source, __local const Share *mine)
+/* Read the edges that this work-item takes of the share in slot `now`, which has `count` vertices
+ * with `edges` edges. It reads nothing that a search writes. */
+static void read_edges(const Graph *graph, uint now, uint count, uint edges, Taken *taken,
+                       __local const Share *mine)
 {
     const uint lid = get_local_id(0);
     uint entry[SHARE_ITEMS];
@@ -46,16 +58,16 @@ static void read_edges(const Graph *graph, uint now, uint count, uint edges, uin
 #pragma unroll
     for (uint k = 0; k < SHARE_ITEMS; k++) {
         const uint edge = k * GROUP + lid;
-        target[k] = NO_VERTEX;
+        taken->target[k] = NO_VERTEX;
         if (edge < edges) {
-            target[k] = load_edge(&graph->forward, mine->shift[now][entry[k]] + edge);
-            source[k] = mine->vertex[now][entry[k]];
+            taken->target[k] = load_edge(&graph->forward, mine->shift[now][entry[k]] + edge);
+            taken->source[k] = mine->vertex[now][entry[k]];
         }
     }
 }
 
-/* Put a vertex into a share, at a place of its own. Of a share of more than ROOM edges nobody asks
- * whose they are. */
+/* Put a vertex into a share, at a place of its own. If the share has more than ROOM edges, nobody
+ * asks for the vertices of those behind. */
 static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint length,
                 __local Share *mine)
 {
@@ -76,23 +88,23 @@ static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint l
 #define COOPERATIVE_FOUND(word) \
     PACK((uint)(word) >> COOPERATIVE_EDGE_BITS, (word) & (((ulong)1 << COOPERATIVE_EDGE_BITS) - 1))
 
-/* Tell the cooperating groups what this work-group found at level `turn`; one work-item. Others'
- * claims come after ours since the word depends on what ours returned, which hardware keeps to,
- * though PTX's memory model does not name it; the cooperating groups' work-groups hand each
- * other nothing else. */
+/* Tell the cooperating groups what this work-group found at level `turn`; one work-item. Other
+ * work-groups must claim after this one. They do, since the word depends on what the claims
+ * returned. Hardware keeps to that order, though PTX's memory model does not name it. The
+ * cooperating groups pass nothing else to each other. */
 static void tell_groups(volatile __global ulong *word, uint turn, ulong found)
 {
     post_word(word, (ulong)turn << 32 | COUNT_OF(found) << COOPERATIVE_EDGE_BITS | EDGES_OF(found));
 }
 
 /* Wait for one work-group's word of the level `turn`; 0 if it does not come. */
-static ulong await_word(volatile __global ulong *word, uint turn, volatile __global uint *sync,
-                        uint patience)
+static ulong await_word(volatile __global ulong *word, uint turn, const Link *link)
 {
+    uint patience = link->patience;
     ulong value = poll_word(word);
     while (value >> 32 != turn) {
-        if (!is_patient(&patience, sync)) {
-            atomic_xchg(sync + GAVE_UP, 1);
+        if (!is_patient(&patience, link->sync)) {
+            atomic_xchg(link->sync + GAVE_UP, 1);
             return 0;
         }
         value = poll_word(word);
@@ -100,7 +112,8 @@ static ulong await_word(volatile __global ulong *word, uint turn, volatile __glo
     return value;
 }
 
-/* Add what a word says, or that it is missing, to sums and to the most edges. */
+/* Add what a word says to the sums, and update the most edges. A word that is missing, 0, counts as
+ * MISSING edges. */
 static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
 {
     const uint more = word ? (uint)EDGES_OF(COOPERATIVE_FOUND(word)) : MISSING;
@@ -109,12 +122,12 @@ static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
     *largest = max(*largest, more);
 }
 
-/* Wait for the words of all work-groups: a barrier for cooperating groups. Words of two levels
- * lie apart, since who is slow may still read the one when who is fast writes the other. Returns
- * to work-item 0 what all found, and `most`, the edges of the one that has most; nothing and
- * MISSING if some did not come. The words are in `mine` after a barrier. */
-static ulong hear_groups(uint turn, volatile __global ulong *words, volatile __global uint *sync,
-                        uint patience, OFFSET *most, __local Share *mine)
+/* Wait for the words of all cooperating groups, which is a barrier for them. The words of one level
+ * and of the next have different places, since a slow work-group may still read when a fast one
+ * writes again. Returns what all found to work-item 0, with `most`, the most edges that one found.
+ * If a word does not come these are 0 and MISSING. After a barrier the words are in `mine`. */
+static ulong hear_groups(uint turn, volatile __global ulong *words, const Link *link, OFFSET *most,
+                         __local Share *mine)
 {
     const uint lid = get_local_id(0);
     uint vertices = 0, edges = 0, largest = 0;
@@ -122,7 +135,7 @@ static ulong hear_groups(uint turn, volatile __global ulong *words, volatile __g
     if (lid >= 32)
         return 0;
     for (uint i = lid; i < COOPERATIVE_GROUPS; i += 32) {
-        mine->words[i] = await_word(words + i, turn, sync, patience);
+        mine->words[i] = await_word(words + i, turn, link);
         add_word(mine->words[i], &vertices, &edges, &largest);
     }
 #pragma unroll
@@ -133,7 +146,7 @@ static ulong hear_groups(uint turn, volatile __global ulong *words, volatile __g
     }
 #else
     for (uint i = lid; i < COOPERATIVE_GROUPS; i += GROUP)
-        mine->words[i] = await_word(words + i, turn, sync, patience);
+        mine->words[i] = await_word(words + i, turn, link);
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     for (uint i = 0; i < COOPERATIVE_GROUPS; i++)
         add_word(mine->words[i], &vertices, &edges, &largest);
@@ -143,14 +156,15 @@ static ulong hear_groups(uint turn, volatile __global ulong *words, volatile __g
 }
 #endif
 
-/* Claim the ends of edges that `read_edges` read, and put what is found into slot `next`;
- * returns that in number. A claim, and what is read of the vertex if it succeeds, are under way
- * together. With `word`, the cooperating groups are told (tell_groups) as soon as it is known. */
-static ulong push_edges(const Graph *graph, uint next, const uint *target, const uint *source,
-                        __global uint *visited, __global uint *parent,
-                        volatile __global ulong *word, uint turn, __local Share *mine,
-                        __local ulong *scratch)
+/* Claim the ends of edges that `read_edges` read, and put the vertices that it claims into slot
+ * `next`. Returns the number of these vertices and of their edges. If there is a `word`, it tells
+ * the cooperating groups as soon as these numbers are known. The reads that a successful claim
+ * needs begin together with the claim. */
+static ulong push_edges(const Graph *graph, uint next, const Taken *taken, __global uint *visited,
+                        __global uint *parent, volatile __global ulong *word, uint turn,
+                        __local Shared *mine)
 {
+    const uint *target = taken->target, *source = taken->source;
     uint length[SHARE_ITEMS];
     OFFSET list[SHARE_ITEMS];
     bool claimed[SHARE_ITEMS];
@@ -173,7 +187,7 @@ static ulong push_edges(const Graph *graph, uint next, const uint *target, const
         claimed[k] = claimed[k] && QUEUEABLE(length[k]);
         packed += claimed[k] ? PACK(1, length[k]) : 0;
     }
-    const ulong before = group_scan(packed, scratch, &total);
+    const ulong before = group_scan(packed, mine->scratch, &total);
 #if COOPERATIVE_GROUPS > 1
     if (word && get_local_id(0) == 0)
         tell_groups(word, turn, total);
@@ -183,25 +197,26 @@ static ulong push_edges(const Graph *graph, uint next, const uint *target, const
 #pragma unroll
     for (uint k = 0; k < SHARE_ITEMS; k++)
         if (claimed[k]) {
-            put(next, place, target[k], list[k], offset, length[k], mine);
+            put(next, place, target[k], list[k], offset, length[k], &mine->level.share);
             place++;
             offset += length[k];
         }
     return total;
 }
 
-/* Put the share of work-group `group` of a frontier in the queue, cut by edges among `size`
- * work-groups, into slot 0; returns its vertices and edges. */
-static ulong take_share(uint group, uint size, const Graph *graph, uint count, OFFSET edges,
-                        __global const uint *queue, __global const OFFSET *offsets,
-                        __local Share *mine, __local uint *bounds, __local ulong *scratch)
+/* Put work-group `group`'s share of the frontier into slot 0; return its vertices and edges. The
+ * frontier lies in the queue. `size` work-groups share it by edges. */
+static ulong take_share(uint group, uint size, const Graph *graph, __global const uint *queue,
+                        __global const OFFSET *offsets, __local Shared *mine)
 {
-    const uint lid = get_local_id(0);
+    const uint lid = get_local_id(0), count = (uint)mine->state[FRONTIER_VERTICES];
+    const OFFSET edges = (OFFSET)mine->state[FRONTIER_EDGES];
+    __local uint *bounds = mine->bounds;
     uint first = 0, past = count;
     if (size > 1) { /* vertices whose first edge lies in [low, high) */
         const OFFSET low = (OFFSET)((ulong)edges * group / size);
         const OFFSET high = (OFFSET)((ulong)edges * (group + 1) / size);
-        find_bounds(low, high, count, offsets, bounds, scratch);
+        find_bounds(low, high, count, offsets, bounds, mine->scratch);
         first = bounds[0] + (offsets[bounds[0]] < low);
         past = bounds[1] + (offsets[bounds[1]] < high);
     }
@@ -209,12 +224,13 @@ static ulong take_share(uint group, uint size, const Graph *graph, uint count, O
     const OFFSET end = past < count ? offsets[past] : edges;
     for (uint i = lid; first + i < past; i += GROUP) {
         const uint v = queue[first + i];
-        put(0, i, v, graph->indptr[v], offsets[first + i] - begin, graph->degree[v], mine);
+        put(0, i, v, graph->indptr[v], offsets[first + i] - begin, graph->degree[v],
+            &mine->level.share);
     }
     return PACK(past - first, end - begin);
 }
 
-/* Write this work-group's share to the queue for all, after what others have. */
+/* Write this work-group's share to the queue of all, behind the shares of those before it. */
 static void leave_share(uint slot, ulong share, ulong before, __global uint *queue,
                         __global OFFSET *offsets, __local const Share *mine)
 {
@@ -226,8 +242,8 @@ static void leave_share(uint slot, ulong share, ulong before, __global uint *que
     }
 }
 
-/* Move the state on if the coming level surely is to be run as the last one by cooperating
- * groups, as `decide` would find out at greater length; one work-item. */
+/* Move the state on if cooperating groups surely run the next level too; one work-item. `decide`
+ * would find out the same, but takes longer. */
 static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
 {
     __local ulong *state = mine->state;
@@ -256,13 +272,11 @@ static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
     return true;
 }
 
-/* Run levels as one of the cooperating groups' `size` work-groups, as long as they are few edges
- * top-down. The step that comes then is decided on already. `words`: where they tell each other
- * what they found. */
+/* Run levels as one of `size` cooperating groups, as long as the levels are top-down with few
+ * edges. In the end the next step is decided on already. */
 static void run_cooperative(uint group, uint size, const Graph *graph, const Arrays *arrays,
-                      __global const REAL *schedule, __global ulong *rows,
-                      volatile __global ulong *words,
-                      volatile __global uint *sync, uint patience, __local Shared *mine)
+                            __global const REAL *schedule, __global ulong *rows, const Link *link,
+                            __local Shared *mine)
 {
     const uint lid = get_local_id(0);
     __local ulong *state = mine->state;
@@ -275,40 +289,37 @@ static void run_cooperative(uint group, uint size, const Graph *graph, const Arr
     uint q = (uint)state[QUEUE_INDEX], slot = 0, levels = 0;
     ulong chosen = 0, decided = state[DECIDED], began = state[BEGAN];
     ulong ended = 0; /* of the last row */
-    uint target[SHARE_ITEMS], source[SHARE_ITEMS];
-    ulong share = take_share(group, size, graph, (uint)state[FRONTIER_VERTICES],
-                             (OFFSET)state[FRONTIER_EDGES], q ? arrays->queue1 : arrays->queue0,
-                             q ? arrays->offsets1 : arrays->offsets0, mine_share, mine->bounds,
-                             mine->scratch);
+    Taken taken;
+    ulong share = take_share(group, size, graph, q ? arrays->queue1 : arrays->queue0,
+                             q ? arrays->offsets1 : arrays->offsets0, mine);
 #if COOPERATIVE_GROUPS > 1
-    uint turn = (uint)(max(words[group], words[COOPERATIVE_GROUPS + group]) >> 32);
+    uint turn = (uint)(max(link->words[group], link->words[COOPERATIVE_GROUPS + group]) >> 32);
 #else
     const uint turn = 0;
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
-    read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), target, source,
-               mine_share);
+    read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), &taken, mine_share);
     while (true) {
         volatile __global ulong *word = 0;
 #if COOPERATIVE_GROUPS > 1
         turn++;
         if (step == COOPERATE)
-            word = words + turn % 2 * COOPERATIVE_GROUPS;
+            word = link->words + turn % 2 * COOPERATIVE_GROUPS;
 #endif
         if (lid < STATE_WORDS)
             mine->saved[lid] = state[lid];
         slot ^= 1;
-        share = push_edges(graph, slot, target, source, visited, arrays->parent,
-                           word ? word + group : 0, turn, mine_share, mine->scratch);
+        share = push_edges(graph, slot, &taken, visited, arrays->parent, word ? word + group : 0,
+                           turn, mine);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (EDGES_OF(share) <= ROOM) /* for the next level, beside what follows */
-            read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), target, source,
+            read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), &taken,
                        mine_share);
         ulong found = share;
         OFFSET most = 0;
 #if COOPERATIVE_GROUPS > 1
         if (word)
-            found = hear_groups(turn, word, sync, patience, &most, mine_share);
+            found = hear_groups(turn, word, link, &most, mine_share);
 #endif
         if (lid == 0)
             mine->runs = most <= ROOM && go_on(found, fewest, most_edges, mine);

@@ -1,12 +1,14 @@
-"""Top-down levels without atomics: by one thread, or by owners of partitions (see level.py for
-state).
+"""Top-down levels without atomics: by one thread, or by owners of partitions.
 
-Where vertices are numbered by partitions (locality.py), each partition has an owner: a share of the
-work that is the same in every level, and one thread's unless that is late. Owners expand their own
-part of the frontier and claim their own vertices; of the others', which are few, they post the
-edges. Each collects what was deferred to it when the next level begins, or, if the owners do not
-run that, in a phase of its own: so the owners meet once a level. Hardly a line of the graph, of the
-bitmap, the parents or the queue crosses from core to core.
+level.py describes the arrays, job.py the parameters.
+
+Where vertices are numbered by partitions (locality.py), each partition has an owner. An owner is a
+share of the work that is the same in every level. One thread does it, unless that thread is late.
+Owners expand their own part of the frontier and claim their own vertices. Edges that lead to other
+owners' vertices are few; an owner defers them, by posting them in its outbox. When the next level
+begins, each owner collects the edges that were deferred to it. If the owners do not run the next
+level, they collect in a phase of its own. So the owners meet once a level, and hardly a cache line
+of the graph, the bitmap, the parents or the queue moves from core to core.
 """
 
 from __future__ import annotations
@@ -14,125 +16,98 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.follow import claim
+from hetero_bfs.algorithms.bfs.kernels.follow import Part, claim, follow_by_branches, follow_packed
+from hetero_bfs.algorithms.bfs.kernels.job import NONE, OWNED, QUEUE, VISITED
 from hetero_bfs.algorithms.bfs.kernels.partitions import owner_of, partition_bits
+from hetero_bfs.devices.cpu.thread_pool import CHUNKS, report_of
 from hetero_bfs.support.compiling import kernel
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
-"""Rows of `segments`: where each segment begins in the queue; vertices of the frontier before it,
-and one entry more with the total; the number of segments as first entry."""
+"""Rows of `segments`. The first has the place of each segment in the queue. The second has the
+vertices of the frontier before each segment, and behind these their total. The third begins with
+the number of segments."""
 
-_FOUND, _EDGES, _DEFERRED, _LATE, _LATE_EDGES = range(5)  # of an owner's report
-_ONE = np.uint32(1)
-
-
-@njit(inline="always")
-def expand_by_master(
-    follow,
-    queue,
-    segments,
-    indptr,
-    indices,
-    is_local,
-    visited,
-    parent,
-    next_queue,
-    next_offsets,
-    next_segments,
-    box,
-    is_whole,
-    ends,
-    sources,
-):
-    """Expand a small frontier by one thread, by a function of follow.py.
-
-    Returns vertices and edges found.
-    """
-    found = 0
-    for s in range(segments[SEGMENT_COUNT, 0]):
-        begin = segments[SEGMENT_START, s]
-        end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
-        found, _, _ = follow(
-            begin,
-            end,
-            queue,
-            indptr,
-            indices,
-            is_local,
-            visited,
-            parent,
-            next_queue,
-            found,
-            0,
-            1,
-            np.uint32(0),
-            box,
-            is_whole,
-            ends,
-            sources,
-        )
-    return finish_queue(found, indptr, next_queue, next_offsets, next_segments)
+_FOUND, _EDGES, _DEFERRED, _LATE, _LATE_EDGES = range(5)  # words of an owner's report
+_FIRST, _ONLY = np.int64(0), np.int64(1)
+_OWN, _MIXED = np.uint32(0), np.uint32(1)
 
 
 @kernel(counted=False, inner=True)
-def finish_queue(found, indptr, queue, offsets, segments):
-    """Make the first `found` vertices of a queue a frontier in one piece, but for those without
-    edges; return the number of its vertices and edges.
-    """
-    vertices, edges = _add_offsets(0, found, indptr, queue, offsets)
-    set_one_segment(segments, vertices)
-    return vertices, edges
+def expand_by_master(control, arrays, chunk, me):
+    """Expand a small frontier by one thread; return vertices and edges found."""
+    return _expand_by_master(follow_by_branches, control, arrays)
+
+
+@kernel(counted=False, inner=True)
+def expand_by_master_packed(control, arrays, chunk, me):
+    """Do what `expand_by_master` does, on a processor that packs vectors."""
+    return _expand_by_master(follow_packed, control, arrays)
 
 
 @njit(inline="always")
-def expand_owned(
-    follow,
-    owner,
-    owners,
-    report,
-    is_owned,
-    is_whole,
-    queue,
-    segments,
-    indptr,
-    indices,
-    visited,
-    parent,
-    next_queue,
-    owned_ranges,
-    outbox,
-    last_outbox,
-    ends,
-    sources,
-):
-    """Expand an owner's part of the frontier.
+def _expand_by_master(follow, control, arrays):
+    this = control[QUEUE]
+    segments = arrays.segments[this]
+    found = np.int64(0)
+    for s in range(segments[SEGMENT_COUNT, 0]):
+        begin = segments[SEGMENT_START, s]
+        end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
+        part = Part(begin, end, found, _FIRST, _ONLY, _OWN)
+        found, _, _ = follow(control, arrays, part)
+    vertices, edges = finish_queue(arrays, 1 - this, found)
+    return vertices, edges, NONE
 
-    Parameters
-    ----------
-    follow : function
-        Of follow.py.
-    report : int64 (6,)
-        What the owner found, `_FOUND` vertices and `_EDGES` edges of them, queued from
-        owned_ranges[owner] on (`split_among_owners`); edges `_DEFERRED`; and `_LATE` vertices of
-        the frontier with `_LATE_EDGES` edges, which were not counted before as they had to be
-        collected.
-    is_owned : int
-        Whether the frontier is as the owners left it, with edges deferred in `last_outbox`. Else it
-        lies in `segments`: the owners', or one piece, of which each takes a share.
-    is_whole : int
-        Whether this host has found all that is visited, so that the parents are here.
-    outbox, last_outbox : uint32 (owners, edges + 1, 2)
-        What each owner posts: ends and parents, behind their number; in this level and the last.
-    ends, sources : uint32 (CHUNK_EDGES + 64,)
-        The owner's scratch.
+
+@kernel(counted=False, inner=True)
+def finish_queue(arrays, which, found):
+    """Make the first `found` vertices of a queue a frontier in one piece.
+
+    Vertices without edges are dropped. Returns the number of its vertices and edges.
     """
-    late, late_edges, mixed = 0, np.int64(0), np.uint32(0)
-    if is_owned:
-        begin = owned_ranges[owner]
+    indptr, queue, offsets = arrays.indptr, arrays.queue[which], arrays.offsets[which]
+    vertices, edges = np.int64(0), np.int64(0)
+    for i in range(found):
+        v = queue[i]
+        degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+        queue[vertices] = v
+        offsets[vertices] = edges
+        vertices += np.int64(degree > 0)
+        edges += degree
+    set_one_segment(arrays.segments[which], vertices)
+    return vertices, edges
+
+
+@kernel(counted=False, inner=True)
+def expand_owned(control, arrays, owner, me):
+    """Expand an owner's part of the frontier, and report on it.
+
+    If the frontier is `OWNED`, it is as the owners left it, with edges deferred in the outboxes of
+    the last level. Else it lies in `segments`: one for each owner, or one of which each takes a
+    share. `outbox` has the number of edges that an owner deferred, then their ends and parents.
+    What the owner finds lies in the other queue from owned_ranges[owner] on.
+
+    The report has five words: `_FOUND` vertices with `_EDGES` edges; `_DEFERRED` edges; and `_LATE`
+    vertices with `_LATE_EDGES` edges, which belong to this level's frontier but were deferred when
+    that was counted.
+    """
+    return _expand_owned(follow_by_branches, control, arrays, owner)
+
+
+@kernel(counted=False, inner=True)
+def expand_owned_packed(control, arrays, owner, me):
+    """Do what `expand_owned` does, on a processor that packs vectors."""
+    return _expand_owned(follow_packed, control, arrays, owner)
+
+
+@njit(inline="always")
+def _expand_owned(follow, control, arrays, owner):
+    owners, report, this = control[CHUNKS], report_of(control, owner), control[QUEUE]
+    segments, first = arrays.segments[this], arrays.owned_ranges[owner]
+    late, late_edges, mixed = np.int64(0), np.int64(0), _OWN
+    if control[OWNED]:
+        begin = first
         end = begin + report[_FOUND]
-        late, late_edges = _collect(
-            owner, owners, end, indptr, indices, visited, parent, queue, last_outbox
-        )
+        late, late_edges = _collect(control, arrays, owner, end)
         end += late
     elif segments[SEGMENT_COUNT, 0] == owners:
         begin, end = segments[SEGMENT_START, owner], segments[SEGMENT_VERTICES, owner + 1]
@@ -140,50 +115,35 @@ def expand_owned(
     else:
         vertices = segments[SEGMENT_VERTICES, 1]
         begin, end = vertices * owner // owners, vertices * (owner + 1) // owners
-        mixed = _ONE
-    first, box = owned_ranges[owner], outbox[owner, 1:]
-    end_found, deferred, edges = follow(
-        begin,
-        end,
-        queue,
-        indptr,
-        indices,
-        True,
-        visited,
-        parent,
-        next_queue,
-        first,
-        owner,
-        owners,
-        mixed,
-        box,
-        is_whole,
-        ends,
-        sources,
-    )
-    outbox[owner, 0, 0] = deferred
+        mixed = _MIXED
+    part = Part(begin, end, first, owner, owners, mixed)
+    end_found, deferred, edges = follow(control, arrays, part)
+    arrays.outbox[this, owner, 0, 0] = deferred
     report[_FOUND] = end_found - first
     report[_EDGES] = edges
     report[_DEFERRED] = deferred
     report[_LATE], report[_LATE_EDGES] = late, late_edges
-
-
-@njit(inline="always")
-def collect_owned(
-    owner, owners, report, indptr, indices, visited, parent, queue, owned_ranges, last_outbox
-):
-    """Add to an owner's part of the frontier what was deferred to it; see `expand_owned`."""
-    end = owned_ranges[owner] + report[_FOUND]
-    late, late_edges = _collect(
-        owner, owners, end, indptr, indices, visited, parent, queue, last_outbox
-    )
-    report[_LATE], report[_LATE_EDGES] = late, late_edges
-    report[_FOUND] += late
+    return NONE, NONE, NONE
 
 
 @kernel(counted=False, inner=True)
-def _collect(owner, owners, end, indptr, indices, visited, parent, queue, outbox):
+def collect_owned(control, arrays, owner, me):
+    """Add to an owner's part of the frontier what was deferred to it; see `expand_owned`."""
+    report = report_of(control, owner)
+    end = arrays.owned_ranges[owner] + report[_FOUND]
+    late, late_edges = _collect(control, arrays, owner, end)
+    report[_LATE], report[_LATE_EDGES] = late, late_edges
+    report[_FOUND] += late
+    return NONE, NONE, NONE
+
+
+@kernel(counted=False, inner=True)
+def _collect(control, arrays, owner, end):
     """Claim what others deferred to an owner, queued from `end` on; return vertices and edges."""
+    queue, outbox = arrays.queue[control[QUEUE]], arrays.outbox[1 - control[QUEUE]]
+    indptr, indices = arrays.indptr, arrays.indices
+    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    owners = control[CHUNKS]
     begin, edges, bits = end, np.int64(0), partition_bits(owners)
     for other in range(owners):
         if other == owner:
@@ -203,27 +163,13 @@ def _collect(owner, owners, end, indptr, indices, visited, parent, queue, outbox
 
 @njit(inline="always")
 def read_report(report):
-    """Return vertices and edges found, edges deferred, and vertices and edges that came late."""
+    """Return vertices and edges found, edges deferred, and late vertices with their edges."""
     return report[_FOUND], report[_EDGES], report[_DEFERRED], report[_LATE], report[_LATE_EDGES]
-
-
-@kernel(counted=False, inner=True)
-def _add_offsets(begin, found, indptr, queue, offsets):
-    """Fill the offsets of `found` queue entries from `begin` on; drop those without edges."""
-    kept, edges = begin, np.int64(0)
-    for i in range(begin, begin + found):
-        v = queue[i]
-        degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
-        queue[kept] = v
-        offsets[kept] = edges
-        kept += np.int64(degree > 0)
-        edges += degree
-    return kept - begin, edges
 
 
 @kernel(counted=False)
 def set_one_segment(segments, vertices):
-    """Note that a queue lies in one piece, from its start on."""
+    """Note that a queue is one piece, from its start on."""
     segments[SEGMENT_COUNT, 0] = 1
     segments[SEGMENT_START, 0] = 0
     segments[SEGMENT_VERTICES, 0] = 0
@@ -232,7 +178,7 @@ def set_one_segment(segments, vertices):
 
 @kernel(counted=False, inner=True)
 def add_owners_segment(owner, report, owned_ranges, segments):
-    """Note that an owner's part is the frontier's next segment; owners come in their order."""
+    """Note that an owner's part is the frontier's next segment. Owners come in their order."""
     before = segments[SEGMENT_VERTICES, owner] if owner else 0
     segments[SEGMENT_START, owner] = owned_ranges[owner]
     segments[SEGMENT_VERTICES, owner] = before
@@ -242,7 +188,10 @@ def add_owners_segment(owner, report, owned_ranges, segments):
 
 @kernel(counted=False, inner=True)
 def copy_segments(segments, queue, target):
-    """Copy the vertices of all segments of a queue, one behind the other."""
+    """Copy the vertices of all segments of a queue, one behind the other.
+
+    `target` may be the queue: no vertex moves to a higher place.
+    """
     for s in range(segments[SEGMENT_COUNT, 0]):
         source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
         for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
@@ -250,13 +199,10 @@ def copy_segments(segments, queue, target):
 
 
 @kernel(counted=False, inner=True)
-def join_segments(segments, queue, indptr, offsets):
-    """Move the segments of a queue together and fill its offsets, as others want it."""
+def join_segments(arrays, which):
+    """Move the segments of a queue together and fill its offsets, as other strategies need it."""
+    segments, queue = arrays.segments[which], arrays.queue[which]
     count = segments[SEGMENT_COUNT, 0]
-    if count == 1:
-        return
-    for s in range(count):
-        source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
-        for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
-            queue[place + i] = queue[source + i]
-    finish_queue(segments[SEGMENT_VERTICES, count], indptr, queue, offsets, segments)
+    if count > 1:
+        copy_segments(segments, queue, queue)
+        finish_queue(arrays, which, segments[SEGMENT_VERTICES, count])

@@ -1,35 +1,39 @@
 """What one thread does with a part of the frontier: it follows the edges and claims their ends.
 
-There are two ways. Where most vertices have equally many edges, as in a grid, the processor
-foretells well which ends are visited. In other high-diameter graphs, such as road networks, it does
-not, and a branch foretold wrongly costs more than all else of an edge. There edges are packed
-first, without branches, if the processor has instructions for that: the way back to a vertex's
-parent is left out, then all that lead to visited vertices, so that few of the rest lead to one that
-is visited after all. In low-diameter graphs, whose small levels take little of a search, it makes
-no difference.
+There are two ways. `follow_by_branches` asks of each edge whether its end is visited. Where most
+vertices have equally many edges, as in a grid, the processor predicts the answer well. In other
+high-diameter graphs, such as road networks, it does not, and a branch predicted wrongly costs more
+than all else that is done for an edge. For these there is `follow_packed`, if the processor can
+pack vectors. It copies edges without branches: first all but the edge back to the vertex's parent,
+then those whose end is not visited yet. Few of the edges that are left lead to a vertex that is
+visited after all. In low-diameter graphs small levels take little of a search, so the way makes no
+difference.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.bfs.kernels.job import QUEUE, VISITED, WHOLE
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
 from hetero_bfs.algorithms.bfs.kernels.partitions import owner_of, partition_bits
 from hetero_bfs.devices.cpu.vectors import append_edges, keep_unvisited
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
 
-_PREFETCH_DISTANCE = 16  # queue entries between fetching a list and reading it
-_BLOCK_WORDS = np.uint64(4)  # of the bitmap: vertices whose data is fetched together
+_PREFETCH_DISTANCE = np.uint64(16)  # queue entries between fetching a list and reading it
+_BLOCK_WORDS = np.uint64(4)  # of the bitmap: the data of their vertices is fetched together
 _BLOCK_VERTICES = _BLOCK_WORDS * np.uint64(32)
 _LINE_ITEMS = np.uint64(16)
 _MOST_ITEMS = np.uint64(1024)  # fetched of a block's lists
 _LANES = np.uint64(8)
-# Edges, at least, that are packed before any is followed, and at most of one list at a time: so
-# fewer than twice as many, and eight, lie in the scratch.
+# At least so many edges are packed before any is followed, and at most so many of one list at a
+# time. So the scratch holds fewer than twice as many and eight.
 _PACKED = np.uint64(CHUNK_EDGES // 8)
-_ZERO = np.uint64(0)
+_ZERO, _NEXT = np.uint64(0), np.uint64(1)
 _ONE = np.uint32(1)
 _WORD_MASK = np.uint32(31)
 _WORD_SHIFT = np.uint32(5)
@@ -37,10 +41,11 @@ _WORD_SHIFT = np.uint32(5)
 
 @njit(inline="always")
 def _fetch_block(word, indptr, indices, visited, parent):
-    """Fetch what is read of a block of vertices, if the search has just come among them.
+    """Prefetch what a search reads of a block of vertices, if it has just reached the block.
 
-    The next levels will find the others of it. It is the bitmap's `word`, one vertex of which is
-    visited now, and the words beside it. Of long lists only the first ones are fetched.
+    The next levels will find the block's other vertices. The block is the bitmap's `word` and the
+    words beside it. One vertex of `word` is visited now. If the lists are long, only the first ones
+    are prefetched.
     """
     first = np.uint64(word) & ~(_BLOCK_WORDS - np.uint64(1))
     for other in range(first, min(first + _BLOCK_WORDS, np.uint64(visited.size))):
@@ -58,7 +63,7 @@ def _fetch_block(word, indptr, indices, visited, parent):
 
 @njit(inline="always")
 def claim(v, u, indptr, indices, is_local, visited, parent):
-    """Make `u` the parent of `v` if that is not visited; tell whether, and the edges of `v`."""
+    """Visit `v` with the parent `u`, if it is unvisited; tell whether it was, and its edges."""
     word = v >> _WORD_SHIFT
     bit = _ONE << (v & _WORD_MASK)
     seen = visited[word]
@@ -71,78 +76,78 @@ def claim(v, u, indptr, indices, is_local, visited, parent):
     return True, np.int64(indptr[v + _ONE]) - np.int64(indptr[v])
 
 
-@njit(inline="always")
-def follow_by_branches(
-    begin,
-    end,
-    queue,
-    indptr,
-    indices,
-    is_local,
-    visited,
-    parent,
-    next_queue,
-    found,
-    owner,
-    owners,
-    mixed,
-    box,
-    is_whole,
-    ends,
-    sources,
-):
-    """Expand the queue's entries [begin, end), for one of the owners.
+class Part(NamedTuple):
+    """An owner's part of the frontier.
 
-    What it finds goes to `next_queue` from `found` on, edges to others' vertices to `box`, uint32
-    (edges, 2). `mixed` is 1 if vertices of others are among the entries, else 0. `is_local` is as
-    in HostArrays (phases.py), `is_whole` as in `expand_owned`; that, `ends` and `sources`, which
-    are scratch, serve `follow_packed` alone. Returns the end of both, and the edges that leave what
-    was found.
+    Parameters
+    ----------
+    begin, end : int64
+        Its entries in the queue are [begin, end).
+    found : int64
+        Where in the other queue those go that the owner finds.
+    owner, owners : int64
+        The owner's number, and how many owners there are.
+    mixed : uint32
+        1 if other owners' vertices are among the entries, else 0.
     """
-    deferred, edges, bits = 0, np.int64(0), partition_bits(owners)
+
+    begin: Any
+    end: Any
+    found: Any
+    owner: Any
+    owners: Any
+    mixed: Any
+
+
+@njit(inline="always")
+def follow_by_branches(control, arrays, part):
+    """Expand a part of the frontier, for its owner.
+
+    It defers edges that lead to other owners' vertices: their ends and parents go to the owner's
+    outbox, behind the first entry. Returns where in the other queue ends what it found, how many
+    edges it deferred, and how many edges the vertices have that it found.
+    """
+    queue, next_queue = arrays.queue[control[QUEUE]], arrays.queue[1 - control[QUEUE]]
+    indptr, indices, is_local = arrays.indptr, arrays.indices, arrays.is_local != 0
+    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    # All unsigned: Numba tests each signed index, as a negative one counts from the end.
+    begin, end, found = np.uint64(part.begin), np.uint64(part.end), np.uint64(part.found)
+    owner, owners, mixed = part.owner, part.owners, part.mixed
+    outbox = arrays.outbox[control[QUEUE], owner]
+    deferred, edges, bits = _ZERO, np.int64(0), partition_bits(owners)
     for i in range(begin, end):
         if i + _PREFETCH_DISTANCE < end:
             prefetch(indices, np.uint64(indptr[queue[i + _PREFETCH_DISTANCE]]))
         u = queue[i]
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[k]
-            beyond = (u ^ v) >> bits | mixed  # the partition of a vertex that is the owner's
+            beyond = (u ^ v) >> bits | mixed  # 0 only if `v` is in the partition of the owner's `u`
             if beyond and owner_of(v, owners, bits) != owner:
-                box[deferred, 0] = v
-                box[deferred, 1] = u
-                deferred += 1
+                deferred += _NEXT
+                outbox[deferred, 0] = v
+                outbox[deferred, 1] = u
                 continue
             is_new, more = claim(v, u, indptr, indices, is_local, visited, parent)
             if is_new:
                 next_queue[found] = v
-                found += 1
+                found += _NEXT
                 edges += more
-    return found, deferred, edges
+    return np.int64(found), np.int64(deferred), edges
 
 
 @kernel(counted=False, inner=True)
-def follow_packed(
-    begin,
-    end,
-    queue,
-    indptr,
-    indices,
-    is_local,
-    visited,
-    parent,
-    next_queue,
-    found,
-    owner,
-    owners,
-    mixed,
-    box,
-    is_whole,
-    ends,
-    sources,
-):
+def follow_packed(control, arrays, part):
     """Do what `follow_by_branches` does, on a processor that packs vectors (`can_pack`)."""
-    deferred, edges, bits = 0, np.int64(0), partition_bits(owners)
-    i, k = np.int64(begin), _ZERO
+    queue, next_queue = arrays.queue[control[QUEUE]], arrays.queue[1 - control[QUEUE]]
+    indptr, indices, is_local = arrays.indptr, arrays.indices, arrays.is_local != 0
+    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    # All unsigned, as in `follow_by_branches`.
+    begin, end, found = np.uint64(part.begin), np.uint64(part.end), np.uint64(part.found)
+    owner, owners, mixed = part.owner, part.owners, part.mixed
+    outbox = arrays.outbox[control[QUEUE], owner]
+    ends, sources, is_whole = arrays.found[owner], arrays.source[owner], control[WHOLE]
+    deferred, edges, bits = _ZERO, np.int64(0), partition_bits(owners)
+    i, k = begin, _ZERO
     if i < end:
         k = np.uint64(indptr[queue[i]])
     while i < end:
@@ -160,7 +165,7 @@ def follow_packed(
                 k += _LANES
             k = stop
             if k >= list_end:
-                i += 1
+                i += _NEXT
                 if i < end:
                     k = np.uint64(indptr[queue[i]])
         for j in range(_ZERO, taken, _LANES):
@@ -170,13 +175,13 @@ def follow_packed(
             v, u = ends[j], sources[j]
             beyond = (u ^ v) >> bits | mixed
             if beyond and owner_of(v, owners, bits) != owner:
-                box[deferred, 0] = v
-                box[deferred, 1] = u
-                deferred += 1
+                deferred += _NEXT
+                outbox[deferred, 0] = v
+                outbox[deferred, 1] = u
                 continue
             is_new, more = claim(v, u, indptr, indices, is_local, visited, parent)
             if is_new:
                 next_queue[found] = v
-                found += 1
+                found += _NEXT
                 edges += more
-    return found, deferred, edges
+    return np.int64(found), np.int64(deferred), edges

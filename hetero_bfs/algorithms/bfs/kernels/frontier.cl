@@ -1,24 +1,32 @@
-/* Starting and ending a search, turning a frontier from bitmap to queue, and merging parents.
- * Twin of frontier.py; see level.py for the encoding of the state.
- *
- * Functions with `group` and `groups` are shared by so many work-groups of a grid (steps.cl).
+/* Starting and ending a search, converting a frontier from bitmap to queue, and merging parents.
+ * Twin of frontier.py; level.py describes the arrays.
  */
 
+/* What a step (steps.cl) works on, and which share of it this work-group does. Of each pair of
+ * arrays the first belongs to the frontier of this level, the other to that of the next. */
+typedef struct {
+    uint group, groups; /* the share is number `group` of `groups` */
+    __global uint *parent, *visited, *other_visited, *queue, *other_queue;
+    __global OFFSET *offsets, *other_offsets;
+    volatile __global ulong *counter; /* of what the step finds */
+    __local ulong *scratch, *base;
+} Step;
+
 /* Make `source` the only visited vertex and the frontier. */
-static void start(uint group, uint groups, uint words, uint source, __global uint *visited,
-                  __global uint *parent, __global uint *queue, __global OFFSET *offsets)
+static void start(const Step *step, uint words, uint source)
 {
-    for (uint word = group * GROUP + get_local_id(0); word < words; word += groups * GROUP)
-        visited[word] = word == source >> 5 ? 1u << (source & 31) : 0;
-    if (group == 0 && get_local_id(0) == 0) {
-        parent[source] = source;
-        queue[0] = source;
-        offsets[0] = 0;
+    for (uint word = step->group * GROUP + get_local_id(0); word < words;
+         word += step->groups * GROUP)
+        step->visited[word] = word == source >> 5 ? 1u << (source & 31) : 0;
+    if (step->group == 0 && get_local_id(0) == 0) {
+        step->parent[source] = source;
+        step->queue[0] = source;
+        step->offsets[0] = 0;
     }
 }
 
-/* Vertices and edges of a word's bits, of those that have a place in a queue. `common` is the
- * degree of all 32 vertices, or MIXED_DEGREES. */
+/* Vertices and edges of a word's bits, without vertices that have no place in a queue. `common` is
+ * the degree of all 32 vertices, or MIXED_DEGREES. */
 static ulong count_word(uint word, uint bits, uint common, __global const uint *degree)
 {
     if (common != MIXED_DEGREES)
@@ -31,22 +39,23 @@ static ulong count_word(uint word, uint bits, uint common, __global const uint *
     return packed;
 }
 
-/* Queue the vertices that are in `visited` and not in `old`; one word per work-item. */
-static void bitmap_to_queue(uint group, uint groups, uint words, __global const uint *visited,
-                            __global const uint *old, __global const uint *degree,
-                            __global const uint *word_degree, volatile __global ulong *counter,
-                            __global uint *queue, __global OFFSET *offsets,
-                            __local ulong *scratch, __local ulong *base)
+/* Queue the vertices that the last level visited; one word of the bitmap per work-item. */
+static void bitmap_to_queue(const Step *step, uint words, __global const uint *degree,
+                            __global const uint *word_degree)
 {
-    for (uint chunk = group * GROUP; chunk < words; chunk += groups * GROUP) {
+    __global const uint *visited = step->visited, *old = step->other_visited;
+    __global uint *queue = step->queue;
+    __global OFFSET *offsets = step->offsets;
+    __local ulong *base = step->base;
+    for (uint chunk = step->group * GROUP; chunk < words; chunk += step->groups * GROUP) {
         const uint word = chunk + get_local_id(0);
         uint fresh = word < words ? visited[word] & ~old[word] : 0;
         const uint common = fresh ? word_degree[word] : MIXED_DEGREES;
         ulong total;
         const ulong before =
-            group_scan(count_word(word, fresh, common, degree), scratch, &total);
+            group_scan(count_word(word, fresh, common, degree), step->scratch, &total);
         if (get_local_id(0) == 0)
-            *base = total ? atom_add(counter, total) : 0;
+            *base = total ? atom_add(step->counter, total) : 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         size_t place = COUNT_OF(*base + before);
         OFFSET offset = (OFFSET)EDGES_OF(*base + before);
@@ -63,20 +72,20 @@ static void bitmap_to_queue(uint group, uint groups, uint words, __global const 
     }
 }
 
-/* Leave NO_VERTEX as parent of the vertices that are not visited. */
-static void invalidate_stale_parents(uint group, uint groups, uint n, uint words,
-                                 __global const uint *visited, __global uint *parent)
+/* Set the parents of unvisited vertices to NO_VERTEX. */
+static void invalidate_stale_parents(const Step *step, uint n, uint words)
 {
-    for (uint word = group * GROUP + get_local_id(0); word < words; word += groups * GROUP) {
-        uint rest = ~visited[word];
+    for (uint word = step->group * GROUP + get_local_id(0); word < words;
+         word += step->groups * GROUP) {
+        uint rest = ~step->visited[word];
         if (word == words - 1 && n & 31)
             rest &= (1u << (n & 31)) - 1;
         for (; rest; rest &= rest - 1)
-            parent[word * 32 + LOWEST(rest)] = NO_VERTEX;
+            step->parent[word * 32 + LOWEST(rest)] = NO_VERTEX;
     }
 }
 
-/* Take over parents that another device found: parent[vertices[i]] = parents[i]. */
+/* Write parents that another device found: parent[vertices[i]] = parents[i]. */
 __kernel void scatter_parents(const uint count, __global const uint *restrict vertices,
                               __global const uint *restrict parents, __global uint *restrict parent)
 {

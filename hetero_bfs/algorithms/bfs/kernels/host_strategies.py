@@ -1,9 +1,8 @@
-"""The host's strategies: how a level is computed top-down and bottom-up by the thread pool of
-threads.
+"""The host's strategies: how the thread pool computes a level top-down and bottom-up.
 
-`top_down_level` and `bottom_up_level` are rows' kernels (selection/strategies.py), which the level
-loop calls by address. Owners may leave a frontier as they have it; only the strategy that did takes
-it so, for any other the level loop settles it first.
+The table of strategies (selection/strategies.py) names `top_down_level` and `bottom_up_level`. The
+level loop calls them by address. Owners of partitions may leave deferred edges behind a level. If
+the next level has another strategy, the level loop has the owners collect these edges before it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.chunks import (
+from hetero_bfs.algorithms.bfs.kernels.expand import finish_queue, set_one_segment
+from hetero_bfs.algorithms.bfs.kernels.job import (
     BOTTOM_UP,
     EXPAND,
     NEXT_OWN,
@@ -20,7 +20,6 @@ from hetero_bfs.algorithms.bfs.kernels.chunks import (
     RESOLVE_PUSH,
     TOP_DOWN,
 )
-from hetero_bfs.algorithms.bfs.kernels.expand import finish_queue, set_one_segment
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, bottom_up_by_list
 from hetero_bfs.algorithms.bfs.kernels.phases import (
     CHUNKS_PER_THREAD,
@@ -45,27 +44,29 @@ from hetero_bfs.selection.schema import (
     UNVISITED_EDGES,
     UNVISITED_LISTED,
     UNVISITED_VERTICES,
-    VISITED_INDEX,
     is_dense_push,
 )
 from hetero_bfs.support.compiling import kernel
 
 _PART_EDGES = LEAST_SHARED_EDGES // 2  # in a chunk, at least
-_UNVISITED_LIST_DEGREE = (
-    16  # of vertices in a list, in the mean: all their edges are one thread's work
-)
+# Most edges that vertices in `unvisited_list` may have in the mean: one thread looks at all.
+_UNVISITED_LIST_DEGREE = 16
 
 _UNCOUNTED = np.int64(-1)
 
 DEFERRED = NEXT_OWN
-"""Word that stays: how many edges are deferred where the frontier is the owners'."""
+"""A word that stays from phase to phase: how many edges are deferred while `OWNED` is set."""
 
 _is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
 
 
 @kernel(counted=False, inner=True)
 def top_down_level(control, arrays, state, records):
-    """Run a top-down level; return its form, vertices and edges found, and -1: none is counted."""
+    """Run a top-down level.
+
+    Returns the representation of the next frontier, vertices and edges found, and -1: it does not
+    count the edges that it looks at.
+    """
     if _is_dense_push(arrays, state):
         found, edges = _dense_push(control, arrays, state)
         return DENSE_PUSH_BITMAP, found, edges, _UNCOUNTED
@@ -75,7 +76,10 @@ def top_down_level(control, arrays, state, records):
 
 @njit(inline="always")
 def _expand_among_owners(control, arrays, state, records):
-    """Run a top-down level; return vertices and edges found, but for those that are deferred."""
+    """Run a top-down level by the owners; return vertices and edges found.
+
+    Vertices at the ends of deferred edges are not among them.
+    """
     found, edges, deferred, late, late_edges = share_among_owners(control, arrays, state, EXPAND)
     count_late(state, records, late, late_edges)
     control[OWNED], control[DEFERRED] = 1, deferred
@@ -84,9 +88,9 @@ def _expand_among_owners(control, arrays, state, records):
 
 @njit(inline="always")
 def _top_down(control, arrays, state, records):
-    """Run a top-down level whose frontier the next one finds in a queue.
+    """Run a top-down level that leaves a queue; return vertices and edges found.
 
-    Returns vertices and edges found, but for what waits for owners.
+    Vertices at the ends of deferred edges are not among them.
     """
     edges = np.int64(state[FRONTIER_EDGES])
     threads, owners = arrays.found.shape[0], arrays.owned_ranges.size - 1
@@ -109,9 +113,9 @@ def _edges_of_a_chunk(edges, threads):
 
 @njit(inline="always")
 def _is_dense_push(arrays, state):
-    """Tell whether several threads have so much to find that they propose parents.
+    """Tell whether a level is a dense push: several threads have much to find.
 
-    Not where vertices have owners: the levels of high-diameter graphs are narrow.
+    Where partitions have owners it never is, since the levels of high-diameter graphs are narrow.
     """
     return (
         arrays.found.shape[0] > 1
@@ -124,10 +128,10 @@ def _is_dense_push(arrays, state):
 
 @njit(inline="always")
 def _dense_push(control, arrays, state):
-    """Run a top-down level whose frontier the next one finds in the other bitmap.
+    """Run a top-down level that leaves a bitmap, as a dense push; return vertices and edges found.
 
-    Returns vertices and edges found. Threads write parents without asking who else does, and then
-    look who has got one: claims wait for the bitmap's few lines, which go to and fro between them.
+    Threads write parents without claiming vertices. A second phase looks which vertices got one.
+    Claims would take longer: the bitmap has few cache lines, and they would move from core to core.
     """
     join(arrays, state)
     edges = np.int64(state[FRONTIER_EDGES])
@@ -139,29 +143,14 @@ def _dense_push(control, arrays, state):
 
 @kernel(counted=False, inner=True)
 def bottom_up_level(control, arrays, state, records):
-    """Run a bottom-up level; return the form it leaves, vertices and edges found, and neighbours
-    edges_scanned.
+    """Run a bottom-up level.
 
-    The last levels, with few left to find, are the master's, who has a list of those.
+    Returns the representation of the next frontier, vertices and edges found, and the neighbours
+    looked at. Once few vertices are unvisited, the master looks through the list of them alone.
     """
     if state[UNVISITED_LISTED] >= 0:
-        this = np.int64(state[QUEUE_INDEX])
-        found, scanned = bottom_up_by_list(
-            arrays.unvisited_list,
-            np.int64(state[UNVISITED_LISTED]),
-            arrays.backward_indptr,
-            arrays.backward_indices,
-            arrays.visited[np.int64(state[VISITED_INDEX])],
-            arrays.parent,
-            arrays.queue[1 - this],
-        )
-        found, edges = finish_queue(
-            found,
-            arrays.indptr,
-            arrays.queue[1 - this],
-            arrays.offsets[1 - this],
-            arrays.segments[1 - this],
-        )
+        found, scanned = bottom_up_by_list(arrays, state)
+        found, edges = finish_queue(arrays, 1 - np.int64(state[QUEUE_INDEX]), found)
         return BOTTOM_UP_QUEUE, found, edges, scanned
     found, edges, scanned = share_words(control, arrays, state, BOTTOM_UP)
     unvisited_list = np.int64(arrays.counter[0])
@@ -175,7 +164,11 @@ def bottom_up_level(control, arrays, state, records):
 
 @kernel(counted=False, inner=True)
 def count_late(state, records, vertices, edges):
-    """Count vertices of the frontier, and their edges, that the level before left deferred."""
+    """Add late vertices and their edges to the frontier, and to the records of levels.
+
+    The level before found them at the ends of deferred edges, after its other vertices were
+    counted.
+    """
     level = int(state[LEVEL])
     if vertices:
         records[level - 1, FOUND_VERTICES] += vertices

@@ -1,35 +1,39 @@
-"""One level of breadth-first search on the CPU, top-down or bottom-up (top_down.cl and
-bottom_up.cl are its twins).
+"""One level of breadth-first search on the CPU, top-down or bottom-up.
 
-State, the same on every device (n vertices searched, m stored edges):
+top_down.cl and bottom_up.cl do the same on OpenCL devices. job.py describes the parameters.
 
-    parent        uint32 (n,)       parent in this search; on the CPU an entry counts only if its
-                                    vertex is visited (frontier.py, `invalidate_stale_parents`), on
-                                    other devices it is 0xFFFFFFFF while unvisited; a device
-                                    holds only the parents it found itself;
-                                    what an unvisited vertex has there is none, or a vertex with an
-                                    edge to it, or itself: `resolve_pushed_words` relies on it
-    visited       uint32 (words,)   bit v % 32 of word v // 32: vertex v was found before or at
-                                    the level's start; bottom-up reads this snapshot and writes
-                                    `next_visited`, and so does top-down of a dense-push frontier on
-                                    the CPU; else vertices are visited in place
-    queue         uint32 (n,)       the frontier, vertices with at least one edge
-    offsets       int64 (n,)        edges of the frontier before each queue entry; with the
-                                    frontier's edge total this cuts a level into equal shares of
-                                    edges, hubs included, by binary search
+The state of a search is the same on every device. A graph has n searched vertices and m stored
+edges.
+
+    parent        uint32 (n,)       each vertex's parent in this search. On the CPU an entry counts
+                                    only if its vertex is visited (frontier.py,
+                                    `invalidate_stale_parents`); on other devices it is 0xFFFFFFFF
+                                    while its vertex is unvisited. A device holds only the parents
+                                    that it found itself. The entry of an unvisited vertex is
+                                    0xFFFFFFFF, or a vertex with an edge to it, or the vertex
+                                    itself: `resolve_pushed_words` relies on that
+    visited       uint32 (words,)   bit v % 32 of word v // 32 says that vertex v is visited.
+                                    Bottom-up reads the bitmap as the level found it and writes
+                                    `next_visited`; so does a dense push on the CPU. Any other level
+                                    visits vertices in place
+    queue         uint32 (n,)       the frontier, without vertices that have no edge
+    offsets       int64 (n,)        edges of the frontier before each queue entry. With the number
+                                    of all its edges, a binary search in them cuts a level into
+                                    equal shares of edges, and so divides hubs too
     segments      int64 (3, any)    on the CPU a queue may lie in several pieces, as owners of
-                                    partitions left them (expand.py; known here when they hand it
-                                    over); they have no offsets until they are joined
-    counter       uint64 (1,)       vertices << edge_bits | edges of what was found: one atomic
+                                    partitions left them (expand.py). Then it has no offsets until
+                                    the pieces are joined
+    counter       uint64 (1,)       vertices << edge_bits | edges of what a level found. One atomic
                                     addition reserves a queue slot and its edge offset together
 
-Bottom-up needs no frontier: an unvisited vertex's visited neighbour is always in the frontier.
-On the CPU it lists whom it leaves unvisited. Once they are few, one thread looks through that list
-until the search ends (`bottom_up_by_list`), instead of all through the bitmap, and queues what it
-finds; other levels may come between, on other devices too, since who is visited is passed over.
+Bottom-up needs no frontier: a visited neighbour of an unvisited vertex is always in the frontier.
+On the CPU it lists the vertices that it leaves unvisited. Once these are few, one thread looks
+through the list (`bottom_up_by_list`) instead of all threads through the bitmap, and queues what it
+finds, until the search ends. Other levels may come between, also on other devices: it passes over
+vertices that have been visited.
 
-`indptr` is uint32 where the edges allow it, which halves what a search of long paths reads. Lists
-that will be read are prefetched a few queue entries ahead.
+`indptr` is uint32 if the number of edges allows it. That halves what a search of long paths reads.
+Lists are prefetched a few queue entries before they are read.
 """
 
 from __future__ import annotations
@@ -37,8 +41,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.frontier import NO_VERTEX
+from hetero_bfs.algorithms.bfs.kernels.frontier import NO_VERTEX, reserve
+from hetero_bfs.algorithms.bfs.kernels.job import (
+    NONE,
+    QUEUE,
+    VERTICES,
+    VISITED,
+    edges_of,
+    words_of,
+)
 from hetero_bfs.devices.cpu.vectors import resolve_pushed_word, resolve_word, visited_among_eight
+from hetero_bfs.selection.schema import QUEUE_INDEX, UNVISITED_LISTED, VISITED_INDEX
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
     atomic_add,
@@ -49,10 +62,10 @@ from hetero_bfs.support.intrinsics import (
 )
 
 CHUNK_EDGES = 4096
-"""Most edges in a chunk of top-down, which a thread's scratch arrays hold."""
+"""Most edges in a chunk of a top-down level; a thread's scratch arrays have room for them."""
 
 BLOCK_WORDS = CHUNK_EDGES // 32
-"""Bitmap words that bottom-up works through at a time."""
+"""Words of the bitmap that bottom-up works through at a time."""
 
 _PREFETCH_DISTANCE = 8  # queue entries between fetching a list and reading it
 _LINE_ITEMS = 16  # of a list, in a cache line
@@ -96,16 +109,20 @@ def _prefetch_entries(queue, entry, count, indptr, indices):
 
 
 @kernel(counted=False, inner=True)
-def _claim(
-    begin, end, queue, offsets, count, indptr, indices, degree, visited, parent, found, source
-):
-    """Claim the unvisited ends of the frontier's edges [begin, end); list them in `found`.
+def _claim(control, arrays, chunk, me):
+    """Claim the unvisited ends of a chunk of the frontier's edges; return how many they are.
 
-    Their parents go to `source`: stores that miss the cache would hold up the next atomic. Their
-    degrees are prefetched.
+    They go to the thread's `found`, their parents to its `source`. The parents are written in the
+    end: stores that miss the cache would hold up the next atomic. The degrees are prefetched.
     """
-    entry = _first_entry(offsets, count, begin)
-    edge, taken = begin, 0
+    this, count = control[QUEUE], control[VERTICES]
+    queue, offsets = arrays.queue[this], arrays.offsets[this]
+    indptr, indices, degree = arrays.indptr, arrays.indices, arrays.degree
+    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    found, source = arrays.found[me], arrays.source[me]
+    edge, end = edges_of(control, chunk)
+    entry = _first_entry(offsets, count, edge)
+    taken = 0
     while edge < end:
         _prefetch_entries(queue, entry, count, indptr, indices)
         u = queue[entry]
@@ -131,58 +148,43 @@ def _claim(
 
 
 @kernel(counted=False, inner=True)
-def top_down_chunk(
-    begin,
-    end,
-    queue,
-    offsets,
-    count,
-    indptr,
-    indices,
-    degree,
-    visited,
-    parent,
-    next_queue,
-    next_offsets,
-    edge_bits,
-    counter,
-    found,
-    source,
-):
-    """Expand edges [begin, end) of a frontier of `count` vertices, beside other threads.
+def top_down_chunk(control, arrays, chunk, me):
+    """Expand a chunk of the frontier's edges, beside other threads.
 
-    `found` and `source` are this thread's scratch, uint32 (CHUNK_EDGES or more). What was found is
-    queued, and counted in `counter`.
+    What it finds goes to the other queue, and is counted in `counter`.
     """
-    taken = _claim(
-        begin, end, queue, offsets, count, indptr, indices, degree, visited, parent, found, source
-    )
+    that = 1 - control[QUEUE]
+    found, degree = arrays.found[me], arrays.degree
+    next_queue, next_offsets = arrays.queue[that], arrays.offsets[that]
     kept, edges = 0, np.uint64(0)
-    for i in range(taken):
+    for i in range(_claim(control, arrays, chunk, me)):
         v = found[i]
         found[kept] = v
         kept += np.int64(degree[v] > 0)
         edges += np.uint64(degree[v])
     if kept == 0:
-        return
-    base = atomic_add(counter, 0, (np.uint64(kept) << np.uint64(edge_bits)) | edges)
-    slot = np.int64(base >> np.uint64(edge_bits))
-    offset = np.int64(base & ((np.uint64(1) << np.uint64(edge_bits)) - np.uint64(1)))
+        return NONE, NONE, NONE
+    slot, offset = reserve(arrays, kept, edges)
     for i in range(kept):
         v = found[i]
         next_queue[slot + i] = v
         next_offsets[slot + i] = offset
         offset += degree[v]
+    return NONE, NONE, NONE
 
 
 @kernel(counted=False, inner=True)
-def push_dense_chunk(begin, end, queue, offsets, count, indptr, indices, visited, parent):
-    """Write the frontier's edges [begin, end) to `parent` of their unvisited ends.
+def push_dense_chunk(control, arrays, chunk, me):
+    """Write a chunk of the frontier's edges to `parent` of their unvisited ends.
 
-    What other threads write at the same time is as good: that of the last one stays.
+    Other threads may write to the same vertex. Any of these parents is right; the last one stays.
     """
-    entry = _first_entry(offsets, count, begin)
-    edge = begin
+    this, count = control[QUEUE], control[VERTICES]
+    queue, offsets = arrays.queue[this], arrays.offsets[this]
+    indptr, indices = arrays.indptr, arrays.indices
+    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    edge, end = edges_of(control, chunk)
+    entry = _first_entry(offsets, count, edge)
     while edge < end:
         _prefetch_entries(queue, entry, count, indptr, indices)
         u = queue[entry]
@@ -194,17 +196,21 @@ def push_dense_chunk(begin, end, queue, offsets, count, indptr, indices, visited
                 parent[v] = u
         edge += stop - start
         entry += 1
+    return NONE, NONE, NONE
 
 
 @kernel(counted=False, inner=True)
-def resolve_pushed_words(low, high, degree, visited, next_visited, parent):
-    """Visit the unvisited vertices of the bitmap's words [low, high) whose parent is visited.
+def resolve_pushed_words(control, arrays, chunk, me):
+    """Visit the unvisited vertices of a chunk of the bitmap whose parent is visited.
 
-    Some parents are an earlier search's. That does not matter: they are neighbours that lead here,
-    or the vertex itself if it was a source, and a visited neighbour of an unvisited vertex is in
-    the frontier. Returns how many vertices it visits, and their edges.
+    Some parents are an earlier search's. That does no harm. Such a parent is a neighbour that has
+    an edge to the vertex, or the vertex itself if it was a source. If a neighbour of an unvisited
+    vertex is visited, it is in the frontier. Returns how many vertices it visits, and their edges.
     """
-    count, edges = 0, np.int64(0)
+    visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
+    degree, parent = arrays.degree, arrays.parent
+    low, high = words_of(control, arrays, chunk)
+    count, edges = np.int64(0), np.int64(0)
     for word in range(np.uint64(low), np.uint64(high)):
         seen = visited[word]
         fresh, more = np.uint32(0), np.int64(0)
@@ -220,7 +226,7 @@ def resolve_pushed_words(low, high, degree, visited, next_visited, parent):
         next_visited[word] = seen | fresh
         count += np.int64(population_count(fresh))
         edges += more
-    return count, edges
+    return count, edges, NONE
 
 
 @njit(inline="always")
@@ -241,12 +247,18 @@ def _resolve_sparse(word, pending, first, degree, visited, parent):
 
 
 @kernel(counted=False, inner=True)
-def _resolve_by_first(low, high, n, first, degree, visited, next_visited, parent, late):
-    """Settle words [low, high) by first neighbours; list whom that does not settle in `late`."""
+def _resolve_by_first(control, arrays, low, high, late):
+    """Look at the first neighbours of the unvisited vertices in words [low, high).
+
+    Vertices whose first neighbour is unvisited are listed in `late`. Returns how many vertices it
+    visits, their edges, the neighbours looked at, and how many vertices are in `late`.
+    """
+    visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
+    first, degree, parent = arrays.first, arrays.degree, arrays.parent
     count, edges, scanned, left = 0, np.int64(0), 0, 0
     for word in range(np.uint64(low), np.uint64(high)):
         seen = visited[word]
-        remain = n - np.int64(word) * 32
+        remain = parent.size - np.int64(word) * 32
         exist = _FULL if remain >= 32 else np.uint32((_ONE << np.uint32(remain)) - _ONE)
         pending = np.uint32(~seen & exist)
         if pending == 0:
@@ -284,11 +296,15 @@ def _find_in_list(begin, end, indices, visited):
 
 
 @kernel(counted=False, inner=True)
-def _resolve_by_lists(late, left, indptr, indices, degree, visited, next_visited, parent):
-    """Look through the whole lists of the vertices in `late`, their first neighbours excepted.
+def _resolve_by_lists(control, arrays, late, left):
+    """Look through the lists of the first `left` vertices in `late`, but for first neighbours.
 
-    Those that remain unvisited stay in it; returns their number as well.
+    Vertices that remain unvisited stay in `late`. Returns how many vertices it visits, their edges,
+    the neighbours looked at, and how many vertices stay.
     """
+    indptr, indices, degree = arrays.backward_indptr, arrays.backward_indices, arrays.degree
+    visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
+    parent = arrays.parent
     count, edges, scanned, remain = 0, np.int64(0), np.uint64(0), 0
     for i in range(left):
         if i + _PREFETCH_DISTANCE < left:
@@ -312,61 +328,48 @@ def _resolve_by_lists(late, left, indptr, indices, degree, visited, next_visited
 
 
 @njit(inline="always")
-def _list_unvisited(late, count, counter, unvisited_list):
-    """Add what remains unvisited to `unvisited_list`, as far as it has room."""
-    slot = np.int64(atomic_add(counter, 0, np.uint64(count)))
+def _list_unvisited(arrays, late, count):
+    """Add `count` vertices to `unvisited_list`, as far as it has room; count all in `counter`."""
+    unvisited_list = arrays.unvisited_list
+    slot = np.int64(atomic_add(arrays.counter, 0, np.uint64(count)))
     for i in range(min(count, unvisited_list.size - slot)):
         unvisited_list[slot + i] = late[i]
 
 
 @kernel(counted=False, inner=True)
-def bottom_up_words(
-    low,
-    high,
-    n,
-    first,
-    indptr,
-    indices,
-    degree,
-    visited,
-    next_visited,
-    parent,
-    late,
-    counter,
-    unvisited_list,
-):
-    """Look for a visited neighbour of every unvisited vertex in the bitmap's words [low, high).
+def bottom_up_words(control, arrays, chunk, me):
+    """Look for a visited neighbour of every unvisited vertex in a chunk of the bitmap.
 
-    `first`, `indptr` and `indices` belong to the transposed graph; `late` is uint32 scratch of
-    CHUNK_EDGES items. Those that have none are counted in `counter`, and listed in `unvisited_list`
-    while it has room. Returns vertices found, their edges, and neighbours edges_scanned.
+    Vertices that have none are counted in `counter`, and listed in `unvisited_list` while it has
+    room. Returns vertices found, their edges, and the neighbours looked at.
     """
-    count, edges, edges_scanned = 0, np.int64(0), 0
+    low, high = words_of(control, arrays, chunk)
+    late = arrays.found[me]
+    count, edges, scanned = np.int64(0), np.int64(0), np.int64(0)
     for start in range(low, high, BLOCK_WORDS):
         stop = min(high, start + BLOCK_WORDS)
-        by_first, first_edges, pending, left = _resolve_by_first(
-            start, stop, n, first, degree, visited, next_visited, parent, late
-        )
-        by_list, list_edges, scanned, remain = _resolve_by_lists(
-            late, left, indptr, indices, degree, visited, next_visited, parent
-        )
+        by_first, first_edges, looks, left = _resolve_by_first(control, arrays, start, stop, late)
+        by_list, list_edges, more_looks, remain = _resolve_by_lists(control, arrays, late, left)
         if remain:
-            _list_unvisited(late, remain, counter, unvisited_list)
+            _list_unvisited(arrays, late, remain)
         count += by_first + by_list
         edges += first_edges + list_edges
-        edges_scanned += pending + scanned
-    return count, edges, edges_scanned
+        scanned += looks + more_looks
+    return count, edges, scanned
 
 
 @kernel(counted=False, inner=True)
-def bottom_up_by_list(unvisited_list, count, indptr, indices, visited, parent, found):
-    """Look for a visited neighbour of each unvisited vertex in a list, alone; visit who has one.
+def bottom_up_by_list(arrays, state):
+    """Look for a visited neighbour of each vertex in `unvisited_list`, by one thread.
 
-    `indptr` and `indices` belong to the transposed graph. The list stays as it is, for measurements
-    that repeat a level. Returns how many vertices `found` then begins with, and neighbours scanned
-    at.
+    The list stays as it is, since measurements repeat a level. What it finds goes to the other
+    queue. Returns how many vertices that are, and the neighbours looked at.
     """
-    taken, scanned = 0, np.uint64(0)
+    unvisited_list, count = arrays.unvisited_list, np.int64(state[UNVISITED_LISTED])
+    indptr, indices = arrays.backward_indptr, arrays.backward_indices
+    visited, parent = arrays.visited[np.int64(state[VISITED_INDEX])], arrays.parent
+    found = arrays.queue[1 - np.int64(state[QUEUE_INDEX])]
+    taken, scanned = np.int64(0), np.uint64(0)
     for i in range(count):
         if i + _PREFETCH_DISTANCE < count:
             prefetch(indices, np.uint64(indptr[unvisited_list[i + _PREFETCH_DISTANCE]]))

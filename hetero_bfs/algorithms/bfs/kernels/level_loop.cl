@@ -1,17 +1,17 @@
 /* A search on an OpenCL device, from the first level to the last, without the host.
  *
- * A search is a state machine: each step decides what comes next, from the state and what the
- * last step counted, and does it with the whole grid. Every work-group decides for itself, from
- * the same numbers; after cooperating groups (cooperative.cl) all take over what that decided.
- * Between two steps all work-groups must be done, which happens in one of two ways. Where a grid
- * is known to make progress together (`probe`), one launch of `search` runs all steps, with a
- * barrier across the work-groups between them. Elsewhere each launch runs one step at most: the
- * host queues `step` until it says that the search is over or wants the host. A compiler for
- * processors chokes on all in one kernel; there `push_step`, `pull_step` and `other_step` are
- * queued, of which each runs if its step is decided for.
+ * A search is a state machine. Each step first decides what to do, from the state and from what
+ * the last step counted. Then the whole grid does it. Every work-group decides for itself, from
+ * the same numbers. Only cooperating groups (cooperative.cl) decide for all others too.
  *
- * The state and its steps are in steps.cl, the barrier in grid.cl.
- * */
+ * All work-groups must be done with a step before the next one begins. There are two ways. If the
+ * work-groups are known to make progress together (`probe`), one launch of `search` runs all
+ * steps, with a barrier across the work-groups between them. Else a launch runs at most one step.
+ * The host queues `step` until the state says that the search is over or that it is the host's
+ * turn. Compilers for CPUs fail on so large a kernel. For these the host queues `push_step`,
+ * `pull_step` and `other_step`, and each of them runs if the coming step is of its kind.
+ *
+ * The state and its steps are in steps.cl, the barrier in grid.cl. */
 
 #ifdef DIRECTED
 #define GRAPH_PARAMS PARAMS(forward), PARAMS(backward)
@@ -21,7 +21,7 @@
 #define DECLARE_LISTS DECLARE_EDGES(forward) const Edges backward = forward;
 #endif
 
-/* `first`: whether the state is `initial`. `begin`: the number of the first step. */
+/* If `first` is set, the state is `initial`. `begin` is the number of the first step. */
 #define SEARCH_PARAMS                                                                            \
     const uint n, const uint words, __global const OFFSET *restrict indptr,                       \
         __global const OFFSET *restrict backward_indptr, __global const uint *restrict degree,    \
@@ -58,8 +58,8 @@ static void copy_state(__local const ulong *state, __global ulong *target)
         target[i] = state[i];
 }
 
-/* Tell whether the step is of one of the `kinds`, as bits, and then is no longer pending; one
- * work-item. Work-group 0 brings the state on. */
+/* Tell whether the pending step is of one of the `kinds`, as bits; if it is, it is no longer
+ * pending. One work-item calls this. Work-group 0 passes the state on to the next launch. */
 static bool take_step(uint kinds, volatile __global ulong *counters, __global ulong *rows,
                       __global ulong *after, __local ulong *state)
 {
@@ -103,15 +103,16 @@ STEP_KERNEL(other_step, OTHERS, run_other(group, groups, &graph, &arrays, counte
 #endif
 
 #ifdef ONE_LAUNCH
-/* Run steps until the search is over or wants the host. `patience`: polls after which a barrier
- * across the work-groups gives up. */
+/* Run steps until the search is over or it is the host's turn. A barrier across the work-groups
+ * gives up after `patience` polls. */
 __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __global uint *cells,
                                const uint patience)
 {
     DECLARE_SEARCH
-    /* The state after the cooperating groups' levels, in one of two places by turns: who is late
-     * may still read the one when the next cooperating groups writes the other. */
+    /* The state after levels of cooperating groups. It has two places, used by turns: a late
+     * work-group may still read one when the next cooperating groups write the other. */
     volatile __global ulong *shared = counters + NUM_COUNTERS + 2 * COOPERATIVE_GROUPS;
+    const Link link = {counters + NUM_COUNTERS, sync, patience};
     uint rounds = 0;
     ulong turn = poll_long(end_word(sync, group)) & TURN;
     ulong found = lid ? 0 : counters[mine.state[DONE] % NUM_COUNTERS];
@@ -139,8 +140,8 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         reload = cooperating > 0;
         rounds += reload;
         if (group < cooperating) {
-            run_cooperative(group, cooperating, &graph, &arrays, policy + POLICY_SIZE, rows,
-                      counters + NUM_COUNTERS, sync, patience, &mine);
+            run_cooperative(group, cooperating, &graph, &arrays, policy + POLICY_SIZE, rows, &link,
+                            &mine);
             barrier(CLK_LOCAL_MEM_FENCE);
             if (group == 0 && lid < STATE_WORDS)
                 shared[rounds % 2 * STATE_WORDS + lid] = mine.state[lid];

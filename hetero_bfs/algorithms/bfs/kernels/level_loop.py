@@ -1,9 +1,9 @@
 """Whole searches on the host: the level loop, compiled.
 
-`run_levels` is the master's: it chooses, converts, runs and records level after level, and returns
+The master calls `run_levels`. It chooses, converts, runs and records level after level. It returns
 to Python only when the search ends or another device must take part. The table of strategies says
-which kernel runs a level (host_strategies.py); phases.py has what the master and its workers do
-together.
+which kernel runs a level (host_strategies.py). phases.py has the functions that share work with the
+workers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.chunks import (
+from hetero_bfs.algorithms.bfs.kernels.expand import (
+    add_owners_segment,
+    copy_segments,
+    set_one_segment,
+)
+from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
+from hetero_bfs.algorithms.bfs.kernels.job import (
     ADDRESS,
     BLANK,
     CLEAR,
@@ -24,12 +30,6 @@ from hetero_bfs.algorithms.bfs.kernels.chunks import (
     VERTICES,
     WHOLE,
 )
-from hetero_bfs.algorithms.bfs.kernels.expand import (
-    add_owners_segment,
-    copy_segments,
-    set_one_segment,
-)
-from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
 from hetero_bfs.algorithms.bfs.kernels.phases import (
     counted,
     join,
@@ -70,12 +70,13 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
-_SCAN_WORDS_BY_THREAD = 512  # times the threads, at least: one scans them before the others come
+# Times the threads, at least: the master scans so many words before the workers come.
+_SCAN_WORDS_BY_THREAD = 512
 _RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are no faster
 
-# A word that stays: which bitmap the search before left blank, plus 1, or 0 for none. Only a search
-# that no other device took part in leaves one, so that nobody writes to it before the next `start`,
-# which takes it.
+# A word that stays from phase to phase. It is 0, or 1 plus the index of the bitmap that the last
+# search left blank. A search leaves a blank bitmap only if no other device took part in it: then
+# nobody writes to the bitmap until the next `start` takes it.
 _BLANK_BITMAP = DEFERRED + 1
 
 _advance = kernel(advance, counted=False, inner=True)
@@ -83,15 +84,16 @@ _has_queue = kernel(has_queue, counted=False, inner=True)
 _is_over = kernel(is_over, counted=False, inner=True)
 
 ENDED, LEAVES = 0, 1
-"""What `run_levels` returns: the search ended (or the limit), or Python has the next move."""
+"""What `run_levels` returns: the search has ended, or Python has the next move."""
 
 
 @njit(inline="always")
 def _may_wait(control, arrays, state, limit):
-    """Tell whether what owners deferred may wait until they expand the next level.
+    """Tell whether deferred edges may wait until the owners expand the next level.
 
-    That must come, fit in the outbox, and be known well enough to choose its strategy: what is
-    deferred must not lead to more edges than are counted, taking degrees as they are in the mean.
+    There must be a next level, and its edges must fit in the outbox. It must also be known well
+    enough to choose its strategy: at the mean degree, the deferred edges must not add more edges to
+    it than are counted already.
     """
     edges, deferred = state[FRONTIER_EDGES], control[DEFERRED]
     most = edges + deferred * arrays.longest
@@ -107,7 +109,7 @@ def _may_wait(control, arrays, state, limit):
 
 @kernel(counted=False, inner=True)
 def _resolve_deferred(control, arrays, state, records):
-    """Have the owners collect what is deferred; the frontier then lies in segments, one each."""
+    """Have the owners collect deferred edges, and make each owner's part a segment."""
     if control[DEFERRED]:
         _, _, _, late, late_edges = share_among_owners(control, arrays, state, COLLECT)
         count_late(state, records, late, late_edges)
@@ -119,7 +121,7 @@ def _resolve_deferred(control, arrays, state, records):
 
 @kernel(counted=False)
 def convert(control, arrays, state):
-    """Turn the frontier that is a bitmap into a queue; return seconds."""
+    """Convert a dense frontier (a bitmap) into a sparse one (a queue); return seconds."""
     began = clock_seconds()
     words = arrays.visited[0].size
     size = 256
@@ -141,9 +143,9 @@ def invalidate(control, arrays, state):
 
 @njit(inline="always")
 def _end(control, arrays, state):
-    """Forget what this search wrote no parent to; leave a blank bitmap to the next if it is over.
+    """End a search that no other device takes part in.
 
-    For searches that no other device takes part in, so that none writes to the bitmap until then.
+    Invalidates stale parents. If the search is over it leaves a blank bitmap to the next one.
     """
     if _is_over(state):
         share_words(control, arrays, state, END)
@@ -154,7 +156,7 @@ def _end(control, arrays, state):
 
 @kernel(counted=False)
 def restore(control, arrays, address, num_vertices):
-    """Fill the array of all old ids at an address with parents; see `restore_range`."""
+    """Fill the array of all old ids at an address with parents; see `clear_or_restore`."""
     control[ADDRESS] = address
     control[VERTICES] = num_vertices
     if arrays.parent.size < num_vertices:
@@ -191,7 +193,7 @@ def start(control, arrays, source, state):
 
 @njit(inline="always")
 def _list_found(arrays, state, found):
-    """Add what a level found to the host's list, or give the list up."""
+    """Add the vertices that a level found to `found_list`; if there is no room, give it up."""
     if found == 0 or state[FOUND_LISTED] < 0:
         return
     count = np.int64(state[FOUND_LISTED])
@@ -204,21 +206,21 @@ def _list_found(arrays, state, found):
 
 
 @njit(inline="always")
-def _run_level(control, arrays, row, state, records, limit):
-    """Run a level by a row of the table, and move the state on to the next."""
+def _run_level(control, arrays, row, state, records):
+    """Run a level by the strategy in a row of the table, and move the state on."""
     record = records[int(state[LEVEL])]
     address = arrays.levels[row]
     representation, found, edges, scanned = call_level(address, control, arrays, state, records)
     _advance(state, representation, found, edges)
     record[FOUND_VERTICES] = found
     record[EDGES_SCANNED] = scanned
-    if control[OWNED] and not _may_wait(control, arrays, state, limit):
+    if control[OWNED] and not _may_wait(control, arrays, state, records.shape[0]):
         _resolve_deferred(control, arrays, state, records)
     _list_found(arrays, state, np.int64(record[FOUND_VERTICES]))
 
 
 @kernel(counted=False)
-def run_levels(control, arrays, policy, interval, source, alone, state, records, limit):
+def run_levels(control, arrays, policy, interval, source, alone, state, records):
     """Run a search on the host as long as the policy keeps it there.
 
     Parameters
@@ -229,27 +231,25 @@ def run_levels(control, arrays, policy, interval, source, alone, state, records,
     interval : int
         Levels between two choices.
     source : int
-        Where the search starts, if it has not yet and may start here: if it is `alone`.
+        Where the search starts. It counts only if the search is `alone` and has not started yet.
     alone : bool
-        Whether no other device takes part, so that starting and ending need no Python.
+        Whether no other device takes part. Such a search starts and ends here, without Python.
     state : float64 (STATE_SIZE,)
-        Moved on.
+        The search's state, which each level moves on.
     records : float64 (rows, record_width)
-        One row per level.
-    limit : int
-        Levels after which to return, at most `rows`.
+        One row per level. It returns once every row is used.
 
     Returns
     -------
     int
-        ENDED: no frontier, nothing unvisited, or the limit is reached. LEAVES: the row of the
-        coming level has the strategy chosen, `state[CHOSEN]` too; it needs another device, or
-        the search must be brought here first.
+        ENDED: there is no frontier, nothing unvisited, or no row left. LEAVES: the strategy of the
+        coming level is in its row and in `state[CHOSEN]`. It needs another device, or the search
+        must migrate to the host first.
     """
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
     control[WHOLE] = alone
     now = clock_seconds()
-    while state[LEVEL] < limit and not _is_over(state):
+    while state[LEVEL] < records.shape[0] and not _is_over(state):
         level = int(state[LEVEL])
         record = records[level]
         if state[CHOSEN] < 0:
@@ -274,7 +274,7 @@ def run_levels(control, arrays, policy, interval, source, alone, state, records,
             convert(control, arrays, state)
             ready = clock_seconds()
         record[TRANSFER_SECONDS] += ready - now
-        _run_level(control, arrays, policy.traits[chosen, ROW], state, records, limit)
+        _run_level(control, arrays, policy.traits[chosen, ROW], state, records)
         now = clock_seconds()
         record[SECONDS] = now - ready
     if alone:

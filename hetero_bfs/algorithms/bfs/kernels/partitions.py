@@ -1,6 +1,7 @@
-"""Patches of vertices that lie close together, and their owners (expand.py).
+"""Partitions of vertices, and their owners (expand.py).
 
-A partition is a power of two of vertices, from a multiple of that on.
+The vertices of a partition have consecutive numbers and lie close together in the graph. All
+partitions have the same size, a power of two, and start at multiples of it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ _SCATTER, _SCATTER_SHIFT = np.uint64(0x9E3779B1), np.uint64(20)
 def partition_bits(owners):
     """Return log2 of a partition's vertices: 8,192 for two owners, 4,096 for four, 2,048 for more.
 
-    Of large partitions fewer edges lead to others' vertices; of small ones the many that a frontier
-    crosses are more evenly shared. Measured for two and sixteen owners. One needs no partitions.
+    Fewer edges leave large partitions. A frontier crosses more small ones, so these share it more
+    evenly. Two and sixteen owners were measured. One owner needs no partitions.
     """
     if owners == 1:
         return np.uint32(31)
@@ -26,12 +27,11 @@ def partition_bits(owners):
 
 @njit(inline="always")
 def owner_of(vertex, owners, bits):
-    """Return the owner of a vertex, of a power of two of owners; `bits` are `partition_bits` of
-    them.
+    """Return the owner of a vertex. `owners` is a power of two, `bits` is `partition_bits` of it.
 
-    Of as many partitions as there are owners, from a multiple of that on, each has one, in an order
-    that is scattered: if it were always the same, the partitions that a frontier crosses side by
-    side, as it does in a grid, would be few owners'.
+    Partitions form groups of as many as there are owners. In each group every owner has one, in an
+    order that changes from group to group. If the order were the same in all groups, a frontier
+    that crosses partitions at regular distances, as in a grid, would meet few owners.
     """
     partition, within = np.uint64(vertex >> bits), np.uint64(owners - 1)
     order = (partition & ~within) * _SCATTER >> _SCATTER_SHIFT
@@ -39,7 +39,7 @@ def owner_of(vertex, owners, bits):
 
 
 def split_among_owners(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
-    """Return where in a queue each owner's part begins, with room for all its vertices; int64."""
+    """Return where in a queue each owner's part begins, int64; it has room for all its vertices."""
     bits = partition_bits.py_func(owners)
     owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners, bits)
     starts = np.zeros(owners + 1, np.int64)

@@ -1,8 +1,8 @@
-"""How the thread pool does the phases of a search on the host; chunks.py has what each is made of.
+"""How the thread pool does the phases of a search on the host; link.py lists their kernels.
 
-Small pieces of work the master does alone, which costs nothing; larger ones become phases
-(thread_pool.py). `share` and the functions after it are the master's (level_loop.py);
-`run_worker` is what each worker runs from the engine's start to its end.
+The master does small pieces of work alone, since a phase takes time to begin and to end. Larger
+pieces become phases (thread_pool.py). The master calls `share` and the functions after it
+(level_loop.py). Each worker runs `run_worker` from the engine's start to its end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.chunks import (
+from hetero_bfs.algorithms.bfs.kernels.expand import join_segments, read_report
+from hetero_bfs.algorithms.bfs.kernels.job import (
     ALONE,
     COLLECT,
     EDGES,
@@ -23,7 +24,6 @@ from hetero_bfs.algorithms.bfs.kernels.chunks import (
     VERTICES,
     VISITED,
 )
-from hetero_bfs.algorithms.bfs.kernels.expand import join_segments, read_report
 from hetero_bfs.devices.cpu.thread_pool import (
     CHUNKS,
     await_phase,
@@ -45,25 +45,40 @@ from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 
 CHUNKS_PER_THREAD = 8
-"""Chunks of a phase for each thread: whoever is done early takes another's."""
+"""Chunks of a phase for each thread. A thread that is done early takes those of others."""
 
 _MIN_CHUNK_WORDS = 32
 
 
 class HostArrays(NamedTuple):
-    """A graph and the state of its search; level.py has the encoding.
+    """A graph and the state of its search; level.py describes the arrays that are not here.
 
-    `backward_indptr`, `backward_indices` and `first` belong to the transposed graph; `visited`,
-    `queue`, `offsets` and `segments` are pairs. `written` is a bitmap of the vertices whose parent
-    an earlier search may have left; `found_list` takes the vertices that the host found, while they
-    are few, for another device; `unvisited_list` takes all that bottom-up leaves unvisited, if they
-    are no more than it has room for; `found` and `source`, uint32 (threads, CHUNK_EDGES + 64), are
-    scratch. For owners of partitions (expand.py): `outbox`, uint32 (2, owners, edges + 1, 2), what
-    they post to each other from a queue; `owned_ranges`, int64 (owners + 1,), where each one's part
-    of a queue begins; `longest`, the most edges of a vertex. `old_of_new` is the relabelling's;
-    `is_local` tells whether that is by locality. `work`, int64 (NUM_TASKS,), has the addresses of
-    what phases do (chunks.py), `levels`, int64 (strategies,), those of the host's strategies by
-    their rows in the table.
+    Parameters
+    ----------
+    backward_indptr, backward_indices, first
+        The lists of the transposed graph, and the first neighbour in each of them.
+    visited, queue, offsets, segments
+        Pairs: one array for this level's frontier, one for the next level's.
+    written
+        A bitmap of the vertices whose parent an earlier search may have left.
+    found_list
+        The vertices that the host found, for another device, while they are few.
+    unvisited_list
+        All vertices that bottom-up leaves unvisited, if it has room for them.
+    found, source : uint32 (threads, CHUNK_EDGES + 64)
+        Scratch of each thread.
+    outbox : uint32 (2, owners, edges + 1, 2)
+        The edges that owners of partitions defer from each of the two queues (expand.py).
+    owned_ranges : int64 (owners + 1,)
+        Where each owner's part of a queue begins.
+    longest : int
+        The most edges of a vertex.
+    old_of_new, is_local
+        The relabelling, and whether it is by locality.
+    work : int64 (NUM_TASKS,)
+        The addresses of the kernels of phases (link.py).
+    levels : int64 (strategies,)
+        The addresses of the kernels of the host's strategies, by their rows in the table.
     """
 
     indptr: Any
@@ -133,7 +148,7 @@ def run_worker(control, arrays, me):
 
 @njit(inline="always")
 def _note_places(control, state):
-    """Note which of the pairs of arrays have the frontier."""
+    """Note which array of each pair has the frontier."""
     control[VISITED] = np.int64(state[VISITED_INDEX])
     control[QUEUE] = np.int64(state[QUEUE_INDEX])
 
@@ -165,9 +180,10 @@ def share_words(control, arrays, state, task):
 
 @kernel(counted=False, inner=True)
 def share_out(control, arrays, task, size, chunks):
-    """Do what the job's other words say together with the thread pool, or alone if it is one chunk.
+    """Do a job whose other words are written; return the sums of its chunks.
 
-    Its reports take the place of those that owners leave for their next phase
+    The thread pool does it, or the master alone if it is one chunk. Its reports overwrite those
+    that owners keep from level to level, so deferred edges must be resolved before
     (`_resolve_deferred`).
     """
     threads = arrays.found.shape[0]
@@ -193,8 +209,8 @@ def share_out(control, arrays, task, size, chunks):
 def share_among_owners(control, arrays, state, task):
     """Do a phase in which each owner does its part.
 
-    Returns vertices and edges found, edges deferred, and vertices and edges of the frontier that
-    were counted late.
+    Returns vertices and edges found, edges deferred, and late vertices with their edges
+    (`expand_owned`).
     """
     owners = arrays.owned_ranges.size - 1
     control[CHUNKS] = owners
@@ -225,6 +241,5 @@ def counted(arrays):
 
 @kernel(counted=False, inner=True)
 def join(arrays, state):
-    """Make the frontier's queue one piece, as others than this loop want it."""
-    this = np.int64(state[QUEUE_INDEX])
-    join_segments(arrays.segments[this], arrays.queue[this], arrays.indptr, arrays.offsets[this])
+    """Make the frontier's queue one piece, for strategies and devices that need that."""
+    join_segments(arrays, np.int64(state[QUEUE_INDEX]))

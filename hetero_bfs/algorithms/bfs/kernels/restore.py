@@ -5,32 +5,43 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
+from hetero_bfs.algorithms.bfs.kernels.job import ADDRESS, CLEAR, NONE, SIZE, TASK, VERTICES
 from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import array_at
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
 @kernel(counted=False, inner=True)
-def restore_range(low, high, parent, old_of_new, restored):
-    """Write the parents of new ids [low, high) to restored, int64 (old ids,): old ids, or -1.
+def clear_or_restore(control, arrays, chunk, me):
+    """Fill a chunk of the result, an int64 array by old ids, with -1 or with the parents' old ids.
 
-    In the order of the new ids, of which neighbours and parents lie close together. A parent that
-    is no vertex, which no sound search leaves, stays none, for validation to find.
+    The result lies at an address that the job names. Parents are taken in the order of the new
+    ids, since neighbours and parents lie close together in that. A parent that is no vertex becomes
+    an old id that is none, for validation to find; no sound search leaves one.
     """
-    for v in range(low, high):
+    restored = array_at(control[ADDRESS], control[VERTICES])
+    begin = chunk * control[SIZE]
+    end = begin + control[SIZE]
+    if control[TASK] == CLEAR:
+        restored[begin : min(end, restored.size)] = -1
+        return NONE, NONE, NONE
+    parent, old_of_new = arrays.parent, arrays.old_of_new
+    for v in range(begin, min(end, parent.size)):
         up = parent[v]
         if up < parent.size:
             restored[old_of_new[v]] = old_of_new[up]
         else:
             restored[old_of_new[v]] = -1 if up == _NO_VERTEX else restored.size
+    return NONE, NONE, NONE
 
 
 @kernel(parallel=True)
 def merge_parents(parent, other, visited):
-    """Take from `other` what it has, keep `parent` for the other visited vertices.
+    """Write the parents that `other` has to `parent`.
 
-    Both are uint32, of which each visited vertex has one; `visited` is the bitmap of all visited
-    vertices (level.py). Unvisited vertices end up without a parent.
+    Both are uint32. Each visited vertex has a parent in one of them. `visited` is the bitmap of all
+    visited vertices (level.py). Unvisited vertices end up without a parent.
     """
     for v in prange(parent.size):
         if other[v] != _NO_VERTEX:
@@ -41,9 +52,10 @@ def merge_parents(parent, other, visited):
 
 @kernel
 def levels_from_parents(parent, source, level):
-    """Fill level (int32, all -1) with the distance of each reached vertex from the source.
+    """Fill `level`, int32 and all -1 before, with each vertex's distance from the source.
 
-    Vertices whose parents do not lead to the source, which no sound search leaves, keep -1.
+    A vertex keeps -1 if its parents do not lead to the source. A sound search leaves no such
+    vertex with a parent.
     """
     on_path, lost = -2, -3
     path = np.empty(parent.size, np.int64)

@@ -1,11 +1,10 @@
 /* The steps of a search: its state, what comes next, and a step's work by the whole grid.
  *
- * The state is STATE_WORDS ulongs, named in steps.py; the first ones are schema.py's. It comes
- * as an argument for the first launch and lies in `report` after it, in one of two places by
- * turns. Then `report` has one row of ROW_WORDS ulongs for each level since the host last
- * scanned: the packed counter of what it found, the candidate that ran, and the clock when that
- * was decided, when the level began, and at its end.
- * */
+ * The state is STATE_WORDS ulongs. schema.py names the first ones, steps.py the others. The first
+ * launch gets it as an argument. After that it lies in `report`, which has two places for it, used
+ * by turns. Behind these `report` has one row of ROW_WORDS ulongs for each level since the host
+ * last read them: the packed counter of what the level found, the candidate that ran, and the
+ * clock when it was decided, when the level began, and at its end. */
 
 typedef struct {
     ulong words[STATE_WORDS];
@@ -13,19 +12,19 @@ typedef struct {
 
 #define NO_CHOICE ((ulong)-1)
 
-/* A work-group's share of the cooperating groups' frontier, and of the next one, by turns. It
- * has at most ROOM edges, and so finds at most ROOM vertices. */
+/* A work-group's share of the cooperating groups' frontier, and its share of the next one, in two
+ * slots used by turns. It has at most ROOM edges, and so finds at most ROOM vertices. */
 typedef struct {
     uint vertex[2][ROOM];
     OFFSET begin[2][ROOM]; /* its first edge among the share's */
     OFFSET shift[2][ROOM]; /* edge in the share + shift = edge in the graph */
 #if COOPERATIVE_GROUPS > 1
-    ushort entry[2][ROOM];     /* whose each edge is: lists are short here */
+    ushort entry[2][ROOM];           /* the place of each edge's vertex: lists are short here */
     ulong words[COOPERATIVE_GROUPS]; /* what each work-group found */
 #endif
 } Share;
 
-/* What a search writes; see schema.py. */
+/* The arrays that a search writes; see level.py. */
 typedef struct {
     __global uint *parent, *visited0, *visited1, *queue0, *queue1;
     __global OFFSET *offsets0, *offsets1;
@@ -83,20 +82,21 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
     state[CHOSEN] = NO_CHOICE;
 }
 
-/* A frontier's representation, and where its level lies of what predictions jump at. */
+/* A frontier's representation, and on which sides of the points where predictions jump its level
+ * lies (policy.cl), in one number. */
 #define KIND_OF_LEVEL(policy, edges, unvisited_vertices, representation)                         \
     ((representation) + 2 * (ulong)steps_of(policy, edges, unvisited_vertices))
 
-/* Whether a model would hardly choose otherwise than for the last level it was asked about, for a
- * frontier of so many vertices and edges, of that kind, and so many unvisited edges. */
+/* Whether a model would choose the same as for the last level it was asked about. The frontier has
+ * so many vertices and edges and is of that kind; so many edges are unvisited. */
 #define IS_ALIKE(state, vertices, edges, unvisited, kind)                                        \
     ((kind) == (state)[MODELLED_REPRESENTATION] &&                                               \
      is_near(vertices, (state)[MODELLED_VERTICES], as_float((uint)(state)[MODELLED_WITHIN])) &&  \
      is_near(edges, (state)[MODELLED_EDGES], as_float((uint)(state)[MODELLED_WITHIN])) &&        \
      is_near(unvisited, (state)[MODELLED_UNVISITED], as_float((uint)(state)[MODELLED_WITHIN])))
 
-/* The candidate for the coming level, unless a model is asked; `before` is that of the level
- * before, if it ran here. */
+/* The candidate for the coming level. If a model must be asked, what it returns means nothing.
+ * `before` is the candidate of the last level, if that ran here. */
 static uint choose_level(__local ulong *state, ulong before, __local const REAL *policy,
                          __global const REAL *schedule, __local Question *question)
 {
@@ -146,8 +146,8 @@ static ulong next_step(__local ulong *state, __local const REAL *policy, bool ma
     return state[FRONTIER_EDGES] <= COOPERATIVE_EDGES ? COOPERATE : PUSH;
 }
 
-/* Move the state on by the last step, which counted `found`, and find out what is to do now; one
- * work-item. Returns whether it is a level, whose candidate is chosen or asked for. */
+/* Move the state on by the last step, which counted `found`, and find out what to do now; one
+ * work-item. Returns whether that is a level. Then its candidate is chosen, or a model is asked. */
 static bool look(__local Shared *mine, ulong found, ulong now, __global const REAL *schedule,
                  __global ulong *rows)
 {
@@ -183,8 +183,8 @@ static bool look(__local Shared *mine, ulong found, ulong now, __global const RE
     return false;
 }
 
-/* Say what comes next, if `due`; the whole work-group. `found` is what the last step counted, in
- * work-item 0. Barriers are outside of conditions, for PoCL's compiler. */
+/* Decide what comes next, if `due`; the whole work-group. Work-item 0 has in `found` what the last
+ * step counted. No barrier is inside a condition, for PoCL's compiler. */
 static void decide(bool due, __local Shared *mine, ulong found, __global const REAL *schedule,
                    __global ulong *rows, bool may_cooperate)
 {
@@ -212,49 +212,57 @@ static void decide(bool due, __local Shared *mine, ulong found, __global const R
     }
 }
 
-/* Begin a search, turn its bitmap into a queue, or end it: the share of work-group `group`. */
+/* Return what a step works on. `arrays` are all; the state says which belong to the frontier. */
+static Step step_of(uint group, uint groups, const Arrays *arrays,
+                    volatile __global ulong *counter, __local Shared *mine)
+{
+    const bool v = mine->state[VISITED_INDEX], q = mine->state[QUEUE_INDEX];
+    const Step step = {group,
+                       groups,
+                       arrays->parent,
+                       v ? arrays->visited1 : arrays->visited0,
+                       v ? arrays->visited0 : arrays->visited1,
+                       q ? arrays->queue1 : arrays->queue0,
+                       q ? arrays->queue0 : arrays->queue1,
+                       q ? arrays->offsets1 : arrays->offsets0,
+                       q ? arrays->offsets0 : arrays->offsets1,
+                       counter,
+                       mine->scratch,
+                       &mine->base};
+    return step;
+}
+
+/* Begin a search, convert its bitmap into a queue, or end it: the share of work-group `group`. */
 static void run_other(uint group, uint groups, const Graph *graph, const Arrays *arrays,
                       volatile __global ulong *counter, __local Shared *mine)
 {
     __local const ulong *state = mine->state;
-    const uint v = (uint)state[VISITED_INDEX], q = (uint)state[QUEUE_INDEX];
-    __global uint *visited = v ? arrays->visited1 : arrays->visited0;
-    __global uint *queue = q ? arrays->queue1 : arrays->queue0;
-    __global OFFSET *offsets = q ? arrays->offsets1 : arrays->offsets0;
+    const Step step = step_of(group, groups, arrays, counter, mine);
     if (state[STEP] == BEGIN)
-        start(group, groups, graph->words, (uint)state[SOURCE], visited, arrays->parent, queue,
-              offsets);
+        start(&step, graph->words, (uint)state[SOURCE]);
     else if (state[STEP] == INVALIDATE)
-        invalidate_stale_parents(group, groups, graph->n, graph->words, visited, arrays->parent);
-    bitmap_to_queue(group, groups, state[STEP] == TO_QUEUE ? graph->words : 0, visited,
-                    v ? arrays->visited0 : arrays->visited1, graph->degree, graph->word_degree,
-                    counter, queue, offsets, mine->scratch, &mine->base);
+        invalidate_stale_parents(&step, graph->n, graph->words);
+    bitmap_to_queue(&step, state[STEP] == TO_QUEUE ? graph->words : 0, graph->degree,
+                    graph->word_degree);
 }
 
 /* Run a top-down level: the share of work-group `group`. */
 static void run_push(uint group, uint groups, const Graph *graph, const Arrays *arrays,
                      volatile __global ulong *counter, __local Shared *mine)
 {
-    __local const ulong *state = mine->state;
-    const uint v = (uint)state[VISITED_INDEX], q = (uint)state[QUEUE_INDEX];
-    top_down(group, groups, graph, (uint)state[FRONTIER_VERTICES], (OFFSET)state[FRONTIER_EDGES],
-             q ? arrays->queue1 : arrays->queue0, q ? arrays->offsets1 : arrays->offsets0,
-             v ? arrays->visited1 : arrays->visited0, arrays->parent, counter,
-             q ? arrays->queue0 : arrays->queue1, q ? arrays->offsets0 : arrays->offsets1,
-             &mine->level.top_down, mine->scratch, &mine->base);
+    const Step step = step_of(group, groups, arrays, counter, mine);
+    top_down(&step, graph, (uint)mine->state[FRONTIER_VERTICES],
+             (OFFSET)mine->state[FRONTIER_EDGES], &mine->level.top_down);
 }
 
 /* Run a bottom-up level: the share of work-group `group`. */
 static void run_pull(uint group, uint groups, const Graph *graph, const Arrays *arrays,
                      volatile __global ulong *counter, __local Shared *mine)
 {
-    __local const ulong *state = mine->state;
-    const uint v = (uint)state[VISITED_INDEX];
-    bottom_up(group, groups, graph, state[UNVISITED_VERTICES],
-              v ? arrays->visited1 : arrays->visited0, v ? arrays->visited0 : arrays->visited1,
-              arrays->parent, mine->policy[VARIANT(state[CHOSEN])] != 0 ? CACHED_WORDS : 0,
-              counter,
-              &mine->level.bottom_up, mine->scratch);
+    const Step step = step_of(group, groups, arrays, counter, mine);
+    const bool has_cache = mine->policy[VARIANT(mine->state[CHOSEN])] != 0;
+    bottom_up(&step, graph, mine->state[UNVISITED_VERTICES], has_cache ? CACHED_WORDS : 0,
+              &mine->level.bottom_up);
 }
 
 #ifdef ONE_LAUNCH
@@ -262,7 +270,7 @@ static void run_pull(uint group, uint groups, const Graph *graph, const Arrays *
 #endif
 
 #ifdef ONE_STEP
-/* Run a step that is no cooperating groups': the share of work-group `group`. */
+/* Run a step that is not for cooperating groups: the share of work-group `group`. */
 static void run_step(uint group, uint groups, const Graph *graph, const Arrays *arrays,
                      volatile __global ulong *counter, __local Shared *mine)
 {

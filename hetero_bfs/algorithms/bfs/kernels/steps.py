@@ -1,7 +1,7 @@
-"""What the host and the loop on an OpenCL device tell each other (steps.cl), compiled.
+"""What the host and the level loop on an OpenCL device (steps.cl) tell each other, compiled.
 
-A search's state goes to the device as uint64, of which the first are those of schema.py; it
-comes back at the head of the report, with a row for each level that ran.
+A search's state goes to the device as uint64 words; schema.py names the first ones. The state comes
+back at the head of the report. A row for each level that ran follows it.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ SOURCE = KIND  # a state on the device needs no kind
     LIMIT,  # levels
     FLAGS,
     BEGAN,  # the clock when the level began
-    DONE,  # number of the last step, which names its counter
+    DONE,  # number of the last step; it tells which counter is the step's
     PENDING,  # STEP is decided and not run yet
-    DECIDED,  # the clock when the level was decided on; turning a bitmap follows
+    DECIDED,  # the clock when the level was decided on; then a bitmap may become a queue
     MODELLED_VERTICES,  # the state of the last level that a model was asked about
     MODELLED_EDGES,
     MODELLED_UNVISITED,  # edges
-    MODELLED_REPRESENTATION,  # and what predictions jump at, `steps_of` times 2
-    MODELLED_WITHIN,  # a REAL's bits: the ratio within which its choice stays
+    MODELLED_REPRESENTATION,  # plus 2 times `steps_of` (policy.cl)
+    MODELLED_WITHIN,  # the ratio of levels up to which that choice stays, as a REAL's bits
 ) = range(CHOSEN + 1, CHOSEN + 14)
 STATE_WORDS = MODELLED_WITHIN + 1
 """The first words of a state on the device are schema.py's, up to CHOSEN."""
 
 DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, INVALIDATE, COOPERATE = range(8)
-"""STEP: what the coming, or the last, step does."""
+"""STEP: what the next step does, or what the last one did."""
 
 RUNNING, ENDED, LEAVES, FAILED = range(4)
-"""STATUS: ENDED if nothing is left to find or LIMIT levels are done; LEAVES if it is the host's
-turn, where CHOSEN runs; FAILED if the grid did not make progress together."""
+"""STATUS. ENDED: nothing is left to find, or LIMIT levels are done. LEAVES: the host must run
+CHOSEN. FAILED: the work-groups did not make progress together."""
 
 INVALIDATES, CONVERTS, PROBES = 1, 2, 4
-"""FLAGS: leave no stale parents at the end; only turn the bitmap into a queue; find out whether the
-grid makes progress together, and do nothing else."""
+"""FLAGS. INVALIDATES: leave no stale parents at the end. CONVERTS: only convert the bitmap into a
+queue. PROBES: only find out whether the work-groups make progress together."""
 
 ROWS = 2 * STATE_WORDS
 ROW_WORDS = 5
@@ -110,12 +110,12 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
         Of the packed counter.
     top_down : bool (candidates,)
     seconds : float
-        The whole launch, as the host saw it. What no level accounts for is the first one's
-        moving; without a clock on the device all levels took equally long.
+        The whole launch, as the host saw it. Time that belongs to no level counts as the first
+        level's transfer. If the device has no clock, all levels get equal times.
     state : float64 (STATE_SIZE,)
     records : float64 (rows, record_width)
-        Rows from state[LEVEL] on are written; the first one has its choice already. Of a directed
-        graph's bitmap that was turned into a queue, they count the vertices without edges too.
+        Rows from state[LEVEL] on are written; the first one has its choice already. If a bitmap of
+        a directed graph was converted into a queue, they count its vertices without edges too.
     """
     bits = np.uint64(edge_bits)
     first = np.int64(state[LEVEL])

@@ -1,26 +1,26 @@
 /* Levels of a search whose edges stay on the host and come to the device in pages
- * (streamed_executor.py); all that is kept per vertex is resident, and so are the heads of all
- * lists and the first RESIDENT pages of the edges: in the order by degree, the hubs' lists.
+ * (streamed_executor.py). Arrays with an entry per vertex are resident. So are the heads of all
+ * lists, and the first RESIDENT pages of the edges; in the order by degree these are the hubs'
+ * lists. A page has 2^PAGE_SHIFT edges.
  *
- * A level is four kernels, queued at once. The first (stream_heads_*) does what the heads
- * suffice for, and marks in `needed`, one bit each, the pages of 2^PAGE_SHIFT edges that the
- * rest takes: top-down the longer lists of the frontier, bottom-up what is left of the lists of
- * vertices that found nothing. stream_list turns the marks into two lists, of pages that are
- * here and of pages that are not. stream_push or stream_pull reads the former, and stream_finish
- * ends the level, if none is missing. Else the host sends the missing pages, for
- * stream_push_sent or stream_pull_sent, and only then has the level ended.
+ * The host queues four kernels for a level at once. The first one (stream_heads_*) does what it
+ * can with the heads. It marks the pages that the rest needs in `needed`, one bit each. Top-down
+ * needs the longer lists of the frontier. Bottom-up needs what is left of the lists of vertices
+ * that found no parent. stream_list turns the marks into two lists: resident pages and missing
+ * pages. stream_push or stream_pull reads the resident ones. stream_finish ends the level if no
+ * page is missing. Else the host sends the missing pages, stream_push_sent or stream_pull_sent
+ * reads them, and then the level ends.
  *
- * Three bitmaps (level.py has their encoding): `visited` as the level found it, `next` as it
- * leaves it, equal between levels, and `frontier`.
+ * There are three bitmaps (level.py). `visited` is as the level found it, `next` as it leaves it;
+ * between levels they are equal. The third is `frontier`.
  *
- * A page is shared by edges: a work-item takes SEGMENT_EDGES of them, finds in `owner` (the
- * vertex that has the first edge of each 2^OWNER_SHIFT) and by binary search whose they are, and
- * walks on from there. Where all are one vertex's, work-items take them by turns. Nothing is
- * kept in local memory: the bus is what bounds these levels.
+ * Work-items share a page by edges. Each takes SEGMENT_EDGES edges and finds the vertex of the
+ * first one: `owner` has the vertex of every 2^OWNER_SHIFT-th edge, and a binary search does the
+ * rest. From there it walks on. If all edges of a page belong to one vertex, work-items take them
+ * by turns. Nothing is kept in local memory, since the bus to the host bounds these levels.
  *
  * Needs common.cl, parts.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph
- * arguments are the forward or the backward lists.
- * */
+ * arguments are the forward or the backward lists. */
 
 #define LANES_SHIFT (PAGE_SHIFT - SEGMENT_SHIFT)
 #define LANES (1u << LANES_SHIFT)
@@ -35,7 +35,7 @@
 #endif
 #endif
 
-/* Begin a search: `source` is visited and the frontier, nothing else has a parent. */
+/* Begin a search: `source` alone is visited, is the frontier, and has a parent. */
 __kernel void stream_start(const uint n, const uint words, const uint source,
                            __global uint *visited, __global uint *next, __global uint *frontier,
                            __global uint *parent)
@@ -50,16 +50,17 @@ __kernel void stream_start(const uint n, const uint words, const uint source,
     }
 }
 
-/* What the heads suffice for. */
+/* The part of a level that needs only the heads of lists. */
 
-/* The first neighbours of all lists: column k has number k of vertices 0 to size[k] - 1, or the
- * vertex itself if it has fewer, and begins at at[k]. No vertex from size[k] on has so many. */
+/* The first neighbours of all lists, in columns. Column k begins at at[k]. It has neighbour k of
+ * vertices 0 to size[k] - 1, or the vertex itself if it has no neighbour k. No vertex from size[k]
+ * on has one. */
 #define HEADS_PARAMS                                                                           \
     __global const uint *heads, __global const ulong *at, __global const uint *size,           \
         const uint columns
 
-/* Mark the pages of edges [begin, end). Of a word whose pages are all in that range others hardly
- * mark any, so that it is not worth a look before. */
+/* Mark the pages of edges [begin, end). It looks at a word of marks before it writes, unless all
+ * pages of the word are in that range: then others hardly mark any of them. */
 static void mark_pages(OFFSET begin, OFFSET end, volatile __global uint *needed)
 {
     if (begin >= end)
@@ -82,7 +83,7 @@ static void claim(uint u, uint v, volatile __global uint *next, __global uint *p
         parent[u] = v;
 }
 
-/* Nothing is found yet, and no page listed. */
+/* Clear the status: nothing is found yet, and no page is listed. */
 static void clear_status(__global uint *status)
 {
     if (get_global_id(0) == 0)
@@ -90,7 +91,8 @@ static void clear_status(__global uint *status)
             status[word] = 0;
 }
 
-/* Push the frontier's lists that are resident whole; mark the others. One vertex per work-item. */
+/* Push the frontier's lists that are no longer than a head; mark the pages of the others. One
+ * vertex per work-item. */
 __kernel void stream_heads_push(const uint n, __global const OFFSET *indptr, HEADS_PARAMS,
                                 __global const uint *frontier, volatile __global uint *next,
                                 __global uint *parent, volatile __global uint *needed,
@@ -108,8 +110,8 @@ __kernel void stream_heads_push(const uint n, __global const OFFSET *indptr, HEA
             claim(heads[at[k] + v], (uint)v, next, parent);
 }
 
-/* Look at the heads of unvisited vertices' lists; writes `next`, and marks what is left of the
- * lists of those that found nothing. One vertex per work-item. */
+/* Look for a parent in the heads of unvisited vertices' lists, and write `next`. For vertices that
+ * find none, mark the pages of the rest of their lists. One vertex per work-item. */
 __kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
                                            __global const OFFSET *indptr, HEADS_PARAMS,
                                            __global const uint *visited, __global uint *next,
@@ -162,7 +164,7 @@ static void list_pages(uint word, uint marked, bool is_here, volatile __global u
         *list++ = word * 32 + LOWEST(marked);
 }
 
-/* List the marked pages, and invalidate the marks. `resident` is a multiple of 32, or all pages. */
+/* List the marked pages, and clear the marks. `resident` is a multiple of 32, or all pages. */
 __kernel GROUP_SIZE void stream_list(const uint words, const uint resident, __global uint *needed,
                                      volatile __global uint *status, __global uint *here)
 {
@@ -194,7 +196,7 @@ typedef struct {
     __global const uint *owner;
 } Lists;
 
-/* Where a page's edges are: resident, or sent, the first one of which is `begin`. */
+/* Where a page's edges are: resident, or sent. The first one that was sent is edge `begin`. */
 typedef struct {
     const Edges *resident;
     __global const uint *sent;
@@ -264,8 +266,8 @@ static void push_segment(Segment mine, const Page *page, const Lists *lists,
     }
 }
 
-/* Look for a visited neighbour of vertices that have none yet. A list may lie in several segments:
- * whoever sets the vertex's bit writes its parent. */
+/* Look for a visited neighbour of vertices that have no parent yet. A list may lie in several
+ * segments. The work-item that sets the vertex's bit writes its parent. */
 static void pull_segment(Segment mine, const Page *page, const Lists *lists,
                          __global const uint *visited, volatile __global uint *next,
                          __global uint *parent)
@@ -339,9 +341,9 @@ __kernel void stream_pull_sent(const uint count, __global const uint *sent, LIST
     READ_SENT(pull_segment)
 }
 
-/* End a level, unless pages are missing that have not been sent yet: what was found is the
- * frontier, and is counted. One sum over the work-group only: with two in a kernel, PoCL 3.1 gets
- * one wrong now and then, as if work-groups shared the scratch. */
+/* End a level, unless missing pages have not been sent yet. The vertices that it found become the
+ * frontier, and are counted. There is only one sum over the work-group: if a kernel has two, PoCL
+ * 3.1 sometimes gets one wrong, as if work-groups shared the scratch. */
 __kernel GROUP_SIZE void stream_finish(const uint words, const uint all_sent,
                                        __global uint *visited, __global const uint *next,
                                        __global uint *frontier, __global const uint *degree,

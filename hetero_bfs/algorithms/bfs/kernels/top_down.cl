@@ -1,26 +1,25 @@
-/* A top-down level of a search on an OpenCL device, and what both directions read and write.
- * level.py describes the encoding of the state.
+/* A top-down level of a search on an OpenCL device, and the graph for both directions.
+ * level.py describes the arrays.
  *
- * It balances by edges: a work-group takes up to TILE of the frontier's wherever they lie, finds
- * their queue entries by binary search, and its work-items take the edges in turn, so that a hub is
- * spread over many work-groups.
- *
- * A level is shared by `groups` work-groups, of which this one is number `group` (steps.cl).
+ * Work-groups get equal numbers of edges. A work-group takes a tile, which is up to TILE
+ * consecutive edges of the frontier. It finds the queue entries of these edges by binary search.
+ * Its work-items take the edges by turns. So many work-groups share the edges of a hub.
  */
 
 #define TILE (GROUP * ITEMS) /* edges, below PAST_TILE */
 #define PAST_TILE 0xFFFF
 
-/* Look before claiming: a plain read, which may be stale; the atomic that follows decides. Race
- * checkers object to it, and OpenCL C 1.2 has no atomic read: for them -DATOMIC_PEEK. */
+/* A plain read before a claim. What it reads may be stale; the atomic operation that follows
+ * decides. Race checkers report it as an error, and OpenCL C 1.2 has no atomic read, so for them
+ * there is -DATOMIC_PEEK. */
 #ifdef ATOMIC_PEEK
 #define PEEK(address) atomic_or(address, 0)
 #else
 #define PEEK(address) (*(address))
 #endif
 
-/* A graph on the device; see SearchGraph and schema.py. `word_degree` has, for each bitmap
- * word, the degree that all of its 32 vertices have, or MIXED_DEGREES. */
+/* A graph on the device; see SearchGraph. For each word of the bitmap, `word_degree` has the
+ * degree of all 32 vertices, or MIXED_DEGREES if they differ. */
 typedef struct {
     uint n, words;
     __global const OFFSET *indptr, *backward_indptr;
@@ -34,8 +33,9 @@ typedef struct {
     OFFSET shift[TILE]; /* edge in the tile + shift = edge in the graph */
 } TopDown;
 
-/* Find the queue entries of a tile's first and last edge, by the whole work-group: in each round
- * its work-items look at ranges side by side, in the end at all entries that are left. */
+/* Find the queue entries of a tile's first and last edge, by the whole work-group. In each round
+ * every work-item looks at a range of its own, and one range is left. Once few entries are left,
+ * they look at all of these. */
 #define FEW_ENTRIES (8 * GROUP)
 
 static void find_bounds(OFFSET first, OFFSET last, uint count, __global const OFFSET *offsets,
@@ -93,10 +93,9 @@ static uint claim(uint v, uint before, __global uint *visited)
 /* Words of the bitmap that a warp's vertices lie in, at most, if it claims run by run. */
 #define RUN_WORDS 8
 
-/* Claim as `claim` does, a whole warp at once. At the beginning of long lists, which is where
- * the hubs are, a warp's vertices lie side by side: then there is one atomic for each run of
- * vertices in one word, not one for each, and those of all work-groups on the hubs' few words
- * queue less. */
+/* Claim as `claim` does, a whole warp at once. Long lists begin with the hubs, so there a warp's
+ * vertices lie side by side. Then one atomic operation claims a run of vertices in one word. All
+ * work-groups claim hubs, whose words are few, so fewer operations wait for each other. */
 static uint claim_together(uint v, uint before, __global uint *visited)
 {
     const uint word = v >> 5, bit = 1u << (v & 31), lane = get_local_id(0) & 31;
@@ -122,18 +121,20 @@ static uint claim_together(uint v, uint before, __global uint *visited)
 #define claim_together claim
 #endif
 
-/* Push the `edges` edges of the `count` vertices in the queue. What is found adds to `counter`.
- * With one tile for a work-group it is `eager`: time is what reads take that wait for each
- * other, so all work-groups take a share, claim without looking, and read degrees before they
- * know whose are needed. */
-static void top_down(uint group, uint groups, const Graph *graph, uint count, OFFSET edges,
-                     __global const uint *queue, __global const OFFSET *offsets,
-                     __global uint *visited, __global uint *parent,
-                     volatile __global ulong *counter, __global uint *next_queue,
-                     __global OFFSET *next_offsets, __local TopDown *mine, __local ulong *scratch,
-                     __local ulong *base)
+/* Push the `edges` edges of the `count` vertices in the queue.
+ * If one tile for each work-group is enough, the level is `eager`. Then it takes as long as its
+ * reads wait for each other. So all work-groups take a share, claim without a look before, and
+ * read the degrees of all ends before they know which are needed. */
+static void top_down(const Step *step, const Graph *graph, uint count, OFFSET edges,
+                     __local TopDown *mine)
 {
-    const uint lid = get_local_id(0);
+    const uint lid = get_local_id(0), group = step->group, groups = step->groups;
+    __global const uint *queue = step->queue;
+    __global const OFFSET *offsets = step->offsets;
+    __global uint *visited = step->visited, *parent = step->parent;
+    __global uint *next_queue = step->other_queue;
+    __global OFFSET *next_offsets = step->other_offsets;
+    __local ulong *scratch = step->scratch, *base = step->base;
     const bool eager = edges <= (OFFSET)groups * TILE;
     const OFFSET share = (edges + groups * GROUP - 1) / (groups * GROUP);
     const uint items = eager ? (uint)share : ITEMS, tile_size = GROUP * items;
@@ -171,10 +172,10 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++)
             entry[k] = 0;
-        for (uint step = top_step >> 1; step; step >>= 1) { /* all searches at once */
+        for (uint stride = top_step >> 1; stride; stride >>= 1) { /* all searches at once */
 #pragma unroll
             for (uint k = 0; k < ITEMS; k++) {
-                const uint next = entry[k] + step;
+                const uint next = entry[k] + stride;
                 if (k < items && next < entries && mine->begin[next] <= k * GROUP + lid)
                     entry[k] = next;
             }
@@ -214,7 +215,7 @@ static void top_down(uint group, uint groups, const Graph *graph, uint count, OF
         }
         const ulong others = group_scan(packed, scratch, &total);
         if (lid == 0)
-            *base = total ? atom_add(counter, total) : 0;
+            *base = total ? atom_add(step->counter, total) : 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         size_t place = COUNT_OF(*base + others);
         OFFSET offset = (OFFSET)EDGES_OF(*base + others);

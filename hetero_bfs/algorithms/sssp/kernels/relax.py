@@ -44,7 +44,7 @@ from numba import int64, njit, types
 
 from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
 from hetero_bfs.devices.cpu.thread_pool import OWN
-from hetero_bfs.support.by_address import Struct, address_of
+from hetero_bfs.support.by_address import Struct, chunk_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_min, bits_of, exchange, fetch_add, prefetch
 
@@ -284,4 +284,4 @@ def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
     control: Any = types.Array(int64, 1, "C")
     tasks = (_reset, _relax_active, _relax_queue, _find_unsettled, _pull, _select)
     for task, function in enumerate(tasks):
-        work[task] = address_of(function, control, arrays.numba_type, int64, int64)
+        work[task] = chunk_address(function, control, arrays.numba_type)

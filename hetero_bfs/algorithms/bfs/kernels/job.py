@@ -1,0 +1,67 @@
+"""The words that describe a phase of a search, and the part of the work that a chunk stands for.
+
+A phase runs one kernel for each of its chunks, or for each owner of partitions. The kernel takes
+(control, arrays, chunk, me): the thread pool's control block (thread_pool.py), the `HostArrays`
+(phases.py), the number of the chunk or of the owner, and the number of the thread. It returns three
+int64, which the phase adds up. Phases call these kernels by address (link.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.devices.cpu.thread_pool import CHUNKS, JOB, OWN
+
+# Words of a job. They follow its number of chunks (thread_pool.py).
+TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
+(
+    TOP_DOWN,
+    PUSH_DENSE,
+    RESOLVE_PUSH,
+    EXPAND,
+    COLLECT,
+    BOTTOM_UP,
+    CONVERT,
+    BLANK,
+    INVALIDATE,
+    END,  # INVALIDATE, then BLANK
+    CLEAR,
+    RESTORE,
+    ALONE,  # no phase: the master runs a small top-down level by itself
+) = range(13)
+NUM_TASKS = 13
+
+OWNED = OWN
+"""Whether the owners still keep the frontier in their own parts of the queue (expand.py)."""
+
+WHOLE = OWN + 1
+"""Whether the host has run all levels of this search, so that `parent` has every parent."""
+
+ADDRESS = OWN + 2
+"""The address of an array that a phase fills and that is not one of the `HostArrays`."""
+
+NEXT_OWN = OWN + 3
+"""The first word that this module leaves to others. No phase changes it."""
+
+NONE = np.int64(0)
+"""What a kernel returns that has nothing to add up."""
+
+
+@njit(inline="always")
+def edges_of(control, chunk):
+    """Return where a chunk's edges of the frontier begin and end."""
+    begin = chunk * control[SIZE]
+    return begin, min(begin + control[SIZE], control[EDGES])
+
+
+@njit(inline="always")
+def words_of(control, arrays, chunk):
+    """Return where a chunk's words of the bitmap begin and end.
+
+    The cut depends on the number of chunks alone, so a thread meets the same words in every phase.
+    Chunks grow: after relabelling, the first words stand for the hubs, which have the longest
+    lists.
+    """
+    words, chunks = arrays.visited[0].size, control[CHUNKS]
+    return np.int64(words * (chunk / chunks) ** 2), np.int64(words * ((chunk + 1) / chunks) ** 2)

@@ -1,0 +1,87 @@
+"""Compiling what the level loop and its phases call by address (by_address.py).
+
+A kernel is compiled once, and only if searches of the graph can come to it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, types
+
+from hetero_bfs.algorithms.bfs.kernels.expand import (
+    collect_owned,
+    expand_by_master,
+    expand_by_master_packed,
+    expand_owned,
+    expand_owned_packed,
+)
+from hetero_bfs.algorithms.bfs.kernels.frontier import blank_or_invalidate, queue_words
+from hetero_bfs.algorithms.bfs.kernels.job import (
+    ALONE,
+    BLANK,
+    BOTTOM_UP,
+    CLEAR,
+    COLLECT,
+    CONVERT,
+    END,
+    EXPAND,
+    INVALIDATE,
+    PUSH_DENSE,
+    RESOLVE_PUSH,
+    RESTORE,
+    TOP_DOWN,
+)
+from hetero_bfs.algorithms.bfs.kernels.level import (
+    bottom_up_words,
+    push_dense_chunk,
+    resolve_pushed_words,
+    top_down_chunk,
+)
+from hetero_bfs.algorithms.bfs.kernels.restore import clear_or_restore
+from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.support.by_address import Struct, chunk_address, level_address
+
+_CONTROL = types.Array(int64, 1, "C")
+
+
+def link_levels(arrays: Struct, levels: npt.NDArray[np.int64]) -> None:
+    """Compile the kernels of the host's strategies, and put their addresses into `levels`.
+
+    A strategy's place there is its row in the table of strategies.
+    """
+    for row, strategy in enumerate(STRATEGIES.values()):
+        if strategy.device_kind == "cpu":
+            module, _, name = strategy.kernel.partition(":")
+            function = getattr(import_module(module), name)
+            levels[row] = level_address(function, _CONTROL, arrays.numba_type)
+
+
+def link_work(
+    arrays: Struct, threads: int, owners: int, is_packed: bool, work: npt.NDArray[np.int64]
+) -> None:
+    """Compile the kernels of phases, and put their addresses into `work`.
+
+    One thread shares no levels. Where partitions have owners, no level is a dense push
+    (host_strategies.py).
+    """
+    used = {
+        BOTTOM_UP: bottom_up_words,
+        CONVERT: queue_words,
+        BLANK: blank_or_invalidate,
+        INVALIDATE: blank_or_invalidate,
+        END: blank_or_invalidate,
+        CLEAR: clear_or_restore,
+        RESTORE: clear_or_restore,
+        ALONE: expand_by_master_packed if is_packed else expand_by_master,
+    }
+    if threads > 1:
+        used[TOP_DOWN] = top_down_chunk
+    if owners > 1:
+        used |= {EXPAND: expand_owned_packed if is_packed else expand_owned, COLLECT: collect_owned}
+    elif threads > 1:
+        used |= {PUSH_DENSE: push_dense_chunk, RESOLVE_PUSH: resolve_pushed_words}
+    for task, function in used.items():
+        work[task] = chunk_address(function, _CONTROL, arrays.numba_type)
