@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.validate import CHECK_NAMES, Validator, raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.validate import Validator, raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.validation import CHECK_NAMES
 from hetero_bfs.errors import GraphError, ValidationError
 from hetero_bfs.graph.csr import CSRGraph, EdgeList
 

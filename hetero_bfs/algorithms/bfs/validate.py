@@ -7,13 +7,22 @@ edges go by, and how, is described in validate_kernels.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs import validate_kernels as loops
+from hetero_bfs.algorithms.bfs.validation import (
+    CheckedSearch,
+    Failure,
+    Validation,
+    check_tree,
+    component_failure,
+    depth_dtype,
+    level_failure,
+    unreached_depth,
+)
 from hetero_bfs.errors import GraphError, ValidationError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import (
@@ -26,15 +35,6 @@ from hetero_bfs.graph.edge_source import (
 from hetero_bfs.support import forks, memory
 from hetero_bfs.support.checks import as_integer, check_integer, refuse_masked
 from hetero_bfs.support.progress import progress
-
-CHECK_NAMES = {
-    1: "parents form a tree",
-    2: "tree edges span one level",
-    3: "edges span at most one level",
-    4: "tree covers the component",
-    5: "tree edges are input edges",
-}
-"""The numbers of the specification and what each check asks for."""
 
 MAX_SEARCHES = 64
 """Most searches that one pass validates: a tree edge has one bit for each."""
@@ -49,53 +49,6 @@ _PACKED_BYTES = 8
 _START_BYTES = 8
 
 _Int64Array = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Outcome of `validate`: the first check that failed, a vertex where it did; None if valid.
-
-    `nedge` counts the input edges for TEPS: both ends reached (directed: source reached),
-    duplicates included, self-loops not; 0 if check 1 or 2 failed. `reached` counts the vertices
-    with a parent; `depth` is the greatest one along the parents, 0 if check 1 failed.
-    """
-
-    valid: bool
-    check: int | None
-    check_name: str | None
-    vertex: int | None
-    message: str
-    nedge: int
-    reached: int
-    depth: int
-
-
-class _Failure(NamedTuple):
-    check: int
-    vertex: int
-    detail: str
-
-
-@dataclass
-class _Search:
-    """What is known of a search; one that fails check 1 or 2 has no `column` in the group."""
-
-    source: int
-    reached: int
-    depth: int
-    failure: _Failure | None
-    column: int | None = None
-    nedge: int = 0
-
-    def outcome(self) -> Validation:
-        counts = self.nedge, self.reached, self.depth
-        if self.failure is None:
-            message = f"source {self.source}: valid; {self.reached} vertices reached, "
-            return Validation(True, None, None, None, f"{message}depth {self.depth}", *counts)
-        check, vertex, detail = self.failure
-        name = CHECK_NAMES[check]
-        message = f"source {self.source}: check {check} ({name}) fails at vertex {vertex}: {detail}"
-        return Validation(False, check, name, vertex, message, *counts)
 
 
 class Validator:
@@ -120,8 +73,8 @@ class Validator:
         self._empty()
 
     def _empty(self) -> None:
-        self._searches: list[_Search] = []
-        self._columns: list[_Search] = []
+        self._searches: list[CheckedSearch] = []
+        self._columns: list[CheckedSearch] = []
         self._depth: npt.NDArray[Any] | None = None
         self._tree_edges = _TreeEdges(self.edges.num_vertices)
 
@@ -155,7 +108,7 @@ class Validator:
         parent = _signed(parent, "parent", num_vertices)
         level = None if level is None else _signed(level, "level", num_vertices)
         packed = np.empty(num_vertices, np.int64)
-        search = _check_tree(source, parent, level, packed)
+        search = check_tree(source, parent, level, packed)
         self._searches.append(search)
         if search.failure is None:
             search.column = len(self._columns)
@@ -198,15 +151,15 @@ class Validator:
     def _depth_matrix(self, deepest: int) -> npt.NDArray[Any]:
         """Return the depths of the group, in a dtype that holds one more search."""
         old = self._depth
-        dtype = _depth_dtype(deepest)
+        dtype = depth_dtype(deepest)
         if old is not None and old.dtype.itemsize >= dtype.itemsize:
             return old
         size = self.edges.num_vertices * self.capacity
         empty = memory.aligned_empty(size, dtype)
         new = empty.reshape(-1, self.capacity)  # 64 bytes: one cache line
-        new.fill(_unreached(dtype))
+        new.fill(unreached_depth(dtype))
         if old is not None:
-            np.copyto(new, old, where=old != _unreached(old.dtype))
+            np.copyto(new, old, where=old != unreached_depth(old.dtype))
         self._depth = new
         return new
 
@@ -228,7 +181,7 @@ class Validator:
                 edge = int(src[fails[row, column]]), int(dst[fails[row, column]])
                 first.setdefault((row + 3, int(column)), edge)
         if isinstance(edges, CSRGraph):  # whose lists have lost the duplicates
-            unreached = depth.dtype.type(_unreached(depth.dtype))
+            unreached = depth.dtype.type(unreached_depth(depth.dtype))
             nedge = loops.count_ends(edges.input_degree, depth, unreached).sum(axis=0)
         if edges.both_directions and not edges.directed:
             nedge //= 2
@@ -236,9 +189,9 @@ class Validator:
         for column, search in enumerate(self._columns):
             search.nedge = int(nedge[column])
             if (3, column) in first:
-                search.failure = _check_3_failure(*first[3, column], depth[:, column])
+                search.failure = level_failure(*first[3, column], depth[:, column])
             elif (4, column) in first:
-                search.failure = _check_4_failure(*first[4, column], depth[:, column])
+                search.failure = component_failure(*first[4, column], depth[:, column])
             elif unmet[column] < edges.num_vertices:
                 search.failure = tree_edges.failure(int(unmet[column]), column)
 
@@ -272,13 +225,13 @@ class _TreeEdges:
         first = loops.first_unmet(self.starts, self.parents, self.searches, num_searches)
         return np.asarray(first.min(axis=0))
 
-    def failure(self, vertex: int, column: int) -> _Failure:
+    def failure(self, vertex: int, column: int) -> Failure:
         """Describe the tree edge of one search that leads to `vertex` and was not met."""
         here = slice(self.starts[vertex], self.starts[vertex + 1])
         unmet = self.parents[here] != loops.MET
         mine = self.searches[here] & np.uint64(1 << column) != 0
         parent = self.parents[here][unmet & mine][0]
-        return _Failure(5, vertex, f"its tree edge ({parent}, {vertex}) is not an input edge")
+        return Failure(5, vertex, f"its tree edge ({parent}, {vertex}) is not an input edge")
 
 
 def validate(
@@ -319,7 +272,7 @@ def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
 
     How many different tree edges a group has is not known before; see `Validator.bytes_to_add`.
     """
-    depths = capacity * _depth_dtype(deepest).itemsize
+    depths = capacity * depth_dtype(deepest).itemsize
     tree_edges = _START_BYTES + _TREE_EDGE_BYTES * min(capacity, _TREE_EDGES_PER_VERTEX)
     return num_vertices * (depths + _PACKED_BYTES + 2 * tree_edges)
 
@@ -345,63 +298,3 @@ def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArra
     if array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64):
         raise GraphError(f"{name} holds {array.dtype}; give signed integers, -1 for unreached")
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
-
-
-def _depth_dtype(deepest: int) -> np.dtype[Any]:
-    """Return the smallest dtype for depths up to `deepest`; see validate_kernels.py."""
-    return np.min_scalar_type(deepest + 3)
-
-
-def _unreached(dtype: np.dtype[Any]) -> int:
-    return int(np.iinfo(dtype).max) - 1
-
-
-def _check_tree(
-    source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
-) -> _Search:
-    """Make checks 1 and 2 and fill `packed`."""
-    reached, suspect = loops.pack(parent, source, packed)
-    failure = _check_parents(parent, source, suspect)
-    depth = 0 if failure else int(loops.compute_depths(packed, reached))
-    if depth < 0:
-        cycle = int(loops.find_cycle(packed, source))
-        failure = _Failure(1, cycle, f"following the parents from vertex {cycle} leads back to it")
-    if failure is None and level is not None:
-        failure = _check_levels(level, packed)
-    return _Search(source, int(reached), max(depth, 0), failure)
-
-
-def _check_parents(parent: npt.NDArray[Any], source: int, suspect: int) -> _Failure | None:
-    """Check 1 but for cycles; `suspect` is what `pack` found."""
-    if parent[source] != source:
-        return _Failure(1, source, f"the source has parent {parent[source]} instead of itself")
-    if suspect == parent.size:
-        return None
-    wrong = int(parent[suspect])
-    if 0 <= wrong < parent.size:
-        return _Failure(1, suspect, f"its parent {wrong} is unreached")
-    return _Failure(1, suspect, f"its parent {wrong} is not -1 and not in 0..{parent.size - 1}")
-
-
-def _check_levels(level: npt.NDArray[Any], packed: _Int64Array) -> _Failure | None:
-    """Check 2. In a tree, right levels across all tree edges mean level = depth everywhere."""
-    vertex = int(loops.first_wrong_level(level, packed))
-    if vertex == level.size:
-        return None
-    if packed[vertex] == loops.UNREACHED:
-        return _Failure(2, vertex, f"it has level {level[vertex]} but no parent")
-    depth, parent = int(packed[vertex]) >> 32, int(packed[vertex]) & 0xFFFFFFFF
-    detail = f"it has level {level[vertex]}, but depth {depth} along the parents"
-    if depth > 0:
-        detail += f"; its parent {parent} has level {level[parent]}"
-    return _Failure(2, vertex, detail)
-
-
-def _check_3_failure(u: int, v: int, depth: npt.NDArray[Any]) -> _Failure:
-    return _Failure(3, u, f"edge ({u}, {v}) joins levels {depth[u]} and {depth[v]}")
-
-
-def _check_4_failure(u: int, v: int, depth: npt.NDArray[Any]) -> _Failure:
-    reached, vertex = (v, u) if depth[u] == _unreached(depth.dtype) else (u, v)
-    detail = f"edge ({u}, {v}) joins it, unreached, to {reached}, reached"
-    return _Failure(4, vertex, detail)
