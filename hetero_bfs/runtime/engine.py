@@ -26,6 +26,7 @@ from hetero_bfs.graph.edge_source import (
     check_vertex,
 )
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.runtime.compile_beside import Beside, compiling_beside
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
@@ -71,8 +72,6 @@ class Engine:
     def __init__(self, graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions) -> None:
         if options.device is not None:
             choose_device(options.device)  # so that no graph is built for one that is not there
-        if not isinstance(graph, SearchGraph):
-            graph = build_search_graph(graph, options.order)
         self.notes: list[str] = []
         self.options = options
         self.decision_interval = options.decision_interval
@@ -92,19 +91,27 @@ class Engine:
         self.streaming: Streaming | None = None
         """How the edges stream through the device; None if they do not."""
         self._saved = SavedParents()
+        with compiling_beside() as beside:
+            self._open_with(graph, beside)
+
+    def _open_with(self, graph: CSRGraph | EdgeSource | SearchGraph, beside: Beside) -> None:
+        """Build the graph if need be, and get ready to search it."""
+        if not isinstance(graph, SearchGraph):
+            graph = build_search_graph(graph, self.options.order)
+        options = self.options
         started = time.perf_counter()
         host, accelerator = self._open(graph)
         self._use(Platform(graph, host, [] if accelerator is None else [accelerator]))
         uploaded = time.perf_counter()
         try:
-            self._get_ready(options.selector)
+            self._get_ready(options.selector, beside)
         except DeviceError as error:
             if accelerator is None or options.device is not None:
                 raise
             self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
             self._use(Platform(graph, CPUExecutor(graph, self.threads)))
             try:
-                self._get_ready(options.selector)
+                self._get_ready(options.selector, beside)
             except ModelError:  # the selector wants the device: say what is wrong with that
                 raise error from None
         self.upload_seconds = uploaded - started
@@ -329,15 +336,17 @@ class Engine:
         self.notes += notes
         return host, executor
 
-    def _get_ready(self, selector: str | Selector) -> None:
+    def _get_ready(self, selector: str | Selector, beside: Beside) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""
         self._corrections = None
         self._warm = False
         self.candidates = available(self.accelerator is not None)
         self.set_selector(selector)
-        self.platform.host.start_workers()
+        self.platform.host.compile_work()
         if self.accelerator is not None:
             self.accelerator.build_kernels()
+        beside.wait()
+        self.platform.host.start_workers()
         warm_up(self.platform, self.candidates)
         self._warm = True
         self.set_selector(selector)  # it can be told now what searches are like
