@@ -65,7 +65,7 @@ def test_an_invalid_search_is_exit_status_1(how, capsys, tmp_path):
 SCRIPT = """
 import sys
 sys.path[:0] = {path!r}
-from test_graph500 import Breaking
+from graph500_runs import Breaking
 from hetero_bfs.cli import main as cli
 from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.support import memory
