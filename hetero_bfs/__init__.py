@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from hetero_bfs.graph.edge_list import EdgeList
     from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
     from hetero_bfs.graph.io.registry import load
-    from hetero_bfs.runtime.engine import Engine, bfs
+    from hetero_bfs.runtime.engine import Engine
+    from hetero_bfs.runtime.one_call import bfs, sssp
     from hetero_bfs.runtime.options import EngineOptions
-    from hetero_bfs.runtime.path_searches import sssp
     from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 
 __version__ = "0.1.0"
@@ -89,9 +89,9 @@ _MODULE_OF = {
     "ValidationError": "errors",
     "ShortestPaths": "algorithms.sssp.paths",
     "WindowTrace": "algorithms.sssp.paths",
-    "bfs": "runtime.engine",
+    "bfs": "runtime.one_call",
     "check_paths": "algorithms.sssp.check_paths",
-    "sssp": "runtime.path_searches",
+    "sssp": "runtime.one_call",
     "kronecker": "graph.generators.kronecker",
     "load": "graph.io.registry",
     "validate": "algorithms.bfs.validate",

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetero_bfs.graph.csr import CSRGraph, replace_weights
-from hetero_bfs.graph.edge_source import EdgeSource, VertexArray, check_edge_source
+from hetero_bfs.graph.edge_source import (
+    NO_VERTEX,
+    EdgeSource,
+    VertexArray,
+    check_edge_source,
+)
 from hetero_bfs.graph.lists import (
     check_memory,
     count_ends,
@@ -72,6 +77,11 @@ class SearchGraph:
         degree = self.degree[self.degree > 0]
         counts = np.bincount(degree[degree <= _MOST_REGULAR_DEGREE], minlength=1)
         return bool(counts.max() >= _REGULAR_SHARE * degree.size)
+
+    def searched_id(self, vertex: int) -> int | None:
+        """Return the new id of a vertex (the caller's id), None if it left the searched range."""
+        new = int(self.relabelling.new_of_old[vertex])
+        return None if new == NO_VERTEX else new
 
     def is_isolated(self, vertex: int) -> bool:
         """Tell whether a vertex (the caller's id) has no edge but self-loops."""

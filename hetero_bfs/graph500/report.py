@@ -15,7 +15,7 @@ import numpy as np
 from hetero_bfs import energy
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
-from hetero_bfs.algorithms.bfs.validate import Validation
+from hetero_bfs.algorithms.bfs.validation import Validation
 from hetero_bfs.devices.machine import describe_machine
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.graph.relabel import Order

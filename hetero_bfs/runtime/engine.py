@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from types import TracebackType
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,13 +19,12 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import (
-    NO_VERTEX,
     EdgeSource,
-    check_edge_source,
     check_sources,
     check_vertex,
 )
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.runtime.compile_beside import Beside, compiling_beside
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
@@ -73,8 +71,6 @@ class Engine:
     def __init__(self, graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions) -> None:
         if options.device is not None:
             choose_device(options.device)  # raises for a missing device before the graph is built
-        if not isinstance(graph, SearchGraph):
-            graph = build_search_graph(graph, options.order)
         self.notes: list[str] = []
         self.options = options
         self.decision_interval = options.decision_interval
@@ -95,19 +91,27 @@ class Engine:
         """How the edges stream through the device; None if they do not."""
         self._saved = SavedParents()
         self._paths: PathSearches | None = None
+        with compiling_beside() as beside:
+            self._open_with(graph, beside)
+
+    def _open_with(self, graph: CSRGraph | EdgeSource | SearchGraph, beside: Beside) -> None:
+        """Build the graph if need be, and get ready to search it."""
+        if not isinstance(graph, SearchGraph):
+            graph = build_search_graph(graph, self.options.order)
+        options = self.options
         started = time.perf_counter()
         host, accelerator = self._open(graph)
         self._use(Platform(graph, host, [] if accelerator is None else [accelerator]))
         uploaded = time.perf_counter()
         try:
-            self._get_ready(options.selector)
+            self._get_ready(options.selector, beside)
         except DeviceError as error:
             if accelerator is None or options.device is not None:
                 raise
             self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
             self._use(Platform(graph, CPUExecutor(graph, self.threads)))
             try:
-                self._get_ready(options.selector)
+                self._get_ready(options.selector, beside)
             except ModelError:  # the selector needs the device, so the device's error is the cause
                 raise error from None
         self.upload_seconds = uploaded - started
@@ -116,12 +120,7 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -246,7 +245,9 @@ class Engine:
         """
         source = check_vertex(source, self.graph.num_vertices)
         with self._one_at_a_time:
-            search = self._new_search(self._searched_id(source))
+            search = Search(
+                self.platform, self.graph.searched_id(source), self.selector, self.decision_interval
+            )
             streamed = self._run(search)
             started = time.perf_counter()
             search.gather()
@@ -275,7 +276,7 @@ class Engine:
         if len(sources) == 1:
             return [self.bfs(sources[0])]
         with self._one_at_a_time:
-            searched = [self._searched_id(source) for source in sources]
+            searched = [self.graph.searched_id(source) for source in sources]
             saved = self._saved.room(self.platform, len(sources))
             searches = [self._search_and_save(*pair) for pair in zip(searched, saved, strict=True)]
             results = []
@@ -294,7 +295,7 @@ class Engine:
         self, source: int | None, parent: npt.NDArray[np.uint32]
     ) -> tuple[Search, int, float]:
         """Search and save the parents; return the bytes streamed and the seconds of saving."""
-        search = self._new_search(source)
+        search = Search(self.platform, source, self.selector, self.decision_interval)
         streamed = self._run(search)
         started = time.perf_counter()
         if source is not None:
@@ -322,12 +323,11 @@ class Engine:
         """Search from one vertex without gathering the parents (for measurements)."""
         source = check_vertex(source, self.graph.num_vertices)
         with self._one_at_a_time:
-            search = self._new_search(self._searched_id(source))
+            search = Search(
+                self.platform, self.graph.searched_id(source), self.selector, self.decision_interval
+            )
             self._run(search)
         return search
-
-    def _new_search(self, source: int | None) -> Search:
-        return Search(self.platform, source, self.selector, self.decision_interval)
 
     def _run(self, search: Search) -> int:
         """Search and correct the selector by it; return the bytes of edges it streamed."""
@@ -352,15 +352,17 @@ class Engine:
         self.notes += notes
         return host, executor
 
-    def _get_ready(self, selector: str | Selector) -> None:
+    def _get_ready(self, selector: str | Selector, beside: Beside) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""
         self._corrections = None
         self._warm = False
         self.candidates = available(self.accelerator is not None)
         self.set_selector(selector)
-        self.platform.host.start_workers()
+        self.platform.host.compile_work()
         if self.accelerator is not None:
             self.accelerator.build_kernels()
+        beside.wait()
+        self.platform.host.start_workers()
         warm_up(self.platform, self.candidates)
         self._warm = True
         self.set_selector(selector)  # again: kernels are ready for a reference search now
@@ -400,17 +402,3 @@ class Engine:
         self._learns = None if corrections is None else corrections.of(self.selector)
         if self._learns is not None:
             self.selector = self._learns.selector
-
-    def _searched_id(self, source: int) -> int | None:
-        """Return the new id, None for a vertex without edges that left the searched range."""
-        new = int(self.graph.relabelling.new_of_old[source])
-        return None if new == NO_VERTEX else new
-
-
-def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:
-    """Search once; for many searches of one graph keep an `Engine`."""
-    if not isinstance(graph, SearchGraph):
-        check_edge_source(graph)
-    check_vertex(source, graph.num_vertices)  # before the graph is built
-    with Engine(graph, selector=selector) as engine:
-        return engine.bfs(source)

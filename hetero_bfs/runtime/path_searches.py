@@ -16,7 +16,7 @@ from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, check_edge_source, check_vertex
+from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.runtime.options import EngineOptions
@@ -84,8 +84,8 @@ class PathSearches:
             By default what `choose` says.
         """
         graph = self.graph
-        new = int(graph.relabelling.new_of_old[source])
-        if new == NO_VERTEX:
+        new = graph.searched_id(source)
+        if new is None:
             return self._alone(source)
         place = place or self.choose()
         found, seconds = self._run(place, new)
@@ -198,38 +198,3 @@ def open_paths(
         raise DeviceError(searches.notes[0])
     searches.notes[:0] = notes
     return searches
-
-
-def sssp(
-    graph: CSRGraph | EdgeSource,
-    source: int,
-    device: str | None = None,
-    devices: str = "all",
-    threads: int | None = None,
-) -> ShortestPaths:
-    """Find the least distances from one vertex; for many searches of one graph keep an `Engine`.
-
-    Parameters
-    ----------
-    graph : CSRGraph or EdgeSource
-        With weights of at least 0.
-    source : int
-    device : str, optional
-        Index or part of the name of an OpenCL device that runs the search; by default the CPU does.
-    devices, threads
-        See `EngineOptions`.
-
-    Raises
-    ------
-    GraphError
-        The vertex is not in the graph; the graph has no weights, or a negative one.
-    DeviceError
-        The device is not there, or cannot run the search.
-    """
-    check_edge_source(graph)
-    source = check_vertex(source, graph.num_vertices)
-    used = "cpu" if device is None else devices
-    with open_paths(graph, device, used, threads) as searches:
-        result = searches.search(source, None if device is None else "device")
-        _ = result.parent  # its lists are here now
-        return result

@@ -109,6 +109,14 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         except Exception:
             return
 
+    def holds(self, sig: Any, codegen: Any) -> bool:
+        """Tell whether the code for a signature is there, whole and fresh."""
+        try:
+            self._read(*self._entry(sig, codegen))
+        except Exception:
+            return False
+        return True
+
     def _entry(self, sig: Any, codegen: Any) -> tuple[str, bytes]:
         """Return the name of a signature's file ("" for none), and the bytes to be digested."""
         from numba.core.serialize import dumps
@@ -138,6 +146,11 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         if hashlib.sha256(stamp + content).digest() != digest:
             raise OSError("damaged, or of other sources")
         return content
+
+
+def is_kept(dispatcher: Any, kinds: tuple[Any, ...]) -> bool:
+    """Tell whether a function's code for arguments of these types need not be compiled."""
+    return bool(dispatcher._cache.holds(kinds, dispatcher.targetctx.codegen()))
 
 
 @cache

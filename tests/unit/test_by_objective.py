@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_models import model_json, power_json, ship
-from test_selectors import ALL, GPU, HOST_ONLY, START
+from selector_levels import ALL, GPU, HOST_ONLY, START
 
 from hetero_bfs.errors import ModelError
 from hetero_bfs.runtime.correction import Correction, Probe

@@ -25,71 +25,71 @@ import hetero_bfs, hetero_bfs.devices.opencl.driver
 import hetero_bfs as hb
 edges = hb.EdgeList([0, 1], [1, 2], 3)
 {prepare}
-child = os.fork()
-if child == 0:
-    try:
-        {use}
-        print("done")
-    except hb.HeteroBFSError as error:
-        print(type(error).__name__, error)
-    sys.stdout.flush()
-    os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-{after}
+for use in {uses!r}:
+    child = os.fork()
+    if child == 0:
+        try:
+            exec(use)
+            print("done")
+        except hb.HeteroBFSError as error:
+            print(type(error).__name__, error)
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, use
+    {after}
 print("the parent goes on")
 """
 
 
-def fork(prepare: str, use: str, after: str = "") -> str:
-    """Return what the child prints; fails if it hangs, or ends in another way."""
-    code = PROGRAM.format(prepare=PREPARE[prepare], use=use, after=after)
+def fork(prepare: str, *uses: str, after: str = "pass") -> list[str]:
+    """Return what children print, one for each use; fails if one hangs, or ends in another way."""
+    code = PROGRAM.format(prepare=PREPARE[prepare], uses=uses, after=after)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    lines = done.stdout.splitlines()
+    *said, last = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
-    assert lines[-1] == "the parent goes on"
-    return lines[0]
+    assert last == "the parent goes on"
+    assert len(said) == len(uses)
+    return said
 
 
 OPENS = 'hb.Engine(edges, "fixed:TC", devices="cpu").bfs(1)'
 
 
-@pytest.mark.parametrize(
-    "use", ["engine.bfs(1)", "engine.bfs_back_to_back([1, 2])", 'engine.set_selector("alpha-beta")']
-)
 @pytest.mark.parametrize("prepare", ["engine on the CPU", "engine"])
-def test_a_parents_engine(prepare, use):
-    said = fork(prepare, use, "engine.bfs(1)")
-    assert said.startswith("ForkError the engine was opened in process")
-    assert 'multiprocessing.get_context("spawn")' in said
+def test_a_parents_engine(prepare):
+    uses = ["engine.bfs(1)", "engine.bfs_back_to_back([1, 2])", 'engine.set_selector("alpha-beta")']
+    for said in fork(prepare, *uses, after="engine.bfs(1)"):
+        assert said.startswith("ForkError the engine was opened in process")
+        assert 'multiprocessing.get_context("spawn")' in said
 
 
 def test_a_parents_engine_is_the_parents_to_close():
-    assert fork("engine", "engine.close(); del engine", "engine.bfs(1); engine.close()") == "done"
+    closes = "engine.close(); del engine"
+    assert fork("engine", closes, after="engine.bfs(1); engine.close()") == ["done"]
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        OPENS,
-        "hb.kronecker(5)",
-        "hb.KroneckerEdges(5).materialise()",
-        "hb.RMATEdges(5).materialise()",
-        "hb.CSRGraph.from_edge_source(edges)",
-        "import numpy; hb.validate(edges, 0, numpy.array([0, 0, 1]))",
-    ],
+USES = (
+    OPENS,
+    "hb.kronecker(5)",
+    "hb.KroneckerEdges(5).materialise()",
+    "hb.RMATEdges(5).materialise()",
+    "hb.CSRGraph.from_edge_source(edges)",
+    "import numpy; hb.validate(edges, 0, numpy.array([0, 0, 1]))",
 )
-def test_parallel_loops_after_the_parents(use):
-    said = fork("graph", use)
-    assert said.startswith("ForkError this process was forked from one that had used compiled loop")
-    assert 'multiprocessing.get_context("spawn")' in said
+
+
+def test_parallel_loops_after_the_parents():
+    for use, said in zip(USES, fork("graph", *USES), strict=True):
+        assert said.startswith("ForkError this process was forked from one that had used compiled")
+        assert 'multiprocessing.get_context("spawn")' in said, use
 
 
 @pytest.mark.skipif(not list_devices(), reason="no OpenCL device")
 def test_opencl_after_the_parents():
-    said = fork("devices", 'hb.Engine(edges, "alpha-beta")')
+    said, on_the_cpu = fork("devices", 'hb.Engine(edges, "alpha-beta")', OPENS)
     assert said.startswith("ForkError this process was forked from one that had used OpenCL")
-    assert fork("devices", OPENS) == "done"
+    assert on_the_cpu == "done"
 
 
 def test_a_child_may_begin():
-    assert fork("nothing", OPENS) == "done"
+    assert fork("nothing", OPENS) == ["done"]

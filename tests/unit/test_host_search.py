@@ -216,7 +216,7 @@ def test_frontiers_larger_than_the_outbox_of_owners(most, monkeypatch):
 def test_searches_that_end_while_owners_share_levels():
     edges = grid(600, 600)
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
-        source = engine._searched_id(600 * 300 + 300)
+        source = engine.graph.searched_id(600 * 300 + 300)
         for levels in (150, 200, 201):
             search = Search(engine.platform, source, engine.selector)
             search.run(levels)
@@ -302,7 +302,7 @@ def test_a_bitmap_left_blank():
     """By a search that ended, in either one; not by one that stopped, or that is led from here."""
     edges = core_with_tails(directed=False)
     with hb.Engine(edges, devices="cpu", threads=3) as engine:
-        host, source = engine.platform.host, engine._searched_id(7)
+        host, source = engine.platform.host, engine.graph.searched_id(7)
         blank = set()
         for selector in ("TC", "TC,BC", "TC,TC,BC", "TC,TC,TC,BC", "BC"):
             engine.set_selector("fixed:" + selector)
@@ -332,7 +332,7 @@ def test_rules_go_by_the_last_direction(alpha, beta, expected):
     edges = hb.EdgeList.from_arrays(*random.integers(0, 20_000, (2, 80_000)))
     rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]], alpha, beta)
     with hb.Engine(edges, devices="cpu", threads=2) as engine:
-        search = Search(engine.platform, engine._searched_id(3), rule)
+        search = Search(engine.platform, engine.graph.searched_id(3), rule)
         search.run()
     was, dense_push, seen = "TC", False, []
     for trace in search.traces:
@@ -356,7 +356,7 @@ def test_wide_levels_of_two_components_in_turn():
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=3) as engine:
         for source in random.integers(0, 20_000, 4):
             check_search(engine, edges, int(source))
-            half = Search(engine.platform, engine._searched_id(int(source)), engine.selector)
+            half = Search(engine.platform, engine.graph.searched_id(int(source)), engine.selector)
             half.run(max_levels=6)
             assert "wide" in {trace.features.representation for trace in half.traces}
             check_search(engine, edges, int(source) + 20_000)

@@ -3,90 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from slow_kronecker import MASK, P, SlowGenerator, X, Y, scrambled
 
 from hetero_bfs import kronecker
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
 
-P = 2**31 - 1
-X, Y = 107374182, 104480
-MASK = 2**64 - 1
 INITIATOR = 10000
 
 
 # A slow and independent generator: skipping by x**n modulo the characteristic polynomial
 # x**5 - X x**4 - Y, one edge after another, in exact integers.
-
-
-def times(a: list[int], b: list[int]) -> list[int]:
-    """Multiply two polynomials (lowest first), modulo x**5 = X x**4 + Y."""
-    product = [0] * 9
-    for i, x in enumerate(a):
-        for j, y in enumerate(b):
-            product[i + j] = (product[i + j] + x * y) % P
-    for power in range(8, 4, -1):
-        top = product[power]
-        product[power] = 0
-        product[power - 1] = (product[power - 1] + X * top) % P
-        product[power - 5] = (product[power - 5] + Y * top) % P
-    return product[:5]
-
-
-@cache
-def power_of_x(exponent: int) -> tuple[int, ...]:
-    result, base = [1, 0, 0, 0, 0], [0, 1, 0, 0, 0]
-    while exponent:
-        if exponent & 1:
-            result = times(result, base)
-        base = times(base, base)
-        exponent >>= 1
-    return tuple(result)
-
-
-class SlowGenerator:
-    """The last five values, oldest first."""
-
-    def __init__(self, values: list[int]) -> None:
-        self.values = values
-
-    @classmethod
-    def of_seeds(cls, seed1: int, seed2: int) -> SlowGenerator:
-        z1, z2 = seed1 % 2**30 + 1, (seed1 // 2**30) % 2**30 + 1
-        z3, z4 = seed2 % 2**30 + 1, (seed2 // 2**30) % 2**30 + 1
-        z5 = seed2 // 2**60 * 16 + seed1 // 2**60 + 1
-        return cls([z5, z4, z3, z2, z1])
-
-    def draw(self) -> int:
-        value = (X * self.values[4] + Y * self.values[0]) % P
-        self.values = [*self.values[1:], value]
-        return value
-
-    def skipped(self, steps: int) -> SlowGenerator:
-        later = SlowGenerator(self.values)
-        sequence = self.values + [later.draw() for _ in range(4)]
-        weights = power_of_x(steps)
-        return SlowGenerator(
-            [sum(w * z for w, z in zip(weights, sequence[k:], strict=False)) % P for k in range(5)]
-        )
-
-
-def reversed_bits(x: int) -> int:
-    return int(f"{x:064b}"[::-1], 2)
-
-
-def scrambled(vertex: int, scale: int, value0: int, value1: int) -> int:
-    vertex = (vertex + value0 + value1) * (value0 | 0x4519840211493211) & MASK
-    vertex = reversed_bits(vertex) >> (64 - scale)
-    vertex = vertex * (value1 | 0x3050852102C843A5) & MASK
-    return reversed_bits(vertex) >> (64 - scale)
 
 
 def slow_edges(scale: int, indices, seed1: int, seed2: int) -> list[tuple[int, int]]:
@@ -302,157 +236,3 @@ def test_seeds_out_of_range(seeds):
 def test_range_out_of_range(start, stop):
     with pytest.raises(GraphError, match=r"is not within \[0, 512\)"):
         KroneckerEdges(5).range(start, stop)
-
-
-# Search keys.
-
-
-def slow_keys(num_vertices: int, isolated: set[int], count: int, seeds: tuple[int, int]) -> list:
-    """Draw as the reference's main.c does."""
-    generator = SlowGenerator.of_seeds(*seeds).skipped(2 * 2**128)
-
-    def draw() -> float:
-        high, low = generator.draw(), generator.draw()
-        return high * 0.000000000465661287524579692 + low * 0.0000000000000000002168404346990492787
-
-    keys: list[int] = []
-    counter = 0
-    while len(keys) < count:
-        key = int((draw() + draw()) * num_vertices) % num_vertices
-        counter += 2
-        if counter > 2 * num_vertices:
-            break
-        if key not in keys and key not in isolated:
-            keys.append(key)
-    return keys
-
-
-@settings(max_examples=60)
-@given(
-    num_vertices=st.integers(1, 300),
-    isolated=st.sets(st.integers(0, 300)),
-    count=st.integers(1, 64),
-    seeds=st.tuples(st.integers(0, MASK), st.integers(0, MASK)),
-)
-def test_search_keys_by_the_slow_generator(num_vertices, isolated, count, seeds):
-    keys = search_keys(num_vertices, isolated.__contains__, count, *seeds)
-    assert len(keys) == len(set(keys)) <= count
-    assert not isolated & set(keys)
-    slow = slow_keys(num_vertices, isolated, count, seeds)
-    assert keys[: len(slow)] == slow
-    assert len(keys) - len(slow) in (0, 1)  # one draw may come after the reference gave up
-
-
-def test_no_keys():
-    assert search_keys(0, lambda v: False) == []
-    assert search_keys(64, lambda v: True) == []
-    assert search_keys(1, lambda v: False) == [0]
-
-
-# R-MAT.
-
-
-QUADRANTS = [(0.57, 0.19, 0.19, 0.05), (0.4, 0.3, 0.1, 0.2), (0.25,) * 4, (0.1, 0.05, 0.7, 0.15)]
-
-
-def splitmix(z: int) -> int:
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
-    return z ^ z >> 31
-
-
-def slow_rmat(edges: RMATEdges) -> list[tuple[int, int]]:
-    """One edge after another, in Python's integers and fractions."""
-    golden, seed, scale = 0x9E3779B97F4A7C15, edges.seed % 2**64, edges.scale
-    value0 = splitmix((seed + golden) & MASK)
-    value1 = splitmix((value0 + golden) & MASK)
-    bounds = [Fraction(float(x)) for x in np.cumsum([edges.a, edges.b, edges.c])]
-    made = []
-    for index in range(edges.num_input_edges):
-        state = splitmix(splitmix(seed) ^ (index * golden & MASK))
-        u = v = 0
-        for _ in range(scale):
-            state = (state + golden) & MASK
-            draw = Fraction(splitmix(state) >> 11, 2**53)
-            quadrant = sum(draw >= bound for bound in bounds)
-            u, v = 2 * u + quadrant // 2, 2 * v + quadrant % 2
-        made.append((scrambled(u, scale, value0, value1), scrambled(v, scale, value0, value1)))
-    return made
-
-
-@pytest.mark.parametrize("quadrants", QUADRANTS)
-@pytest.mark.parametrize(
-    ("scale", "edgefactor", "seed", "size"),
-    [(1, 5, 0, 10), (4, 33, -1, 100), (9, 3, 7, 257), (11, 3, 2**63, 5000)],
-)
-def test_rmat_edges_are_those_of_the_definition(quadrants, scale, edgefactor, seed, size):
-    edges = RMATEdges(scale, *quadrants, edgefactor=edgefactor, seed=seed)
-    chunks = list(edges.chunks(size))
-    src = np.concatenate([src for src, _ in chunks])
-    dst = np.concatenate([dst for _, dst in chunks])
-    assert list(zip(src.tolist(), dst.tolist(), strict=True)) == slow_rmat(edges)
-
-
-@pytest.mark.parametrize("kind", [KroneckerEdges, RMATEdges])
-def test_materialised_edges_keep_their_direction(kind):
-    for directed in (False, True):
-        edges = kind(4, directed=directed).materialise()
-        assert edges.directed is directed
-        assert (edges.num_vertices, edges.num_input_edges) == (16, 256)
-
-
-@pytest.mark.parametrize("quadrants", QUADRANTS)
-def test_quadrant_shares(quadrants):
-    """At scale 1 an edge is one quadrant; scrambling may swap the two vertices."""
-    edges = RMATEdges(1, *quadrants, edgefactor=100_000, seed=3).materialise()
-    counts = np.bincount(2 * edges.src + edges.dst, minlength=4) / edges.src.size
-    apart = [np.abs(counts - np.array(q)).max() for q in (quadrants, quadrants[::-1])]
-    assert min(apart) < 0.005  # 4.5 standard deviations
-
-
-@pytest.mark.parametrize("quadrants", QUADRANTS)
-def test_bits_are_independent(quadrants):
-    """Degrees, sorted, are those of independent bits: (a + b)**zeros * (c + d)**ones."""
-    a, b, c, d = quadrants
-    edges = RMATEdges(7, *quadrants, edgefactor=4000, seed=5).materialise()
-    for ends, zero, one in ((edges.src, a + b, c + d), (edges.dst, a + c, b + d)):
-        share = np.sort(np.bincount(ends, minlength=128)) / ends.size
-        ones = np.array([v.bit_count() for v in range(128)])
-        expected = np.sort(zero ** (7 - ones) * one**ones)
-        assert np.abs(share - expected).max() < 4e-3
-    loops = np.count_nonzero(edges.src == edges.dst) / edges.src.size
-    assert loops == pytest.approx((a + d) ** 7, abs=2e-3)
-
-
-def test_rmat_repeats_and_seeds_matter():
-    one = RMATEdges(9, seed=1).materialise()
-    again = RMATEdges(9, seed=1).materialise()
-    other = RMATEdges(9, seed=2).materialise()
-    np.testing.assert_array_equal(one.src, again.src)
-    np.testing.assert_array_equal(one.dst, again.dst)
-    assert (one.src != other.src).any()
-    assert (one.num_vertices, one.num_input_edges) == (512, 8192)
-    parts = list(RMATEdges(9, seed=1).chunks(1000))
-    np.testing.assert_array_equal(np.concatenate([dst for _, dst in parts]), one.dst)
-
-
-@pytest.mark.parametrize(
-    "quadrants", [(0.5, 0.5, 0.5, 0.5), (1.2, -0.2, 0, 0), (0, 0, 0, 0), (0.57, 0.19, 0.19, 0.06)]
-)
-def test_shares_that_are_none(quadrants):
-    with pytest.raises(GraphError, match="four shares >= 0 that add up to 1"):
-        RMATEdges(5, *quadrants)
-
-
-def test_shares_that_are_not_numbers():
-    nan = float("nan")
-    with pytest.raises(GraphError):
-        RMATEdges(5, nan, nan, nan, nan)
-
-
-def test_extreme_shares():
-    all_loops = RMATEdges(6, 1.0, 0.0, 0.0, 0.0).materialise()
-    assert np.unique(all_loops.src).size == np.unique(all_loops.dst).size == 1
-    np.testing.assert_array_equal(all_loops.src, all_loops.dst)
-    no_loops = RMATEdges(6, 0.0, 0.5, 0.5, 0.0).materialise()
-    assert (no_loops.src != no_loops.dst).all()

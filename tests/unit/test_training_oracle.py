@@ -312,7 +312,7 @@ def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
     """As in a search: bottom-up scans the list's vertices, and leaves no bitmap to convert."""
     edges = core_with_tails()
     with Engine(edges, selector="fixed:BC", devices="cpu", threads=2) as one:
-        source = one._searched_id(5)
+        source = one.graph.searched_id(5)
         search = Search(one.platform, source, one.selector)
         search.run()
         rows = list(measure_search(one, source, repeats=1))

@@ -235,14 +235,27 @@ class CPUExecutor:
         """The arrays in the form that kernels take, with the compiled functions they call."""
         from hetero_bfs.algorithms.bfs.kernels.link import link_levels, link_work
         from hetero_bfs.devices.cpu.vectors import can_pack
-        from hetero_bfs.support.by_address import Struct
 
         arrays = self._arrays
-        shared = Struct("HostArrays", arrays._asdict())
+        shared = self._struct()
         is_packed = self.graph.is_local and not self.graph.is_regular and can_pack()
         link_work(shared, self.threads, self._count_owners(), is_packed, arrays.work)
         link_levels(shared, arrays.levels)
         return shared
+
+    def _struct(self) -> Any:
+        from hetero_bfs.support.by_address import Struct
+
+        return Struct("HostArrays", self._arrays._asdict())
+
+    @property
+    def arrays_type(self) -> Any:
+        """The type that kernels know the arrays by; it is that of all graphs' arrays."""
+        return self._struct().numba_type
+
+    def compile_work(self) -> None:
+        """Compile what kernels call by address, for these arrays and threads."""
+        _ = self._shared
 
     def _most_unvisited_listed(self) -> int:
         """Return the room of the unvisited list; if it is too small, bottom-up scans the bitmap.

@@ -1,19 +1,28 @@
 """The five checks of the Graph500 specification on search results, many in one pass.
 
-Validation is independent of the search: it takes only the parents and, if given, the levels. Depths
-are computed anew from the parents. validate_kernels.py describes the data that is kept for each
-search during the pass over the edges.
+Independent of the search: nothing is taken from it but the parents and, if it gives them, the
+levels. Depths are computed anew from the parents. What must be held of every search while the
+edges go by, and how, is described in validate_kernels.py.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs import validate_kernels as loops
+from hetero_bfs.algorithms.bfs.validation import (
+    CheckedSearch,
+    Failure,
+    Validation,
+    check_tree,
+    component_failure,
+    depth_dtype,
+    level_failure,
+    unreached_depth,
+)
 from hetero_bfs.errors import GraphError, ValidationError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import (
@@ -27,75 +36,19 @@ from hetero_bfs.support import forks, memory
 from hetero_bfs.support.checks import as_integer, check_integer, refuse_masked
 from hetero_bfs.support.progress import progress
 
-CHECK_NAMES = {
-    1: "parents form a tree",
-    2: "tree edges span one level",
-    3: "edges span at most one level",
-    4: "tree covers the component",
-    5: "tree edges are input edges",
-}
-"""The checks by the specification's numbers."""
-
 MAX_SEARCHES = 64
-"""Most searches that one pass validates: a tree edge has one bit for each search."""
+"""Most searches that one pass validates: a tree edge has one bit for each."""
 
 RESULT_BYTES_PER_VERTEX = 20
-"""Memory of a search's result: parents 8, levels 4, scratch to compute the levels 8."""
+"""What a search's result takes: parents 8, levels 4, the path that levels are found along 8."""
 
-_USABLE_SHARE = 0.9  # of the free memory, for a group of searches
-_TREE_EDGES_PER_VERTEX = 4  # most distinct ones in 64 searches of a Kronecker graph
+_USABLE_SHARE = 0.9  # of the memory that is free, for a group of searches
+_TREE_EDGES_PER_VERTEX = 4  # different ones in 64 searches of a Kronecker graph, at most
 _TREE_EDGE_BYTES = 12
 _PACKED_BYTES = 8
 _START_BYTES = 8
 
 _Int64Array = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Outcome of `validate`: the first failed check and a vertex where it failed; None if valid.
-
-    `nedge` counts the input edges for TEPS: edges whose ends are both reached (directed: whose
-    source is), with duplicates, without self-loops. It is 0 if check 1 or 2 failed. `reached`
-    counts the vertices with a parent. `depth` is the greatest depth, 0 if check 1 failed.
-    """
-
-    valid: bool
-    check: int | None
-    check_name: str | None
-    vertex: int | None
-    message: str
-    nedge: int
-    reached: int
-    depth: int
-
-
-class _Failure(NamedTuple):
-    check: int
-    vertex: int
-    detail: str
-
-
-@dataclass
-class _Search:
-    """A search in the group; it has no `column` if it fails check 1 or 2."""
-
-    source: int
-    reached: int
-    depth: int
-    failure: _Failure | None
-    column: int | None = None
-    nedge: int = 0
-
-    def outcome(self) -> Validation:
-        counts = self.nedge, self.reached, self.depth
-        if self.failure is None:
-            message = f"source {self.source}: valid; {self.reached} vertices reached, "
-            return Validation(True, None, None, None, f"{message}depth {self.depth}", *counts)
-        check, vertex, detail = self.failure
-        name = CHECK_NAMES[check]
-        message = f"source {self.source}: check {check} ({name}) fails at vertex {vertex}: {detail}"
-        return Validation(False, check, name, vertex, message, *counts)
 
 
 class Validator:
@@ -104,7 +57,7 @@ class Validator:
     Parameters
     ----------
     edges : EdgeSource
-        The edges from which the searched graph was made.
+        What the searched graph was made from.
     capacity : int
         Most searches in a group, 1 to `MAX_SEARCHES`.
     """
@@ -120,8 +73,8 @@ class Validator:
         self._empty()
 
     def _empty(self) -> None:
-        self._searches: list[_Search] = []
-        self._columns: list[_Search] = []
+        self._searches: list[CheckedSearch] = []
+        self._columns: list[CheckedSearch] = []
         self._depth: npt.NDArray[Any] | None = None
         self._tree_edges = _TreeEdges(self.edges.num_vertices)
 
@@ -132,14 +85,14 @@ class Validator:
     def add(
         self, source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None = None
     ) -> None:
-        """Run checks 1 and 2, which need no edges, and keep the data for the others.
+        """Make the checks that need no edges, 1 and 2, and keep what the others need.
 
-        `parent` and `level` are as for `validate`. They are not used afterwards.
+        `parent` and `level` are as for `validate`; they are not needed afterwards.
 
         Raises
         ------
         GraphError
-            An array has a wrong shape or dtype, or the source is no vertex.
+            An array of another shape or dtype; a source that is no vertex.
         ValueError
             The group is full.
         """
@@ -155,7 +108,7 @@ class Validator:
         parent = _signed(parent, "parent", num_vertices)
         level = None if level is None else _signed(level, "level", num_vertices)
         packed = np.empty(num_vertices, np.int64)
-        search = _check_tree(source, parent, level, packed)
+        search = check_tree(source, parent, level, packed)
         self._searches.append(search)
         if search.failure is None:
             search.column = len(self._columns)
@@ -164,15 +117,15 @@ class Validator:
             self._tree_edges.add(packed, source, search.column)
 
     def finish(self) -> list[Validation]:
-        """Run the other checks in one pass; return the outcomes in the order of `add`.
+        """Make the other checks in one pass; returns the outcomes in the order of `add`.
 
-        Afterwards the group is empty and its memory is free. There is no pass if no search passed
-        checks 1 and 2.
+        The group is empty afterwards and its memory free. No pass is made if no search got past
+        check 2.
 
         Raises
         ------
         GraphError
-            An end of an edge is no vertex.
+            An end of an edge that is no vertex.
         """
         if self._columns:
             self._check_edges()
@@ -181,17 +134,16 @@ class Validator:
         return outcomes
 
     def is_full(self) -> bool:
-        """Tell whether the group takes no further search: it has all, or memory is short.
+        """Tell whether no other search shall join: none does, or there is no memory for one.
 
-        Memory can run short since searches may differ more than `group_size` assumes. An empty
-        group always takes one.
+        Searches may differ more than `group_size` takes it; one there is room for, always.
         """
         need = self.bytes_to_add() + RESULT_BYTES_PER_VERTEX * self.edges.num_vertices
         short = len(self) > 0 and need > memory.free_bytes()
         return len(self) == self.capacity or short
 
     def bytes_to_add(self) -> int:
-        """Return the peak memory that one more search may take beyond its arrays, in bytes."""
+        """Return how much memory one more search may take, at its peak, beyond its arrays."""
         matrix = 0 if self._depth is not None else self.capacity
         per_vertex = _PACKED_BYTES + _START_BYTES + _TREE_EDGE_BYTES + matrix
         return per_vertex * self.edges.num_vertices + self._tree_edges.size * _TREE_EDGE_BYTES
@@ -199,20 +151,20 @@ class Validator:
     def _depth_matrix(self, deepest: int) -> npt.NDArray[Any]:
         """Return the depths of the group, in a dtype that holds one more search."""
         old = self._depth
-        dtype = _depth_dtype(deepest)
+        dtype = depth_dtype(deepest)
         if old is not None and old.dtype.itemsize >= dtype.itemsize:
             return old
         size = self.edges.num_vertices * self.capacity
         empty = memory.aligned_empty(size, dtype)
         new = empty.reshape(-1, self.capacity)  # 64 bytes: one cache line
-        new.fill(_unreached(dtype))
+        new.fill(unreached_depth(dtype))
         if old is not None:
-            np.copyto(new, old, where=old != _unreached(old.dtype))
+            np.copyto(new, old, where=old != unreached_depth(old.dtype))
         self._depth = new
         return new
 
     def _check_edges(self) -> None:
-        """Run checks 3, 4 and 5 and count the edges of every search."""
+        """Make checks 3, 4 and 5 and count the edges of every search."""
         edges, depth, tree_edges = self.edges, self._depth, self._tree_edges
         assert depth is not None
         first: dict[tuple[int, int], tuple[int, int]] = {}  # (check, column) -> edge that fails
@@ -228,8 +180,8 @@ class Validator:
             for row, column in zip(*np.nonzero(fails < src.size), strict=True):
                 edge = int(src[fails[row, column]]), int(dst[fails[row, column]])
                 first.setdefault((row + 3, int(column)), edge)
-        if isinstance(edges, CSRGraph):  # its lists lack the duplicates
-            unreached = depth.dtype.type(_unreached(depth.dtype))
+        if isinstance(edges, CSRGraph):  # whose lists have lost the duplicates
+            unreached = depth.dtype.type(unreached_depth(depth.dtype))
             nedge = loops.count_ends(edges.input_degree, depth, unreached).sum(axis=0)
         if edges.both_directions and not edges.directed:
             nedge //= 2
@@ -237,15 +189,15 @@ class Validator:
         for column, search in enumerate(self._columns):
             search.nedge = int(nedge[column])
             if (3, column) in first:
-                search.failure = _check_3_failure(*first[3, column], depth[:, column])
+                search.failure = level_failure(*first[3, column], depth[:, column])
             elif (4, column) in first:
-                search.failure = _check_4_failure(*first[4, column], depth[:, column])
+                search.failure = component_failure(*first[4, column], depth[:, column])
             elif unmet[column] < edges.num_vertices:
                 search.failure = tree_edges.failure(int(unmet[column]), column)
 
 
 class _TreeEdges:
-    """The distinct tree edges of a group; see validate_kernels.py."""
+    """The tree edges of a group, each one once; see validate_kernels.py."""
 
     def __init__(self, num_vertices: int) -> None:
         self.size = 0
@@ -273,13 +225,13 @@ class _TreeEdges:
         first = loops.first_unmet(self.starts, self.parents, self.searches, num_searches)
         return np.asarray(first.min(axis=0))
 
-    def failure(self, vertex: int, column: int) -> _Failure:
-        """Describe the tree edge of one search to `vertex`, which is no input edge."""
+    def failure(self, vertex: int, column: int) -> Failure:
+        """Describe the tree edge of one search that leads to `vertex` and was not met."""
         here = slice(self.starts[vertex], self.starts[vertex + 1])
         unmet = self.parents[here] != loops.MET
         mine = self.searches[here] & np.uint64(1 << column) != 0
         parent = self.parents[here][unmet & mine][0]
-        return _Failure(5, vertex, f"its tree edge ({parent}, {vertex}) is not an input edge")
+        return Failure(5, vertex, f"its tree edge ({parent}, {vertex}) is not an input edge")
 
 
 def validate(
@@ -302,7 +254,7 @@ def validate(
     Raises
     ------
     GraphError
-        An array has a wrong shape or dtype; the source or an end of an edge is no vertex.
+        An array of another shape or dtype; a source or an end of an edge that is no vertex.
     """
     validator = Validator(edges, 1)
     validator.add(source, parent, level)
@@ -318,17 +270,17 @@ def raise_if_invalid(validation: Validation) -> None:
 def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
     """Estimate the memory of a `Validator` at its peak, with searches up to `deepest` levels.
 
-    The number of distinct tree edges is not known beforehand; see `Validator.bytes_to_add`.
+    How many different tree edges a group has is not known before; see `Validator.bytes_to_add`.
     """
-    depths = capacity * _depth_dtype(deepest).itemsize
+    depths = capacity * depth_dtype(deepest).itemsize
     tree_edges = _START_BYTES + _TREE_EDGE_BYTES * min(capacity, _TREE_EDGES_PER_VERTEX)
     return num_vertices * (depths + _PACKED_BYTES + 2 * tree_edges)
 
 
 def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
-    """Return how many searches to validate in a pass, for few passes of equally many searches.
+    """Return how many searches to validate in a pass: few passes, of equally many searches.
 
-    It depends on the free memory and on `deepest`, the most levels of a search.
+    By the memory that is free now, for searches up to `deepest` levels.
     """
     usable = _USABLE_SHARE * memory.free_bytes() - RESULT_BYTES_PER_VERTEX * num_vertices
     sizes = range(min(num_searches, MAX_SEARCHES), 1, -1)
@@ -338,7 +290,7 @@ def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
 
 
 def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArray[Any]:
-    """Return an int32 array unchanged, other integers as int64; check shape and dtype."""
+    """Return int32 as it is and other integers as int64, if shape and dtype will do."""
     refuse_masked(name, array)
     array = np.asarray(array)
     if array.shape != (num_vertices,):
@@ -346,63 +298,3 @@ def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArra
     if array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64):
         raise GraphError(f"{name} holds {array.dtype}; give signed integers, -1 for unreached")
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
-
-
-def _depth_dtype(deepest: int) -> np.dtype[Any]:
-    """Return the smallest dtype for depths up to `deepest`; see validate_kernels.py."""
-    return np.min_scalar_type(deepest + 3)
-
-
-def _unreached(dtype: np.dtype[Any]) -> int:
-    return int(np.iinfo(dtype).max) - 1
-
-
-def _check_tree(
-    source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
-) -> _Search:
-    """Run checks 1 and 2 and fill `packed`."""
-    reached, suspect = loops.pack(parent, source, packed)
-    failure = _check_parents(parent, source, suspect)
-    depth = 0 if failure else int(loops.compute_depths(packed, reached))
-    if depth < 0:
-        cycle = int(loops.find_cycle(packed, source))
-        failure = _Failure(1, cycle, f"following the parents from vertex {cycle} leads back to it")
-    if failure is None and level is not None:
-        failure = _check_levels(level, packed)
-    return _Search(source, int(reached), max(depth, 0), failure)
-
-
-def _check_parents(parent: npt.NDArray[Any], source: int, suspect: int) -> _Failure | None:
-    """Run check 1 except for cycles; `suspect` is the vertex that `pack` returned."""
-    if parent[source] != source:
-        return _Failure(1, source, f"the source has parent {parent[source]} instead of itself")
-    if suspect == parent.size:
-        return None
-    wrong = int(parent[suspect])
-    if 0 <= wrong < parent.size:
-        return _Failure(1, suspect, f"its parent {wrong} is unreached")
-    return _Failure(1, suspect, f"its parent {wrong} is not -1 and not in 0..{parent.size - 1}")
-
-
-def _check_levels(level: npt.NDArray[Any], packed: _Int64Array) -> _Failure | None:
-    """Run check 2. In a tree, correct levels across all tree edges imply level = depth."""
-    vertex = int(loops.first_wrong_level(level, packed))
-    if vertex == level.size:
-        return None
-    if packed[vertex] == loops.UNREACHED:
-        return _Failure(2, vertex, f"it has level {level[vertex]} but no parent")
-    depth, parent = int(packed[vertex]) >> 32, int(packed[vertex]) & 0xFFFFFFFF
-    detail = f"it has level {level[vertex]}, but depth {depth} along the parents"
-    if depth > 0:
-        detail += f"; its parent {parent} has level {level[parent]}"
-    return _Failure(2, vertex, detail)
-
-
-def _check_3_failure(u: int, v: int, depth: npt.NDArray[Any]) -> _Failure:
-    return _Failure(3, u, f"edge ({u}, {v}) joins levels {depth[u]} and {depth[v]}")
-
-
-def _check_4_failure(u: int, v: int, depth: npt.NDArray[Any]) -> _Failure:
-    reached, vertex = (v, u) if depth[u] == _unreached(depth.dtype) else (u, v)
-    detail = f"edge ({u}, {v}) joins it, unreached, to {reached}, reached"
-    return _Failure(4, vertex, detail)

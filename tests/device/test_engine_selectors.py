@@ -1,0 +1,81 @@
+"""Every selector in searches: choices, traces and crossings."""
+
+from __future__ import annotations
+
+import pytest
+from graphs import (
+    nasty,
+    sources_of,
+)
+from oracle import check_search, engine_on
+
+from hetero_bfs.errors import ModelError
+from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES, available
+
+
+@pytest.mark.parametrize(
+    "selector", ["auto", "learned", "thresholds", "average", "alpha-beta", "daga"]
+)
+@pytest.mark.parametrize("name", ["no edges", "one loop", "two components", "grid", "Kronecker 12"])
+def test_every_selector(place, trained, selector, name):
+    if selector == "daga" and place is None:
+        with pytest.raises(ModelError, match="there is none"):
+            engine_on(None, nasty(name), selector=selector)
+        return
+    trained(place)
+    edges = nasty(name)
+    with engine_on(place, edges, selector=selector) as engine:
+        assert engine.notes == []
+        assert engine.selector.name == ("learned" if selector == "auto" else selector)
+        for source in sources_of(edges):
+            result = check_search(engine, edges, source)
+            for trace in result.traces:
+                check_choice(trace, selector, place)
+
+
+def check_choice(trace, selector, place) -> None:
+    if selector in ("auto", *MODEL_SELECTORS):
+        assert set(trace.predicted_seconds) == {s.name for s in available(place is not None)}
+        assert all(0 < seconds < 1 for seconds in trace.predicted_seconds.values())
+        if selector == "average" and trace.reason != "as the level before":
+            chosen = trace.predicted_seconds[trace.strategy]
+            assert chosen == min(trace.predicted_seconds.values())
+    else:
+        assert trace.predicted_seconds == {}
+        bottom_up = "BG" if place is not None else "BC"
+        top_down = "TG" if place is not None and selector == "alpha-beta" else "TC"
+        assert trace.strategy in (top_down, bottom_up)
+    assert trace.reason
+
+
+def test_a_made_up_model_makes_the_search_cross_both_ways(opencl_device, trained):
+    """Bottom-up free on the device, top-down free on the CPU, while a switch costs little."""
+
+    def change(data):
+        for name, columns in data["learned"].items():
+            columns["constant"] = 1e-9 if name in ("BG", "TC") else 1.0
+
+    trained(opencl_device, change)
+    edges = nasty("Kronecker 12")
+    with engine_on(opencl_device, edges, selector="learned") as engine:
+        result = check_search(engine, edges, 7)
+    used = [trace.strategy for trace in result.traces]
+    assert set(used) == {"TC", "BG"}
+    assert used[0] == "TC"
+
+
+@pytest.mark.parametrize("name", ["two components", "star", "Kronecker 12", "grid"])
+def test_beamers_rule_as_the_levels_show_it(place, name):
+    """Replay the rule on the recorded features."""
+    edges = nasty(name)
+    with engine_on(place, edges, selector="alpha-beta") as engine:
+        for source in sources_of(edges):
+            direction = "top-down"
+            for trace in check_search(engine, edges, source).traces:
+                f = trace.features
+                if direction == "top-down":
+                    if f.frontier_edges > f.unvisited_edges / 15:
+                        direction = "bottom-up"
+                elif f.frontier_vertices < f.num_vertices / 18:
+                    direction = "top-down"
+                assert STRATEGIES[trace.strategy].direction == direction

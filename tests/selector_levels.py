@@ -1,0 +1,100 @@
+"""Levels, models and devices for tests of selectors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.selection.model_selectors import ModelSelector
+from hetero_bfs.selection.speed_model import Linear, SpeedModel
+from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.selection.trace import LevelFeatures
+
+GPU = DeviceInfo(
+    index=0,
+    name="A Graphics Card (TM)",
+    platform="Vendor",
+    type="GPU",
+    compute_units=8,
+    memory_bytes=2**30,
+    max_alloc_bytes=2**28,
+    local_memory_bytes=2**15,
+    unified_memory=False,
+    has_double=True,
+    driver="1",
+    version="OpenCL 1.2",
+    pci=None,
+    problem=None,
+)
+
+
+START = LevelFeatures(
+    level=0,
+    frontier_vertices=1,
+    frontier_edges=10,
+    unvisited_vertices=999,
+    unvisited_edges=19_990,
+    num_vertices=1000,
+    num_edges=20_000,
+    growth=0.5,
+    device_kind=None,
+    representation="queue",
+)
+
+
+ALL, HOST_ONLY = available(True), available(False)
+
+
+def names(selector, levels) -> list[str]:
+    """Choose level by level; each strategy leaves the frontier in its own representation."""
+    chosen = []
+    representation = "queue"
+    for level in levels:
+        strategy = selector.choose(replace(level, representation=representation)).strategy
+        representation = "queue" if strategy.direction == "top-down" else "bitmap"
+        chosen.append(strategy.name)
+    return chosen
+
+
+LEVELS = [
+    (1, 10, 19_990),  # 150 <= 19,990: down
+    (30, 1332, 19_980),  # 19,980 <= 19,980: down still
+    (30, 1333, 19_980),  # 19,995 > 19,980: up
+    (55, 900, 19_000),  # 990 < 1000: down, the vertices decide now
+    (500, 9000, 9000),  # up
+    (56, 100, 90_000),  # 1008 >= 1000: up still
+    (55, 100, 90_000),  # 990 < 1000: down
+    (1, 1, 0),  # 15 > 0: up
+]
+
+
+DIRECTIONS = "DDUDUUDU"
+
+
+def beamer_levels():
+    return [
+        replace(START, level=i, frontier_vertices=v, frontier_edges=e, unvisited_edges=u)
+        for i, (v, e, u) in enumerate(LEVELS)
+    ]
+
+
+def model(**changes) -> SpeedModel:
+    """A model of constants, all zero but what is given: TC=..., start_cpu=..., to_device=..."""
+    zero = Linear(("constant",), (0.0,))
+    parts = {"learned": dict.fromkeys(STRATEGIES, zero)}
+    for part, prefix in (("start", "start"), ("switch", "to"), ("convert", "on")):
+        parts[part] = {
+            kind: Linear(("constant",), (changes.pop(f"{prefix}_{kind}", 0.0),))
+            for kind in ("cpu", "device")
+        }
+    parts["learned"] |= {name: Linear(("constant",), (s,)) for name, s in changes.items()}
+    speeds = dict.fromkeys(STRATEGIES, 1e9)
+    return SpeedModel("m", alpha=0.1, edges_per_second=speeds, about={}, **parts)
+
+
+def selector_of(made: SpeedModel, candidates=ALL, uses_cost_to_go=False) -> ModelSelector:
+    predictors = [made.learned[s.name] for s in candidates]
+    return ModelSelector("learned", made, candidates, predictors, uses_cost_to_go)
+
+
+SPEEDS = {"TC": 4.0, "TG": 5.0, "BC": 6.0, "BG": 7.0, "BGC": 8.0}

@@ -1,0 +1,82 @@
+"""Compiling in another process: what it is asked for is what an engine uses; and who asks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from graphs import nasty
+
+import hetero_bfs as hb
+from hetero_bfs.runtime import compile_beside
+from hetero_bfs.support import code_cache
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The commands of processes that would be started, each of which is over at once."""
+    commands: list = []
+    popen = subprocess.Popen
+
+    def start(command, **options):
+        commands.append(command)
+        return popen([sys.executable, "-c", ""], **options)
+
+    monkeypatch.setattr(compile_beside.subprocess, "Popen", start)
+    monkeypatch.setattr(compile_beside, "_cores", lambda: 2)
+    compile_beside._start.cache_clear()
+    yield commands
+    compile_beside._start.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["two components", "grid"])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_it_compiles_what_engines_use(name, directed):
+    with hb.Engine(nasty(name, directed), devices="cpu") as engine:
+        engine.bfs(1)
+    for function, kinds in compile_beside.what_to_compile():
+        assert list(function.overloads) == [kinds], function.py_func.__name__
+        assert code_cache.is_kept(function, kinds)
+
+
+def test_a_process_is_started_once_if_something_is_missing(started, monkeypatch):
+    monkeypatch.setattr(code_cache, "is_kept", lambda *_: False)
+    for _ in range(2):
+        with compile_beside.compiling_beside() as beside:
+            beside.wait()
+    assert started == [[sys.executable, "-m", "hetero_bfs.runtime.compile_beside"]]
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [
+        (code_cache, "is_kept", lambda *_: True),
+        (code_cache, "folder", lambda: None),
+        (compile_beside, "_cores", lambda: 1),
+        (sys, "executable", "/usr/bin/editor"),
+        (sys, "executable", None),
+    ],
+    ids=["all is kept", "nothing can be kept", "one core", "another program", "no program"],
+)
+def test_no_process_is_started_where_it_is_of_no_use(started, monkeypatch, where, name, value):
+    monkeypatch.setattr(code_cache, "is_kept", lambda *_: False)
+    monkeypatch.setattr(where, name, value)
+    with compile_beside.compiling_beside() as beside:
+        beside.wait()
+    assert started == []
+
+
+def test_an_error_ends_it(started, monkeypatch):
+    monkeypatch.setattr(code_cache, "is_kept", lambda *_: False)
+    popen = subprocess.Popen
+    processes: list = []
+
+    def sleeps(command, **options):
+        processes.append(popen([sys.executable, "-c", "import time; time.sleep(600)"], **options))
+        return processes[-1]
+
+    monkeypatch.setattr(compile_beside.subprocess, "Popen", sleeps)
+    with pytest.raises(ZeroDivisionError), compile_beside.compiling_beside():
+        raise ZeroDivisionError
+    assert processes[0].returncode < 0

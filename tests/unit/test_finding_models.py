@@ -1,0 +1,179 @@
+"""Which model a selector gets, and what was the fastest in training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_models import model_json, ship
+from selector_levels import (
+    ALL,
+    DIRECTIONS,
+    GPU,
+    SPEEDS,
+    START,
+    beamer_levels,
+    model,
+    names,
+    selector_of,
+)
+
+from hetero_bfs.devices.machine import machine_slug
+from hetero_bfs.errors import ModelError
+from hetero_bfs.selection import model_store, schema
+from hetero_bfs.selection.columns import NUM_COLUMNS
+from hetero_bfs.selection.named_selectors import make_selector
+from hetero_bfs.selection.policy import (
+    CAUTION,
+    LEAST_ALIKE,
+    MODEL,
+    MOST_ALIKE,
+    make_policy,
+    stays_within,
+)
+from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector
+from hetero_bfs.selection.strategies import STRATEGIES, available
+
+
+@pytest.mark.parametrize("device", [GPU, None])
+@pytest.mark.parametrize(
+    ("wanted", "name"), [("auto", "learned"), ("learned", "learned"), ("average", "average")]
+)
+def test_a_trained_machine(trained, device, wanted, name):
+    trained(device)
+    selector, notes = make_selector(wanted, device, available(device is not None))
+    assert (selector.name, notes) == (name, [])
+    level = replace(START, frontier_edges=2000, unvisited_edges=6000, unvisited_vertices=300)
+    predicted = selector.choose(level).predicted_seconds
+    start = 3e-6
+    if name == "learned":
+        assert predicted["TC"] == pytest.approx(1e-6 + 2000e-9 + start)
+        assert predicted["BC"] == pytest.approx(1e-6 + 300e-8 + start)
+    else:  # e_frontier / speed and alpha x e_left / speed
+        assert predicted["TC"] == pytest.approx(2000 / 1e9 + start)
+        assert predicted["BC"] == pytest.approx(0.1 * 6000 / 1e9 + start)
+        assert selector.choose(level).strategy.name == "BC"
+    assert set(predicted) == {s.name for s in available(device is not None)}
+
+
+@pytest.mark.parametrize("wanted", ["auto", "learned", "average"])
+def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path, wanted):
+    monkeypatch.setenv(model_store.MODELS_VARIABLE, str(tmp_path))
+    ship(monkeypatch, tmp_path / "shipped", model_json("other__card"))
+    selector, notes = make_selector(wanted, GPU, ALL)
+    assert selector.name == "average"
+    (note,) = notes
+    for words in (
+        machine_slug(GPU),
+        "a-graphics-card",
+        "other__card",
+        "`hetero-bfs train --quick`",
+    ):
+        assert words in note
+
+
+def test_no_model_at_all(monkeypatch, tmp_path):
+    monkeypatch.setenv(model_store.MODELS_VARIABLE, str(tmp_path / "none"))
+    ship(monkeypatch, tmp_path / "shipped")
+    selector, (note,) = make_selector("auto", GPU, ALL)
+    assert "no speed model is installed" in note
+    assert "`hetero-bfs train --quick`" in note
+    assert names(selector, beamer_levels()) == ["TG" if d == "D" else "BG" for d in DIRECTIONS]
+
+
+def test_a_model_that_lacks_a_strategy(trained):
+    trained(GPU, lambda data: data["learned"].pop("BGC"))
+    with pytest.raises(ModelError, match="lacks BGC; train again with `hetero-bfs train`"):
+        make_selector("learned", GPU, ALL)
+
+
+def test_a_model_that_lacks_a_move(trained):
+    trained(GPU, lambda data: data["switch"].pop("to_cpu"))
+    with pytest.raises(ModelError, match="lacks switch to cpu; train again with"):
+        make_selector("learned", GPU, ALL)
+
+
+def test_a_model_without_a_speed(trained):
+    trained(GPU, lambda data: data["average"]["edges_per_second"].pop("BGC"))
+    with pytest.raises(ModelError, match=r"BGC.*train again with `hetero-bfs train`"):
+        make_selector("average", GPU, ALL)
+
+
+# What was the fastest in training.
+
+
+@pytest.mark.parametrize("high_diameter", [False, True])
+def test_auto_is_what_was_the_fastest_in_training(trained, high_diameter):
+    def change(data):
+        data["auto"] = {
+            "shallow": {"selector": "alpha-beta", "where": "device", "alpha": 15, "beta": 64},
+            "deep": {"selector": "alpha-beta", "where": "cpu", "alpha": 15, "beta": 18},
+        }
+
+    trained(GPU, change)
+    selector, notes = make_selector("auto", GPU, ALL, high_diameter)
+    assert notes == []
+    assert selector.name == f"alpha-beta(15,{'18,cpu' if high_diameter else '64,device'})"
+    assert [s.name for s in selector.candidates] == (
+        ["TC", "BC"] if high_diameter else ["TG", "BG"]
+    )
+
+
+def test_auto_may_be_a_model(trained):
+    def change(data):
+        data["auto"] = {kind: {"selector": "average"} for kind in ("shallow", "deep")}
+
+    trained(GPU, change)
+    assert make_selector("auto", GPU, ALL)[0].name == "average"
+    assert make_selector("learned", GPU, ALL)[0].name == "learned"
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    edges=st.integers(1, 20_000),
+    alpha=st.sampled_from([0.0, 0.5, 15.0]),
+)
+def test_the_first_choice_is_that_of_a_root_much_alike(edges, alpha):
+    """The first choice is stored, so that the next search begins without delay."""
+    directions = {"top-down": STRATEGIES["TG"], "bottom-up": STRATEGIES["BG"]}
+    for selector in (
+        DirectionSelector("rule", directions, alpha=alpha),
+        FixedSelector(STRATEGIES["TC"], STRATEGIES["BC"]),
+        selector_of(model(**SPEEDS)),
+    ):
+        usual = selector.first_edges(edges, 20_000 - edges)
+        assert selector.first_edges(usual, 20_000 - usual) == usual
+        chosen = [
+            selector.choose(replace(START, frontier_edges=e, unvisited_edges=20_000 - e)).strategy
+            for e in (edges, usual)
+        ]
+        assert chosen[0] == chosen[1]
+    assert edges / 1.5 < usual < edges * 1.5, "the last one is a model's"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.floats(0.0, 300.0), st.booleans())
+def test_a_clear_choice_is_right_for_all_levels_within_its_ratio(seed, count, most_to_go, early):
+    """For any model, any levels and equal cost-to-go. Close choices are kept a little, too."""
+    rng = np.random.default_rng(seed)
+    weights = rng.exponential(1.0, (count, NUM_COLUMNS)) ** 3
+    columns = rng.exponential(1.0, NUM_COLUMNS)
+    cost_to_go = most_to_go * rng.random(count)
+    policy = make_policy(MODEL, ALL[:count], caution=CAUTION)
+    state = np.zeros(schema.STATE_SIZE)
+    state[schema.FRONTIER_EDGES], state[schema.UNVISITED_EDGES] = (1, 16) if early else (2, 16)
+    careful = np.array([CAUTION if early and s.name == "BC" else 1.0 for s in ALL[:count]])
+    predicted = weights @ columns
+    total = careful * predicted + cost_to_go
+    best = int(total.argmin())
+    ratio = stays_within.py_func(policy, state, predicted, total, best)
+    assert LEAST_ALIKE <= ratio <= MOST_ALIKE
+    if count == 1:
+        assert ratio == MOST_ALIKE
+    if ratio > LEAST_ALIKE:
+        other = columns * ratio ** rng.choice([-1.0, 1.0], NUM_COLUMNS)
+        totals = careful * (weights @ other) + cost_to_go
+        assert totals[best] <= totals.min() * (1 + 1e-12)
