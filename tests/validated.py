@@ -32,7 +32,7 @@ def graph(pairs, num_vertices, directed=False, both_directions=False):
     if both_directions:
         pairs = np.concatenate([pairs, pairs[:, ::-1]])
     src, dst = pairs[:, 0].copy(), pairs[:, 1].copy()
-    return SmallChunks(src, dst, num_vertices, directed, both_directions)
+    return SmallChunks(src, dst, num_vertices, directed, twice=both_directions)
 
 
 def search(pairs, num_vertices, source, directed=False):

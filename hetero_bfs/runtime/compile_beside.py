@@ -103,7 +103,7 @@ def what_to_compile() -> list[tuple[Any, tuple[Any, ...]]]:
     arrays, policy = _tiny_host().arrays_type, numba.typeof(fixed_policy([0], available(False)))
     number, real = numba.int64, numba.float64
     words, reals, table = numba.int64[::1], numba.float64[::1], numba.float64[:, ::1]
-    search = (words, arrays, policy, number, number, numba.boolean, reals, table, number)
+    search = (words, arrays, policy, number, number, numba.boolean, reals, table)
     return [
         (level_loop.run_levels, search),
         (learn, (policy, number, table, real, reals, table)),

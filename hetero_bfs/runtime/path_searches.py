@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.device_search import DeviceSearch
 from hetero_bfs.algorithms.sssp.host_search import HostSearch
-from hetero_bfs.algorithms.sssp.lists import WeightedLists, Windows
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
+from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists, Windows
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.csr import CSRGraph

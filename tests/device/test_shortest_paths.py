@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from real_graphs import real_graph_file
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.sssp.lists import Plan
+from hetero_bfs.algorithms.sssp.weighted_lists import Plan
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read

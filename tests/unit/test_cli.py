@@ -20,7 +20,7 @@ from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.selection.model_store import MODELS_VARIABLE
 
-COMMANDS = ["graph500", "bfs", "train", "study", "devices", "convert"]
+COMMANDS = ["graph500", "bfs", "sssp", "train", "study", "devices", "convert"]
 CPU = ["--devices", "cpu", "--selector", "fixed:TC"]
 SMALL = ["graph500", "--scale", "8", "--sources", "4", *CPU]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hetero_bfs.algorithms.sssp.lists import Plan, WeightedLists, Windows
+from hetero_bfs.algorithms.sssp.weighted_lists import Plan, WeightedLists, Windows
 from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.support.memory import format_bytes

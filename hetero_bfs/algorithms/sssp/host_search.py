@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.algorithms.sssp.lists import Plan, WeightedLists, Windows
+from hetero_bfs.algorithms.sssp.weighted_lists import Plan, WeightedLists, Windows
 from hetero_bfs.devices.cpu.workers import Workers
 from hetero_bfs.support.memory import aligned_empty
 
