@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cache
 _MAX_BUCKETS = 2048  # limit by the number of edges; a key's 32 bits may need more buckets
 _LINE_KEYS = 16  # keys in a 64-byte cache line
-_SORT_BATCHES = 32
+_SORT_BATCHES = 32  # at most: the steps of the progress bar
+_BATCH_BUCKETS = 8  # for each thread in a batch; at its end threads wait for each other
 _KEY_BYTES = 4
 
 
@@ -248,7 +249,8 @@ def _sort(buckets: Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArray
     degree = aligned_empty(num_vertices, np.uint32)
     unique = np.zeros(num_buckets, np.int64)
     next_bucket = np.zeros(1, np.int64)
-    stops = np.unique(np.linspace(0, num_buckets, _SORT_BATCHES + 1).astype(np.int64))[1:]
+    batches = min(_SORT_BATCHES, -(-num_buckets // (_BATCH_BUCKETS * numba.get_num_threads())))
+    stops = np.unique(np.linspace(0, num_buckets, batches + 1).astype(np.int64))[1:]
     for stop in progress(stops, "sorting neighbour lists"):
         sort_buckets(next_bucket, stop, buckets, keys, scratch, degree, unique)
     return degree, unique

@@ -165,6 +165,18 @@ def bits_of(typing_context: Any, value: Any) -> Any:
 
 
 @intrinsic
+def value_of(typing_context: Any, bits: Any, like: Any) -> Any:
+    """value_of(bits, like): the reverse of `bits_of`, for a value of the type of `like`."""
+    if isinstance(like, types.Integer):
+        return bits(bits, like), lambda context, builder, signature, arguments: arguments[0]
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(like))
+
+    return like(bits, like), codegen
+
+
+@intrinsic
 def trailing_zeros(typing_context: Any, value: Any) -> Any:
     """trailing_zeros(value): zero bits below the lowest set bit of an unsigned integer."""
 

@@ -95,7 +95,7 @@ class _Run:
             "position": aligned_empty(n, np.uint32),
             "active": tuple(aligned_empty(n, np.uint32) for _ in range(2)),
             "queue": tuple(aligned_empty(n, np.uint32) for _ in range(2)),
-            "queued": aligned_empty(n, np.int8),
+            "queued": aligned_empty(n, np.int32),
             "listed": aligned_empty(n, np.int8),
             "window": window,
             "lowest": np.zeros(line, dtype),

@@ -23,7 +23,9 @@ State (n vertices; D is int32, int64, float32 or float64):
     active      2 x uint32 (n,) PREFIX: vertices that relaxed a part of their lists; FULL: the far
                                 pile
     queue       2 x uint32 (n,) vertices whose distance fell within the window
-    queued, listed  int8 (n,)   whether a vertex is in a queue; in the list of active ones
+    queued      int32 (n,)      the last round in whose queue the vertex was put; each phase that
+                                queues vertices is a round
+    listed      int8 (n,)       whether a vertex is in the list of active ones
     window      D (4,)          START, END, the LIMIT of relaxed distances, INFINITY
     lowest      D (threads, 8)  least distance that waits for a later window, by thread
     found, waiting  uint32 (threads, BUFFER)    a thread's part of the next queue; of the next
@@ -46,13 +48,20 @@ from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
 from hetero_bfs.devices.cpu.thread_pool import OWN
 from hetero_bfs.support.by_address import Struct, chunk_address
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import atomic_min, bits_of, exchange, fetch_add, prefetch
+from hetero_bfs.support.intrinsics import (
+    atomic_min,
+    bits_of,
+    exchange,
+    fetch_add,
+    prefetch,
+    value_of,
+)
 
 QUEUE, ACTIVE = ITEMS + 1, ITEMS + 2
 """Words of a job: which queue and which list of active vertices are read."""
 
-SOURCE = OWN
-"""Word that stays: the search's source."""
+SOURCE, ROUND = OWN, OWN + 1
+"""Words that stay: the search's source, and the number of the round."""
 
 RESET, RELAX_ACTIVE, RELAX_QUEUE, FIND_UNSETTLED, PULL, SELECT = range(6)
 NUM_TASKS = 6
@@ -101,7 +110,7 @@ def _push(arrays, which, buffer, count, items, item):
 
 
 @njit(inline="always")
-def _relax_list(control, arrays, u, me, count, count_far):
+def _relax_list(control, arrays, u, me, count, count_far, is_full):
     """Relax the edges of `u` up to the window's limit; queue ends that fall within the window.
 
     Returns the new counts of the thread's two buffers, the edges scanned, those left in the list,
@@ -112,16 +121,18 @@ def _relax_list(control, arrays, u, me, count, count_far):
     buffer, next_queue = arrays.found[me], arrays.queue[1 - control[QUEUE]]
     far, pile = arrays.waiting[me], arrays.active[1 - control[ACTIVE]]
     first, last = np.int64(arrays.indptr[u]), np.int64(arrays.indptr[u + 1])
-    key, start = bits[u], distance[u]
-    is_first = arrays.relaxed[u] < 0
-    k = first
-    if arrays.relaxed[u] == key:
-        k += np.int64(arrays.position[u])
-    arrays.relaxed[u] = key
-    if _is_dead_end(arrays, control, u, last - first):
-        k = last
-    begin = k
     end, limit = window[END], window[LIMIT]
+    key = bits[u]
+    start = value_of(key, end)
+    before = arrays.relaxed[u]
+    k = first
+    if before == key:
+        k = last if is_full else first + np.int64(arrays.position[u])
+    elif _is_dead_end(arrays, control, u, last - first):
+        k = last
+    arrays.relaxed[u] = key
+    begin = k
+    round_number = np.int32(control[ROUND])
     while k < last:
         candidate = start + weights[k]
         if candidate >= limit:
@@ -131,14 +142,15 @@ def _relax_list(control, arrays, u, me, count, count_far):
             new = distance.dtype.type(candidate)
             if atomic_min(bits, v, bits_of(new)) > bits_of(new):
                 if candidate < end:
-                    if exchange(arrays.queued, v, _ON) == 0:
+                    if exchange(arrays.queued, v, round_number) != round_number:
                         count = _push(arrays, QUEUED, buffer, count, next_queue, v)
                 else:
                     _note_lowest(arrays, me, new)
                     if exchange(arrays.listed, v, _ON) == 0:
                         count_far = _push(arrays, KEPT, far, count_far, pile, v)
         k += 1
-    arrays.position[u] = k - first
+    if not is_full:
+        arrays.position[u] = k - first
     if k < last:
         candidate = start + weights[k]
         if candidate < window[INFINITY]:
@@ -147,7 +159,7 @@ def _relax_list(control, arrays, u, me, count, count_far):
             arrays.counters[OVERFLOW, 0] = 1
         else:
             k = last  # an infinite weight, and all behind it, is no edge
-    return count, count_far, k - begin, last - k, last - first if is_first else _ZERO
+    return count, count_far, k - begin, last - k, last - first if before < 0 else _ZERO
 
 
 @kernel(counted=False, inner=True)
@@ -156,16 +168,23 @@ def _reset(control, arrays, chunk, me):
     for v in range(begin, end):
         arrays.distance[v] = arrays.window[INFINITY]
         arrays.relaxed[v] = -1
-        arrays.queued[v] = _OFF
+        arrays.queued[v] = 0
         arrays.listed[v] = _OFF
     return _ZERO, _ZERO, _ZERO
 
 
 @njit(inline="always")
-def _prefetch_list(arrays, u):
-    k = np.int64(arrays.indptr[u])
-    prefetch(arrays.neighbours, k)
-    prefetch(arrays.weights, k)
+def _prefetch(arrays, items, i, end):
+    """Fetch what is read of later items: where their lists are, then the lists."""
+    if i + 2 * _PREFETCH_DISTANCE < end:
+        u = items[i + 2 * _PREFETCH_DISTANCE]
+        prefetch(arrays.indptr, u)
+        prefetch(arrays.bits, u)
+        prefetch(arrays.relaxed, u)
+    if i + _PREFETCH_DISTANCE < end:
+        k = np.int64(arrays.indptr[items[i + _PREFETCH_DISTANCE]])
+        prefetch(arrays.neighbours, k)
+        prefetch(arrays.weights, k)
 
 
 @njit(inline="always")
@@ -176,15 +195,12 @@ def _relax_all(control, arrays, chunk, me, items, is_queue):
     is_prefix = arrays.window[LIMIT] < arrays.window[INFINITY]
     next_queue, kept = arrays.queue[1 - control[QUEUE]], arrays.active[1 - control[ACTIVE]]
     for i in range(begin, end):
-        if i + _PREFETCH_DISTANCE < end:
-            _prefetch_list(arrays, items[i + _PREFETCH_DISTANCE])
+        _prefetch(arrays, items, i, end)
         u = np.int64(items[i])
-        if is_queue:
-            exchange(arrays.queued, u, _OFF)  # before the distance is read
-        else:
+        if not is_queue:
             arrays.listed[u] = _OFF
         count, count_kept, more, more_left, more_fresh = _relax_list(
-            control, arrays, u, me, count, count_kept
+            control, arrays, u, me, count, count_kept, not is_prefix
         )
         scanned += more
         left += more_left
@@ -272,7 +288,7 @@ def _select(control, arrays, chunk, me):
             continue
         arrays.listed[v] = _OFF
         if start <= reached < stop:
-            arrays.queued[v] = _ON
+            arrays.queued[v] = control[ROUND]
             count = _push(arrays, QUEUED, buffer, count, next_queue, v)
     _append_all(arrays.counters, QUEUED, buffer, count, next_queue)
     _append_all(arrays.counters, KEPT, arrays.waiting[me], count_far, pile)

@@ -19,6 +19,7 @@ from hetero_bfs.algorithms.sssp.kernels.relax import (
     RELAX_ACTIVE,
     RELAX_QUEUE,
     RESET,
+    ROUND,
     SELECT,
     SOURCE,
     START,
@@ -67,6 +68,13 @@ def _least_waiting(arrays):
 
 
 @njit(inline="always")
+def _next_round(control, arrays, task, items, least):
+    """Do a phase that queues vertices, as a round of its own."""
+    control[ROUND] += 1
+    return share(control, arrays, task, items, least)
+
+
+@njit(inline="always")
 def _relax_window(control, arrays, queued):
     """Relax queues until no distance falls within the window any more.
 
@@ -75,7 +83,7 @@ def _relax_window(control, arrays, queued):
     vertices, scanned, left, fresh, steps = 0, np.int64(0), np.int64(0), np.int64(0), 0
     while queued:
         arrays.counters[QUEUED, 0] = 0
-        more = share(control, arrays, RELAX_QUEUE, queued, _LEAST_ITEMS)
+        more = _next_round(control, arrays, RELAX_QUEUE, queued, _LEAST_ITEMS)
         vertices += queued
         scanned += more[0]
         left += more[1]
@@ -107,7 +115,7 @@ def search(control, arrays, source, widths, is_full, records):
         Records filled; -1 if a distance is beyond the type.
     """
     n = arrays.distance.size
-    control[SOURCE], control[QUEUE], control[ACTIVE] = source, 0, 0
+    control[SOURCE], control[QUEUE], control[ACTIVE], control[ROUND] = source, 0, 0, 0
     share(control, arrays, RESET, n, _LEAST_VERTICES)
     arrays.distance[source] = 0
     arrays.queue[0][0] = source
@@ -122,9 +130,9 @@ def search(control, arrays, source, widths, is_full, records):
         vertices, scanned, left, fresh = active, np.int64(0), np.int64(0), np.int64(0)
         if is_full:
             vertices = np.int64(0)
-            share(control, arrays, SELECT, active, _LEAST_VERTICES)
+            _next_round(control, arrays, SELECT, active, _LEAST_VERTICES)
         else:
-            scanned, left, fresh = share(control, arrays, RELAX_ACTIVE, active, _LEAST_ITEMS)
+            scanned, left, fresh = _next_round(control, arrays, RELAX_ACTIVE, active, _LEAST_ITEMS)
         if queued == 0:
             control[QUEUE] = 1 - control[QUEUE]
             queued = arrays.counters[QUEUED, 0]
