@@ -71,7 +71,8 @@ class _Run:
 
     @cached_property
     def workers(self) -> Workers:
-        from hetero_bfs.algorithms.sssp.kernels.relax import BUFFER, NUM_TASKS, link_work
+        from hetero_bfs.algorithms.sssp.kernels.blocks import BLOCK, most_blocks
+        from hetero_bfs.algorithms.sssp.kernels.relax import NUM_TASKS, link_work
         from hetero_bfs.support.by_address import Struct
 
         n, dtype = self.distance.size, self.distance.dtype
@@ -79,7 +80,7 @@ class _Run:
         window = np.zeros(8, dtype)
         window[3] = self.infinity
         forward, backward = self._lists.forward, self._lists.backward
-        line = (self.threads, 8)
+        line, blocks = (self.threads, 8), most_blocks(n, self.threads)
         fields: dict[str, Any] = {
             "threads": self.threads,
             "is_directed": int(forward is not backward),
@@ -93,14 +94,17 @@ class _Run:
             "bits": self.distance.view(integer),
             "relaxed": aligned_empty(n, integer),
             "position": aligned_empty(n, np.uint32),
-            "active": tuple(aligned_empty(n, np.uint32) for _ in range(2)),
-            "queue": tuple(aligned_empty(n, np.uint32) for _ in range(2)),
+            "active": tuple(aligned_empty(blocks * BLOCK, np.uint32) for _ in range(2)),
+            "queue": tuple(aligned_empty(blocks * BLOCK, np.uint32) for _ in range(2)),
+            "active_blocks": np.zeros((2, blocks), np.int32),
+            "queue_blocks": np.zeros((2, blocks), np.int32),
+            "owners": np.zeros((2, blocks), np.int32),
+            "cursor": np.zeros(line, np.int64),
+            "place": np.zeros(self.threads, np.int64),
             "queued": aligned_empty(n, np.int32),
             "listed": aligned_empty(n, np.int8),
             "window": window,
             "lowest": np.zeros(line, dtype),
-            "found": np.zeros((self.threads, BUFFER), np.uint32),
-            "waiting": np.zeros((self.threads, BUFFER), np.uint32),
             "counters": np.zeros((3, 8), np.int64),
             "work": np.zeros(NUM_TASKS, np.int64),
         }

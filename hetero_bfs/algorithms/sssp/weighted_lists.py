@@ -13,9 +13,10 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights
 
-_PREFIX_EDGES, _FULL_EDGES = 4.0, 16.0
-"""Edges of a vertex of mean degree that end within a window, on average: windows.py. Wider windows
-relax edges twice, narrower ones leave threads without work."""
+_PREFIX_EDGES, _FULL_EDGES, _AFTER_PULL_EDGES = 4.0, 16.0, 64.0
+"""Edges of a vertex of mean degree that end within a window, on average: of a window with prefixes,
+with whole lists from the start on, and with whole lists after a pull. Wider windows relax edges
+twice, narrower ones leave threads without work."""
 
 _LONG_LISTS = 8.0
 """Mean degree from which a search relaxes prefixes of lists."""
@@ -119,8 +120,10 @@ class WeightedLists:
         mean = float(finite.mean(dtype=np.float64)) if finite.size else 1.0
         degree = max(self.num_stored_edges / max(self.num_vertices, 1), 1.0)
         least = 1.0 if weights.dtype.kind == "i" else float(np.finfo(np.float32).tiny)
-        widths = (max(mean * edges / degree, least) for edges in (_PREFIX_EDGES, _FULL_EDGES))
-        return Plan(degree < _LONG_LISTS, *widths)
+        is_full = degree < _LONG_LISTS
+        full_edges = _FULL_EDGES if is_full else _AFTER_PULL_EDGES
+        widths = (max(mean * edges / degree, least) for edges in (_PREFIX_EDGES, full_edges))
+        return Plan(is_full, *widths)
 
 
 def _sorted(graph: CSRGraph) -> ByWeight:

@@ -31,6 +31,12 @@ _CHUNKS_PER_THREAD = 8
 
 
 @njit(inline="always")
+def even_size(arrays, items, least):
+    """Return the items of a chunk, at least `least`, that give each thread some chunks."""
+    return max(least, -(-items // (_CHUNKS_PER_THREAD * arrays.threads)))
+
+
+@njit(inline="always")
 def chunk_of(control, chunk):
     """Return where the items of a chunk begin and end."""
     begin = chunk * control[SIZE]
@@ -67,12 +73,11 @@ def run_worker(control, arrays, me):
 
 
 @kernel(counted=False, inner=True)
-def share(control, arrays, task, items, least):
-    """Do a task for so many items with the thread pool, by chunks of at least `least` items.
+def share(control, arrays, task, items, size):
+    """Do a task for so many items with the thread pool, by chunks of `size` items.
 
     Other words of the job must be written before. Returns the sums of what the chunks return.
     """
-    size = max(least, -(-items // (_CHUNKS_PER_THREAD * arrays.threads)))
     chunks = -(-items // size)
     control[CHUNKS], control[TASK], control[SIZE], control[ITEMS] = chunks, task, size, items
     if chunks == 0:

@@ -20,17 +20,22 @@ State (n vertices; D is int32, int64, float32 or float64):
     relaxed     int (n,)        bits of the distance with which the vertex relaxed edges last; -1
                                 before it did
     position    uint32 (n,)     how many entries of its list it relaxed then
-    active      2 x uint32 (n,) PREFIX: vertices that relaxed a part of their lists; FULL: the far
+    queue       2 lists         vertices whose distance fell within the window: one list is read,
+                                the other one written
+    active      2 lists         PREFIX: vertices that relaxed a part of their lists; FULL: the far
                                 pile
-    queue       2 x uint32 (n,) vertices whose distance fell within the window
     queued      int32 (n,)      the last round in whose queue the vertex was put; each phase that
                                 queues vertices is a round
     listed      int8 (n,)       whether a vertex is in the list of active ones
     window      D (4,)          START, END, the LIMIT of relaxed distances, INFINITY
     lowest      D (threads, 8)  least distance that waits for a later window, by thread
-    found, waiting  uint32 (threads, BUFFER)    a thread's part of the next queue; of the next
-                                list of active vertices
-    counters    int64 (3, 8)    QUEUED vertices, KEPT vertices, OVERFLOW; each on its own line
+    cursor      int64 (threads, 8)  where a thread writes next in either list; 0: nowhere yet
+    counters    int64 (3, 8)    blocks of the lists that are written, QUEUED and KEPT; OVERFLOW;
+                                each on its own line
+
+A list is an array of blocks of BLOCK items. A thread writes into blocks of its own, and in the next
+phase it gets its own blocks first (blocks.py): so it goes on with the vertices around those that it
+has in its cache.
 
 A distance that its type does not hold sets OVERFLOW and is not stored: the caller searches again
 with a wider type.
@@ -44,6 +49,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, njit, types
 
+from hetero_bfs.algorithms.sssp.kernels.blocks import KEPT, OVERFLOW, QUEUED, block_of, push_item
 from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
 from hetero_bfs.devices.cpu.thread_pool import OWN
 from hetero_bfs.support.by_address import Struct, chunk_address
@@ -52,7 +58,6 @@ from hetero_bfs.support.intrinsics import (
     atomic_min,
     bits_of,
     exchange,
-    fetch_add,
     prefetch,
     value_of,
 )
@@ -67,21 +72,10 @@ RESET, RELAX_ACTIVE, RELAX_QUEUE, FIND_UNSETTLED, PULL, SELECT = range(6)
 NUM_TASKS = 6
 
 START, END, LIMIT, INFINITY = range(4)
-QUEUED, KEPT, OVERFLOW = range(3)
 
-BUFFER = 512
 _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)
 _ON, _OFF = np.int8(1), np.int8(0)
-
-
-@njit(inline="always")
-def _append_all(counters, which, buffer, count, items):
-    """Append the first `count` entries of a thread's buffer to a list of all threads."""
-    if count:
-        begin = fetch_add(counters[which], 0, count)
-        for i in range(count):
-            items[begin + i] = buffer[i]
 
 
 @njit(inline="always")
@@ -99,27 +93,15 @@ def _is_dead_end(arrays, control, u, degree):
 
 
 @njit(inline="always")
-def _push(arrays, which, buffer, count, items, item):
-    """Append an item to a list by way of a thread's buffer; return the buffer's new count."""
-    buffer[count] = item
-    count += 1
-    if count == BUFFER:
-        _append_all(arrays.counters, which, buffer, count, items)
-        count = 0
-    return count
-
-
-@njit(inline="always")
-def _relax_list(control, arrays, u, me, count, count_far, is_full):
+def _relax_list(control, arrays, u, me, at, far_at, is_full):
     """Relax the edges of `u` up to the window's limit; queue ends that fall within the window.
 
-    Returns the new counts of the thread's two buffers, the edges scanned, those left in the list,
-    and those of the whole list if this is the vertex's first time.
+    Returns the new cursors of the thread, the edges scanned, those left in the list, and those of
+    the whole list if this is the vertex's first time.
     """
     distance, bits, window = arrays.distance, arrays.bits, arrays.window
     neighbours, weights = arrays.neighbours, arrays.weights
-    buffer, next_queue = arrays.found[me], arrays.queue[1 - control[QUEUE]]
-    far, pile = arrays.waiting[me], arrays.active[1 - control[ACTIVE]]
+    next_queue, pile = 1 - control[QUEUE], 1 - control[ACTIVE]
     first, last = np.int64(arrays.indptr[u]), np.int64(arrays.indptr[u + 1])
     end, limit = window[END], window[LIMIT]
     key = bits[u]
@@ -143,11 +125,11 @@ def _relax_list(control, arrays, u, me, count, count_far, is_full):
             if atomic_min(bits, v, bits_of(new)) > bits_of(new):
                 if candidate < end:
                     if exchange(arrays.queued, v, round_number) != round_number:
-                        count = _push(arrays, QUEUED, buffer, count, next_queue, v)
+                        at = push_item(arrays, QUEUED, arrays.queue[next_queue], at, v, me)
                 else:
                     _note_lowest(arrays, me, new)
                     if exchange(arrays.listed, v, _ON) == 0:
-                        count_far = _push(arrays, KEPT, far, count_far, pile, v)
+                        far_at = push_item(arrays, KEPT, arrays.active[pile], far_at, v, me)
         k += 1
     if not is_full:
         arrays.position[u] = k - first
@@ -159,7 +141,7 @@ def _relax_list(control, arrays, u, me, count, count_far, is_full):
             arrays.counters[OVERFLOW, 0] = 1
         else:
             k = last  # an infinite weight, and all behind it, is no edge
-    return count, count_far, k - begin, last - k, last - first if before < 0 else _ZERO
+    return at, far_at, k - begin, last - k, last - first if before < 0 else _ZERO
 
 
 @kernel(counted=False, inner=True)
@@ -188,51 +170,51 @@ def _prefetch(arrays, items, i, end):
 
 
 @njit(inline="always")
-def _relax_all(control, arrays, chunk, me, items, is_queue):
-    """Relax the lists of a chunk of vertices; return edges scanned, left and met first."""
-    begin, end = chunk_of(control, chunk)
-    count, count_kept, scanned, left, fresh = 0, 0, _ZERO, _ZERO, _ZERO
-    is_prefix = arrays.window[LIMIT] < arrays.window[INFINITY]
-    next_queue, kept = arrays.queue[1 - control[QUEUE]], arrays.active[1 - control[ACTIVE]]
+def _relax_all(control, arrays, chunk, me, items, lists, is_queue):
+    """Relax the lists of a block of vertices; return edges scanned, left and met first."""
+    begin, end = block_of(lists, chunk)
+    at, far_at = arrays.cursor[me, QUEUED], arrays.cursor[me, KEPT]
+    scanned, left, fresh = _ZERO, _ZERO, _ZERO
+    is_full = arrays.window[LIMIT] == arrays.window[INFINITY]
     for i in range(begin, end):
         _prefetch(arrays, items, i, end)
         u = np.int64(items[i])
         if not is_queue:
             arrays.listed[u] = _OFF
-        count, count_kept, more, more_left, more_fresh = _relax_list(
-            control, arrays, u, me, count, count_kept, not is_prefix
+        at, far_at, more, more_left, more_fresh = _relax_list(
+            control, arrays, u, me, at, far_at, is_full
         )
         scanned += more
         left += more_left
         fresh += more_fresh
-        if more_left and is_prefix and arrays.listed[u] == 0:
+        if more_left and not is_full and arrays.listed[u] == 0:
             arrays.listed[u] = _ON
-            count_kept = _push(arrays, KEPT, arrays.waiting[me], count_kept, kept, u)
-    _append_all(arrays.counters, QUEUED, arrays.found[me], count, next_queue)
-    _append_all(arrays.counters, KEPT, arrays.waiting[me], count_kept, kept)
+            far_at = push_item(arrays, KEPT, arrays.active[1 - control[ACTIVE]], far_at, u, me)
+    arrays.cursor[me, QUEUED], arrays.cursor[me, KEPT] = at, far_at
     return scanned, left, fresh
 
 
 @kernel(counted=False, inner=True)
 def _relax_active(control, arrays, chunk, me):
-    return _relax_all(control, arrays, chunk, me, arrays.active[control[ACTIVE]], False)
+    items = arrays.active[control[ACTIVE]]
+    return _relax_all(control, arrays, chunk, me, items, arrays.active_blocks, False)
 
 
 @kernel(counted=False, inner=True)
 def _relax_queue(control, arrays, chunk, me):
-    return _relax_all(control, arrays, chunk, me, arrays.queue[control[QUEUE]], True)
+    items = arrays.queue[control[QUEUE]]
+    return _relax_all(control, arrays, chunk, me, items, arrays.queue_blocks, True)
 
 
 @kernel(counted=False, inner=True)
 def _find_unsettled(control, arrays, chunk, me):
     """List the vertices that no window so far has settled."""
     begin, end = chunk_of(control, chunk)
-    buffer, kept = arrays.found[me], arrays.active[1 - control[ACTIVE]]
-    count = 0
+    kept, at = arrays.active[1 - control[ACTIVE]], arrays.cursor[me, KEPT]
     for v in range(begin, end):
         if arrays.distance[v] >= arrays.window[END]:
-            count = _push(arrays, KEPT, buffer, count, kept, v)
-    _append_all(arrays.counters, KEPT, buffer, count, kept)
+            at = push_item(arrays, KEPT, kept, at, v, me)
+    arrays.cursor[me, KEPT] = at
     return _ZERO, _ZERO, _ZERO
 
 
@@ -242,7 +224,7 @@ def _pull(control, arrays, chunk, me):
 
     No distance is below 0: so once an edge's weight alone is too much, the rest of the list is.
     """
-    begin, end = chunk_of(control, chunk)
+    begin, end = block_of(arrays.active_blocks, chunk)
     distance, settled = arrays.distance, arrays.window[END]
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
     weights = arrays.backward_weights
@@ -274,24 +256,23 @@ def _pull(control, arrays, chunk, me):
 @kernel(counted=False, inner=True)
 def _select(control, arrays, chunk, me):
     """Take the vertices of this window from the far pile, and leave out settled ones."""
-    begin, end = chunk_of(control, chunk)
+    begin, end = block_of(arrays.active_blocks, chunk)
     items, pile = arrays.active[control[ACTIVE]], arrays.active[1 - control[ACTIVE]]
-    buffer, next_queue = arrays.found[me], arrays.queue[1 - control[QUEUE]]
+    next_queue = arrays.queue[1 - control[QUEUE]]
     start, stop, infinity = arrays.window[START], arrays.window[END], arrays.window[INFINITY]
-    count, count_far = 0, 0
+    at, far_at = arrays.cursor[me, QUEUED], arrays.cursor[me, KEPT]
     for i in range(begin, end):
         v = items[i]
         reached = arrays.distance[v]
         if stop <= reached < infinity:
             _note_lowest(arrays, me, reached)
-            count_far = _push(arrays, KEPT, arrays.waiting[me], count_far, pile, v)
+            far_at = push_item(arrays, KEPT, pile, far_at, v, me)
             continue
         arrays.listed[v] = _OFF
         if start <= reached < stop:
             arrays.queued[v] = control[ROUND]
-            count = _push(arrays, QUEUED, buffer, count, next_queue, v)
-    _append_all(arrays.counters, QUEUED, buffer, count, next_queue)
-    _append_all(arrays.counters, KEPT, arrays.waiting[me], count_far, pile)
+            at = push_item(arrays, QUEUED, next_queue, at, v, me)
+    arrays.cursor[me, QUEUED], arrays.cursor[me, KEPT] = at, far_at
     return _ZERO, _ZERO, _ZERO
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.sssp.kernels.blocks import (
+    KEPT,
+    OVERFLOW,
+    QUEUED,
+    close_list,
+    push_item,
+)
 from hetero_bfs.algorithms.sssp.kernels.relax import (
     ACTIVE,
     END,
     FIND_UNSETTLED,
     INFINITY,
-    KEPT,
     LIMIT,
-    OVERFLOW,
     PULL,
     QUEUE,
-    QUEUED,
     RELAX_ACTIVE,
     RELAX_QUEUE,
     RESET,
@@ -24,7 +28,7 @@ from hetero_bfs.algorithms.sssp.kernels.relax import (
     SOURCE,
     START,
 )
-from hetero_bfs.devices.cpu.sharing import share
+from hetero_bfs.devices.cpu.sharing import even_size, share
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
@@ -34,9 +38,7 @@ STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
 RECORD_WIDTH = 6
 PREFIX, FULL, PULL_ONCE = range(3)
 
-_LEAST_ITEMS = 32  # of a chunk of lists
 _LEAST_VERTICES = 1 << 12  # of a chunk of single entries
-_LEAST_PULLED = 256
 
 
 @njit(inline="always")
@@ -68,30 +70,38 @@ def _least_waiting(arrays):
 
 
 @njit(inline="always")
-def _next_round(control, arrays, task, items, least):
-    """Do a phase that queues vertices, as a round of its own."""
+def _next_round(control, arrays, task, blocks):
+    """Do a phase over blocks that queues vertices, as a round of its own."""
     control[ROUND] += 1
-    return share(control, arrays, task, items, least)
+    return share(control, arrays, task, blocks, 1)
 
 
 @njit(inline="always")
-def _relax_window(control, arrays, queued):
+def _relax_window(control, arrays, blocks, vertices):
     """Relax queues until no distance falls within the window any more.
 
     Returns vertices and edges relaxed, edges left and met first, and how many queues there were.
     """
-    vertices, scanned, left, fresh, steps = 0, np.int64(0), np.int64(0), np.int64(0), 0
-    while queued:
-        arrays.counters[QUEUED, 0] = 0
-        more = _next_round(control, arrays, RELAX_QUEUE, queued, _LEAST_ITEMS)
-        vertices += queued
+    relaxed, scanned, left, fresh, steps = 0, np.int64(0), np.int64(0), np.int64(0), 0
+    while blocks:
+        more = _next_round(control, arrays, RELAX_QUEUE, blocks)
+        relaxed += vertices
         scanned += more[0]
         left += more[1]
         fresh += more[2]
         steps += 1
         control[QUEUE] = 1 - control[QUEUE]
-        queued = arrays.counters[QUEUED, 0]
-    return vertices, scanned, left, fresh, steps
+        blocks, vertices = close_list(arrays, QUEUED, arrays.queue_blocks)
+    return relaxed, scanned, left, fresh, steps
+
+
+@njit(inline="always")
+def _list_unsettled(control, arrays, n):
+    """List the unsettled vertices instead of the active ones; return blocks and vertices."""
+    close_list(arrays, KEPT, arrays.active_blocks)
+    share(control, arrays, FIND_UNSETTLED, n, even_size(arrays, n, _LEAST_VERTICES))
+    control[ACTIVE] = 1 - control[ACTIVE]
+    return close_list(arrays, KEPT, arrays.active_blocks)
 
 
 @kernel(counted=False)
@@ -116,46 +126,45 @@ def search(control, arrays, source, widths, is_full, records):
     """
     n = arrays.distance.size
     control[SOURCE], control[QUEUE], control[ACTIVE], control[ROUND] = source, 0, 0, 0
-    share(control, arrays, RESET, n, _LEAST_VERTICES)
-    arrays.distance[source] = 0
-    arrays.queue[0][0] = source
+    share(control, arrays, RESET, n, even_size(arrays, n, _LEAST_VERTICES))
     arrays.counters[OVERFLOW, 0] = 0
-    queued, active, rows = 1, np.int64(0), 0
+    arrays.distance[source] = 0
+    arrays.cursor[0, QUEUED] = push_item(arrays, QUEUED, arrays.queue[0], 0, source, 0)
+    queued, vertices = close_list(arrays, QUEUED, arrays.queue_blocks)
+    active, listed, rows = np.int64(0), np.int64(0), 0
     unsettled_edges = np.int64(arrays.neighbours.size)
     start = arrays.distance[source]
     while start < arrays.window[INFINITY] and not arrays.counters[OVERFLOW, 0]:
         began = clock_seconds()
         _open_window(arrays, start, widths[np.int64(is_full)], is_full)
-        arrays.counters[QUEUED, 0], arrays.counters[KEPT, 0] = 0, 0
-        vertices, scanned, left, fresh = active, np.int64(0), np.int64(0), np.int64(0)
-        if is_full:
-            vertices = np.int64(0)
-            _next_round(control, arrays, SELECT, active, _LEAST_VERTICES)
-        else:
-            scanned, left, fresh = _next_round(control, arrays, RELAX_ACTIVE, active, _LEAST_ITEMS)
-        if queued == 0:
+        scanned, left, fresh = np.int64(0), np.int64(0), np.int64(0)
+        if active and is_full:
+            _next_round(control, arrays, SELECT, active)
+        elif active:
+            scanned, left, fresh = _next_round(control, arrays, RELAX_ACTIVE, active)
+        if active:
             control[QUEUE] = 1 - control[QUEUE]
-            queued = arrays.counters[QUEUED, 0]
-        more = _relax_window(control, arrays, queued)
-        queued = 0
-        vertices, scanned, left = vertices + more[0], scanned + more[1], left + more[2]
+            queued, vertices = close_list(arrays, QUEUED, arrays.queue_blocks)
+        more = _relax_window(control, arrays, queued, vertices)
+        vertices = more[0] + (np.int64(0) if is_full else listed)
+        scanned, left = scanned + more[1], left + more[2]
         unsettled_edges -= fresh + more[3]
-        active = arrays.counters[KEPT, 0]
-        control[ACTIVE] = 1 - control[ACTIVE]
         ended = clock_seconds()
         way = FULL if is_full else PREFIX
         rows = _record(records, rows, start, way, vertices, scanned, more[4], ended - began)
         if not is_full and left > unsettled_edges:
             is_full = True
-            arrays.counters[KEPT, 0] = 0
-            share(control, arrays, FIND_UNSETTLED, n, _LEAST_VERTICES)
-            control[ACTIVE] = 1 - control[ACTIVE]
-            active = arrays.counters[KEPT, 0]
+            active, listed = _list_unsettled(control, arrays, n)
             _forget_lowest(arrays)
-            scanned, _, _ = share(control, arrays, PULL, active, _LEAST_PULLED)
+            scanned, _, _ = share(control, arrays, PULL, active, 1)
             began, ended = ended, clock_seconds()
-            rows = _record(records, rows, start, PULL_ONCE, active, scanned, 1, ended - began)
+            rows = _record(records, rows, start, PULL_ONCE, listed, scanned, 1, ended - began)
+        else:
+            control[ACTIVE] = 1 - control[ACTIVE]
+            active, listed = close_list(arrays, KEPT, arrays.active_blocks)
         start = _least_waiting(arrays)
+    # A search that was given up leaves lists as they are: the next one begins with empty ones.
+    close_list(arrays, KEPT, arrays.active_blocks)
     return -1 if arrays.counters[OVERFLOW, 0] else rows
 
 

@@ -1,0 +1,80 @@
+"""Lists of vertices in blocks, each of which one thread writes.
+
+Blocks of a list are numbered as threads take them, in `owners`, int32 (2, blocks). Before a list is
+read, the master puts its blocks in an order in which position p has, if possible, a block of thread
+p % threads: that thread takes the position first (thread_pool.py).
+
+What reads a list gets its blocks as int32 (2, blocks): the SIZE of each in items, and the ORDER.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import fetch_add
+
+BLOCK = 256
+"""Items of a block; smaller ones cost more to hand out (benchmarks/NOTES.md)."""
+
+QUEUED, KEPT, OVERFLOW = range(3)  # rows of the counters; the first two columns of a cursor
+SIZE, ORDER = range(2)
+
+
+def most_blocks(items: int, threads: int) -> int:
+    """Return how many blocks a list of so many items may have."""
+    return items // BLOCK + threads + 1
+
+
+@njit(inline="always")
+def block_of(blocks, position):
+    """Return where the items of the block at a position of the order begin and end."""
+    block = np.int64(blocks[ORDER, position])
+    return block * BLOCK, block * BLOCK + blocks[SIZE, block]
+
+
+@njit(inline="always")
+def push_item(arrays, which, items, at, item, me):
+    """Write an item to a list at a thread's cursor; return the new cursor.
+
+    The cursor behind a full block, and 0, ask for a new block.
+    """
+    if at % BLOCK == 0:
+        block = fetch_add(arrays.counters[which], 0, 1)
+        arrays.owners[which, block] = me
+        at = block * BLOCK
+    items[at] = item
+    return at + 1
+
+
+@kernel(counted=False, inner=True)
+def close_list(arrays, which, blocks):
+    """Make a list that was written ready to be read; return how many blocks and items it has."""
+    owners, threads = arrays.owners[which], arrays.threads
+    count = arrays.counters[which, 0]
+    items = count * BLOCK
+    blocks[SIZE, :count] = BLOCK
+    for thread in range(threads):
+        at = arrays.cursor[thread, which]
+        arrays.cursor[thread, which] = 0
+        if at % BLOCK:
+            blocks[SIZE, at // BLOCK] = at % BLOCK
+            items -= BLOCK - at % BLOCK
+        arrays.place[thread] = thread
+    others = 0
+    for block in range(count):
+        owner = owners[block]
+        position = arrays.place[owner]
+        if position < count:
+            blocks[ORDER, position] = block
+            arrays.place[owner] = position + threads
+        else:
+            owners[others] = block  # this entry was read already
+            others += 1
+    for thread in range(threads):
+        for position in range(arrays.place[thread], count, threads):
+            others -= 1
+            blocks[ORDER, position] = owners[others]
+    arrays.counters[which, 0] = 0
+    return count, items
