@@ -255,6 +255,43 @@ def test_one_launch_for_a_whole_search(searched, name):
     assert not bad, f"{len(bad)} messages, the first:\n{bad[0].text}"
 
 
+SHORTEST_PATHS = """
+import sys
+sys.path.insert(0, {tests!r})
+from unittest import mock
+import numpy as np
+from graphs import grid, random_graph, star
+import hetero_bfs as hb
+from hetero_bfs.algorithms.sssp import device_search
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.path_searches import PathSearches
+
+for graph in (random_graph(300, 700, 1), grid(12, 13), star(90)):
+    for dtype in (np.int32, np.float32):
+        weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(dtype)
+        edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
+        with mock.patch.object(device_search, "_HEAVY_EDGES", 40):
+            searches = PathSearches(build_search_graph(edges), 1, choose_device())
+        assert searches.device_name.startswith("Oclgrind"), searches.notes
+        result = searches.search(5, "device")
+        check = hb.check_paths(edges, 5, result.distance, result.parent)
+        assert check.valid, check.message
+"""
+
+
+@pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
+def test_shortest_paths_no_bad_access_and_no_race(peek):
+    """Without the option the look before the atomic minimum is a race, which is meant."""
+    done = run(SHORTEST_PATHS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    bad = [report.text for report in reports if "PEEK(distance + v)" not in report.text]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
+
+
 BROKEN = """
 import pyopencl as cl, numpy as np
 context = cl.create_some_context(interactive=False)
