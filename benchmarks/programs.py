@@ -2,8 +2,8 @@
 
     python -m benchmarks.programs --graph kronecker18 grid1024 --gap FOLDER --out FOLDER
 
-GRAPH is kroneckerN, gridN (N x N vertices) or a file with weights. Generated graphs get integer
-weights from 1 to 255. --gap names the folder of GAP's built `sssp`, which runs with that delta of
+GRAPH is kroneckerN, gridN (N x N vertices) or a file. Generated graphs, and with --draw files too,
+get random integer weights from 1 to 255. --gap names the folder of GAP's built `sssp`, which runs with that delta of
 --deltas that is the fastest from the first source. Our distances are checked once for each graph,
 and compared with SciPy's from every source where the graph is small enough for that.
 
@@ -42,13 +42,16 @@ _LARGEST_WEIGHT = 255
 _SCIPY_EDGES = 1 << 25  # stored edges up to which SciPy takes part
 
 
-def weighted_graph(name: str) -> hb.EdgeList | hb.CSRGraph:
+def weighted_graph(name: str, draws: bool) -> hb.EdgeList | hb.CSRGraph:
     """Return a graph by name, with weights."""
     generated = re.fullmatch(r"(kronecker|grid)(\d+)", name)
-    if generated is None:
+    if generated is None and not draws:
         return read(name, weighted=True)
-    size = int(generated[2])
-    if generated[1] == "kronecker":
+    size = 0 if generated is None else int(generated[2])
+    if generated is None:
+        edges = read(name)
+        src, dst, n = edges.src, edges.dst, edges.num_vertices
+    elif generated[1] == "kronecker":
         edges = KroneckerEdges(size).materialise()
         src, dst, n = edges.src, edges.dst, edges.num_vertices
     else:
@@ -94,7 +97,7 @@ class Gap:
 
 def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the rows of one graph."""
-    edges = weighted_graph(name)
+    edges = weighted_graph(name, options.draw)
     graph = hb.CSRGraph.from_edge_source(edges) if isinstance(edges, EdgeList) else edges
     sources = draw_sources(graph, options.sources)
     times: dict[str, list[float]] = defaultdict(list)
@@ -115,7 +118,7 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for contestant, seconds in times.items():
         row = {
-            "graph": name,
+            "graph": Path(name).name.partition(".")[0],
             "contestant": contestant,
             "median_ms": 1e3 * statistics.median(seconds),
             "least_ms": 1e3 * min(seconds),
@@ -164,6 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--graph", nargs="+", default=["kronecker16", "grid512"], metavar="GRAPH")
+    add("--draw", action="store_true", help="draw weights for the edges of files")
     add("--gap", type=Path, metavar="FOLDER", help="folder of GAP's built programs")
     add("--deltas", type=int, nargs="+", default=[1, 2, 16, 64, 256], help="GAP's, to try")
     add("--threads", type=int, default=2)
