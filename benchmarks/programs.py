@@ -3,9 +3,9 @@
     python -m benchmarks.programs --graph kronecker18 grid1024 --gap FOLDER --out FOLDER
 
 GRAPH is kroneckerN, gridN (N x N vertices) or a file. Generated graphs, and with --draw files too,
-get random integer weights from 1 to 255. --gap names the folder of GAP's built `sssp`, which runs with that delta of
---deltas that is the fastest from the first source. Our distances are checked once for each graph,
-and compared with SciPy's from every source where the graph is small enough for that.
+get random integer weights from 1 to 255. --gap names the folder of GAP's built `sssp`. It runs with
+that delta of --deltas that is the fastest from the first source. Our distances are checked once for
+each graph, and compared with SciPy's from every source where the graph is small enough for that.
 
 Writes programs.csv (a row for each graph and contestant: median, least and greatest milliseconds)
 and programs.md, with the machine, the versions, the command and the commit.

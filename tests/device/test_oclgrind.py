@@ -283,11 +283,11 @@ for graph in (random_graph(300, 700, 1), grid(12, 13), star(90)):
 
 @pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
 def test_shortest_paths_no_bad_access_and_no_race(peek):
-    """Without the option the look before the atomic minimum is a race, which is meant."""
+    """Without the option looks at distances are races, which are meant."""
     done = run(SHORTEST_PATHS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     reports = parse(done.stderr)
-    bad = [report.text for report in reports if "PEEK(distance + v)" not in report.text]
+    bad = [report.text for report in reports if "PEEK(distance + " not in report.text]
     assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
 

@@ -67,7 +67,7 @@ class DeviceSearch:
         self._kept = [indptr, forward.neighbours, forward.weights]  # a device may use them in place
         self._graph = [self.device.upload(array) for array in self._kept]
         self._distance = self.device.buffer(n, self._type.bits)
-        self._flags = self.device.buffer(n, np.int32)
+        self._marks = [self.device.buffer(n, np.int32) for _ in range(2)]  # queued, piled
         self._lists = {
             name: [self.device.buffer(n, np.uint32) for _ in range(2)] for name in ("queue", "pile")
         }
@@ -80,7 +80,7 @@ class DeviceSearch:
     @staticmethod
     def _check_sizes(lists: WeightedLists, info: DeviceInfo) -> None:
         n, edges, width = lists.num_vertices, lists.num_stored_edges, lists.weight_dtype.itemsize
-        largest, needed = max(width * edges, 8 * n), (4 + width) * edges + (32 + width) * n
+        largest, needed = max(width * edges, 8 * n), (4 + width) * edges + (36 + width) * n
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
             raise DeviceError(
                 f"shortest paths need {format_bytes(needed)} on {info.name}, up to "
@@ -102,53 +102,53 @@ class DeviceSearch:
         """Set the arguments of all kernels, for either queue and either pile that is read."""
         graph = self._graph  # kernels do not keep their arguments
         bind, queue, pile = self.device.bind, self._lists["queue"], self._lists["pile"]
-        rest = self._distance, self._flags, self._counters
+        rest = self._distance, *self._marks, self._counters
         n = np.uint32(self.lists.num_vertices)
-        self._start = bind(program, "start", n, VARIES, self._distance, self._flags)
+        self._start = bind(program, "start", n, VARIES, self._distance, *self._marks)
         ways = [(q, p) for q in range(2) for p in range(2)]
         self._relax = {
             (q, p): bind(
-                program, "relax", VARIES, VARIES, *graph, queue[q], queue[1 - q], pile[1 - p],
-                self._heavy, *rest,
+                program, "relax", VARIES, VARIES, VARIES,
+                *graph, queue[q], queue[1 - q], pile[1 - p], self._heavy, *rest,
             )
             for q, p in ways
         }  # fmt: skip
         self._relax_heavy = {
             (q, p): bind(
-                program, "relax_heavy", VARIES, *graph, queue[1 - q], pile[1 - p], self._heavy,
-                *rest,
+                program, "relax_heavy", VARIES, VARIES,
+                *graph, queue[1 - q], pile[1 - p], self._heavy, *rest,
             )
             for q, p in ways
         }  # fmt: skip
         self._select = {
             (q, p): bind(
-                program, "select_window", VARIES, VARIES, VARIES, pile[p], queue[1 - q],
-                pile[1 - p], *rest,
+                program, "select_window", VARIES, VARIES, VARIES, VARIES,
+                pile[p], queue[1 - q], pile[1 - p], *rest,
             )
             for q, p in ways
         }  # fmt: skip
 
     def _warm_up(self) -> None:
         """Launch all kernels without work: some drivers compile them only then."""
-        nothing, end = np.uint32(0), self._type.bits(0)
+        nothing, end, first = np.uint32(0), self._type.bits(0), np.int32(1)
         self.device.write(self._counters, np.zeros(8, np.uint64))
         self._start.launch(_GROUP, _GROUP, nothing)
         for way in self._relax:
-            self._relax[way].launch(_GROUP, _GROUP, nothing, end)
-            self._relax_heavy[way].launch(_GROUP, _GROUP, end)
-            self._select[way].launch(_GROUP, _GROUP, nothing, end, end)
+            self._relax[way].launch(_GROUP, _GROUP, nothing, end, first)
+            self._relax_heavy[way].launch(_GROUP, _GROUP, end, first)
+            self._select[way].launch(_GROUP, _GROUP, nothing, end, end, first)
         self.device.finish()
 
     def run(self, source: int, plan: Plan) -> Windows | None:
         """Search from `source` (a new id); None if a distance is beyond the weights' type."""
         began = time.perf_counter()
         device, counters = self.device, np.zeros(8, np.uint64)
-        n, queue, pile = self.lists.num_vertices, 0, 0
+        n, queue, pile, number = self.lists.num_vertices, 0, 0, np.int32(0)
         self._start.launch(self._size(n), _GROUP, np.uint32(source))
         device.write(self._lists["queue"][0], np.array([source], np.uint32))
         queued, piled, start, records = 1, 0, 0.0, []
         while True:
-            begin, end = self._bits(start), self._bits(start + plan.full_width)
+            begin, end = self._bits(start), self._bits(start + plan.device_width)
             if end <= begin:  # a width that the type cannot tell from nothing
                 end = self._type.bits(self._type.infinite)
             vertices, rounds = 0, 0
@@ -156,16 +156,20 @@ class DeviceSearch:
             counters[_LOWEST] = self._type.infinite
             device.write(self._counters, counters)
             if piled:
+                number += np.int32(1)
                 self._select[queue, pile].launch(
-                    self._size(piled), _GROUP, np.uint32(piled), begin, end
+                    self._size(piled), _GROUP, np.uint32(piled), begin, end, number
                 )
                 device.read(counters, self._counters)
                 queued, queue = int(counters[_NEXT]), 1 - queue
             while queued:
                 counters[[_NEXT, _HEAVY]] = 0
                 device.write(self._counters, counters)
-                self._relax[queue, pile].launch(self._size(queued), _GROUP, np.uint32(queued), end)
-                self._relax_heavy[queue, pile].launch(self._global, _GROUP, end)
+                number += np.int32(1)
+                self._relax[queue, pile].launch(
+                    self._size(queued), _GROUP, np.uint32(queued), end, number
+                )
+                self._relax_heavy[queue, pile].launch(self._global, _GROUP, end, number)
                 device.read(counters, self._counters)
                 vertices, rounds = vertices + queued, rounds + 1
                 queued, queue = int(counters[_NEXT]), 1 - queue

@@ -30,12 +30,15 @@ class Plan(NamedTuple):
     is_full : bool
         Whether whole lists are relaxed from the start on.
     prefix_width, full_width : float
-        Widths of windows.
+        Widths of windows on the host.
+    device_width : float
+        Width of a window on a device.
     """
 
     is_full: bool
     prefix_width: float
     full_width: float
+    device_width: float
 
 
 class Windows(NamedTuple):
@@ -122,7 +125,8 @@ class WeightedLists:
         least = 1.0 if weights.dtype.kind == "i" else float(np.finfo(np.float32).tiny)
         is_full = degree < _LONG_LISTS
         full_edges = _FULL_EDGES if is_full else _AFTER_PULL_EDGES
-        widths = (max(mean * edges / degree, least) for edges in (_PREFIX_EDGES, full_edges))
+        wanted = _PREFIX_EDGES, full_edges, _FULL_EDGES
+        widths = (max(mean * edges / degree, least) for edges in wanted)
         return Plan(is_full, *widths)
 
 

@@ -5,7 +5,9 @@
  * integers.
  *
  *     distance    BITS (n,)   INFINITE where none is known
- *     flags       int (n,)    QUEUED: in the next queue; PILED: in the far pile
+ *     queued      int (n,)    the last round in whose queue the vertex was put; each launch that
+ *                             queues vertices is a round
+ *     piled       int (n,)    whether a vertex is in the far pile
  *     counters    ulong (8,)  see below
  */
 
@@ -36,40 +38,42 @@
 #define READ(address) atomic_or(address, 0)
 #endif
 
-/* A look at a distance before the atomic that decides: it may be stale, which only costs the atomic.
- * With -DATOMIC_PEEK, for a checker of races, it is atomic too. */
+/* A look at a distance that others may lower meanwhile. Before an atomic minimum a stale one only
+ * costs the atomic; of a vertex whose list is relaxed, whoever lowers it has queued it again. With
+ * -DATOMIC_PEEK, for a checker of races, it is atomic too. */
 #ifdef ATOMIC_PEEK
 #define PEEK(address) READ(address)
 #else
 #define PEEK(address) (*(address))
 #endif
 
-#define QUEUED 1
-#define PILED 2
-
 /* Counters: entries of the next queue, of the next far pile, of the list of heavy vertices; whether
  * a distance was beyond the type; the least distance in the far pile; edges relaxed. */
 enum { NEXT, PILE, HEAVY, OVERFLOW, LOWEST, EDGES };
 
-__kernel void start(const uint n, const uint source, __global BITS *distance, __global int *flags)
+__kernel void start(const uint n, const uint source, __global BITS *distance,
+                    __global int *queued, __global int *piled)
 {
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         distance[v] = v == source ? 0 : INFINITE;
-        flags[v] = 0;
+        queued[v] = 0;
+        piled[v] = 0;
     }
 }
 
-/* Append a vertex to a list unless its flag says that it is there. */
-static void append_once(uint v, int flag, uint counter, __global uint *list,
-                        volatile __global int *flags, volatile __global ulong *counters)
+/* Append a vertex to a list unless its mark says that it is there. No mark of a queue is cleared
+ * while others may set it: a device may do atomics of one work-item on two addresses in any order. */
+static void append_once(uint v, int mark, uint counter, __global uint *list,
+                        volatile __global int *marks, volatile __global ulong *counters)
 {
-    if (!(atomic_or(flags + v, flag) & flag))
+    if (atomic_xchg(marks + v, mark) != mark)
         list[atomic_inc((volatile __global uint *)(counters + counter))] = v;
 }
 
-static void relax_edge(uint v, WEIGHT from, WEIGHT weight, BITS end, __global uint *queue,
-                       __global uint *pile, volatile __global BITS *distance,
-                       volatile __global int *flags, volatile __global ulong *counters)
+static void relax_edge(uint v, WEIGHT from, WEIGHT weight, BITS end, int round,
+                       __global uint *queue, __global uint *pile, volatile __global BITS *distance,
+                       volatile __global int *queued, volatile __global int *piled,
+                       volatile __global ulong *counters)
 {
 #if defined(IS_FLOAT) || defined(IS_DOUBLE)
     const WEIGHT sum = from + weight;
@@ -89,20 +93,21 @@ static void relax_edge(uint v, WEIGHT from, WEIGHT weight, BITS end, __global ui
     if (bits >= PEEK(distance + v) || LOWER(distance + v, bits) <= bits)
         return;
     if (bits < end) {
-        append_once(v, QUEUED, NEXT, queue, flags, counters);
+        append_once(v, round, NEXT, queue, queued, counters);
     } else {
         LOWER((volatile __global BITS *)(counters + LOWEST), bits);
-        append_once(v, PILED, PILE, pile, flags, counters);
+        append_once(v, 1, PILE, pile, piled, counters);
     }
 }
 
 /* Relax the lists of queued vertices. A work-group takes GROUP of them, and its work-items share
  * all their edges; lists of over HEAVY_EDGES wait for the whole grid (`relax_heavy`). */
-__kernel void relax(const uint count, const BITS end, __global const OFFSET *indptr,
-                    __global const uint *neighbours, __global const WEIGHT *weights,
-                    __global const uint *queue, __global uint *next, __global uint *pile,
-                    __global uint *heavy, volatile __global BITS *distance,
-                    volatile __global int *flags, volatile __global ulong *counters)
+__kernel void relax(const uint count, const BITS end, const int round,
+                    __global const OFFSET *indptr, __global const uint *neighbours,
+                    __global const WEIGHT *weights, __global const uint *queue,
+                    __global uint *next, __global uint *pile, __global uint *heavy,
+                    volatile __global BITS *distance, volatile __global int *queued,
+                    volatile __global int *piled, volatile __global ulong *counters)
 {
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
@@ -112,9 +117,7 @@ __kernel void relax(const uint count, const BITS end, __global const OFFSET *ind
         uint degree = 0;
         if (tile + lid < count) {
             const uint u = queue[tile + lid];
-            atomic_and(flags + u, ~QUEUED);
-            mem_fence(CLK_GLOBAL_MEM_FENCE); /* the distance is read after the flag is cleared */
-            froms[lid] = TO_WEIGHT(READ(distance + u));
+            froms[lid] = TO_WEIGHT(PEEK(distance + u));
             firsts[lid] = indptr[u];
             degree = (uint)(indptr[u + 1] - indptr[u]);
             if (degree > HEAVY_EDGES) {
@@ -143,37 +146,39 @@ __kernel void relax(const uint count, const BITS end, __global const OFFSET *ind
                     low = middle + 1;
             }
             const OFFSET k = firsts[low] + e - (low ? ends[low - 1] : 0);
-            relax_edge(neighbours[k], froms[low], weights[k], end, next, pile, distance, flags,
-                       counters);
+            relax_edge(neighbours[k], froms[low], weights[k], end, round, next, pile, distance,
+                       queued, piled, counters);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 
 /* Relax the long lists that `relax` left, by the whole grid. */
-__kernel void relax_heavy(const BITS end, __global const OFFSET *indptr,
+__kernel void relax_heavy(const BITS end, const int round, __global const OFFSET *indptr,
                           __global const uint *neighbours, __global const WEIGHT *weights,
                           __global uint *next, __global uint *pile, __global const uint *heavy,
-                          volatile __global BITS *distance, volatile __global int *flags,
-                          volatile __global ulong *counters)
+                          volatile __global BITS *distance, volatile __global int *queued,
+                          volatile __global int *piled, volatile __global ulong *counters)
 {
     const uint count = (uint)counters[HEAVY];
     for (uint i = 0; i < count; i++) {
         const uint u = heavy[i];
-        const WEIGHT from = TO_WEIGHT(READ(distance + u));
+        const WEIGHT from = TO_WEIGHT(PEEK(distance + u));
         const OFFSET first = indptr[u], last = indptr[u + 1];
         if (get_global_id(0) == 0)
             atom_add(counters + EDGES, (ulong)(last - first));
         for (OFFSET k = first + get_global_id(0); k < last; k += get_global_size(0))
-            relax_edge(neighbours[k], from, weights[k], end, next, pile, distance, flags, counters);
+            relax_edge(neighbours[k], from, weights[k], end, round, next, pile, distance, queued,
+                       piled, counters);
     }
 }
 
 /* Take the vertices of the window [begin, end) from the far pile; leave out settled ones. */
-__kernel void select_window(const uint count, const BITS begin, const BITS end,
+__kernel void select_window(const uint count, const BITS begin, const BITS end, const int round,
                             __global const uint *old_pile, __global uint *next,
                             __global uint *pile, volatile __global BITS *distance,
-                            volatile __global int *flags, volatile __global ulong *counters)
+                            volatile __global int *queued, volatile __global int *piled,
+                            volatile __global ulong *counters)
 {
     for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
         const uint v = old_pile[i];
@@ -183,8 +188,8 @@ __kernel void select_window(const uint count, const BITS begin, const BITS end,
             pile[atomic_inc((volatile __global uint *)(counters + PILE))] = v;
             continue;
         }
-        atomic_and(flags + v, ~PILED);
+        piled[v] = 0;
         if (bits >= begin)
-            append_once(v, QUEUED, NEXT, next, flags, counters);
+            append_once(v, round, NEXT, next, queued, counters);
     }
 }
