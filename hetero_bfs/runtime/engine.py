@@ -28,7 +28,7 @@ from hetero_bfs.runtime.compile_beside import Beside, compiling_beside
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
-from hetero_bfs.runtime.path_searches import PathSearches
+from hetero_bfs.runtime.path_searches import PathSearches, within_limits
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.reference import has_high_diameter, reference_states
 from hetero_bfs.runtime.results import SavedParents, make_result, restored_parents
@@ -315,7 +315,8 @@ class Engine:
         source = check_vertex(source, self.graph.num_vertices)
         with self._one_at_a_time:
             if self._paths is None:
-                self._paths = PathSearches(self.graph, self.platform.host.threads, self.device_info)
+                info = within_limits(self.device_info, self.options)
+                self._paths = PathSearches(self.graph, self.platform.host.threads, info)
                 self.notes += self._paths.notes
             return self._paths.search(source)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -162,6 +163,17 @@ def _with_infinity(found: Windows) -> npt.NDArray[np.float64]:
 def _trace(record: list[Any]) -> WindowTrace:
     start, way, vertices, edges, rounds, seconds = record
     return WindowTrace(start, _WAYS[int(way)], int(vertices), int(edges), int(rounds), seconds)
+
+
+def within_limits(info: DeviceInfo | None, options: EngineOptions) -> DeviceInfo | None:
+    """Return a device as if it had no more memory than the options allow it."""
+    if info is None:
+        return None
+    return replace(
+        info,
+        memory_bytes=min(info.memory_bytes, options.device_memory_bytes or info.memory_bytes),
+        max_alloc_bytes=min(info.max_alloc_bytes, options.max_alloc_bytes or info.max_alloc_bytes),
+    )
 
 
 def open_paths(

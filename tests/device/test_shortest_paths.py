@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -176,6 +178,17 @@ def test_engine(place):
             engine.sssp(1024)
     with pytest.raises(hb.EngineClosedError):
         engine.sssp(5)
+
+
+@pytest.mark.parametrize("limit", [{"device_memory_bytes": 60_000}, {"max_alloc_bytes": 20_000}])
+def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
+    edges = weighted(nasty("Kronecker 10"), np.int32)
+    with hb.Engine(edges, device=str(apart.index)) as engine:
+        engine.options = replace(engine.options, **limit)
+        results = [engine.sssp(5) for _ in range(4)]
+        assert not any(result.used_device for result in results)
+        assert any("is left out of shortest paths" in note for note in engine.notes)
+    confirm(edges, results[-1])
 
 
 def test_one_call(opencl_device):

@@ -84,8 +84,8 @@ class DeviceSearch:
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
             raise DeviceError(
                 f"shortest paths need {format_bytes(needed)} on {info.name}, up to "
-                f"{format_bytes(largest)} in one piece; it has {format_bytes(info.memory_bytes)}, "
-                f"and gives pieces of {format_bytes(info.max_alloc_bytes)}"
+                f"{format_bytes(largest)} in one piece; {format_bytes(info.memory_bytes)} may be "
+                f"used, in pieces of {format_bytes(info.max_alloc_bytes)}"
             )
 
     def _build(self, narrow: bool) -> Any:
