@@ -83,43 +83,19 @@ def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]
     """
     for src, dst in edges.chunks():
         for name, ends in (("src", src), ("dst", dst)):
-            if not (isinstance(ends, np.ndarray) and ends.dtype == np.uint32 and ends.ndim == 1):
-                held = getattr(ends, "dtype", type(ends).__name__)
-                raise GraphError(
-                    f"{name} of a chunk of edges holds {held}; chunks() must give one-dimensional "
-                    "arrays of uint32"
-                )
+            check_chunk_array(name, ends, np.dtype(np.uint32), "chunks()")
         check_equal(src, dst)
         yield convert(src, np.uint32), convert(dst, np.uint32)
 
 
-def check_weighted_chunk(
-    src: Any, dst: Any, weights: Any, dtype: np.dtype[Any]
-) -> tuple[VertexArray, VertexArray, npt.NDArray[Any]]:
-    """Return a chunk of weighted edges as read-only views.
-
-    Raises
-    ------
-    GraphError
-        Not two uint32 arrays and one of `dtype`, or of unequal lengths; a weight that is NaN.
-    """
-    for name, array, wanted in (
-        ("src", src, np.dtype(np.uint32)),
-        ("dst", dst, np.dtype(np.uint32)),
-        ("weights", weights, np.dtype(dtype)),
-    ):
-        if not (isinstance(array, np.ndarray) and array.dtype == wanted and array.ndim == 1):
-            held = getattr(array, "dtype", type(array).__name__)
-            raise GraphError(
-                f"{name} of a chunk of edges holds {held}; weighted_chunks() must give "
-                f"one-dimensional arrays of {wanted}"
-            )
-    check_equal(src, dst)
-    if weights.size != src.size:
-        raise GraphError(f"a chunk has {src.size} edges and {weights.size} weights; give as many")
-    if weights.dtype.kind == "f" and np.isnan(weights).any():
-        raise GraphError(f"weights[{int(np.isnan(weights).argmax())}] of a chunk is NaN")
-    return convert(src, np.uint32), convert(dst, np.uint32), convert(weights, weights.dtype)
+def check_chunk_array(name: str, array: Any, dtype: np.dtype[Any], method: str) -> None:
+    """Raise `GraphError` unless an array of a chunk is one-dimensional and of this type."""
+    if not (isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == 1):
+        held = getattr(array, "dtype", type(array).__name__)
+        raise GraphError(
+            f"{name} of a chunk of edges holds {held}; {method} must give one-dimensional arrays "
+            f"of {dtype}"
+        )
 
 
 def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:

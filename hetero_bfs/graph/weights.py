@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.edge_source import OffsetArray, VertexArray, check_weighted_chunk
-from hetero_bfs.graph.list_checks import Fault, frozen
+from hetero_bfs.graph.edge_source import OffsetArray, VertexArray, check_chunk_array
+from hetero_bfs.graph.list_checks import Fault, check_equal, convert, frozen
 from hetero_bfs.support.checks import refuse_masked
 from hetero_bfs.support.memory import aligned_empty
 
@@ -101,10 +101,26 @@ def weighted_chunks(edges: Any) -> Iterator[tuple[VertexArray, VertexArray, Weig
     Raises
     ------
     GraphError
-        A chunk that is not two uint32 arrays and one of weights, all of equal length.
+        A chunk that is not two uint32 arrays and one of weights, all of equal length; a weight
+        that is NaN.
     """
+    ids, dtype = np.dtype(np.uint32), np.dtype(edges.weight_dtype)
     for src, dst, weights in edges.weighted_chunks():
-        yield check_weighted_chunk(src, dst, weights, edges.weight_dtype)
+        for name, array, wanted in (
+            ("src", src, ids),
+            ("dst", dst, ids),
+            ("weights", weights, dtype),
+        ):
+            check_chunk_array(name, array, wanted, "weighted_chunks()")
+        check_equal(src, dst)
+        if weights.size != src.size:
+            raise GraphError(
+                f"a chunk has {src.size} edges and {weights.size} weights; give as many"
+            )
+        fault = nan_fault(weights)
+        if fault is not None:
+            raise GraphError(f"weights[{fault.position}] of a chunk is NaN")
+        yield convert(src, ids), convert(dst, ids), convert(weights, dtype)
 
 
 def place_weights(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
@@ -12,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -100,8 +99,8 @@ class CPUExecutor:
         self.parent[:] = NO_VERTEX
         self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
-        self._control = self._make_control()
-        self.stop_workers: Callable[[], object] = _no_pool
+        self._control = make_control(self.threads)
+        self.stop_workers: Callable[[], object] = no_workers
 
     def begin(self, source: int, frontier: Frontier) -> None:
         """Make `source` (a new id) the only visited vertex and the frontier."""
@@ -273,57 +272,17 @@ class CPUExecutor:
             return 1
         return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
 
-    def _make_control(self) -> npt.NDArray[np.int64]:
-        from hetero_bfs.devices.cpu.thread_pool import control_words, initialise
-
-        control = aligned_empty(control_words(self.threads), np.int64)
-        initialise(control)
-        return control
-
     def start_workers(self) -> None:
         """Start the workers; they end with this object, or with the program."""
         from hetero_bfs.algorithms.bfs.kernels.phases import run_worker
-        from hetero_bfs.devices.cpu.thread_pool import SHUTDOWN, shut_down
 
         shared = self._shared
-        if self.threads == 1:
-            return
-        shut_down(self._control)  # compiles the workers' code once, not in every thread
-        run_worker(self._control, shared, 1)
-        self._control[SHUTDOWN] = 0
-        workers: list[threading.Thread] = []
-        born = forks.generation()
-        self.stop_workers = weakref.finalize(self, _stop_workers, self._control, workers, born)
-        for number in range(1, self.threads):
-            worker = threading.Thread(
-                target=run_worker,
-                args=(self._control, self._shared, number),
-                name=f"hetero_bfs worker {number}",
-                daemon=True,
-            )
-            worker.start()
-            workers.append(worker)
+        self.stop_workers = start_workers(self, run_worker, self._control, shared, self.threads)
 
 
 def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:
     """Return the offsets in 32 bits if they fit."""
     return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
-
-
-def _no_pool() -> None:
-    """Stop no threads, since none were started."""
-
-
-def _stop_workers(
-    control: npt.NDArray[np.int64], workers: list[threading.Thread], generation: int
-) -> None:
-    from hetero_bfs.devices.cpu.thread_pool import shut_down
-
-    if generation != forks.generation():
-        return  # they belong to the parent process, and its mutex may stay locked for ever
-    shut_down(control)
-    for worker in workers:
-        worker.join(timeout=1.0)
 
 
 def counter_edge_bits(graph: SearchGraph) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hetero_bfs.algorithms.sssp.weighted_lists import Plan, WeightedLists, Windows
-from hetero_bfs.devices.cpu.workers import Workers
+from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 14
@@ -33,7 +34,7 @@ class HostSearch:
         self._runs: dict[np.dtype[Any], _Run] = {}
 
     def run(self, source: int, plan: Plan) -> Windows:
-        """Search from `source` (a new id) ; see windows.py.
+        """Search from `source` (a new id); see windows.py.
 
         Where a distance is beyond the weights' type, the search runs again in one of 64 bits.
         """
@@ -50,35 +51,41 @@ class HostSearch:
     def _run_of(self, dtype: np.dtype[Any]) -> _Run:
         if dtype not in self._runs:
             self._runs[dtype] = _Run(self.lists, dtype, self.threads)
+            self._runs[dtype].start_workers()
         return self._runs[dtype]
 
     def close(self) -> None:
         """End the workers."""
         for run in self._runs.values():
-            run.workers.stop()
+            run.stop_workers()
 
 
 class _Run:
     """The arrays of searches whose distances are of one type."""
 
     def __init__(self, lists: WeightedLists, dtype: np.dtype[Any], threads: int) -> None:
+        from hetero_bfs.algorithms.sssp.kernels.windows import RECORD_WIDTH
+
         self.threads = threads
         self.infinity = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
         n = lists.num_vertices
         self.distance = aligned_empty(n, dtype)
-        self.records = np.zeros((_MOST_RECORDS, 6))
+        self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
+        self.stop_workers: Callable[[], object] = no_workers
+        self._control = make_control(threads)
         self._lists = lists
 
     @cached_property
-    def workers(self) -> Workers:
+    def _shared(self) -> Any:
+        """The arrays in the form that kernels take, with the compiled functions they call."""
         from hetero_bfs.algorithms.sssp.kernels.blocks import BLOCK, most_blocks
-        from hetero_bfs.algorithms.sssp.kernels.relax import NUM_TASKS, link_work
+        from hetero_bfs.algorithms.sssp.kernels.relax import INFINITY, NUM_TASKS, link_work
         from hetero_bfs.support.by_address import Struct
 
         n, dtype = self.distance.size, self.distance.dtype
         integer = np.dtype(f"i{dtype.itemsize}")
         window = np.zeros(8, dtype)
-        window[3] = self.infinity
+        window[INFINITY] = self.infinity
         forward, backward = self._lists.forward, self._lists.backward
         line, blocks = (self.threads, 8), most_blocks(n, self.threads)
         fields: dict[str, Any] = {
@@ -110,14 +117,20 @@ class _Run:
         }
         shared = Struct("WeightedSearch", fields)
         link_work(shared, fields["work"])
-        return Workers(shared, self.threads)
+        return shared
+
+    def start_workers(self) -> None:
+        """Start the workers; they end with this object, or with the program."""
+        from hetero_bfs.devices.cpu.sharing import run_worker
+
+        control, shared = self._control, self._shared
+        self.stop_workers = start_workers(self, run_worker, control, shared, self.threads)
 
     def _arguments(self, source: int, plan: Plan) -> tuple[Any, ...]:
         dtype = self.distance.dtype
         most = float((np.finfo if dtype.kind == "f" else np.iinfo)(dtype).max)
         widths = np.minimum((plan.prefix_width, plan.full_width), most).astype(dtype)
-        control, shared = self.workers.control, self.workers.shared
-        return control, shared, source, widths, plan.is_full, self.records
+        return self._control, self._shared, source, widths, plan.is_full, self.records
 
     def compile(self) -> None:
         """Compile the loop."""

@@ -1,9 +1,10 @@
-"""The threads of a pool whose work is cut into chunks (sharing.py)."""
+"""The threads of a pool (thread_pool.py): its control block, starting them and ending them."""
 
 from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,51 +14,66 @@ from hetero_bfs.support import forks
 from hetero_bfs.support.memory import aligned_empty
 
 
-class Workers:
-    """A control block and threads that wait for phases on `shared`; they end with this object.
+def make_control(threads: int) -> npt.NDArray[np.int64]:
+    """Return the control block of a pool of so many threads, the caller's own among them."""
+    from hetero_bfs.devices.cpu.thread_pool import control_words, initialise
+
+    control: npt.NDArray[np.int64] = aligned_empty(control_words(threads), np.int64)
+    initialise(control)
+    return control
+
+
+def start_workers(
+    owner: object, run_worker: Any, control: npt.NDArray[np.int64], shared: Any, threads: int
+) -> Callable[[], object]:
+    """Start a pool's workers; they end with `owner`, or with the program.
 
     Parameters
     ----------
+    run_worker : kernel
+        What worker `number` runs: run_worker(control, shared, number).
     shared : Struct
-        See sharing.py.
+        The arrays of the pool's work.
     threads : int
         The caller's own among them; 1 starts none.
+
+    Returns
+    -------
+    callable
+        Ends the workers now.
     """
+    from hetero_bfs.devices.cpu.thread_pool import SHUTDOWN, shut_down
 
-    def __init__(self, shared: Any, threads: int) -> None:
-        from hetero_bfs.devices.cpu.sharing import run_worker
-        from hetero_bfs.devices.cpu.thread_pool import (
-            SHUTDOWN,
-            control_words,
-            initialise,
-            shut_down,
+    if threads == 1:
+        return no_workers
+    shut_down(control)  # compiles the workers' code once, not in every thread
+    run_worker(control, shared, 1)
+    control[SHUTDOWN] = 0
+    workers: list[threading.Thread] = []
+    stop = weakref.finalize(owner, _stop_workers, control, workers, forks.generation())
+    for number in range(1, threads):
+        worker = threading.Thread(
+            target=run_worker,
+            args=(control, shared, number),
+            name=f"hetero_bfs worker {number}",
+            daemon=True,
         )
-
-        self.shared = shared
-        self.control: npt.NDArray[np.int64] = aligned_empty(control_words(threads), np.int64)
-        initialise(self.control)
-        if threads > 1:
-            shut_down(self.control)  # what workers run is compiled once, not in every thread
-            run_worker(self.control, shared, 1)
-            self.control[SHUTDOWN] = 0
-        started: list[threading.Thread] = []
-        self.stop = weakref.finalize(self, _stop, self.control, started, forks.generation())
-        for number in range(1, threads):
-            thread = threading.Thread(
-                target=run_worker,
-                args=(self.control, shared, number),
-                name=f"hetero_bfs worker {number}",
-                daemon=True,
-            )
-            thread.start()
-            started.append(thread)
+        worker.start()
+        workers.append(worker)
+    return stop
 
 
-def _stop(control: npt.NDArray[np.int64], threads: list[threading.Thread], generation: int) -> None:
+def no_workers() -> None:
+    """End no threads, since none were started."""
+
+
+def _stop_workers(
+    control: npt.NDArray[np.int64], workers: list[threading.Thread], generation: int
+) -> None:
     from hetero_bfs.devices.cpu.thread_pool import shut_down
 
     if generation != forks.generation():
-        return  # they are a parent process's, and its mutex may be locked for ever
+        return  # they belong to the parent process, and its mutex may stay locked for ever
     shut_down(control)
-    for thread in threads:
-        thread.join(timeout=1.0)
+    for worker in workers:
+        worker.join(timeout=1.0)
