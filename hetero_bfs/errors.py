@@ -17,6 +17,10 @@ class GraphFileError(GraphError):
     """A file that cannot be read as a graph; the message names file and line or byte offset."""
 
 
+class ProgramError(HeteroBFSError, ValueError):
+    """A vertex program that cannot be translated or run; the message names class, line and word."""
+
+
 class EngineClosedError(HeteroBFSError, RuntimeError):
     """A search on an engine that was closed."""
 

@@ -79,20 +79,42 @@ def weight_dtype_of(edges: Any) -> np.dtype[Any] | None:
 
 
 def needed_weights(graph: Any) -> WeightArray:
-    """Return the weights of a graph or edge list.
+    """Return the weights that a graph or edge list holds.
 
     Raises
     ------
     GraphError
         It has none.
     """
-    if graph.weights is None:
+    weights: WeightArray | None = getattr(graph, "weights", None)
+    if weights is None:
         raise GraphError(
             "the graph has no weights; give some, such as CSRGraph.from_edges(src, dst, "
-            "weights=...) or a file with a third column"
+            "weights=...), kronecker(scale, weighted=True) or a file with a third column"
         )
-    weights: WeightArray = graph.weights
     return weights
+
+
+def refuse_negative(graph: Any, names: VertexArray, what: str) -> None:
+    """Raise `GraphError` if an edge has a negative weight.
+
+    Parameters
+    ----------
+    graph : CSRGraph with weights
+    names : uint32 array, shape (num_vertices,)
+        The caller's ids of its vertices.
+    what : str
+        What needs other weights.
+    """
+    weights = needed_weights(graph)
+    if weights.size == 0 or weights.min() >= 0:
+        return
+    k = int(weights.argmin())
+    u = int(np.searchsorted(graph.indptr, k, side="right")) - 1
+    raise GraphError(
+        f"edge ({names[u]}, {names[graph.indices[k]]}) has weight {weights[k]}; {what} need "
+        "weights of at least 0"
+    )
 
 
 def weighted_chunks(edges: Any) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:

@@ -76,6 +76,16 @@ class Struct:
         self.address: int = self._words.ctypes.data
 
 
+class Head:
+    """The first fields of a struct, to kernels that know no others; it keeps the struct."""
+
+    def __init__(self, name: str, struct: Struct, count: int) -> None:
+        fields = tuple(struct.numba_type.fields.items())[:count]
+        self.numba_type = self._numba_type_ = _struct_type(name, fields)
+        self._struct = struct
+        self.address = struct.address
+
+
 @cache
 def _struct_type(name: str, kinds: tuple[tuple[str, Any], ...]) -> StructType:
     return StructType(name, kinds)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _OPTIONS = {
+    "alpha": "--alpha",
     "decision_interval": "--decision-interval",
     "device": "--device",
     "device_memory_bytes": "--device-memory",
@@ -15,11 +16,13 @@ _OPTIONS = {
     "edgefactor": "--edgefactor",
     "graphs": "--graph",
     "max_alloc_bytes": "--max-alloc",
+    "max_iter": "--max-iter",
     "optimize": "--optimize",
     "order": "--order",
     "scale": "--scale",
     "selector": "--selector",
     "threads": "--threads",
+    "tol": "--tol",
     "weighted": "--weighted",
 }
 """The option for each argument that a message names."""

@@ -1,36 +1,245 @@
-"""The check of shortest paths, as of Graph500's second kernel, without code of the searches.
+"""The check of shortest paths, as of Graph500's kernel 3, without code of the searches.
 
 1. The source has distance 0 and is its own parent.
 2. A vertex has a finite distance if and only if it has a parent.
 3. No edge leads to a vertex that is further than the edge's start plus its weight.
 4. Each reached vertex has an edge from its parent that makes up the difference of their distances.
 5. Following parents leads to the source.
+
+Sums are those of the weights' own type, without a tolerance, as in Graph500's reference. If float32
+does not hold every distance of a search, its sums are those of float64.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import ArgumentError, GraphError, ValidationError
-from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import CHUNK_EDGES, check_ends, check_vertex
 from hetero_bfs.graph.weights import weight_dtype_of, weighted_chunks
+from hetero_bfs.support import forks
+from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.progress import progress
+
+MAX_SEARCHES = 16
+"""Most searches of a group: their float32 distances at one vertex are one cache line."""
+
+BYTES_PER_VERTEX = 12
+"""What each search of a group takes at most."""
+
+_Distances = npt.NDArray[np.float64]
+_Parents = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class PathCheck:
-    """What a check found; `message` says it in a line."""
+class PathOutcome(CheckOutcome):
+    """What the check of one search found.
 
-    valid: bool
-    message: str
+    `nedge` counts the input edges for TEPS, as of a breadth-first search: those that start at a
+    reached vertex, duplicates included, self-loops not. `reached` counts the vertices with a
+    distance. Both are 0 if check 1 or 2 failed.
+    """
 
-    def raise_if_invalid(self) -> None:
-        """Raise `ValidationError` unless the paths are valid."""
-        if not self.valid:
-            raise ValidationError(self.message)
+    nedge: int = 0
+    reached: int = 0
+
+
+@dataclass
+class _Search:
+    """What is known of a search; `circle` is what check 5 found, which comes last."""
+
+    source: int
+    failure: str | None
+    circle: str | None = None
+    reached: int = 0
+    nedge: int = 0
+
+    def outcome(self) -> PathOutcome:
+        failure = self.failure or self.circle
+        said = f"valid; {self.reached} vertices reached" if failure is None else failure
+        message = f"source {self.source}: {said}"
+        return PathOutcome(failure is None, message, self.nedge, self.reached)
+
+
+class _Columns:
+    """Searches whose sums are of one type, side by side; check_kernels.py has the encoding."""
+
+    def __init__(self, num_vertices: int, capacity: int, dtype: np.dtype[Any]) -> None:
+        from hetero_bfs.algorithms.sssp.check_kernels import MET
+
+        size = num_vertices * capacity
+        self.searches: list[_Search] = []
+        self.distance = aligned_empty(size, dtype).reshape(num_vertices, capacity)
+        self.parent = aligned_empty(size, np.dtype(np.uint32)).reshape(num_vertices, capacity)
+        self.distance.fill(0)
+        self.parent.fill(MET)
+
+    def take(self, search: _Search, far: _Distances, up: _Parents) -> bool:
+        """Make check 2 and store a search; return False if the type does not hold its distances."""
+        from hetero_bfs.algorithms.sssp.check_kernels import MET, take
+
+        column, n = len(self.searches), far.size
+        wrong, lossy, uncertain = take(far, up, column, self.distance, self.parent)
+        if wrong < n:
+            search.failure = (
+                f"check 2 (who is reached): vertex {wrong} has distance {far[wrong]} and parent "
+                f"{up[wrong]}"
+            )
+        if wrong < n or lossy < n:
+            self.distance[:, column] = 0
+            self.parent[:, column] = MET
+            return wrong < n
+        self.parent[search.source, column] = MET
+        search.circle = _check_tree(search.source, up) if uncertain < n else None
+        self.searches.append(search)
+        return True
+
+    def scan(self, chunk: tuple[Any, Any, Any], one_way: bool) -> None:
+        """Make check 3 with a chunk of edges, and note which parents they confirm."""
+        from hetero_bfs.algorithms.sssp.check_kernels import scan
+
+        fails = scan(chunk, one_way, self.distance, self.parent)
+        for column, search in enumerate(self.searches):
+            if search.failure is None and fails[column] < chunk[0].size:
+                edge = [array[fails[column]] for array in chunk]
+                search.failure = _shorter_way(edge, one_way, self.distance[:, column])
+
+    def finish(self, ends: npt.NDArray[np.int64], directed: bool) -> None:
+        """Make check 4, and count vertices and edges."""
+        from hetero_bfs.algorithms.sssp.check_kernels import summarise
+
+        reached, sums, unmet = summarise(self.distance, self.parent, ends)
+        for column, search in enumerate(self.searches):
+            search.reached = int(reached[column])
+            search.nedge = int(sums[column]) if directed else int(sums[column]) // 2
+            if search.failure is None and unmet[column] < ends.size:
+                search.failure = _no_tree_edge(
+                    int(unmet[column]), self.distance[:, column], self.parent[:, column]
+                )
+
+
+class PathChecker:
+    """Checks a group of searches of one graph in a single pass over its edges.
+
+    Parameters
+    ----------
+    edges : EdgeSource with weights
+    capacity : int
+        Most searches in a group, 1 to `MAX_SEARCHES`.
+
+    Raises
+    ------
+    GraphError
+        The graph has no weights.
+    """
+
+    def __init__(self, edges: Any, capacity: int = MAX_SEARCHES) -> None:
+        if not 1 <= capacity <= MAX_SEARCHES:
+            raise ValueError(f"capacity is {capacity}; it must be 1 to {MAX_SEARCHES}")
+        weights = weight_dtype_of(edges)
+        if weights is None:
+            raise GraphError("the graph has no weights; paths of it cannot be checked")
+        self.edges = edges
+        self.capacity = capacity
+        narrow = np.dtype(np.float32 if weights == np.float32 else np.float64)
+        self._dtypes = list(dict.fromkeys((narrow, np.dtype(np.float64))))
+        self._ends: npt.NDArray[np.int64] | None = None  # input edges at each vertex
+        self._empty()
+
+    def _empty(self) -> None:
+        self._searches: list[_Search] = []
+        self._columns: dict[np.dtype[Any], _Columns] = {}
+
+    def __len__(self) -> int:
+        return len(self._searches)
+
+    def is_full(self) -> bool:
+        """Tell whether no other search can join."""
+        return len(self) == self.capacity
+
+    def add(
+        self,
+        source: int,
+        distance: npt.NDArray[np.floating[Any]],
+        parent: npt.NDArray[np.integer[Any]],
+    ) -> None:
+        """Make checks 1 and 2 of a search; see `check_paths`.
+
+        Raises
+        ------
+        ArgumentError
+            An array of another shape.
+        GraphError
+            A source that is not in the graph.
+        ValueError
+            The group is full.
+        """
+        if self.is_full():
+            raise ValueError(f"the group has its {self.capacity} searches; finish it first")
+        n = self.edges.num_vertices
+        source = check_vertex(source, n)
+        for name, array in (("distance", distance), ("parent", parent)):
+            if np.shape(array) != (n,):
+                raise ArgumentError(f"{name} has shape {np.shape(array)}; give one for each vertex")
+        far = np.ascontiguousarray(distance, np.float64)
+        up = np.ascontiguousarray(parent, np.int64)
+        search = _Search(source, _check_source(source, far, up))
+        self._searches.append(search)
+        forks.use_loops()
+        for dtype in self._dtypes if search.failure is None else ():
+            if dtype not in self._columns:
+                self._columns[dtype] = _Columns(n, self.capacity, dtype)
+            if self._columns[dtype].take(search, far, up):
+                return
+
+    def finish(self) -> list[PathOutcome]:
+        """Make checks 3 and 4 in one pass; return the outcomes in the order of `add`.
+
+        The group is empty afterwards and its memory free. No pass is made if no search got past
+        check 2.
+
+        Raises
+        ------
+        GraphError
+            An end of an edge that is no vertex.
+        """
+        edges = self.edges
+        columns = [group for group in self._columns.values() if group.searches]
+        if columns:
+            one_way = edges.directed or edges.both_directions
+            for chunk in self._chunks(one_way):
+                for group in columns:
+                    group.scan(chunk, one_way)
+            assert self._ends is not None
+            for group in columns:
+                group.finish(self._ends, edges.directed)
+        outcomes = [search.outcome() for search in self._searches]
+        self._empty()
+        return outcomes
+
+    def _chunks(self, one_way: bool) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield the edges; the first pass also counts them at each vertex."""
+        from hetero_bfs.algorithms.sssp.check_kernels import count_ends
+
+        edges, counted = self.edges, self._ends is not None
+        if isinstance(edges, CSRGraph):  # whose lists have lost the duplicates
+            self._ends, counted = edges.input_degree.astype(np.int64), True
+        if self._ends is None:
+            self._ends = np.zeros(edges.num_vertices, np.int64)
+        stored = edges.num_input_edges * (2 if edges.both_directions else 1)
+        chunks = weighted_chunks(edges)
+        for src, dst, weights in progress(chunks, "validating", -(-stored // CHUNK_EDGES)):
+            check_ends(src, dst, edges.num_vertices)
+            if not counted:
+                count_ends(src, dst, one_way, self._ends)
+            yield src, dst, weights
 
 
 def check_paths(
@@ -38,7 +247,7 @@ def check_paths(
     source: int,
     distance: npt.NDArray[np.floating[Any]],
     parent: npt.NDArray[np.integer[Any]],
-) -> PathCheck:
+) -> PathOutcome:
     """Check distances and parents against all edges.
 
     Parameters
@@ -57,35 +266,12 @@ def check_paths(
     GraphError
         A source that is not in the graph, or a graph without weights.
     """
-    n = edges.num_vertices
-    source = check_vertex(source, n)
-    dtype = weight_dtype_of(edges)
-    if dtype is None:
-        raise GraphError("the graph has no weights; paths of it cannot be checked")
-    for name, array in (("distance", distance), ("parent", parent)):
-        if np.shape(array) != (n,):
-            raise ArgumentError(f"{name} has shape {np.shape(array)}; give one for each vertex")
-    far, up = np.asarray(distance, np.float64), np.asarray(parent, np.int64)
-    failure = (
-        _check_source(source, far, up)
-        or _check_reached(far, up)
-        or _check_edges(edges, source, far, up, _tolerance(dtype))
-        or _check_tree(source, up)
-    )
-    if failure is not None:
-        return PathCheck(False, f"source {source}: {failure}")
-    reached = int(np.isfinite(far).sum())
-    return PathCheck(True, f"source {source}: valid; {reached} vertices reached")
+    checker = PathChecker(edges, 1)
+    checker.add(source, distance, parent)
+    return checker.finish()[0]
 
 
-def _tolerance(dtype: np.dtype[Any]) -> float:
-    """Return the rounding of one addition, relative to the sum."""
-    return 0.0 if dtype.kind == "i" else float(np.finfo(dtype).eps)
-
-
-def _check_source(
-    source: int, distance: npt.NDArray[np.float64], parent: npt.NDArray[np.int64]
-) -> str | None:
+def _check_source(source: int, distance: _Distances, parent: _Parents) -> str | None:
     if distance[source] != 0 or parent[source] != source:
         return (
             f"check 1 (the source): distance {distance[source]} and parent {parent[source]} "
@@ -94,56 +280,29 @@ def _check_source(
     return None
 
 
-def _check_reached(distance: npt.NDArray[np.float64], parent: npt.NDArray[np.int64]) -> str | None:
-    wrong = np.isnan(distance) | (distance < 0) | (parent < -1) | (parent >= parent.size)
-    wrong |= np.isfinite(distance) != (parent >= 0)
-    if wrong.any():
-        v = int(wrong.argmax())
-        return (
-            f"check 2 (who is reached): vertex {v} has distance {distance[v]} and parent "
-            f"{parent[v]}"
-        )
-    return None
+def _shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> str:
+    u, v, weight = edge
+    if not (one_way or distance[u] + weight < distance[v]):
+        u, v = v, u
+    return (
+        f"check 3 (no shorter way): edge ({u}, {v}) of weight {weight} leads from distance "
+        f"{distance[u]} to {distance[v]}"
+    )
 
 
-def _check_edges(
-    edges: Any,
-    source: int,
-    distance: npt.NDArray[np.float64],
-    parent: npt.NDArray[np.int64],
-    tolerance: float,
-) -> str | None:
-    from_parent = np.zeros(distance.size, np.bool_)
-    from_parent[source] = True
-    for src, dst, weights in weighted_chunks(edges):
-        both = [(src, dst)] if edges.directed or edges.both_directions else [(src, dst), (dst, src)]
-        for u, v in both:
-            sums = distance[u] + weights
-            with np.errstate(invalid="ignore"):
-                slack = distance[v] - sums  # NaN between unreached vertices
-            bound = tolerance * np.where(np.isfinite(sums), sums, 0.0)
-            wrong = (slack > bound) & (u != v)
-            if wrong.any():
-                i = int(wrong.argmax())
-                return (
-                    f"check 3 (no shorter way): edge ({u[i]}, {v[i]}) of weight {weights[i]} leads "
-                    f"from distance {distance[u[i]]} to {distance[v[i]]}"
-                )
-            tight = (parent[v] == u) & (np.abs(slack) <= bound)
-            from_parent[v[tight]] = True
-    wrong = (parent >= 0) & ~from_parent
-    if wrong.any():
-        child = int(wrong.argmax())
-        up = int(parent[child])
-        return (
-            f"check 4 (edges of the tree): no edge from parent {up} to vertex {child} makes up "
-            f"the difference of distances {distance[up]} and {distance[child]}"
-        )
-    return None
+def _no_tree_edge(child: int, distance: npt.NDArray[Any], parent: npt.NDArray[np.uint32]) -> str:
+    up = int(parent[child])
+    return (
+        f"check 4 (edges of the tree): no edge from parent {up} to vertex {child} makes up "
+        f"the difference of distances {distance[up]} and {distance[child]}"
+    )
 
 
-def _check_tree(source: int, parent: npt.NDArray[np.int64]) -> str | None:
-    """Jump from parent to parent's parent, twice as far each time."""
+def _check_tree(source: int, parent: _Parents) -> str | None:
+    """Jump from parent to parent's parent, twice as far each time.
+
+    Parents that are nearer than their children need no such check.
+    """
     ahead = np.where(parent >= 0, parent, source)
     for _ in range(max(parent.size - 1, 1).bit_length()):
         ahead = ahead[ahead]

@@ -15,7 +15,7 @@ from hetero_bfs.support.memory import format_bytes
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
 _HEAVY_EDGES = 1 << 13
-_FILE = "algorithms/sssp/kernels/near_far.cl"
+_FILES = ("devices/opencl/tiles.cl", "algorithms/sssp/kernels/near_far.cl")
 _NEXT, _PILE, _HEAVY, _OVERFLOW, _LOWEST, _EDGES = range(6)
 _DOUBLES_NEED = "cl_khr_int64_extended_atomics"
 _DEVICE_FULL = 3
@@ -65,7 +65,10 @@ class DeviceSearch:
         narrow = forward.indptr[-1] < 2**32
         indptr = np.ascontiguousarray(forward.indptr, np.uint32 if narrow else np.uint64)
         self._kept = [indptr, forward.neighbours, forward.weights]  # a device may use them in place
+        began = time.perf_counter()
         self._graph = [self.device.upload(array) for array in self._kept]
+        self.device.finish()
+        self.upload_seconds = time.perf_counter() - began
         self._distance = self.device.buffer(n, self._type.bits)
         self._marks = [self.device.buffer(n, np.int32) for _ in range(2)]  # queued, piled
         self._lists = {
@@ -76,6 +79,11 @@ class DeviceSearch:
         self._global = _GROUP * _GROUPS_PER_UNIT * info.compute_units
         self._bind(self._build(narrow))
         self._warm_up()
+
+    @property
+    def device_name(self) -> str:
+        """Name of the device."""
+        return self.device.info.name
 
     @staticmethod
     def _check_sizes(lists: WeightedLists, info: DeviceInfo) -> None:
@@ -96,7 +104,7 @@ class DeviceSearch:
             f"-DWEIGHT={self._type.name}",
             f"-DIS_{self._type.name.upper()}",
         ]
-        return self.device.build(options, "", [_FILE])
+        return self.device.build(options, "", _FILES)
 
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels, for either queue and either pile that is read."""

@@ -78,8 +78,8 @@ class _Run:
     @cached_property
     def _shared(self) -> Any:
         """The arrays in the form that kernels take, with the compiled functions they call."""
-        from hetero_bfs.algorithms.sssp.kernels.blocks import BLOCK, most_blocks
         from hetero_bfs.algorithms.sssp.kernels.relax import INFINITY, NUM_TASKS, link_work
+        from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
         from hetero_bfs.support.by_address import Struct
 
         n, dtype = self.distance.size, self.distance.dtype

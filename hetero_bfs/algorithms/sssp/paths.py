@@ -53,11 +53,14 @@ class ShortestPaths:
     distance : float64 array, shape (num_vertices,)
         Infinity for vertices not reached. Sums of float32 weights are rounded to float32.
     seconds : float
-        Of the search, from the source to the distances in the memory that found them.
+        Of the search, from the source to the distances in the memory that found them. In
+        `PathSearches.search_with_parents` to distances and parents.
     traces : list of WindowTrace
     directed : bool
     find_parents : callable
         Returns `parent` when that is asked for.
+    restore_seconds : float
+        Of restoring the caller's ids of the distances, and of parents found with them.
     """
 
     source: int
@@ -66,6 +69,7 @@ class ShortestPaths:
     traces: list[WindowTrace] = field(repr=False)
     directed: bool
     find_parents: Callable[[], npt.NDArray[np.int64]] = field(repr=False)
+    restore_seconds: float = 0.0
 
     @cached_property
     def parent(self) -> npt.NDArray[np.int64]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.graph.weights import needed_weights
+from hetero_bfs.graph.weights import needed_weights, refuse_negative
 
 _PREFIX_EDGES, _FULL_EDGES, _AFTER_PULL_EDGES = 4.0, 16.0, 64.0
 """Edges of a vertex of mean degree that end within a window, on average: of a window with prefixes,
@@ -71,19 +71,15 @@ class WeightedLists:
 
     def __init__(self, graph: SearchGraph) -> None:
         self.graph = graph
-        weights = needed_weights(graph.graph)
-        if weights.size and weights.min() < 0:
-            self._refuse_negative(weights)
-        self.weight_dtype = weights.dtype
+        self.weight_dtype = needed_weights(graph.graph).dtype
+        refuse_negative(graph.graph, graph.relabelling.old_of_new, "shortest paths")
+        self.sort_seconds = 0.0
 
-    def _refuse_negative(self, weights: npt.NDArray[Any]) -> None:
-        k = int(weights.argmin())
-        names, lists = self.graph.relabelling.old_of_new, self.graph.graph
-        u = int(np.searchsorted(lists.indptr, k, side="right")) - 1
-        raise GraphError(
-            f"edge ({names[u]}, {names[lists.indices[k]]}) has weight {weights[k]}; shortest paths "
-            "need weights of at least 0"
-        )
+    def sort(self) -> None:
+        """Sort all lists that searches read; `sort_seconds` is how long it took."""
+        began = time.perf_counter()
+        _ = self.forward, self.backward
+        self.sort_seconds = time.perf_counter() - began
 
     @property
     def num_vertices(self) -> int:

@@ -152,7 +152,7 @@ class OpenCLDevice:
         `header` comes first (header.py). `files` are paths below the package; each file follows
         those that it uses.
         """
-        source = "\n".join([header, *(_kernel_source(file) for file in files)])
+        source = "\n".join([header, *(kernel_source(file) for file in files)])
         if self.is_nvidia:
             options = [*options, "-DNVIDIA"]
         with driver_errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
@@ -327,7 +327,8 @@ def driver_errors(action: str) -> Iterator[None]:
 
 
 @cache
-def _kernel_source(file: str) -> str:
+def kernel_source(file: str) -> str:
+    """Return the text of a kernel file by its path below the package."""
     return resources.files("hetero_bfs").joinpath(file).read_text()
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
+from hetero_bfs.graph.weights import WeightArray, needed_weights
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_flag, check_integer, check_real
 
@@ -30,7 +32,8 @@ _MULTIPLIER_FIRST = 107374182
 _MULTIPLIER_LAST = 104480
 _SKIP_BYTES = 6  # edge indices below 2**48
 
-_Fill = Callable[[int, VertexArray, VertexArray], None]
+_Fill = Callable[..., None]  # of the first edge's number, and the arrays to fill
+_Arrays = tuple[npt.NDArray[Any], ...]
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,10 @@ class KroneckerEdges:
         Edges per vertex, 16 in Graph500.
     seed1, seed2 : int
         The reference's seeds, 2 and 3 by default.
+    directed : bool
+    weighted : bool
+        Whether edges have the weights of Graph500's kernel 3: float32, uniform from 0 to 1. As in
+        the reference, 63 of the 2**31 - 1 equally likely draws give exactly 1.
     """
 
     scale: int
@@ -52,10 +59,12 @@ class KroneckerEdges:
     seed1: int = 2
     seed2: int = 3
     directed: bool = False
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         scale, edgefactor = check_scale(self.scale, self.edgefactor)
         check_flag("directed", self.directed)
+        check_flag("weighted", self.weighted)
         seeds = {name: check_integer(name, getattr(self, name)) for name in ("seed1", "seed2")}
         self.__dict__.update(scale=scale, edgefactor=edgefactor, **seeds)
 
@@ -74,6 +83,11 @@ class KroneckerEdges:
         """False: every edge is drawn once."""
         return False
 
+    @property
+    def weight_dtype(self) -> np.dtype[Any] | None:
+        """float32, None without weights."""
+        return np.dtype(np.float32) if self.weighted else None
+
     def range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray]:
         """Generate edges [start, stop) as two uint32 arrays of shape (stop - start,)."""
         start, stop = check_integer("start", start), check_integer("stop", stop)
@@ -81,8 +95,7 @@ class KroneckerEdges:
             raise GraphError(
                 f"edge range [{start}, {stop}) is not within [0, {self.num_input_edges})"
             )
-        src, dst = np.empty(stop - start, np.uint32), np.empty(stop - start, np.uint32)
-        self._fill(start, src, dst)
+        src, dst, _ = self._made(start, stop, False)
         return src, dst
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
@@ -90,17 +103,36 @@ class KroneckerEdges:
         for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
             yield self.range(start, min(start + size, self.num_input_edges))
 
-    def materialise(self) -> EdgeList:
-        """Generate all edges into memory, 8 bytes an edge."""
-        src, dst = _fill_all(self._fill, self.num_input_edges)
-        return EdgeList.trusted(src, dst, self.num_vertices, self.directed)
+    def weighted_chunks(
+        self, size: int = CHUNK_EDGES
+    ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+        """Yield the edges in index order as (src, dst, weights), as `chunks`."""
+        if not self.weighted:
+            needed_weights(self)
+        for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
+            yield self._made(start, min(start + size, self.num_input_edges), True)
 
-    def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
+    def materialise(self) -> EdgeList:
+        """Generate all edges into memory, 8 bytes an edge, 12 with weights."""
+        src, dst, weights = self._made(0, self.num_input_edges, self.weighted)
+        held = weights if self.weighted else None
+        return EdgeList.trusted(src, dst, self.num_vertices, self.directed, held)
+
+    def _made(
+        self, start: int, stop: int, weighted: bool
+    ) -> tuple[VertexArray, VertexArray, WeightArray]:
+        """Return the ends and weights of edges [start, stop); no weights unless `weighted`."""
+        src, dst = np.empty(stop - start, np.uint32), np.empty(stop - start, np.uint32)
+        weights = np.empty(stop - start if weighted else 0, np.float32)
+        _fill_in_chunks(self._fill, start, (src, dst, weights))
+        return src, dst, weights
+
+    def _fill(self, start: int, src: VertexArray, dst: VertexArray, weights: WeightArray) -> None:
         from hetero_bfs.graph.generators.kronecker_kernels import kronecker_range
 
         forks.use_loops()
         values, scramble = _seed_values(self.seed1, self.seed2)
-        kronecker_range(start, self.scale, values, scramble, _skip_tables(), src, dst)
+        kronecker_range(start, self.scale, values, scramble, _skip_tables(), src, dst, weights)
 
 
 @dataclass(frozen=True)
@@ -156,7 +188,9 @@ class RMATEdges:
 
     def materialise(self) -> EdgeList:
         """Generate all edges into memory, 8 bytes an edge."""
-        src, dst = _fill_all(self._fill, self.num_input_edges)
+        count = self.num_input_edges
+        src, dst = np.empty(count, np.uint32), np.empty(count, np.uint32)
+        _fill_in_chunks(self._fill, 0, (src, dst))
         return EdgeList.trusted(src, dst, self.num_vertices, self.directed)
 
     def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
@@ -168,9 +202,16 @@ class RMATEdges:
         rmat_range(start, self.scale, np.uint64(self.seed % 2**64), thresholds, src, dst)
 
 
-def kronecker(scale: int, edgefactor: int = 16, seed1: int = 2, seed2: int = 3) -> CSRGraph:
-    """Build the Graph500 graph of 2**scale vertices as a `CSRGraph` with the original ids."""
-    return CSRGraph.from_edge_source(KroneckerEdges(scale, edgefactor, seed1, seed2))
+def kronecker(
+    scale: int, edgefactor: int = 16, seed1: int = 2, seed2: int = 3, weighted: bool = False
+) -> CSRGraph:
+    """Build the Graph500 graph of 2**scale vertices as a `CSRGraph` with the original ids.
+
+    With `weighted` an edge that occurs several times has the least of its weights.
+    """
+    return CSRGraph.from_edge_source(
+        KroneckerEdges(scale, edgefactor, seed1, seed2, weighted=weighted)
+    )
 
 
 def search_keys(
@@ -220,12 +261,10 @@ def check_scale(scale: int, edgefactor: int) -> tuple[int, int]:
     return scale, edgefactor
 
 
-def _fill_all(fill: _Fill, num_edges: int) -> tuple[VertexArray, VertexArray]:
-    src, dst = np.empty(num_edges, np.uint32), np.empty(num_edges, np.uint32)
-    for start in range(0, num_edges, CHUNK_EDGES):  # a compiled loop cannot be interrupted
-        stop = start + CHUNK_EDGES
-        fill(start, src[start:stop], dst[start:stop])
-    return src, dst
+def _fill_in_chunks(fill: _Fill, first: int, arrays: _Arrays) -> None:
+    """Fill arrays of a value per edge, or of none, from edge `first` on."""
+    for start in range(0, arrays[0].size, CHUNK_EDGES):  # a compiled loop cannot be interrupted
+        fill(first + start, *(array[start : start + CHUNK_EDGES] for array in arrays))
 
 
 # The generator's state, outside the compiled loop: exact Python integers.

@@ -37,6 +37,7 @@ _BELOW_10 = np.uint32(3800)
 _BELOW_00 = np.uint32(9500)
 _DENOMINATOR = np.uint32(10000)
 _REJECT_BELOW = np.uint32((2**31 - 1) % 10000)
+_WEIGHT_UNIT = 0.000000000465661287524579692  # 1 / P, as the reference rounds it
 
 
 @njit(inline="always")
@@ -166,6 +167,18 @@ def _kronecker_block(block, scale, seed_values, tables, values, ring, ends):
         _append_bits(ring, row, ends)
 
 
+@kernel(counted=False, inner=True)
+def _draw_weights(ring, scale, first_lane, weights):
+    """Draw one more value in each lane, after those of its edge, and store it as a weight.
+
+    The reference converts it to float32 and multiplies it in float64. So the greatest draws give 1.
+    """
+    row = scale % 5
+    _draw_lanes(ring, (scale + 4) % 5, row)
+    for i in range(weights.size):
+        weights[i] = np.float64(np.float32(ring[row, first_lane + i])) * _WEIGHT_UNIT
+
+
 @njit(inline="always")
 def _reverse_bits(x):
     # LLVM knows these lines and has instructions for them.
@@ -198,11 +211,13 @@ def kronecker_range(
     tables: Array,
     src: Array,
     dst: Array,
+    weights: Array,
 ) -> None:
     """Fill src and dst (uint32) with edges start, start + 1, ... of the Graph500 graph.
 
     `seed_values` is uint32 (5,), oldest first; `scramble` uint64 (2,); `tables` uint32
-    (bytes, 5, 256), the weights of kronecker.py.
+    (bytes, 5, 256), the weights of kronecker.py. `weights` (float32) is filled with the weights of
+    the edges; it may be empty instead.
     """
     blocks = -(-(start + src.size) // _LANES) - start // _LANES
     in_parallel(
@@ -215,6 +230,7 @@ def kronecker_range(
         tables=tables,
         src=src,
         dst=dst,
+        weights=weights,
     )
 
 
@@ -232,6 +248,8 @@ def _kronecker_run(given, run, runs):
         low, high = max(start, block * _LANES) - start, min(stop, (block + 1) * _LANES) - start
         _scramble(ends[0, skipped:], scale, scramble[0], scramble[1], given.src[low:high])
         _scramble(ends[1, skipped:], scale, scramble[0], scramble[1], given.dst[low:high])
+        if given.weights.size:
+            _draw_weights(ring, scale, skipped, given.weights[low:high])
 
 
 @njit(inline="always")

@@ -126,27 +126,13 @@ __kernel void relax(const uint count, const BITS end, const int round,
             }
         }
         ends[lid] = degree;
-        for (uint distance_back = 1; distance_back < GROUP; distance_back *= 2) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            const uint before = lid >= distance_back ? ends[lid - distance_back] : 0;
-            barrier(CLK_LOCAL_MEM_FENCE);
-            ends[lid] += before;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const uint total = ends[GROUP - 1];
+        const uint total = running_sums(ends);
         if (lid == 0 && total)
             atom_add(counters + EDGES, (ulong)total);
         for (uint e = lid; e < total; e += GROUP) {
-            uint low = 0, high = GROUP - 1; /* the first entry that ends behind this edge */
-            while (low < high) {
-                const uint middle = (low + high) / 2;
-                if (ends[middle] > e)
-                    high = middle;
-                else
-                    low = middle + 1;
-            }
-            const OFFSET k = firsts[low] + e - (low ? ends[low - 1] : 0);
-            relax_edge(neighbours[k], froms[low], weights[k], end, round, next, pile, distance,
+            const uint owner = owner_of(ends, e);
+            const OFFSET k = firsts[owner] + place_in_list(ends, owner, e);
+            relax_edge(neighbours[k], froms[owner], weights[k], end, round, next, pile, distance,
                        queued, piled, counters);
         }
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -49,7 +49,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, njit, types
 
-from hetero_bfs.algorithms.sssp.kernels.blocks import KEPT, OVERFLOW, QUEUED, block_of, push_item
+from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
 from hetero_bfs.devices.cpu.thread_pool import OWN
 from hetero_bfs.support.by_address import Struct, chunk_address
@@ -61,6 +61,9 @@ from hetero_bfs.support.intrinsics import (
     prefetch,
     value_of,
 )
+
+QUEUED, KEPT, OVERFLOW = range(3)
+"""The lists by number (blocks.py), and the counter of distances beyond the type."""
 
 QUEUE, ACTIVE = ITEMS + 1, ITEMS + 2
 """Words of a job: which queue and which list of active vertices are read."""

@@ -5,21 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.sssp.kernels.blocks import (
-    KEPT,
-    OVERFLOW,
-    QUEUED,
-    close_list,
-    push_item,
-)
 from hetero_bfs.algorithms.sssp.kernels.relax import (
     ACTIVE,
     END,
     FIND_UNSETTLED,
     INFINITY,
+    KEPT,
     LIMIT,
+    OVERFLOW,
     PULL,
     QUEUE,
+    QUEUED,
     RELAX_ACTIVE,
     RELAX_QUEUE,
     RESET,
@@ -28,6 +24,7 @@ from hetero_bfs.algorithms.sssp.kernels.relax import (
     SOURCE,
     START,
 )
+from hetero_bfs.devices.cpu.blocks import close_list, push_item
 from hetero_bfs.devices.cpu.sharing import even_size, share
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds

@@ -1,6 +1,13 @@
 """Lists of vertices in blocks, each of which one thread writes.
 
-Blocks of a list are numbered as threads take them, in `owners`, int32 (2, blocks). Before a list is
+`arrays` is a struct with these arrays, where `which` numbers the lists:
+
+    counters    int64 (lists, 8)        how many blocks of a list threads have taken
+    owners      int32 (lists, blocks)   the threads that took them
+    cursor      int64 (threads, 8)      where a thread writes next in each list; 0: nowhere yet
+    place       int64 (threads,)        scratch of `close_list`
+
+Blocks of a list are numbered as threads take them. Before a list is
 read, the master puts its blocks in an order in which position p has, if possible, a block of thread
 p % threads: that thread takes the position first (thread_pool.py).
 
@@ -18,7 +25,6 @@ from hetero_bfs.support.intrinsics import fetch_add
 BLOCK = 256
 """Items of a block; smaller ones cost more to hand out (benchmarks/NOTES.md)."""
 
-QUEUED, KEPT, OVERFLOW = range(3)  # rows of the counters; the first two columns of a cursor
 SIZE, ORDER = range(2)
 
 

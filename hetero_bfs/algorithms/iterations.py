@@ -1,0 +1,43 @@
+"""What an algorithm did in each of its iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class IterationTrace(NamedTuple):
+    """One iteration.
+
+    Parameters
+    ----------
+    iteration : int
+    strategy : str
+        A name of the algorithm's own, with "device " before it where an OpenCL device ran it.
+    vertices : int
+        Vertices that the iteration worked on.
+    edges_scanned : int
+        Entries of neighbour lists that it read.
+    seconds : float
+    """
+
+    iteration: int
+    strategy: str
+    vertices: int
+    edges_scanned: int
+    seconds: float
+
+    def row(self) -> dict[str, Any]:
+        """Return the fields for CSV."""
+        return self._asdict()
+
+
+def format_iterations(traces: Sequence[IterationTrace]) -> str:
+    """Return a table of the iterations for a terminal of 100 columns."""
+    lines = [f"{'iteration':>9} {'strategy':<20} {'vertices':>11} {'edges':>13} {'ms':>9}"]
+    for trace in traces:
+        lines.append(
+            f"{trace.iteration:>9} {trace.strategy:<20} {trace.vertices:>11} "
+            f"{trace.edges_scanned:>13} {1e3 * trace.seconds:>9.3f}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,198 @@
+"""Compiled loops of the check of shortest paths, for a group of searches at a time.
+
+`distance` (float32 or float64, shape (num_vertices, searches)) has the distances of all searches at
+one vertex side by side, infinity where not reached. So 16 searches of float32 cost one cache line
+at either end of an edge. `parent` (uint32) has the same shape; `MET` stands for a parent whose edge
+was found, and for none. Unused columns have distances 0 and no parents.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import prefetch
+from hetero_bfs.support.parallel import in_parallel, part_of
+
+Array = npt.NDArray[Any]
+
+MET = np.uint32(NO_VERTEX)
+_PARTS = 64
+_AHEAD = 16  # edges whose distances are on their way
+_ZERO = np.int32(0)
+_WRONG, _LOSSY, _UNCERTAIN = range(3)
+
+
+def take(found: Array, tree: Array, column: int, distance: Array, parent: Array) -> list[int]:
+    """Store one search in its column.
+
+    Parameters
+    ----------
+    found : float64 array, shape (num_vertices,)
+    tree : int64 array, shape (num_vertices,)
+
+    Returns
+    -------
+    list of three int
+        The first vertex of each kind, num_vertices if there is none: whose distance and parent
+        cannot be; whose distance `distance` cannot hold; whose parent is not nearer than itself.
+    """
+    first = np.full((_PARTS, 3), found.size, np.int64)
+    in_parallel(
+        _take,
+        _PARTS,
+        found=found,
+        tree=tree,
+        column=column,
+        distance=distance,
+        parent=parent,
+        first=first,
+    )
+    return [int(v) for v in first.min(axis=0)]
+
+
+@kernel(counted=False, inner=True)
+def _take(given, part, parts):
+    found, tree, column = given.found, given.tree, given.column
+    distance, parent, first = given.distance, given.parent, given.first
+    begin, end = part_of(found.size, part, parts)
+    for v in range(begin, end):
+        far, up = found[v], tree[v]
+        if not far >= 0 or up < -1 or up >= found.size or (far < np.inf) != (up >= 0):
+            first[part, _WRONG] = min(first[part, _WRONG], v)
+            continue
+        distance[v, column] = far
+        if distance[v, column] != far:
+            first[part, _LOSSY] = min(first[part, _LOSSY], v)
+        parent[v, column] = MET if up < 0 else np.uint32(up)
+        if up >= 0 and up != v and not found[up] < far:
+            first[part, _UNCERTAIN] = min(first[part, _UNCERTAIN], v)
+
+
+def scan(chunk: tuple[Array, Array, Array], directed: bool, distance: Array, parent: Array) -> Any:
+    """Compare a chunk of edges (src, dst, weights) with all searches.
+
+    Sums are rounded to the type of `distance`. Parents that an edge confirms become `MET`.
+
+    Returns
+    -------
+    int64 array, shape (searches,)
+        The first edge that offers each search a shorter way, the chunk's size if there is none.
+    """
+    src, dst, weights = chunk
+    lanes = distance.shape[1]
+    first = np.full((_PARTS, lanes), src.size, np.int64)
+    in_parallel(
+        _scan,
+        _PARTS,
+        src=src,
+        dst=dst,
+        weights=weights,
+        directed=int(directed),
+        distance=distance,
+        parent=parent,
+        first=first,
+    )
+    return first.min(axis=0)
+
+
+@kernel(counted=False, inner=True)
+def _scan(given, part, parts):
+    src, dst, weights, distance = given.src, given.dst, given.weights, given.distance
+    number, lanes = distance.dtype.type, distance.shape[1]
+    both_ways = given.directed == 0
+    rows = distance.reshape(-1)
+    begin, end = part_of(src.size, part, parts)
+    for i in range(begin, end):
+        ahead = min(i + _AHEAD, end - 1)
+        prefetch(rows, np.int64(src[ahead]) * lanes)
+        prefetch(rows, np.int64(dst[ahead]) * lanes)
+        u, v, weight = np.int64(src[i]), np.int64(dst[i]), number(weights[i])
+        if u == v:
+            continue
+        shorter, shorter_back, tight, tight_back = _ZERO, _ZERO, _ZERO, _ZERO
+        for k in range(lanes):
+            at_u, at_v = distance[u, k], distance[v, k]
+            there, back = number(at_u + weight), number(at_v + weight)
+            shorter = np.int32(shorter | np.int32(there < at_v))
+            shorter_back = np.int32(shorter_back | np.int32(back < at_u))
+            tight = np.int32(tight | np.int32(there == at_v))
+            tight_back = np.int32(tight_back | np.int32(back == at_u))
+        if shorter or (both_ways and shorter_back):
+            _note(given, part, i, u, v, weight, lanes)
+        if tight:
+            _meet(given, u, v, weight, lanes)
+        if tight_back and both_ways:
+            _meet(given, v, u, weight, lanes)
+
+
+@njit(inline="always")
+def _note(given, part, i, u, v, weight, lanes):
+    distance, first = given.distance, given.first
+    number = distance.dtype.type
+    for k in range(lanes):
+        there, back = number(distance[u, k] + weight), number(distance[v, k] + weight)
+        if there < distance[v, k] or (given.directed == 0 and back < distance[u, k]):
+            first[part, k] = min(first[part, k], i)
+
+
+@njit(inline="always")
+def _meet(given, u, v, weight, lanes):
+    """Note that the edge (u, v) exists. Threads may do so at once: all of them write `MET`."""
+    distance, parent = given.distance, given.parent
+    number = distance.dtype.type
+    for k in range(lanes):
+        if parent[v, k] == u and number(distance[u, k] + weight) == distance[v, k]:
+            parent[v, k] = MET
+
+
+@kernel
+def count_ends(src, dst, one_way, ends):
+    """Count edges that are no loops at their starts, and unless `one_way` at their ends, too."""
+    for i in range(src.size):
+        u, v = np.int64(src[i]), np.int64(dst[i])
+        is_edge = np.int64(u != v)
+        ends[u] += is_edge
+        if not one_way:
+            ends[v] += is_edge
+
+
+def summarise(distance: Array, parent: Array, ends: Array) -> tuple[Array, Array, Array]:
+    """Return three numbers for each search, int64 arrays of shape (searches,).
+
+    The vertices it reached; the sum of their `ends` (int64, shape (num_vertices,)); the first
+    vertex whose parent is not `MET`, num_vertices if there is none.
+    """
+    shape = _PARTS, distance.shape[1]
+    reached, sums = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    unmet = np.full(shape, ends.size, np.int64)
+    in_parallel(
+        _summarise,
+        _PARTS,
+        distance=distance,
+        parent=parent,
+        ends=ends,
+        reached=reached,
+        sums=sums,
+        unmet=unmet,
+    )
+    return reached.sum(axis=0), sums.sum(axis=0), unmet.min(axis=0)
+
+
+@kernel(counted=False, inner=True)
+def _summarise(given, part, parts):
+    distance, parent, ends = given.distance, given.parent, given.ends
+    reached, sums, unmet = given.reached[part], given.sums[part], given.unmet[part]
+    begin, end = part_of(ends.size, part, parts)
+    for v in range(begin, end):
+        for k in range(reached.size):
+            found = np.int64(distance[v, k] < np.inf)
+            reached[k] += found
+            sums[k] += found * ends[v]
+            if parent[v, k] != MET:
+                unmet[k] = min(unmet[k], v)

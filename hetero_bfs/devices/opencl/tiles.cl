@@ -1,0 +1,36 @@
+/* A work-group of GROUP work-items shares the edges of as many vertices. */
+
+/* Turn the number of edges of each vertex into where its edges end; return how many there are. All
+ * work-items of the group must come here. */
+static uint running_sums(__local uint *ends)
+{
+    const uint lid = get_local_id(0);
+    for (uint distance_back = 1; distance_back < GROUP; distance_back *= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const uint before = lid >= distance_back ? ends[lid - distance_back] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        ends[lid] += before;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return ends[GROUP - 1];
+}
+
+/* Return the place of the vertex that has edge `e`: the first whose edges end behind it. */
+static uint owner_of(__local const uint *ends, uint e)
+{
+    uint low = 0, high = GROUP - 1;
+    while (low < high) {
+        const uint middle = (low + high) / 2;
+        if (ends[middle] > e)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Return the number of edge `e` in the list of the vertex at a place. */
+static uint place_in_list(__local const uint *ends, uint place, uint e)
+{
+    return e - (place ? ends[place - 1] : 0);
+}
