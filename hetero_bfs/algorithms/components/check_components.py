@@ -1,0 +1,93 @@
+"""The check of connected components, without code that finds them.
+
+1. A label is a vertex, itself labelled so, and no vertex has a label above its own id.
+2. Both ends of each edge have the same label.
+3. There are as many labels as components, which are counted anew.
+
+By the second check each component has one label. By the third one no label has several components.
+By the first one the label is the least vertex.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.edge_source import check_edge_source, check_ends, typed_chunks
+
+_Ids = npt.NDArray[np.int64]
+
+
+def check_components(edges: Any, component: npt.NDArray[np.integer[Any]]) -> CheckOutcome:
+    """Check the labels of connected components against all edges, in whatever direction they lead.
+
+    Parameters
+    ----------
+    edges : EdgeSource
+    component : integer array, shape (num_vertices,)
+        The least vertex of each one's component.
+
+    Raises
+    ------
+    ArgumentError
+        `edges` is no source of edges, or the array has another shape or no integers.
+    """
+    check_edge_source(edges)
+    n = edges.num_vertices
+    if np.shape(component) != (n,):
+        raise ArgumentError(
+            f"component has shape {np.shape(component)}; give one label for each of {n} vertices"
+        )
+    if n and np.asarray(component).dtype.kind not in "iu":
+        raise ArgumentError(f"component holds {np.asarray(component).dtype}; give integers")
+    label = np.asarray(component).astype(np.int64)
+    failure = _check_labels(label) or _check_edges(edges, label) or _check_count(edges, label)
+    if failure is not None:
+        return CheckOutcome(False, failure)
+    return CheckOutcome(True, f"valid; {np.unique(label).size} components")
+
+
+def _check_labels(label: _Ids) -> str | None:
+    wrong = (label < 0) | (label > np.arange(label.size))
+    if not wrong.any():
+        wrong = label[label] != label
+    if wrong.any():
+        v = int(wrong.argmax())
+        return f"check 1 (labels): vertex {v} has label {label[v]}, which is not its least vertex"
+    return None
+
+
+def _check_edges(edges: Any, label: _Ids) -> str | None:
+    for src, dst in typed_chunks(edges):
+        check_ends(src, dst, label.size)
+        wrong = label[src] != label[dst]
+        if wrong.any():
+            i = int(wrong.argmax())
+            u, v = src[i], dst[i]
+            return f"check 2 (edges): edge ({u}, {v}) joins the labels {label[u]} and {label[v]}"
+    return None
+
+
+def _check_count(edges: Any, label: _Ids) -> str | None:
+    labels, components = np.unique(label).size, _count_components(edges)
+    if labels != components:
+        return f"check 3 (number): {labels} labels for {components} components"
+    return None
+
+
+def _count_components(edges: Any) -> int:
+    """Count the trees that are left when each edge has joined those of its ends."""
+    above = np.arange(edges.num_vertices)
+    for src, dst in typed_chunks(edges):
+        u, v = above[src], above[dst]
+        while (differing := u != v).any():
+            u, v = u[differing], v[differing]
+            np.minimum.at(above, np.maximum(u, v), np.minimum(u, v))
+            while ((further := above[above]) != above).any():
+                above = further
+            u, v = above[u], above[v]
+    return int((above == np.arange(above.size)).sum())

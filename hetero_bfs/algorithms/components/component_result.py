@@ -1,0 +1,57 @@
+"""The result of finding connected components, in the caller's vertex ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.iterations import IterationTrace
+
+
+@dataclass(eq=False)
+class Components:
+    """Connected components; of a directed graph the weakly connected ones.
+
+    Parameters
+    ----------
+    component : int64 array, shape (num_vertices,)
+        The least vertex of each one's component.
+    num_components : int
+        A vertex without edges is a component, too.
+    seconds : float
+        From the call to labels of all vertices in the searched numbering, in the host's memory.
+    restore_seconds : float
+        Of turning those into `component`.
+    traces : list of IterationTrace
+        One for each phase.
+    """
+
+    component: npt.NDArray[np.int64]
+    num_components: int
+    seconds: float
+    restore_seconds: float
+    traces: list[IterationTrace] = field(repr=False)
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Vertices of each component, int64 (num_components,), by rising least vertex."""
+        counts: npt.NDArray[np.int64] = np.bincount(self.component).astype(np.int64, copy=False)
+        return counts[counts > 0]
+
+    @property
+    def iterations(self) -> int:
+        """How many phases there were."""
+        return len(self.traces)
+
+    @property
+    def used_device(self) -> bool:
+        """Whether an OpenCL device found the components."""
+        return any(trace.strategy.startswith("device") for trace in self.traces)
+
+    @property
+    def edges_scanned(self) -> int:
+        """Entries of neighbour lists that were read."""
+        return sum(trace.edges_scanned for trace in self.traces)

@@ -1,0 +1,1 @@
+"""Kernels of connected components, for the CPU and for OpenCL devices."""

@@ -1,0 +1,175 @@
+/* Connected components on a device, as in hook.py, which says what labels are and why it is right.
+ *
+ * Built with tiles.cl, -DOFFSET=uint or ulong for the type of `indptr`, and -DGROUP.
+ *
+ *     first       uint (n,)   the first neighbour of each vertex
+ *     label       uint (n,)
+ *     heavy       uint (n,)   vertices with lists of over HEAVY_EDGES
+ *     counters    ulong (12,)  see below
+ *
+ * The host launches all kernels in turn and reads nothing between them: those whose work turns out
+ * not to be needed return at once. What they decide by was written by earlier launches.
+ *
+ * Memory may be weakly ordered. Only a compare-and-swap changes a root's label, and only to a
+ * smaller vertex. All other writes are of vertices that are no roots, and that they never become
+ * again. Such a label goes from one vertex above to another one. So whatever label is read, new or
+ * out of date, leads to a vertex of the same component, and never upwards: no circle can form, and
+ * paths end. Where a vertex is taken for a root that is none any more, its compare-and-swap fails
+ * and returns the label that it has. */
+
+/* A look at a label that others may lower meanwhile, and the writing of one. With -DATOMIC_PEEK,
+ * for a checker of races, they are atomic. */
+#ifdef ATOMIC_PEEK
+#define PEEK(address) atomic_or(address, 0)
+#define POKE(address, value) atomic_xchg(address, value)
+#else
+#define PEEK(address) (*(address))
+#define POKE(address, value) (*(address) = (value))
+#endif
+
+/* Counters: trees at first; trees that were taken away by linking, and how many were at the last
+ * compression; the root of the largest component, and whether roots should link before the rest;
+ * edges scanned; lengths of the list of heavy vertices, one for each pass over the lists. */
+enum { TREES, HOOKS, COMPRESSED, LARGEST, ROOTS_FIRST, EDGES, HEAVY = 8 };
+
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+
+static uint find_root(volatile __global uint *label, uint v)
+{
+    uint up = PEEK(label + v);
+    while (up != v) {
+        v = up;
+        up = PEEK(label + v);
+    }
+    return up;
+}
+
+/* Make the trees of two vertices one; return whether they were two. */
+static uint link_trees(volatile __global uint *label, uint u, uint v)
+{
+    uint one = find_root(label, u), other = find_root(label, v);
+    while (one != other) {
+        const uint high = max(one, other), low = min(one, other);
+        const uint held = atomic_cmpxchg(label + high, high, low);
+        if (held == high)
+            return 1;
+        one = find_root(label, held);
+        other = find_root(label, low);
+    }
+    return 0;
+}
+
+__kernel void hook_first(const uint n, __global const uint *first, __global uint *label,
+                         volatile __global ulong *counters)
+{
+    uint trees = 0;
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
+        label[v] = min(v, first[v]);
+        trees += first[v] >= v;
+    }
+    if (trees)
+        atom_add(counters + TREES, (ulong)trees);
+}
+
+/* Make each vertex's label its root. A label is written at each step, so that other vertices that
+ * are on their way get two steps at once: paths may be long. */
+__kernel void compress(const uint n, volatile __global uint *label, __global const ulong *counters)
+{
+    if (counters[HOOKS] == counters[COMPRESSED])
+        return;
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
+        uint up = PEEK(label + v);
+        uint above = PEEK(label + up);
+        while (above != up) {
+            POKE(label + v, above);
+            up = above;
+            above = PEEK(label + up);
+        }
+    }
+}
+
+/* Find the most frequent label of GROUP vertices, by one work-group. */
+__kernel void sample(const uint n, const ulong edges, __global const uint *label,
+                     __global ulong *counters)
+{
+    __local uint roots[GROUP];
+    __local uint counts[GROUP];
+    const uint lid = get_local_id(0);
+    roots[lid] = label[(uint)((ulong)lid * n / GROUP)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint count = 0;
+    for (uint i = 0; i < GROUP; i++)
+        count += roots[i] == roots[lid];
+    counts[lid] = count;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid == 0) {
+        uint best = 0;
+        for (uint i = 1; i < GROUP; i++)
+            if (counts[i] > counts[best])
+                best = i;
+        counters[LARGEST] = roots[best];
+        counters[ROOTS_FIRST] = (GROUP - counts[best]) * edges > (ulong)GROUP * n;
+        counters[COMPRESSED] = counters[HOOKS];
+    }
+}
+
+/* Link vertices outside the largest component with their neighbours: the roots, or the `rest`. A
+ * work-group takes GROUP of them, and its work-items share all their edges; lists of over
+ * HEAVY_EDGES wait for the whole grid (`link_heavy`). */
+__kernel void link_lists(const uint n, const uint rest, const uint pass,
+                         __global const OFFSET *indptr, __global const uint *neighbours,
+                         __global uint *heavy, volatile __global uint *label,
+                         volatile __global ulong *counters)
+{
+    __local uint ends[GROUP];
+    __local OFFSET firsts[GROUP];
+    const uint lid = get_local_id(0), largest = (uint)counters[LARGEST];
+    if (!rest && !counters[ROOTS_FIRST])
+        return;
+    ulong hooks = 0, edges = 0;
+    for (uint tile = get_group_id(0) * GROUP; tile < n; tile += get_num_groups(0) * GROUP) {
+        const uint v = tile + lid;
+        uint degree = 0;
+        if (v < n) {
+            const uint up = PEEK(label + v);
+            if (v != largest && up != largest && (rest || up == v)) {
+                firsts[lid] = indptr[v];
+                degree = (uint)(indptr[v + 1] - indptr[v]);
+                edges += degree;
+                if (degree > HEAVY_EDGES) {
+                    heavy[atom_inc(counters + HEAVY + pass)] = v;
+                    degree = 0;
+                }
+            }
+        }
+        ends[lid] = degree;
+        const uint total = running_sums(ends);
+        for (uint e = lid; e < total; e += GROUP) {
+            const uint owner = owner_of(ends, e);
+            const OFFSET k = firsts[owner] + place_in_list(ends, owner, e);
+            hooks += link_trees(label, tile + owner, neighbours[k]);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (hooks)
+        atom_add(counters + HOOKS, hooks);
+    if (edges)
+        atom_add(counters + EDGES, edges);
+}
+
+/* Link by the long lists that `link_lists` left, by the whole grid. */
+__kernel void link_heavy(const uint pass, __global const OFFSET *indptr,
+                         __global const uint *neighbours, __global const uint *heavy,
+                         volatile __global uint *label, volatile __global ulong *counters)
+{
+    const uint count = (uint)counters[HEAVY + pass];
+    ulong hooks = 0;
+    for (uint i = 0; i < count; i++) {
+        const uint v = heavy[i];
+        const OFFSET last = indptr[v + 1];
+        for (OFFSET k = indptr[v] + get_global_id(0); k < last; k += get_global_size(0))
+            hooks += link_trees(label, v, neighbours[k]);
+    }
+    if (hooks)
+        atom_add(counters + HOOKS, hooks);
+}

@@ -1,0 +1,246 @@
+"""Phases of finding components on the host; settle.py has the loop that runs them.
+
+Every vertex has a label: itself, or a smaller vertex of its component. A vertex that is its own
+label is a root. Labels only fall, and never below the least vertex of the component; so following
+them ends at a root. Two trees become one when the larger root gets the smaller one as its label
+(`_link`), by compare-and-swap: of two threads that hook one root, one looks again. Reading and
+shortening paths needs no atomics: a label that is out of date is still a vertex above, and the
+label of a root is never written but by compare-and-swap.
+
+State (n vertices):
+
+    first       uint32 (n,)     the first neighbour of each vertex (search_graph.py)
+    label       uint32 (n,)
+    common      uint32 (blocks,)    the label of all BLOCK vertices of a block after the first
+                                phase, NO_VERTEX if they have several
+    control[LARGEST]            the root of the component whose lists need not be read
+
+A list of a vertex in the largest component is not read: an edge from there leads to a vertex of
+the same component, or to one that is not in it and reads the edge from its own list (Sutton,
+Ben-Nun and Barak, 2018, "Optimizing parallel graph connectivity computation via subgraph sampling",
+call this Afforest). A directed graph's other vertices read their lists of both directions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, njit, types
+
+from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
+from hetero_bfs.devices.cpu.thread_pool import OWN
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.support.by_address import Struct, chunk_address
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import compare_and_swap
+
+LARGEST = OWN
+"""Word that stays: the root of the largest component, as far as it is known."""
+
+FIRST, ROOTS, REST, COMPRESS, FOLLOW = range(5)
+NUM_TASKS = 5
+
+BLOCK = 1 << 12
+"""Vertices of a block; a chunk has whole blocks."""
+
+HEAD_BLOCKS = 8
+"""Blocks whose labels one thread follows before all others. Where vertices are numbered by falling
+degree, most first neighbours are there."""
+
+_NONE = np.uint32(NO_VERTEX)
+_ZERO = np.int64(0)
+
+
+@njit(inline="always")
+def find_root(label, v):
+    """Return the root above a vertex."""
+    up = label[v]
+    while up != v:
+        v = up
+        up = label[v]
+    return up
+
+
+@njit(inline="always")
+def _compress(label, v):
+    """Make the root above a vertex its label, and return it.
+
+    A root's label is not written: another thread may hook it.
+    """
+    up = label[v]
+    root = find_root(label, up)
+    if root != up:
+        label[v] = root
+    return root
+
+
+@njit(inline="always")
+def _link(label, u, v):
+    """Make the trees of two vertices one; return whether they were two.
+
+    A hook needs the larger root to be a root still. Where it is none any more, its label is smaller
+    than before: so this ends.
+    """
+    if label[u] == label[v]:
+        return 0
+    while True:
+        one, other = find_root(label, u), find_root(label, v)
+        if one == other:
+            return 0
+        high, low = max(one, other), min(one, other)
+        if compare_and_swap(label, high, high, low):
+            return 1
+
+
+@njit(inline="always")
+def _link_list(label, indptr, neighbours, v):
+    """Link a vertex with its neighbours; return how many trees that took away, and the edges."""
+    begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])
+    hooks = _ZERO
+    for k in range(begin, end):
+        hooks += _link(label, np.uint32(v), neighbours[k])
+    return hooks, np.int64(end - begin)
+
+
+@njit(inline="always")
+def _link_lists(arrays, v):
+    """Link a vertex with its neighbours, against the direction of edges, too."""
+    label = arrays.label
+    hooks, scanned = _link_list(label, arrays.indptr, arrays.neighbours, v)
+    if arrays.is_directed:
+        more = _link_list(label, arrays.backward_indptr, arrays.backward_neighbours, v)
+        hooks += more[0]
+        scanned += more[1]
+    return hooks, scanned
+
+
+@njit(inline="always")
+def _is_done(arrays, block, root):
+    """Tell whether all vertices of a block have a label that is a root still: this one."""
+    return arrays.common[block] == root and arrays.label[root] == root
+
+
+@njit(inline="always")
+def _vertices_of(block, n):
+    """Return where the vertices of a block begin and end.
+
+    As unsigned integers: for signed indices the loops would check for negative ones, and would not
+    become vector code.
+    """
+    return np.uint64(block * BLOCK), np.uint64(min((block + 1) * BLOCK, n))
+
+
+@njit(inline="always")
+def _blocks_of(control, chunk):
+    """Return the blocks of a chunk, and the number of vertices in all."""
+    begin, end = chunk_of(control, chunk)
+    return begin // BLOCK, -(-end // BLOCK), control[ITEMS]
+
+
+@kernel(counted=False, inner=True)
+def _hook_first(control, arrays, chunk, me):
+    """Label each vertex by its first neighbour if that is smaller; return the number of roots."""
+    begin, end = chunk_of(control, chunk)
+    first, label = arrays.first, arrays.label
+    roots = _ZERO
+    for i in range(np.uint64(begin), np.uint64(end)):
+        v = np.uint32(i)
+        label[i] = min(v, first[i])
+        roots += first[i] >= v
+    return roots, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def follow_labels(arrays, first_block, last_block, n):
+    """Label the vertices of some blocks by the label of their label.
+
+    It goes from smaller vertices to larger ones. So labels within these blocks are roots, unless
+    their path leads to other blocks. There a label may be written meanwhile: both are of the path.
+    """
+    label = arrays.label
+    for block in range(first_block, last_block):
+        begin, end = _vertices_of(block, n)
+        for v in range(begin, end):
+            label[v] = label[label[v]]
+        common, differing = label[begin], np.uint32(0)
+        for v in range(begin, end):
+            differing |= label[v] ^ common
+        arrays.common[block] = _NONE if differing else common
+
+
+@kernel(counted=False, inner=True)
+def _follow(control, arrays, chunk, me):
+    """Follow the labels of the vertices behind the head."""
+    first_block, last_block, n = _blocks_of(control, chunk)
+    follow_labels(arrays, max(first_block, HEAD_BLOCKS), last_block, n)
+    return _ZERO, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _link_roots(control, arrays, chunk, me):
+    """Link each root with its neighbours; return trees taken away, roots, and edges scanned."""
+    label, largest = arrays.label, np.uint32(control[LARGEST])
+    first_block, last_block, n = _blocks_of(control, chunk)
+    hooks, vertices, scanned = _ZERO, _ZERO, _ZERO
+    for block in range(first_block, last_block):
+        if _is_done(arrays, block, largest):
+            continue
+        arrays.common[block] = _NONE
+        begin, end = _vertices_of(block, n)
+        for v in range(begin, end):
+            if label[v] == v and v != largest:
+                more = _link_lists(arrays, v)
+                hooks += more[0]
+                vertices += 1
+                scanned += more[1]
+    return hooks, vertices, scanned
+
+
+@kernel(counted=False, inner=True)
+def _link_rest(control, arrays, chunk, me):
+    """Compress each vertex; link those outside the largest component with their neighbours.
+
+    Returns the trees taken away, the vertices outside, and the edges scanned. The largest
+    component's root may have been hooked meanwhile.
+    """
+    label, largest = arrays.label, np.uint32(control[LARGEST])
+    first_block, last_block, n = _blocks_of(control, chunk)
+    hooks, vertices, scanned = _ZERO, _ZERO, _ZERO
+    for block in range(first_block, last_block):
+        if _is_done(arrays, block, largest):
+            continue
+        arrays.common[block] = _NONE
+        begin, end = _vertices_of(block, n)
+        for v in range(begin, end):
+            root = _compress(label, v)
+            if root != largest:
+                largest = find_root(label, largest)
+                if root != largest:
+                    more = _link_lists(arrays, v)
+                    hooks += more[0]
+                    vertices += 1
+                    scanned += more[1]
+    return hooks, vertices, scanned
+
+
+@kernel(counted=False, inner=True)
+def _compress_all(control, arrays, chunk, me):
+    label, largest = arrays.label, np.uint32(control[LARGEST])
+    first_block, last_block, n = _blocks_of(control, chunk)
+    for block in range(first_block, last_block):
+        if _is_done(arrays, block, largest):
+            continue
+        begin, end = _vertices_of(block, n)
+        for v in range(begin, end):
+            _compress(label, v)
+    return _ZERO, _ZERO, _ZERO
+
+
+def link_phases(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
+    """Compile the phases for these arrays, and fill their `work` with them."""
+    control: Any = types.Array(int64, 1, "C")
+    tasks = (_hook_first, _link_roots, _link_rest, _compress_all, _follow)
+    for task, function in enumerate(tasks):
+        work[task] = chunk_address(function, control, arrays.numba_type)
