@@ -1,0 +1,54 @@
+"""The check of a colouring: a scan of all edges, without code of the colouring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.edge_source import (
+    EdgeSource,
+    check_edge_source,
+    check_ends,
+    typed_chunks,
+)
+
+
+def check_colouring(edges: EdgeSource, colour: npt.NDArray[np.integer[Any]]) -> CheckOutcome:
+    """Check that every vertex has a colour of at least 0, and that no edge joins equal ones.
+
+    A self-loop joins no two vertices.
+
+    Parameters
+    ----------
+    edges : EdgeSource
+    colour : integer array, shape (num_vertices,)
+
+    Raises
+    ------
+    ArgumentError
+        An array of another shape, or of no integers.
+    """
+    check_edge_source(edges)
+    colour = np.asarray(colour)
+    if colour.shape != (edges.num_vertices,):
+        raise ArgumentError(f"colour has shape {colour.shape}; give one for each vertex")
+    if colour.dtype.kind not in "iu":
+        raise ArgumentError(f"colour holds {colour.dtype}; give integers")
+    if colour.size and colour.min() < 0:
+        v = int(colour.argmin())
+        return CheckOutcome(False, f"check 1 (all are coloured): vertex {v} has {colour[v]}")
+    for src, dst in typed_chunks(edges):
+        check_ends(src, dst, edges.num_vertices)
+        wrong = (colour[src] == colour[dst]) & (src != dst)
+        if wrong.any():
+            i = int(wrong.argmax())
+            return CheckOutcome(
+                False,
+                f"check 2 (ends of edges differ): edge ({src[i]}, {dst[i]}) joins two vertices of "
+                f"colour {colour[src[i]]}",
+            )
+    return CheckOutcome(True, f"valid; {np.unique(colour).size} colours")

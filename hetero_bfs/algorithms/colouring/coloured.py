@@ -1,0 +1,54 @@
+"""The result of a colouring, in the caller's vertex ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.iterations import IterationTrace
+
+
+@dataclass(eq=False)
+class Colouring:
+    """A colour for each vertex: no edge joins two vertices of the same one.
+
+    Parameters
+    ----------
+    colour : int32 array, shape (num_vertices,)
+        The first colour is 0, and all up to the largest one occur. A vertex without edges has 0.
+    seconds : float
+        Of the colouring, from the lists to the colours in the memory that found them.
+    traces : list of IterationTrace
+    """
+
+    colour: npt.NDArray[np.int32]
+    seconds: float
+    traces: list[IterationTrace] = field(repr=False)
+
+    @cached_property
+    def num_colours(self) -> int:
+        """Number of colours."""
+        return int(self.colour.max(initial=-1)) + 1
+
+    @cached_property
+    def class_sizes(self) -> npt.NDArray[np.int64]:
+        """Vertices of each colour, int64 (num_colours,)."""
+        return np.bincount(self.colour, minlength=self.num_colours).astype(np.int64)
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations."""
+        return len(self.traces)
+
+    @property
+    def used_device(self) -> bool:
+        """Whether an OpenCL device took part."""
+        return any(trace.strategy.startswith("device") for trace in self.traces)
+
+    @property
+    def edges_scanned(self) -> int:
+        """Entries of neighbour lists that were read."""
+        return sum(trace.edges_scanned for trace in self.traces)

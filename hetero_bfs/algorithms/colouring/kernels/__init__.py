@@ -1,0 +1,1 @@
+"""Compute kernels of colouring: Numba (.py) and OpenCL C (.cl)."""

@@ -1,0 +1,128 @@
+"""The loop of a colouring on the host: blocks of ranks, one after the other; see greedy.py."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.algorithms.colouring.kernels.greedy import (
+    CLEAR,
+    FIRST,
+    LIMIT,
+    MARK,
+    NOTE_WORDS,
+    PUBLISH,
+    STRIDE,
+    colour_in_turn,
+    colour_waiting,
+)
+from hetero_bfs.devices.cpu.sharing import even_size, share
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import clock_seconds
+
+WAY, VERTICES, EDGES, SECONDS = range(4)
+"""Columns of a record: a row for each block."""
+
+RECORD_WIDTH = 4
+GREEDY, SHARED = range(2)
+
+_LEAST_VERTICES = 1 << 12  # of a chunk of single entries
+_LEAST_PUBLISHED = 1 << 15
+_LEAST_MARKED = 16  # vertices of a chunk of lists
+_CHUNKS_PER_THREAD = 8
+
+_FIRST_BLOCK = 512
+_GROWTH = 8  # a shared block has at most this part of the vertices before it
+_MOST_WAITED = 4  # blocks are shared while they wait for at most this part of their edges
+_NOTED_VERTICES = 1000  # they have room for their notes, whatever their degrees are
+
+MOST_NOTES = _NOTED_VERTICES * (_NOTED_VERTICES + NOTE_WORDS)
+
+
+def most_chunks(threads: int) -> int:
+    """Return how many chunks of a block may have notes."""
+    return _CHUNKS_PER_THREAD * threads
+
+
+@njit(inline="always")
+def _next_block(arrays, begin, n):
+    """Return the vertices of the next shared block, and the most entries of notes of one.
+
+    A vertex waits for at most as many as it has neighbours; degrees fall.
+    """
+    u = arrays.order[begin]
+    degree = arrays.indptr[u + 1] - arrays.indptr[u]
+    room = max(MOST_NOTES // (degree + NOTE_WORDS), np.int64(_NOTED_VERTICES))
+    size = min(max(begin // _GROWTH, 1), room, n - begin)
+    return size, min(degree, size) + NOTE_WORDS
+
+
+@njit(inline="always")
+def _colour_shared(control, arrays, begin, size, stride, limit):
+    """Colour a block; return entries of lists read, how many were waited for, and the new limit."""
+    for i in range(begin, begin + size):
+        limit = max(limit, np.int64(arrays.order[i]))
+    control[LIMIT], control[FIRST], control[STRIDE] = limit, begin, stride
+    chunk = max(-(-size // (_CHUNKS_PER_THREAD * arrays.threads)), np.int64(_LEAST_MARKED))
+    scanned, waited, _ = share(control, arrays, MARK, size, chunk)
+    share(control, arrays, PUBLISH, size, max(chunk, _LEAST_PUBLISHED))
+    if waited:
+        for number in range(-(-size // chunk)):
+            at = number * chunk * stride
+            colour_waiting(arrays, at, at + arrays.noted[number])
+    return scanned, waited, limit
+
+
+@kernel(counted=False)
+def colour_all(control, arrays, records):
+    """Colour all vertices.
+
+    Parameters
+    ----------
+    control, arrays
+        The thread pool's words; see greedy.py.
+    records : float64 (any, RECORD_WIDTH)
+        The last row takes all that do not fit.
+
+    Returns
+    -------
+    rows : int
+        Records filled.
+    """
+    n = np.int64(arrays.order.size)
+    began = clock_seconds()
+    share(control, arrays, CLEAR, n, even_size(arrays, n, _LEAST_VERTICES))
+    begin, limit, rows = np.int64(0), np.int64(0), 0
+    is_pool, is_shared = arrays.threads > 1, False
+    size = min(n, np.int64(_FIRST_BLOCK)) if is_pool else n
+    while begin < n:
+        if is_shared:
+            size, stride = _next_block(arrays, begin, n)
+            scanned, waited, limit = _colour_shared(control, arrays, begin, size, stride, limit)
+        else:
+            end, waited = begin + size, np.int64(0)
+            scanned, limit = colour_in_turn(
+                arrays.indptr, arrays.indices, arrays.order, arrays.colour, begin, end, limit
+            )
+        ended = clock_seconds()
+        way = SHARED if is_shared else GREEDY
+        rows = _record(records, rows, way, size, scanned, ended - began)
+        began = ended
+        begin += size
+        is_shared = is_pool and _MOST_WAITED * waited <= scanned
+        size = n - begin
+    return rows
+
+
+@njit(inline="always")
+def _record(records, rows, way, vertices, edges, seconds):
+    """Fill the next record, or add to the last one where there is no room; return how many."""
+    row = min(rows, records.shape[0] - 1)
+    record = records[row]
+    if row == rows:
+        record[:] = 0.0
+        record[WAY] = way
+    record[VERTICES] += vertices
+    record[EDGES] += edges
+    record[SECONDS] += seconds
+    return row + 1

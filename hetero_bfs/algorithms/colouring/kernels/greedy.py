@@ -1,0 +1,223 @@
+"""Phases of a colouring on the host; colour_blocks.py has the loop that runs them.
+
+Vertices are coloured in the order of their ranks (ranks.py). Each gets the first colour that none
+of its neighbours of lower rank has. There are two ways to colour a block of successive ranks:
+
+    GREEDY  One thread colours vertex after vertex. A neighbour that has a colour is one of lower
+            rank.
+    SHARED  Three steps. MARK: threads share the vertices, and look at neighbours of blocks before.
+            A vertex that has neighbours of lower rank in its own block waits for them. It notes
+            them, and which colours are taken by others. PUBLISH: threads write down the colours of
+            the vertices that need not wait. Then one thread colours those that wait, by their notes
+            (`colour_waiting`).
+
+Both ways give the same colours. Neighbour lists are sorted by number. If vertices are numbered by
+falling degree, neighbours of lower rank are at the front of a list. No vertex of lower rank has a
+number beyond LIMIT, so scans end there.
+
+The taken colours of a vertex are the bits of one word. It stands for 64 successive colours. Where
+none of them is free, the list is read again for the next 64: that is faster than to note every
+colour in memory.
+
+State (n vertices; ids are new ids):
+
+    order, rank uint32 (n,)     vertices by rank, and the reverse
+    colour      int32 (n,)      UNCOLOURED where it is not known yet
+    by_rank     int32 (n,)      SHARED: the colour of the vertex of a rank, UNCOLOURED if it waits
+    notes       uint32 (any,)   of waiting vertices: its rank, how many neighbours it waits for, the
+                                first colour of a word of taken ones and its halves, the neighbours
+    noted       int64 (chunks,) entries of `notes` that each chunk has filled
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, njit, types
+
+from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
+from hetero_bfs.devices.cpu.thread_pool import OWN
+from hetero_bfs.support.by_address import Struct, chunk_address
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import prefetch, trailing_zeros
+
+FIRST, STRIDE = ITEMS + 1, ITEMS + 2
+"""Words of a job: the first rank of the block, and the most entries of notes for a vertex."""
+
+LIMIT = OWN
+"""A word that stays: the largest number of a vertex up to the end of the block."""
+
+CLEAR, MARK, PUBLISH = range(3)
+NUM_TASKS = 3
+
+UNCOLOURED = -1
+
+NOTE_WORDS = 5
+"""Entries of a vertex's notes beside the neighbours."""
+
+_WORD = 64
+_PREFETCH_DISTANCE = 8
+_ZERO = np.int64(0)
+_NO_BIT, _ONE = np.uint64(0), np.uint64(1)
+_HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+@kernel(counted=False, inner=True)
+def _clear(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    arrays.colour[begin:end] = UNCOLOURED
+    return _ZERO, _ZERO, _ZERO
+
+
+@njit(inline="always")
+def _prefetch(order, indptr, indices, i, end):
+    """Fetch what is read of later vertices: where their lists are, then the lists."""
+    if i + 2 * _PREFETCH_DISTANCE < end:
+        prefetch(indptr, order[i + 2 * _PREFETCH_DISTANCE])
+    if i + _PREFETCH_DISTANCE < end:
+        prefetch(indices, indptr[order[i + _PREFETCH_DISTANCE]])
+
+
+@njit(inline="always")
+def _bit_of(colour, base):
+    """Return a colour's bit in the word that begins with colour `base`; none if it lies outside.
+
+    UNCOLOURED is outside of every word.
+    """
+    place = np.uint64(np.uint32(colour - base))
+    return _ONE << (place & np.uint64(_WORD - 1)) if place < np.uint64(_WORD) else _NO_BIT
+
+
+@njit(inline="always")
+def _taken(indices, colour, first, last, base):
+    """Return the colours of a list's vertices in the word that begins with `base`."""
+    taken = _NO_BIT
+    for k in range(first, last):
+        taken |= _bit_of(colour[indices[k]], base)
+    return taken
+
+
+@kernel(counted=False)
+def colour_in_turn(indptr, indices, order, colour, begin, end, limit):
+    """Colour the vertices of ranks from `begin` to `end`, all of lower rank being coloured.
+
+    Vertices that have a colour are left out. `limit` is at least the largest number of a vertex of
+    lower rank. Returns entries of lists read, and the new limit.
+    """
+    scanned = _ZERO
+    for i in range(begin, end):
+        _prefetch(order, indptr, indices, i, end)
+        u = np.int64(order[i])
+        limit = max(limit, u)
+        if colour[u] != UNCOLOURED:
+            continue
+        first, last = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
+        k, base, taken = first, 0, _NO_BIT
+        while k < last and indices[k] <= limit:
+            taken |= _bit_of(colour[indices[k]], base)
+            k += _ONE
+        scanned += np.int64(k - first)
+        while ~taken == _NO_BIT:
+            base += _WORD
+            taken = _taken(indices, colour, first, k, base)
+            scanned += np.int64(k - first)
+        colour[u] = base + np.int64(trailing_zeros(~taken))
+    return scanned, limit
+
+
+@kernel(counted=False, inner=True)
+def _mark(control, arrays, chunk, me):
+    """Colour what need not wait; return entries read, vertices waited for, and 0."""
+    begin, end = chunk_of(control, chunk)
+    at = begin * control[STRIDE]
+    started_at = at
+    begin += control[FIRST]
+    end += control[FIRST]
+    limit = control[LIMIT]
+    indptr, indices, order, rank = arrays.indptr, arrays.indices, arrays.order, arrays.rank
+    colour, by_rank, notes = arrays.colour, arrays.by_rank, arrays.notes
+    scanned, waited = _ZERO, _ZERO
+    for i in range(begin, end):
+        _prefetch(order, indptr, indices, i, end)
+        u = order[i]
+        first, last = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
+        k, base, taken = first, 0, _NO_BIT
+        names = at + NOTE_WORDS
+        while k < last and indices[k] <= limit:
+            v = indices[k]
+            c = colour[v]
+            taken |= _bit_of(c, base)
+            if c == UNCOLOURED and rank[v] < i:
+                notes[names] = v
+                names += 1
+            k += _ONE
+        scanned += np.int64(k - first)
+        while ~taken == _NO_BIT:
+            base += _WORD
+            taken = _taken(indices, colour, first, k, base)
+            scanned += np.int64(k - first)
+        count = names - at - NOTE_WORDS
+        if count == 0:
+            by_rank[i] = base + np.int64(trailing_zeros(~taken))
+            continue
+        by_rank[i] = UNCOLOURED
+        waited += count
+        notes[at], notes[at + 1], notes[at + 2] = i, count, base
+        notes[at + 3] = taken & _LOW_HALF
+        notes[at + 4] = taken >> _HALF
+        at = names
+    arrays.noted[chunk] = at - started_at
+    return scanned, waited, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _publish(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    order, colour, by_rank = arrays.order, arrays.colour, arrays.by_rank
+    for i in range(begin + control[FIRST], end + control[FIRST]):
+        colour[order[i]] = by_rank[i]
+    return _ZERO, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _next_free(arrays, i, base):
+    """Return the first free colour from `base` on, by the whole list of the vertex of rank `i`.
+
+    Some vertices of higher rank may have colours.
+    """
+    indices, colour, rank = arrays.indices, arrays.colour, arrays.rank
+    u = arrays.order[i]
+    while True:
+        taken = _NO_BIT
+        for k in range(arrays.indptr[u], arrays.indptr[u + 1]):
+            v = indices[k]
+            if rank[v] < i:
+                taken |= _bit_of(colour[v], base)
+        if ~taken:
+            return base + np.int64(trailing_zeros(~taken))
+        base += _WORD
+
+
+@kernel(counted=False, inner=True)
+def colour_waiting(arrays, at, end):
+    """Colour the vertices that a chunk's notes are about: those from `at` to `end`."""
+    order, colour, notes = arrays.order, arrays.colour, arrays.notes
+    while at < end:
+        i, base = np.int64(notes[at]), np.int64(notes[at + 2])
+        taken = np.uint64(notes[at + 3]) | np.uint64(notes[at + 4]) << _HALF
+        first = at + NOTE_WORDS
+        at = first + np.int64(notes[at + 1])
+        taken |= _taken(notes, colour, first, at, base)
+        if ~taken:
+            colour[order[i]] = base + np.int64(trailing_zeros(~taken))
+        else:
+            colour[order[i]] = _next_free(arrays, i, base + _WORD)
+
+
+def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
+    """Compile the phases for these arrays, and fill their `work` with them."""
+    control: Any = types.Array(int64, 1, "C")
+    for task, function in enumerate((_clear, _mark, _publish)):
+        work[task] = chunk_address(function, control, arrays.numba_type)

@@ -1,0 +1,207 @@
+/* Colouring on a device: rounds, each of which colours the vertices that wait for none (Jones and
+ * Plassmann, 1993, "A parallel graph coloring heuristic").
+ *
+ * Follows tiles.cl. Built with -DOFFSET=uint or ulong for the type of `indptr`, and -DROUNDS for the
+ * rounds that are launched one after the other without a look at what they did.
+ *
+ * A vertex waits for its neighbours of lower rank (ranks.py). A coloured vertex notes its colour in
+ * the sets of its neighbours of higher rank, and is not waited for any more. A vertex that waits for
+ * none takes the first colour that its set lacks. No set changes in the round in which it is read.
+ *
+ *     rank        uint (n,)
+ *     colour      int (n,)        written when the vertex is coloured
+ *     waiting     uint (n,)       for how many neighbours a vertex waits
+ *     taken       uint (any,)     the vertices' sets of taken colours, a bit for each; see first_word
+ *     sizes       uint (any,)     by round: entries of the queue, from 0 on, and of the list of heavy
+ *                                 vertices, from HEAVY on; entries of the list of heavy vertices of
+ *                                 `count_waiting`; from EDGES on, a ulong, entries of lists read
+ */
+
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+
+enum { HEAVY = ROUNDS + 1, HEAVY_TO_COUNT = 2 * ROUNDS + 1, EDGES = 2 * ROUNDS + 2 };
+
+static void add_edges(volatile __global uint *sizes, ulong count)
+{
+    atom_add((volatile __global ulong *)(sizes + EDGES), count);
+}
+
+/* Return where a vertex's set begins. It has room for colours up to the vertex's degree, and never
+ * takes a larger one. */
+static ulong first_word(OFFSET first, uint v) { return ((ulong)first >> 5) + v; }
+
+/* Return the vertices of a tile: few where there are fewer vertices than work-items, so that all
+ * work-groups have some. At the front of a queue there may be few vertices of long lists. */
+static uint tile_size(uint count)
+{
+    const uint groups = get_num_groups(0);
+    return clamp((count + groups - 1) / groups, 1u, (uint)GROUP);
+}
+
+/* Set all sets empty. The vertices wait for none before `count_waiting`. */
+__kernel void start(const uint n, const ulong words, __global uint *taken, __global uint *waiting)
+{
+    for (ulong word = get_global_id(0); word < words; word += get_global_size(0))
+        taken[word] = 0;
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0))
+        waiting[v] = 0;
+}
+
+/* Count for how many neighbours each vertex waits; those of over HEAVY_EDGES are left for
+ * `count_heavy`. */
+__kernel void count_waiting(const uint n, __global const OFFSET *indptr,
+                            __global const uint *neighbours, __global const uint *rank,
+                            __global uint *heavy, volatile __global uint *waiting,
+                            volatile __global uint *sizes)
+{
+    __local uint ends[GROUP];
+    __local OFFSET firsts[GROUP];
+    __local uint ranks[GROUP];
+    const uint lid = get_local_id(0);
+    const uint size = tile_size(n);
+    for (uint tile = get_group_id(0) * size; tile < n; tile += get_num_groups(0) * size) {
+        uint degree = 0;
+        const uint u = tile + lid;
+        if (lid < size && u < n) {
+            firsts[lid] = indptr[u];
+            ranks[lid] = rank[u];
+            degree = (uint)(indptr[u + 1] - indptr[u]);
+            if (degree > HEAVY_EDGES) {
+                heavy[atomic_inc(sizes + HEAVY_TO_COUNT)] = u;
+                degree = 0;
+            }
+        }
+        ends[lid] = degree;
+        const uint total = running_sums(ends);
+        if (lid == 0 && total)
+            add_edges(sizes, total);
+        uint counted = 0, of = 0;
+        for (uint e = lid; e < total; e += GROUP) {
+            const uint entry = owner_of(ends, e);
+            if (entry != of) {
+                if (counted)
+                    atomic_add(waiting + tile + of, counted);
+                counted = 0;
+                of = entry;
+            }
+            const OFFSET k = firsts[entry] + place_in_list(ends, entry, e);
+            counted += rank[neighbours[k]] < ranks[entry];
+        }
+        if (counted)
+            atomic_add(waiting + tile + of, counted);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* How the work-groups share long lists: `slices` of them read one list. A group takes pairs of a list
+ * and a slice of it, the first one numbered by the group. */
+static uint slices_of(uint lists) { return max((uint)get_num_groups(0) / max(lists, 1u), 1u); }
+
+/* As above, for the long lists. */
+__kernel void count_heavy(__global const OFFSET *indptr, __global const uint *neighbours,
+                          __global const uint *rank, __global const uint *heavy,
+                          volatile __global uint *waiting, volatile __global uint *sizes)
+{
+    const uint lists = sizes[HEAVY_TO_COUNT], slices = slices_of(lists), lid = get_local_id(0);
+    for (uint pair = get_group_id(0); pair < lists * slices; pair += get_num_groups(0)) {
+        const uint u = heavy[pair / slices], before = rank[u];
+        const OFFSET first = indptr[u] + pair % slices * GROUP + lid, last = indptr[u + 1];
+        if (pair % slices == 0 && lid == 0)
+            add_edges(sizes, last - first);
+        uint counted = 0;
+        for (OFFSET k = first; k < last; k += slices * GROUP)
+            counted += rank[neighbours[k]] < before;
+        if (counted)
+            atomic_add(waiting + u, counted);
+    }
+}
+
+/* Put the vertices that wait for none into the first queue. */
+__kernel void collect(const uint n, __global uint *colour, __global const uint *waiting,
+                      __global uint *queue, volatile __global uint *sizes)
+{
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
+        colour[v] = 0xffffffff; /* none yet: -1 on the host */
+        if (waiting[v] == 0)
+            queue[atomic_inc(sizes)] = v;
+    }
+}
+
+/* Tell a neighbour of higher rank the colour of a vertex; queue it if it waits for none now. */
+static void tell(uint v, uint colour, __global const OFFSET *indptr, volatile __global uint *taken,
+                 volatile __global uint *waiting, __global uint *next, volatile __global uint *size)
+{
+    const OFFSET first = indptr[v];
+    if (colour <= indptr[v + 1] - first)
+        atomic_or(taken + first_word(first, v) + colour / 32, 1u << colour % 32);
+    if (atomic_dec(waiting + v) == 1)
+        next[atomic_inc(size)] = v;
+}
+
+/* Colour the queued vertices and tell their neighbours. A work-group takes a tile of them; lists of
+ * over HEAVY_EDGES are left for `tell_heavy`. */
+__kernel void colour_queue(const uint round, __global const OFFSET *indptr,
+                           __global const uint *neighbours, __global const uint *rank,
+                           __global const uint *queue, __global uint *next, __global uint *heavy,
+                           __global uint *colour, volatile __global uint *taken,
+                           volatile __global uint *waiting, volatile __global uint *sizes)
+{
+    __local uint ends[GROUP];
+    __local OFFSET firsts[GROUP];
+    __local uint ranks[GROUP];
+    __local uint colours[GROUP];
+    const uint lid = get_local_id(0), count = sizes[round];
+    const uint size = tile_size(count);
+    for (uint tile = get_group_id(0) * size; tile < count; tile += get_num_groups(0) * size) {
+        uint degree = 0;
+        if (lid < size && tile + lid < count) {
+            const uint u = queue[tile + lid];
+            const OFFSET first = indptr[u];
+            degree = (uint)(indptr[u + 1] - first);
+            ulong word = first_word(first, u);
+            uint found = 0;
+            for (; taken[word] == 0xffffffff; word++)
+                found += 32;
+            const uint free = ~taken[word];
+            found += 31 - clz(free & -free); /* the lowest set bit */
+            colour[u] = found;
+            colours[lid] = found;
+            firsts[lid] = first;
+            ranks[lid] = rank[u];
+            if (degree > HEAVY_EDGES) {
+                heavy[atomic_inc(sizes + HEAVY + round)] = u;
+                degree = 0;
+            }
+        }
+        ends[lid] = degree;
+        const uint total = running_sums(ends);
+        if (lid == 0 && total)
+            add_edges(sizes, total);
+        for (uint e = lid; e < total; e += GROUP) {
+            const uint entry = owner_of(ends, e);
+            const uint v = neighbours[firsts[entry] + place_in_list(ends, entry, e)];
+            if (rank[v] > ranks[entry])
+                tell(v, colours[entry], indptr, taken, waiting, next, sizes + round + 1);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* Tell the neighbours of the vertices of long lists that `colour_queue` left. */
+__kernel void tell_heavy(const uint round, __global const OFFSET *indptr,
+                         __global const uint *neighbours, __global const uint *rank,
+                         __global uint *next, __global const uint *heavy,
+                         __global const uint *colour, volatile __global uint *taken,
+                         volatile __global uint *waiting, volatile __global uint *sizes)
+{
+    const uint lists = sizes[HEAVY + round], slices = slices_of(lists), lid = get_local_id(0);
+    for (uint pair = get_group_id(0); pair < lists * slices; pair += get_num_groups(0)) {
+        const uint u = heavy[pair / slices], before = rank[u];
+        const OFFSET first = indptr[u] + pair % slices * GROUP + lid, last = indptr[u + 1];
+        if (pair % slices == 0 && lid == 0)
+            add_edges(sizes, last - first);
+        for (OFFSET k = first; k < last; k += slices * GROUP)
+            if (rank[neighbours[k]] > before)
+                tell(neighbours[k], colour[u], indptr, taken, waiting, next, sizes + round + 1);
+    }
+}

@@ -1,0 +1,75 @@
+"""What a colouring reads of a graph: its lists as of an undirected one, and the vertices' ranks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.graph.edge_source import OffsetArray, VertexArray
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.support.memory import aligned_empty
+
+
+class Step(NamedTuple):
+    """A record of an iteration, as in `IterationTrace`."""
+
+    strategy: str
+    vertices: int
+    edges_scanned: int
+    seconds: float
+
+
+class Coloured(NamedTuple):
+    """What an executor did: colours in new ids, int32, and a record for each iteration.
+
+    `colour` may be the executor's own array, which the next run overwrites.
+    """
+
+    colour: npt.NDArray[np.int32]
+    steps: list[Step]
+
+
+class UndirectedLists:
+    """A graph's lists in new ids; those of a directed graph have the edges of both directions.
+
+    `order` and `rank`, uint32 (num_vertices,), have the order in which vertices are coloured, once
+    `sort_vertices` was called: by falling degree, equal ones by the caller's id. `order` has the
+    vertices by rank, `rank` is the reverse.
+    """
+
+    def __init__(self, graph: SearchGraph) -> None:
+        self.graph = graph
+        self.indptr: OffsetArray = graph.graph.indptr
+        self.indices: VertexArray = graph.graph.indices
+        if graph.graph.directed:
+            from hetero_bfs.algorithms.colouring.kernels.union import unite_lists
+
+            self.indptr, self.indices = unite_lists(graph.graph, graph.graph.transpose)
+        self.order, self.rank = (aligned_empty(graph.num_searched, np.uint32) for _ in range(2))
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices in the searched range."""
+        return self.graph.num_searched
+
+    @property
+    def num_stored_edges(self) -> int:
+        """Entries of the lists."""
+        return int(self.indices.size)
+
+    @cached_property
+    def degree(self) -> VertexArray:
+        """Length of every list, uint32 (num_vertices,)."""
+        if self.graph.graph.directed:
+            return np.diff(self.indptr).astype(np.uint32)
+        return self.graph.degree
+
+    def sort_vertices(self) -> None:
+        """Fill `order` and `rank`. Every run does so, since this is a part of its work."""
+        from hetero_bfs.algorithms.colouring.kernels.ranks import rank_vertices
+
+        new_of_old = self.graph.relabelling.new_of_old
+        rank_vertices(self.degree, new_of_old, self.order, self.rank)
