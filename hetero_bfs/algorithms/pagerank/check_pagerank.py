@@ -1,0 +1,108 @@
+"""The check of PageRank: one step of the power method by SciPy, without code of the iterations.
+
+Ranks are right if they do not change. The largest eigenvalue of a step but 1 is alpha at most. So
+ranks that a step changes by r in L1 are at most r / (1 - alpha) from the exact ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ArgumentError, ValidationError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.weights import needed_weights
+
+
+@dataclass(frozen=True)
+class RankCheck:
+    """What a check found; `message` says it in a line.
+
+    Parameters
+    ----------
+    valid : bool
+    message : str
+    residual : float
+        The L1 change of one step of the power method.
+    """
+
+    valid: bool
+    message: str
+    residual: float
+
+    def raise_if_invalid(self) -> None:
+        """Raise `ValidationError` unless the ranks are valid."""
+        if not self.valid:
+            raise ValidationError(self.message)
+
+
+def check_pagerank(
+    graph: Any,
+    rank: npt.NDArray[np.floating[Any]],
+    alpha: float = 0.85,
+    tol: float = 1e-6,
+    weighted: bool = False,
+    personalization: npt.NDArray[np.floating[Any]] | None = None,
+) -> RankCheck:
+    """Check that one more step of the power method changes ranks by less than it may.
+
+    That is alpha * num_vertices * tol: as much as after a step that changed them by less than
+    num_vertices * tol.
+
+    Parameters
+    ----------
+    graph : CSRGraph or EdgeSource
+    rank : float array, shape (num_vertices,)
+    alpha, tol, weighted, personalization
+        Those of `hetero_bfs.pagerank`.
+
+    Raises
+    ------
+    ArgumentError
+        An array of another shape.
+    GraphError
+        `weighted`, and the graph has no weights.
+    """
+    lists = graph if isinstance(graph, CSRGraph) else CSRGraph.from_edge_source(graph)
+    n = lists.num_vertices
+    for name, array in (("rank", rank), ("personalization", personalization)):
+        if array is not None and np.shape(array) != (n,):
+            raise ArgumentError(f"{name} has shape {np.shape(array)}; give one for each vertex")
+    x = np.asarray(rank, np.float64)
+    bad = ~np.isfinite(x) | (x < 0)
+    if bad.any():
+        v = int(bad.argmax())
+        return RankCheck(False, f"vertex {v} has rank {x[v]}", np.inf)
+    if n and abs(x.sum() - 1) > 1e-9:
+        return RankCheck(False, f"the ranks add up to {x.sum()}, not to 1", np.inf)
+    residual = float(np.abs(_step(lists, x, alpha, weighted, personalization) - x).sum())
+    allowed = alpha * n * tol + 1e-14  # and the rounding of this step
+    words = f"another step changes the ranks by {residual:.3g}, at most {allowed:.3g} is allowed"
+    return RankCheck(residual <= allowed, words, residual)
+
+
+def _step(
+    lists: CSRGraph,
+    rank: npt.NDArray[np.float64],
+    alpha: float,
+    weighted: bool,
+    personalization: npt.NDArray[np.floating[Any]] | None,
+) -> npt.NDArray[np.float64]:
+    """Return the ranks after one step, as NetworkX defines it."""
+    import scipy.sparse
+
+    n = lists.num_vertices
+    weights = needed_weights(lists) if weighted else np.ones(lists.num_stored_edges, np.float32)
+    arrays = weights.astype(np.float64), lists.indices.astype(np.int64), lists.indptr
+    matrix = scipy.sparse.csr_array(arrays, (n, n))
+    total = matrix.sum(axis=1)
+    restart = np.full(n, 1 / max(n, 1)) if personalization is None else personalization
+    restart = np.asarray(restart, np.float64) / np.sum(restart)
+    given = np.divide(rank, total, out=np.zeros(n), where=total > 0)
+    dangling = rank[total == 0].sum()
+    passed_on = given @ matrix + dangling * restart
+    step: npt.NDArray[np.float64] = alpha * passed_on + (1 - alpha) * restart
+    return step

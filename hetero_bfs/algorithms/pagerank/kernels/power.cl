@@ -1,0 +1,263 @@
+/* PageRank on a device: steps of the power method, and Chebyshev's acceleration of them.
+ *
+ * Portions, `given` and `restart` are those of sweeps.py. A step reads all portions in one array and
+ * writes to the other. Of an undirected graph the spectrum is real; once changes fall more slowly
+ * than by RATE, a step goes from the ranks before the last ones, x'', to x'' + r (t - x''), with
+ * r = 2 / (2 - alpha^2) and then 1 / (1 - alpha^2 r / 4) (Golub and Varga, 1961).
+ *
+ * The bound of sweeps.py is here, with x the new ranks and x' the last ones,
+ *
+ *     alpha |x - x'| + (r - 1) / r |x - x''| + (1 - alpha) |change of the sum|
+ *
+ * A launch is a step. Each work-group adds up what all groups of the last step found, in the same
+ * order, and so learns what to do: the host need not read anything between steps. If the last step
+ * was good enough, a launch does nothing, and says so to the next.
+ *
+ * Built with -DGROUP, -DLANES (work-items for a vertex of medium degree), -DOFFSET=uint or ulong,
+ * -DREAL=float or double for portions, -DSUM=float or double for sums, -DGIVEN=uint or SUM, and
+ * -DWEIGHT=int, float or double for lists with weights.
+ *
+ *     totals      SUM (2, NUM_TOTALS, groups)     of either step, by work-group
+ *     state       SUM (2, NUM_STATES)     of either step, by the first work-group
+ *     settings    SUM (NUM_SETTINGS,)
+ *     rows        uint (n,)       vertices, those of high degree first, then medium, then low
+ *     segments    OFFSET (any, 2)     begin and end of each segment of a list of high degree
+ *     segment_sums    SUM (any,)
+ *     first_segment   uint (high + 1,)    of each vertex of high degree
+ */
+
+#ifdef HAS_DOUBLE
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+enum { STEP, MOVED, MASS, DANGLING, NUM_TOTALS };
+enum { BASE, LAST_BASE, SUM_BEFORE, WHOLE, RELAXATION, LAST_MOVED, CHANGE, DONE, STEPS, FIRST_FAST,
+       NUM_STATES };
+enum { ALPHA, GOAL, WITHIN, OUTSIDE, SYMMETRIC, RATE, ROUNDING, RESTART_STEP };
+
+/* Sum over the work-group, for all work-items. */
+static SUM group_sum(SUM value, __local SUM *scratch)
+{
+    const uint lid = get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    scratch[lid] = value;
+    for (uint half_size = GROUP / 2; half_size > 0; half_size /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid < half_size)
+            scratch[lid] += scratch[lid + half_size];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return scratch[0];
+}
+
+static SUM total_of(__global const SUM *row, uint which, uint groups, __local SUM *scratch)
+{
+    SUM sum = 0;
+    for (uint i = get_local_id(0); i < groups; i += GROUP)
+        sum += row[which * groups + i];
+    return group_sum(sum, scratch);
+}
+
+/* Set `now` to the state for step number `step`, from what the last step left. */
+static void advance(SUM *now, uint step, uint groups, __global const SUM *settings,
+                    __global const SUM *state, __global const SUM *totals, __local SUM *scratch)
+{
+    __global const SUM *last = state + ((step - 1) & 1) * NUM_STATES;
+    __global const SUM *row = totals + (ulong)((step - 1) & 1) * NUM_TOTALS * groups;
+    for (uint i = 0; i < NUM_STATES; i++)
+        now[i] = last[i];
+    if (now[DONE] > 0)
+        return;
+    const SUM alpha = settings[ALPHA], moved = total_of(row, MOVED, groups, scratch);
+    const SUM mass = total_of(row, MASS, groups, scratch);
+    const SUM dangling = total_of(row, DANGLING, groups, scratch);
+    const SUM change = total_of(row, STEP, groups, scratch) +
+                       (1 - alpha) * fabs(mass - last[SUM_BEFORE]);
+    now[LAST_BASE] = last[BASE];
+    now[WHOLE] = mass + settings[OUTSIDE] * last[BASE];
+    now[SUM_BEFORE] = mass;
+    now[BASE] = ((1 - alpha) * mass + alpha * dangling) / settings[WITHIN];
+    now[LAST_MOVED] = moved;
+    if (step == 1)
+        return;
+    now[STEPS] = step - 1;
+    now[CHANGE] = (change / now[WHOLE] + settings[ROUNDING]) / alpha;
+    now[DONE] = now[CHANGE] < settings[GOAL];
+    if (last[RELAXATION] > 1) {
+        now[RELAXATION] = 1 / (1 - alpha * alpha * last[RELAXATION] / 4);
+    } else if (settings[SYMMETRIC] > 0 && step > 2 && moved > settings[RATE] * last[LAST_MOVED] &&
+               now[CHANGE] * moved >= settings[GOAL] * last[LAST_MOVED]) {
+        now[RELAXATION] = 2 / (2 - alpha * alpha);
+        now[FIRST_FAST] = step;
+    }
+}
+
+static SUM parts_of(GIVEN given) { return given > 0 ? (SUM)given : (SUM)1; }
+
+/* Give all vertices the same rank, and leave what the first step needs to know. */
+__kernel void start(const uint n, const SUM equal, __global const GIVEN *given,
+                    __global REAL *first, __global REAL *second, __global SUM *totals,
+                    __global SUM *state)
+{
+    __local SUM scratch[GROUP];
+    SUM mass = 0, dangling = 0;
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
+        first[v] = second[v] = (REAL)(equal / parts_of(given[v]));
+        mass += equal;
+        dangling += given[v] > 0 ? (SUM)0 : equal;
+    }
+    mass = group_sum(mass, scratch);
+    dangling = group_sum(dangling, scratch);
+    const uint group = get_group_id(0), groups = get_num_groups(0);
+    if (get_local_id(0) == 0) {
+        totals[STEP * groups + group] = totals[MOVED * groups + group] = 0;
+        totals[MASS * groups + group] = mass;
+        totals[DANGLING * groups + group] = dangling;
+    }
+    if (get_global_id(0) == 0) {
+        for (uint i = 0; i < NUM_STATES; i++)
+            state[i] = 0;
+        state[RELAXATION] = 1;
+    }
+}
+
+#ifdef WEIGHT
+#define ALONG(k) ((SUM)portions[neighbours[k]] * (SUM)weights[k])
+#else
+#define ALONG(k) ((SUM)portions[neighbours[k]])
+#endif
+
+/* Add up the segments of the lists of high degree, a work-group each. */
+__kernel void sum_segments(const uint step, const uint count, __global const OFFSET *segments,
+                           __global const uint *neighbours,
+#ifdef WEIGHT
+                           __global const WEIGHT *weights,
+#endif
+                           __global const REAL *portions, __global const SUM *state,
+                           __global SUM *segment_sums)
+{
+    __local SUM scratch[GROUP];
+    if (state[((step - 1) & 1) * NUM_STATES + DONE] > 0)
+        return;
+    for (uint i = get_group_id(0); i < count; i += get_num_groups(0)) {
+        SUM sum = 0;
+        for (OFFSET k = segments[2 * i] + get_local_id(0); k < segments[2 * i + 1]; k += GROUP)
+            sum += ALONG(k);
+        sum = group_sum(sum, scratch);
+        if (get_local_id(0) == 0)
+            segment_sums[i] = sum;
+    }
+}
+
+/* What a work-item has found so far, and what it needs to know for that. */
+typedef struct {
+    SUM alpha, base, relaxation, totals[NUM_TOTALS];
+    uint restart_step;
+} Work;
+
+/* Give a vertex its new rank by the sum of the portions that it gets. */
+static void settle(Work *work, uint v, SUM sum, __global const GIVEN *given,
+                   __global const SUM *restart, __global const REAL *portions,
+                   __global REAL *next)
+{
+    const SUM parts = parts_of(given[v]), relaxation = work->relaxation;
+    const SUM last = (SUM)portions[v] * parts, earlier = (SUM)next[v] * parts;
+    SUM rank = work->alpha * sum + work->base * restart[v * work->restart_step];
+    if (relaxation > 1)
+        rank = earlier + relaxation * (rank - earlier);
+    const REAL portion = (REAL)(rank / parts);
+    next[v] = portion;
+    rank = (SUM)portion * parts; /* as it was rounded */
+    const SUM moved = fabs(rank - last);
+    work->totals[STEP] += work->alpha * moved;
+    if (relaxation > 1)
+        work->totals[STEP] += (relaxation - 1) / relaxation * fabs(rank - earlier);
+    work->totals[MOVED] += moved;
+    work->totals[MASS] += rank;
+    work->totals[DANGLING] += given[v] > 0 ? (SUM)0 : rank;
+}
+
+/* Do step number `step`, from 1 on. */
+__kernel void power_step(const uint step, const uint n, const uint high, const uint medium,
+                         __global const OFFSET *indptr, __global const uint *neighbours,
+#ifdef WEIGHT
+                         __global const WEIGHT *weights,
+#endif
+                         __global const GIVEN *given, __global const SUM *restart,
+                         __global const uint *rows, __global const uint *first_segment,
+                         __global const SUM *segment_sums, __global const REAL *portions,
+                         __global REAL *next, __global const SUM *settings,
+                         __global SUM *state, __global SUM *totals)
+{
+    __local SUM scratch[GROUP];
+    const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
+    SUM now[NUM_STATES];
+    advance(now, step, groups, settings, state, totals, scratch);
+    if (get_global_id(0) == 0) /* the row that no work-group reads now */
+        for (uint i = 0; i < NUM_STATES; i++)
+            state[(step & 1) * NUM_STATES + i] = now[i];
+    if (now[DONE] > 0)
+        return;
+    Work work = {settings[ALPHA], now[BASE], now[RELAXATION], {0, 0, 0, 0},
+                 (uint)settings[RESTART_STEP]};
+    for (uint i = get_global_id(0); i < high; i += get_global_size(0)) {
+        SUM sum = 0;
+        for (uint s = first_segment[i]; s < first_segment[i + 1]; s++)
+            sum += segment_sums[s];
+        settle(&work, rows[i], sum, given, restart, portions, next);
+    }
+    const uint lane = lid % LANES, place = lid / LANES, together = GROUP / LANES;
+    for (uint tile = high + group * together; tile < high + medium; tile += groups * together) {
+        const uint i = tile + place;
+        const uint v = i < high + medium ? rows[i] : 0;
+        SUM sum = 0;
+        if (i < high + medium)
+            for (OFFSET k = indptr[v] + lane; k < indptr[v + 1]; k += LANES)
+                sum += ALONG(k);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        scratch[lid] = sum;
+        for (uint half_size = LANES / 2; half_size > 0; half_size /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (lane < half_size)
+                scratch[lid] += scratch[lid + half_size];
+        }
+        if (lane == 0 && i < high + medium)
+            settle(&work, v, scratch[lid], given, restart, portions, next);
+    }
+    for (uint i = high + medium + get_global_id(0); i < n; i += get_global_size(0)) {
+        const uint v = rows[i];
+        SUM sum = 0;
+        for (OFFSET k = indptr[v]; k < indptr[v + 1]; k++)
+            sum += ALONG(k);
+        settle(&work, v, sum, given, restart, portions, next);
+    }
+    for (uint which = 0; which < NUM_TOTALS; which++) {
+        const SUM sum = group_sum(work.totals[which], scratch);
+        if (lid == 0)
+            totals[((step & 1) * NUM_TOTALS + which) * groups + group] = sum;
+    }
+}
+
+/* Tell the host how far the steps before `step` came; one work-group. */
+__kernel void report(const uint step, const uint groups, __global const SUM *settings,
+                     __global const SUM *state, __global const SUM *totals, __global SUM *said)
+{
+    __local SUM scratch[GROUP];
+    SUM now[NUM_STATES];
+    advance(now, step, groups, settings, state, totals, scratch);
+    if (get_local_id(0) == 0)
+        for (uint i = 0; i < NUM_STATES; i++)
+            said[i] = now[i];
+}
+
+/* Write the ranks of the caller's vertices; those outside the searched range have `outside`. */
+__kernel void write_ranks(const uint count, const SUM scale, const SUM outside,
+                          __global const uint *new_of_old, __global const GIVEN *given,
+                          __global const REAL *portions, __global SUM *rank)
+{
+    for (uint v = get_global_id(0); v < count; v += get_global_size(0)) {
+        const uint new_id = new_of_old[v];
+        rank[v] = new_id == 0xffffffffu ? outside
+                                        : (SUM)portions[new_id] * parts_of(given[new_id]) * scale;
+    }
+}

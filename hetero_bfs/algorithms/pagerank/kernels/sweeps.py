@@ -1,0 +1,307 @@
+"""PageRank on the host: sweeps over all vertices that replace ranks in place.
+
+A vertex of rank x gives the *portion* x / given along each edge, `given` being its degree. A sweep
+computes what each vertex should have by the portions there are,
+
+    t = alpha * (sum of portions) + base,
+
+and stores its new portion at once. Later vertices of the sweep use that one (Gauss-Seidel; threads
+run their chunks in any order, which makes it a chaotic relaxation: Chazan and Miranker, 1969).
+`base` holds the restarts and the mass of dangling vertices. Vertices outside the searched range
+have no edges, and the rank `base` at any time, so their mass is known in closed form.
+
+Sweeps in place do not keep the sum of the ranks. So restarts are in proportion to the present sum,
+and the ranks are divided by their sum at the end. Otherwise most sweeps would only mend the sum. It
+is S = s + base * outside, with s that of the searched range. By its definition
+
+    base = (1 - alpha) S + alpha (dangling + base * outside), base * within
+         = (1 - alpha) s + alpha dangling.
+
+Over-relaxation (Young, 1950) goes from x to x + r (t - x). An undirected graph has a real spectrum,
+and with r = 2 / (1 + sqrt(1 - alpha^2)) changes fall to r - 1 of themselves in each sweep. So the
+loop goes over to that once they fall more slowly. If after a while they fall even more slowly than
+by the power method, too many threads run in step, and it goes back for good.
+
+The bound. A portion that a sweep read was the old or the new one of its vertex. So a step of the
+power method from the end of the sweep would change the ranks by at most
+
+    alpha |change| + (r - 1) / r |change| + (1 - alpha) |change of the sum|
+
+in L1. What the loop calls `change` is that over alpha, and of float32 the rounding of portions.
+
+State (n searched vertices):
+
+    single      float32 (n,)        portions of the first sweeps
+    double      float64 (n,)        portions of the later ones, where float32 is too coarse
+    given       uint32 or float64 (n,)  degree, or sum of weights; 0: the vertex is dangling, and
+                                    its portion, which nobody reads, is its rank
+    restart     float64 (n,)        share of restarts that lead to a vertex
+    numbers     float64 (8,)        ALPHA, BASE, RELAXATION, SCALE; RESTART_STEP 0: all vertices
+                                    have the share restart[0], 1: each its own
+    bounds      int64 (chunks + 1,) first vertices of the chunks, which have about as many edges
+    sums        float64 (chunks, 8) of each chunk's sweep: CHANGE, MASS, DANGLING
+    place       int64 (1,)          address of the ranks, float64 for each of the caller's vertices
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, njit, types
+
+from hetero_bfs.devices.cpu.sharing import chunk_of, even_size, share
+from hetero_bfs.support.by_address import Struct, chunk_address
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import array_at, bits_of, clock_seconds
+
+ALPHA, BASE, RELAXATION, SCALE, RESTART_STEP = range(5)
+CHANGE, MASS, DANGLING = range(3)
+WAY, SECONDS = range(2)
+"""Columns of a record."""
+
+RECORD_WIDTH = 2
+IN_PLACE, OVER_RELAXED, IN_PLACE_DOUBLE, OVER_RELAXED_DOUBLE = range(4)
+
+_START, _SWEEP, _SWEEP_DOUBLE, _WIDEN, _WRITE, _WRITE_DOUBLE = range(6)
+NUM_TASKS = 6
+
+_ROUNDING = 3 * 2.0**-24
+"""Of float32, at most: a portion's own, and two in sums of eight; relative to the ranks' sum."""
+
+_FINE = 2.0**-19
+"""A step of the power method from which on sweeps in float64 go on, if they must."""
+
+_LEAST_VERTICES = 1 << 13  # of a chunk of single entries
+_ZERO = np.int64(0)
+_NO_VERTEX = np.uint32(0xFFFFFFFF)
+
+
+@kernel(counted=False, inner=True)
+def _start(control, arrays, chunk, me):
+    """Give all vertices the same rank; return how many are dangling."""
+    begin, end = chunk_of(control, chunk)
+    equal = 1.0 / arrays.new_of_old.size
+    given, portions = arrays.given, arrays.single
+    dangling = _ZERO
+    for v in range(begin, end):
+        dangling += np.int64(given[v] == 0)
+        portions[v] = equal / given[v] if given[v] > 0 else equal
+    return dangling, _ZERO, _ZERO
+
+
+@njit(inline="always")
+def _along(neighbours, weights, portions, k):
+    """Return what a vertex gets along an edge."""
+    if weights is None:
+        return portions[neighbours[k]]
+    return portions[neighbours[k]] * np.float64(weights[k])
+
+
+@njit(inline="always")
+def _sum_of(neighbours, weights, portions, k, last):
+    """Return what a vertex gets along its edges, from number `k` to before `last`.
+
+    Both are unsigned, since Numba looks whether a signed index is negative. Eight portions are
+    added in their own type, with few roundings, since each conversion to float64 takes a while.
+    """
+    one, two, eight = np.uint64(1), np.uint64(2), np.uint64(8)
+    even, odd = 0.0, 0.0
+    while k + eight <= last:
+        a = _along(neighbours, weights, portions, k)
+        b = _along(neighbours, weights, portions, k + one)
+        c = _along(neighbours, weights, portions, k + two)
+        d = _along(neighbours, weights, portions, k + np.uint64(3))
+        a += _along(neighbours, weights, portions, k + np.uint64(4))
+        b += _along(neighbours, weights, portions, k + np.uint64(5))
+        c += _along(neighbours, weights, portions, k + np.uint64(6))
+        d += _along(neighbours, weights, portions, k + np.uint64(7))
+        even += np.float64(a + c)
+        odd += np.float64(b + d)
+        k += eight
+    while k + two <= last:
+        even += _along(neighbours, weights, portions, k)
+        odd += _along(neighbours, weights, portions, k + one)
+        k += two
+    if k < last:
+        even += _along(neighbours, weights, portions, k)
+    return even + odd
+
+
+@njit(inline="always")
+def _sweep(arrays, portions, weights, chunk):
+    """Replace the ranks of a chunk; the head of this module says how."""
+    indptr, neighbours, given = arrays.indptr, arrays.neighbours, arrays.given
+    restart, step = arrays.restart, np.int64(arrays.numbers[RESTART_STEP])
+    alpha, base = arrays.numbers[ALPHA], arrays.numbers[BASE]
+    relaxation = arrays.numbers[RELAXATION]
+    begin, end = arrays.bounds[chunk], arrays.bounds[chunk + 1]
+    change, mass, dangling = 0.0, 0.0, 0.0
+    first = np.uint64(indptr[begin])
+    for v in range(begin, end):
+        last = np.uint64(indptr[v + 1])
+        parts = np.float64(given[v])
+        if parts == 0.0:
+            parts = 1.0
+        # Little is left to compute after the sums: the next vertex may wait for this one's portion.
+        pull = relaxation / parts
+        old = np.float64(portions[v])
+        stay = (1.0 - relaxation) * old + pull * base * restart[v * step]
+        new = stay + pull * alpha * _sum_of(neighbours, weights, portions, first, last)
+        portions[v] = new
+        new = np.float64(portions[v])  # as it was rounded
+        change += abs(new - old) * parts
+        mass += new * parts
+        if given[v] == 0:
+            dangling += new
+        first = last
+    sums = arrays.sums[chunk]
+    sums[CHANGE], sums[MASS], sums[DANGLING] = change, mass, dangling
+    return _ZERO, _ZERO, _ZERO
+
+
+@njit(inline="always")
+def _write(control, arrays, portions, chunk):
+    """Write the ranks of the caller's vertices."""
+    begin, end = chunk_of(control, chunk)
+    given, new_of_old = arrays.given, arrays.new_of_old
+    rank = array_at(arrays.place[0], new_of_old.size)  # as int64
+    scale = arrays.numbers[SCALE]
+    outside = bits_of(arrays.numbers[BASE] * arrays.restart[0] * scale)
+    for v in range(begin, end):
+        new = new_of_old[v]
+        if new == _NO_VERTEX:
+            rank[v] = outside
+        else:
+            parts = np.float64(given[new]) if given[new] > 0 else 1.0
+            rank[v] = bits_of(portions[new] * parts * scale)
+    return _ZERO, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _sweep_single(control, arrays, chunk, me):
+    return _sweep(arrays, arrays.single, None, chunk)
+
+
+@kernel(counted=False, inner=True)
+def _sweep_double(control, arrays, chunk, me):
+    return _sweep(arrays, arrays.double, None, chunk)
+
+
+@kernel(counted=False, inner=True)
+def _sweep_single_weighted(control, arrays, chunk, me):
+    return _sweep(arrays, arrays.single, arrays.weights, chunk)
+
+
+@kernel(counted=False, inner=True)
+def _sweep_double_weighted(control, arrays, chunk, me):
+    return _sweep(arrays, arrays.double, arrays.weights, chunk)
+
+
+@kernel(counted=False, inner=True)
+def _widen(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    for v in range(begin, end):
+        arrays.double[v] = arrays.single[v]
+    return _ZERO, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _write_single(control, arrays, chunk, me):
+    return _write(control, arrays, arrays.single, chunk)
+
+
+@kernel(counted=False, inner=True)
+def _write_double(control, arrays, chunk, me):
+    return _write(control, arrays, arrays.double, chunk)
+
+
+@njit(inline="always")
+def _each(control, arrays, task, items):
+    """Do a task of single vertices."""
+    return share(control, arrays, task, items, even_size(arrays, items, _LEAST_VERTICES))
+
+
+@njit(inline="always")
+def _sum_chunks(arrays):
+    """Return change, mass and dangling mass of a sweep, added in the order of the chunks."""
+    change, mass, dangling = 0.0, 0.0, 0.0
+    for chunk in range(arrays.sums.shape[0]):
+        change += arrays.sums[chunk, CHANGE]
+        mass += arrays.sums[chunk, MASS]
+        dangling += arrays.sums[chunk, DANGLING]
+    return change, mass, dangling
+
+
+@kernel(counted=False)
+def iterate(control, arrays, goal, within, outside, is_symmetric, records):
+    """Find the ranks.
+
+    Parameters
+    ----------
+    control, arrays
+        The thread pool's words; see above.
+    goal : float
+        The change to fall below.
+    within, outside : float
+        Shares of the restarts that lead into the searched range, and out of it.
+    is_symmetric : bool
+        Whether sweeps may over-relax.
+    records : float64 (max_iter, RECORD_WIDTH)
+        Filled with a row for each sweep.
+
+    Returns
+    -------
+    sweeps : int
+    change : float
+    """
+    numbers, n, all_vertices = arrays.numbers, arrays.single.size, arrays.new_of_old.size
+    alpha = numbers[ALPHA]
+    best = 2.0 / (1.0 + math.sqrt(1.0 - alpha * alpha))
+    dangling_vertices, _, _ = _each(control, arrays, _START, n)
+    mass, dangling = n / all_vertices, dangling_vertices / all_vertices
+    relaxation, may_relax, before = 1.0, is_symmetric, np.inf
+    patience = np.int64(4.0 / (2.0 - best))  # over-relaxation begins slowly
+    left, mark = patience, np.inf
+    is_double, sweeps, change, whole = False, 0, np.inf, 1.0
+    while sweeps < records.shape[0]:
+        began = clock_seconds()
+        base = ((1.0 - alpha) * mass + alpha * dangling) / within
+        numbers[BASE], numbers[RELAXATION] = base, relaxation
+        share(control, arrays, _SWEEP_DOUBLE if is_double else _SWEEP, arrays.sums.shape[0], 1)
+        moved, total, dangling = _sum_chunks(arrays)
+        step = (alpha + (relaxation - 1.0) / relaxation) * moved + (1.0 - alpha) * abs(total - mass)
+        mass, whole = total, total + base * outside
+        change = (step / whole + (0.0 if is_double else _ROUNDING)) / alpha
+        records[sweeps, WAY] = 2 * np.int64(is_double) + np.int64(relaxation > 1.0)
+        records[sweeps, SECONDS] = clock_seconds() - began
+        sweeps += 1
+        if change < goal:
+            break
+        if relaxation > 1.0:
+            left -= 1
+            if left == 0:
+                if moved > mark * alpha**patience:
+                    relaxation, may_relax = 1.0, False
+                left, mark = patience, moved
+        elif may_relax and moved > (best - 1.0) * before and change * moved >= goal * before:
+            relaxation, left, mark = best, patience, moved
+        before = moved
+        if not is_double and step < _FINE * whole:
+            is_double = True
+            _each(control, arrays, _WIDEN, n)
+    numbers[SCALE] = 1.0 / whole
+    _each(control, arrays, _WRITE_DOUBLE if is_double else _WRITE, all_vertices)
+    return sweeps, change
+
+
+def link_work(arrays: Struct, work: npt.NDArray[np.int64], weighted: bool) -> None:
+    """Compile the phases for these arrays, and fill their `work` with them."""
+    control: Any = types.Array(int64, 1, "C")
+    single = _sweep_single_weighted if weighted else _sweep_single
+    double = _sweep_double_weighted if weighted else _sweep_double
+    tasks = (_start, single, double, _widen, _write_single, _write_double)
+    for task, function in enumerate(tasks):
+        work[task] = chunk_address(function, control, arrays.numba_type)

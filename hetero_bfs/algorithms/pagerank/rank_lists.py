@@ -1,0 +1,175 @@
+"""What PageRank reads of a graph: who points to a vertex, and what a vertex gives to each."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.weights import needed_weights, refuse_negative
+from hetero_bfs.support.checks import check_integer, check_real
+from hetero_bfs.support.wording import setting
+
+
+class RankSettings(NamedTuple):
+    """How ranks are iterated; see `hetero_bfs.pagerank`.
+
+    Parameters
+    ----------
+    alpha : float
+    change : float
+        The L1 change to fall below: `num_vertices * tol`.
+    max_iter : int
+    personalization : float64 array, shape (num_vertices,), or None
+        In the caller's ids, of sum 1.
+    """
+
+    alpha: float
+    change: float
+    max_iter: int
+    personalization: npt.NDArray[np.float64] | None = None
+
+
+class Ranks(NamedTuple):
+    """What a run did.
+
+    Parameters
+    ----------
+    rank : float64 array, shape (num_vertices,)
+        In the caller's ids.
+    change : float
+        See `PageRank.change`.
+    records : list of (str, float)
+        The way of each iteration, and its seconds.
+    """
+
+    rank: npt.NDArray[np.float64]
+    change: float
+    records: list[tuple[str, float]]
+
+
+def check_settings(
+    num_vertices: int,
+    alpha: Any,
+    tol: Any,
+    max_iter: Any,
+    personalization: Any = None,
+) -> RankSettings:
+    """Return the settings.
+
+    Raises
+    ------
+    ArgumentError
+        One of them is wrong.
+    """
+    alpha, tol = check_real("alpha", alpha), check_real("tol", tol)
+    if not 0 < alpha < 1:
+        raise ArgumentError(f"{setting('alpha')} is {alpha}; give a number between 0 and 1")
+    if not 0 <= tol < np.inf:
+        raise ArgumentError(f"{setting('tol')} is {tol}; give a finite number of at least 0")
+    max_iter = check_integer("max_iter", max_iter, 1, 10**6)
+    if personalization is not None:
+        personalization = _normalised(personalization, num_vertices)
+    return RankSettings(alpha, num_vertices * tol, max_iter, personalization)
+
+
+def _normalised(personalization: Any, num_vertices: int) -> npt.NDArray[np.float64]:
+    try:
+        array = np.array(personalization, np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError("personalization holds no numbers; give one for each vertex") from None
+    if array.shape != (num_vertices,):
+        raise ArgumentError(
+            f"personalization has shape {array.shape}; give one number for each of the "
+            f"{num_vertices} vertices"
+        )
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        v = int(wrong.argmax())
+        raise ArgumentError(
+            f"personalization[{v}] is {array[v]}; give finite numbers of at least 0"
+        )
+    with np.errstate(over="ignore"):
+        total = array.sum()
+    if num_vertices and not 0 < total < np.inf:
+        raise ArgumentError(f"personalization adds up to {total}; give a finite sum above 0")
+    normalised: npt.NDArray[np.float64] = array / total
+    return normalised
+
+
+class RankLists:
+    """The lists of edges that lead to each vertex, in new ids.
+
+    Parameters
+    ----------
+    graph : SearchGraph
+    weighted : bool
+        Whether a vertex gives to its neighbours by the edges' weights, not to all alike.
+
+    Raises
+    ------
+    GraphError
+        `weighted`, and the graph has no weights, or one that is negative or infinite.
+    """
+
+    def __init__(self, graph: SearchGraph, weighted: bool) -> None:
+        self.graph, self.weighted = graph, weighted
+        if weighted:
+            weights = needed_weights(graph.graph)
+            refuse_negative(graph.graph, graph.relabelling.old_of_new, "weighted ranks")
+            if not np.isfinite(weights).all():
+                raise GraphError("a weight is infinite; weighted ranks need finite weights")
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices in the searched range; all others have no edges."""
+        return self.graph.num_searched
+
+    @property
+    def num_stored_edges(self) -> int:
+        """Entries of the lists."""
+        return self.backward.num_stored_edges
+
+    @property
+    def backward(self) -> CSRGraph:
+        """The lists."""
+        return self.graph.graph.transpose
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether who gives to a vertex also gets from it: the iteration's spectrum is real."""
+        return not self.graph.graph.directed
+
+    @cached_property
+    def given(self) -> npt.NDArray[Any]:
+        """Among how many shares each vertex divides its rank, 0 if it is dangling.
+
+        uint32 degrees, or float64 sums of weights.
+        """
+        if not self.weighted:
+            return self.graph.degree
+        from hetero_bfs.algorithms.pagerank.kernels.list_sums import sum_lists
+
+        forward = self.graph.graph
+        total = np.empty(self.num_vertices)
+        sum_lists(forward.indptr, needed_weights(forward), total)
+        return total
+
+    def shares(self, personalization: npt.NDArray[np.float64] | None) -> tuple[float, float]:
+        """Return the shares of restarts that lead into the searched range, and out of it."""
+        n = max(self.graph.num_vertices, 1)
+        if personalization is None:
+            return self.num_vertices / n, 1.0 - self.num_vertices / n
+        within = personalization[self.graph.relabelling.old_of_new].sum()
+        return float(within), float(personalization[self.outside].sum())
+
+    @cached_property
+    def outside(self) -> npt.NDArray[np.int64]:
+        """The vertices outside the searched range, the caller's ids."""
+        return np.flatnonzero(self.graph.relabelling.new_of_old == NO_VERTEX)

@@ -1,0 +1,57 @@
+"""The result of PageRank, in the caller's vertex ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.iterations import IterationTrace
+
+
+@dataclass(eq=False)
+class PageRank:
+    """The ranks of all vertices.
+
+    Parameters
+    ----------
+    rank : float64 array, shape (num_vertices,)
+        Of sum 1.
+    seconds : float
+        From the start to the ranks in the caller's ids, in the host's memory.
+    change : float
+        A bound of the error: the sum of ``abs(rank - exact rank)`` is at most
+        change * alpha / (1 - alpha). For iterations of the power method this is the L1 change of
+        the last one; for those that overwrite ranks in place it is as much as such a change would
+        have to be for that bound.
+    converged : bool
+        Whether `change` fell below num_vertices * tol within max_iter iterations.
+    traces : list of IterationTrace
+    """
+
+    rank: npt.NDArray[np.float64]
+    seconds: float
+    change: float
+    converged: bool
+    traces: list[IterationTrace] = field(repr=False)
+
+    @property
+    def iterations(self) -> int:
+        """How often every list was read."""
+        return len(self.traces)
+
+    @property
+    def used_device(self) -> bool:
+        """Whether an OpenCL device iterated."""
+        return any(trace.strategy.startswith("device") for trace in self.traces)
+
+    def highest(self, count: int = 10) -> list[tuple[int, float]]:
+        """Return the vertices of the highest ranks with these, highest first, then by id."""
+        count = min(count, self.rank.size)
+        if count == 0:
+            return []
+        least = np.partition(self.rank, -count)[-count]
+        able = np.flatnonzero(self.rank >= least)
+        order = able[np.argsort(-self.rank[able], kind="stable")][:count]
+        return [(int(v), float(self.rank[v])) for v in order]
