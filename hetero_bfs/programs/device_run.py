@@ -1,0 +1,264 @@
+"""A vertex program on an OpenCL device: its arrays, its kernels, and the batches of launches."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.driver import (
+    VARIES,
+    BoundKernel,
+    DeviceInfo,
+    OpenCLDevice,
+    kernel_source,
+)
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.programs.device_code import device_text, state_arrays
+from hetero_bfs.programs.placed import PlacedGraph, Run
+from hetero_bfs.programs.run_options import Limits
+from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.support.memory import format_bytes
+
+_GROUP = 128  # work-items in a work-group
+_GROUPS_PER_UNIT = 8
+_HEAVY_EDGES = 1 << 12
+_MOST_RECORDS = 1 << 14
+_RECORD_WIDTH = 4
+_FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations that are queued at once
+_COUNTERS, _LOWEST, _LOOP_WORDS = 9, 8, 12
+_COSTS = (1.0e-10, 2.0e-11, 5.0e-11)
+"""Of push edges, pull vertices and pull edges, in seconds; only their ratios matter."""
+
+_SCALARS = "programs/kernels/scalars.cl"
+_KERNELS = ["devices/opencl/tiles.cl", "programs/kernels/device.cl"]
+_ITERATION, _MODE, _CONVERGED, _LIMIT, _DIRECTION, _RECEIVERS = 0, 2, 7, 8, 9, 10
+_PULL = 2
+_C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}
+
+
+class DeviceGraph:
+    """A graph's lists on a device, which several programs share.
+
+    Raises
+    ------
+    DeviceError
+        The device cannot hold them.
+    """
+
+    def __init__(self, graph: PlacedGraph, info: DeviceInfo) -> None:
+        self.graph = graph
+        self.device = OpenCLDevice(info)
+        self.narrow = graph.num_stored_edges < 2**32
+        self._check_sizes(info)
+        self._kept: list[Any] = []  # a device may use them in place
+        self._uploaded: dict[str, Any] = {}
+
+    def _check_sizes(self, info: DeviceInfo) -> None:
+        edges, n = self.graph.num_stored_edges, self.graph.num_vertices
+        largest, needed = max(4 * edges, 8 * n), 4 * edges + 40 * n
+        if largest > info.max_alloc_bytes or needed > info.memory_bytes:
+            raise DeviceError(
+                f"programs need {format_bytes(needed)} on {info.name}, up to "
+                f"{format_bytes(largest)} in one piece; {format_bytes(info.memory_bytes)} may be "
+                f"used, in pieces of {format_bytes(info.max_alloc_bytes)}"
+            )
+
+    @property
+    def device_name(self) -> str:
+        """Name of the device."""
+        return self.device.info.name
+
+    def lists(self, direction: str, weighted: bool) -> list[Any]:
+        """Return the buffers of `indptr`, neighbours and weights, "forward" or "backward"."""
+        graph = self.graph
+        if not graph.graph.graph.directed:
+            direction = "forward"
+        lists = graph.forward if direction == "forward" else graph.backward
+        of_weights = graph.forward_weights if direction == "forward" else graph.backward_weights
+        offsets = np.uint32 if self.narrow else np.uint64
+        return [
+            self._buffer(f"{direction} indptr", lambda: lists.indptr.astype(offsets)),
+            self._buffer(f"{direction} neighbours", lambda: lists.indices),
+            self._buffer(f"{direction} weights {weighted}", lambda: of_weights(weighted)),
+        ]
+
+    def of_vertices(self, name: str) -> Any:
+        """Return the buffer of "names" or "degree"."""
+        return self._buffer(name, lambda: getattr(self.graph, name))
+
+    def _buffer(self, name: str, make: Any) -> Any:
+        if name not in self._uploaded:
+            self._kept.append(
+                np.require(make(), requirements=["C", "W"])
+            )  # OpenCL wants writable ones
+            self._uploaded[name] = self.device.upload(self._kept[-1])
+        return self._uploaded[name]
+
+
+class DeviceProgram:
+    """A program compiled for a device, with arrays for one graph.
+
+    Raises
+    ------
+    DeviceError
+        The device lacks a type that the program needs, or memory; failures of its driver.
+    """
+
+    def __init__(self, plan: Plan, lists: DeviceGraph) -> None:
+        self.plan, self.lists, self.device = plan, lists, lists.device
+        info = self.device.info
+        self._check_types(info)
+        self._groups = _GROUPS_PER_UNIT * info.compute_units
+        n = self._n = lists.graph.num_vertices
+        stored = np.dtype(plan.stored_type)
+        prepared = plan.identity is not None and not plan.uses_weights
+        far = 2 * n if "priority" in plan.methods else 1
+        buffer = self.device.buffer
+        self._shared = {
+            "combined": buffer(n, stored),
+            "outgoing": buffer(n if prepared else 1, stored),
+            "active_in": buffer(n, np.int32),
+            "touched": buffer(n, np.int32),
+            "waiting": buffer(n, np.uint8),
+            "next": buffer(2 * n, np.uint32),
+            "far": buffer(far, np.uint32),
+            "touched_items": buffer(n, np.uint32),
+            "heavy": buffer(n, np.uint32),
+            "counters": buffer(_COUNTERS, np.uint64),
+            "sums": buffer(self._groups * max(len(plan.totals), 1), np.float64),
+            "loop": buffer(_LOOP_WORDS, np.int64),
+            "limits": buffer(8, np.float32),
+        }
+        self._records = buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
+        self._state = self._make_state()
+        self._batch = _FIRST_BATCH
+        self._bind(self._build(info))
+
+    def _check_types(self, info: DeviceInfo) -> None:
+        plan = self.plan
+        kinds = {*plan.fields.values(), plan.stored_type, plan.weight_type}
+        doubles = "float64" in kinds or plan.parameters.fractions or plan.totals
+        if doubles and not info.has_double:
+            raise DeviceError(f"{plan.name} needs float64, which {info.name} lacks")
+
+    def _make_state(self) -> dict[str, Any]:
+        state, parameters = {}, self.plan.parameters
+        sizes = {"integers": 1 + len(parameters.integers), "fractions": len(parameters.fractions),
+                 "totals": max(len(self.plan.totals), 1)}  # fmt: skip
+        for name, kind, _ in state_arrays(self.plan):
+            if name in ("names", "degree"):
+                state[name] = self.lists.of_vertices(name)
+                continue
+            bytes_each = {"uchar": 1, "int": 4, "uint": 4, "float": 4}.get(kind, 8)
+            state[name] = self.device.buffer(bytes_each * sizes.get(name, self._n), np.uint8)
+        return state
+
+    def _build(self, info: DeviceInfo) -> Any:
+        weight = _C_TYPES[self.plan.weight_type or "int32"] if self.plan.uses_weights else "int"
+        text = device_text(
+            self.plan, weight, "uint" if self.lists.narrow else "ulong", info.has_double
+        )
+        options = [f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
+        options += ["-DHAS_DOUBLE"] if info.has_double else []
+        return self.device.build(options, kernel_source(_SCALARS) + text, _KERNELS)
+
+    def _bind(self, program: Any) -> None:
+        """Set the arguments of all kernels."""
+        weighted, graph = self.plan.uses_weights, self.lists.graph
+        sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
+        lists = [*self.lists.lists("forward", weighted), *sizes]
+        backward = self.lists.lists("backward", weighted)
+        rest = [*self._shared.values(), *self._state.values()]
+        bind, records = self.device.bind, self._records
+        self._begin = bind(program, "begin", *lists, *rest)
+        self._expand: list[BoundKernel] = [
+            bind(program, name, *lists, *backward, *rest) for name in ("expand", "expand_long")
+        ]
+        self._apply = bind(program, "apply_messages", *lists, *rest)
+        self._advance = bind(
+            program, "advance", VARIES, np.uint32(self._groups), records, np.uint32(_MOST_RECORDS),
+            *lists, *rest,
+        )  # fmt: skip
+
+    def run(self, plan: Plan, limits: Limits) -> Run:
+        """Run with the parameters of `plan`, which has the types of this program's own."""
+        self._write(plan, limits)
+        began = time.perf_counter()
+        loop = np.zeros(_LOOP_WORDS, np.int64)
+        size, again = self._groups * _GROUP, np.int32(0)
+        self._begin.launch(size, _GROUP)
+        self._advance.launch(_GROUP, _GROUP, np.int32(1))
+        seconds: list[float] = []
+        while True:
+            for _ in range(self._batch):
+                for kernel in (*self._expand, self._apply):
+                    kernel.launch(size, _GROUP)
+                self._advance.launch(_GROUP, _GROUP, again)
+            self.device.read(loop, self._shared["loop"])
+            done = int(loop[_ITERATION])
+            ended = time.perf_counter()
+            share = (ended - began) / max(done - len(seconds), 1)
+            seconds += [share] * (done - len(seconds))
+            began = ended
+            if not loop[_MODE]:
+                break
+            self._batch = min(2 * self._batch, _MOST_BATCH)
+        self._batch = min(max(done, _FIRST_BATCH), _MOST_BATCH)  # as many as this run took
+        return Run(
+            self._read_state(), done, bool(loop[_CONVERGED]), self._read_totals(),
+            self._read_records(seconds),
+        )  # fmt: skip
+
+    def _write(self, plan: Plan, limits: Limits) -> None:
+        """Write parameters and limits."""
+        device, graph, parameters = self.device, self.lists.graph, plan.parameters
+        counters = np.zeros(_COUNTERS, np.uint64)
+        counters[_LOWEST] = 0x7FFFFFFF
+        device.write(self._shared["counters"], counters)
+        loop = np.zeros(_LOOP_WORDS, np.int64)
+        loop[_LIMIT], loop[_DIRECTION] = limits.max_iterations, limits.direction
+        loop[_RECEIVERS] = graph.num_searched
+        device.write(self._shared["loop"], loop)
+        end = -np.inf if "priority" in plan.methods else np.inf
+        with np.errstate(over="ignore"):
+            numbers = np.array([end, limits.bucket_width, *_COSTS, 0, 0, 0]).astype(np.float32)
+        device.write(self._shared["limits"], numbers)
+        integers = [graph.num_vertices, *parameters.integers.values()]
+        device.write(self._state["integers"], np.array(integers, np.int64))
+        if parameters.fractions:
+            fractions = np.array(list(parameters.fractions.values()), np.float64)
+            device.write(self._state["fractions"], fractions)
+        for name, array in parameters.arrays.items():
+            placed = np.ascontiguousarray(array[graph.names])
+            if placed.size:
+                device.write(self._state[f"parameter_{name}"], placed.view(np.uint8))
+
+    def _read_state(self) -> dict[str, npt.NDArray[Any]]:
+        state = {}
+        for name, kind in self.plan.fields.items():
+            array = np.empty(self._n, kind)
+            if self._n:
+                self.device.read(array.view(np.uint8), self._state[f"state_{name}"])
+            state[name] = array
+        return state
+
+    def _read_totals(self) -> dict[str, float]:
+        if not self.plan.totals:
+            return {}
+        kind = np.float64 if self.device.info.has_double else np.float32
+        totals = np.empty(len(self.plan.totals), kind)
+        self.device.read(totals, self._state["totals"])
+        return dict(zip(self.plan.totals, totals.tolist(), strict=True))
+
+    def _read_records(self, seconds: list[float]) -> list[tuple[str, int, int, float]]:
+        count = min(len(seconds), _MOST_RECORDS)
+        rows = np.empty((count, _RECORD_WIDTH), np.int64)
+        if count:
+            self.device.read(rows, self._records)
+        return [
+            ("device pull" if mode == _PULL else "device push", vertices, edges, seconds[i])
+            for i, (mode, vertices, edges, _) in enumerate(rows.tolist())
+        ]

@@ -1,0 +1,334 @@
+"""How translated methods are written down: as Python for Numba, and as OpenCL C.
+
+Both write every conversion, and put every operation in brackets. Python and C differ in division,
+remainder, minimum, and the conversion of a fraction to an integer. There both call functions, of
+kernels/scalars.py and kernels/scalars.cl.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+C_TYPES = {
+    "bool": "bool", "int32": "int", "int64": "long", "uint32": "uint", "uint64": "ulong",
+    "float32": "float", "float64": "double",
+}  # fmt: skip
+
+
+_SHIFTS = {"<<": "shift_left", ">>": "shift_right"}
+
+
+class Dialect(ABC):
+    """A language to write a method in. An object writes one method: it keeps the variables."""
+
+    end_block = ""
+    nothing = ""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, str] = {}
+        self._literals: dict[str, Any] = {}
+
+    def literal(self, value: Any, kind: str) -> str:
+        """Write a number of a type."""
+        code = self._literal(value, kind)
+        self._literals[code] = value
+        return code
+
+    def is_literal(self, code: str) -> bool:
+        """Tell whether code is a literal."""
+        return code in self._literals
+
+    def number(self, code: str) -> Any:
+        """Return the number of a literal."""
+        return self._literals[code]
+
+    @abstractmethod
+    def _literal(self, value: Any, kind: str) -> str:
+        """Write a number of a type."""
+
+    @abstractmethod
+    def conversion(self, source: str, target: str, code: str) -> str:
+        """Convert from one type to another; fractions to integers towards zero, within limits."""
+
+    @abstractmethod
+    def binary(self, operation: str, kind: str, left: str, right: str) -> str:
+        """Operate on two numbers of a type; the result is of that type."""
+
+    @abstractmethod
+    def unary(self, operation: str, kind: str, code: str) -> str:
+        """Negate a number or its bits."""
+
+    @abstractmethod
+    def boolean(self, operation: str, codes: Sequence[str]) -> str:
+        """Join truth values by "and" or "or"."""
+
+    @abstractmethod
+    def negation(self, code: str) -> str:
+        """Negate a truth value."""
+
+    def comparison(self, operation: str, left: str, right: str) -> str:
+        """Compare two numbers of a type."""
+        return f"({left} {operation} {right})"
+
+    @abstractmethod
+    def choice(self, test: str, first: str, second: str) -> str:
+        """Choose between two numbers of a type."""
+
+    @abstractmethod
+    def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
+        """Return the least or greatest of two numbers, as Python's min and max do."""
+
+    @abstractmethod
+    def absolute(self, kind: str, code: str) -> str:
+        """Return the absolute value."""
+
+    @abstractmethod
+    def rounded(self, name: str, code: str) -> str:
+        """Round a float64 by "floor" or "ceil" to an int64."""
+
+    @abstractmethod
+    def test(self, name: str, code: str) -> str:
+        """Tell by "isinf" or "isnan"."""
+
+    @abstractmethod
+    def function_of(self, kind: str, name: str, code: str) -> str:
+        """Call a function of math on a number of a type."""
+
+    @abstractmethod
+    def begin_if(self, test: str) -> str:
+        """Begin a conditional block."""
+
+    @abstractmethod
+    def begin_else(self) -> str:
+        """End it and begin the other one."""
+
+    @abstractmethod
+    def assign(self, name: str, code: str) -> str:
+        """Assign to a variable."""
+
+    @abstractmethod
+    def return_values(self, codes: Sequence[str]) -> list[str]:
+        """Return values."""
+
+    @abstractmethod
+    def function(
+        self,
+        name: str,
+        parameters: Sequence[tuple[str, str]],
+        results: Sequence[str],
+        lines: Sequence[str],
+    ) -> str:
+        """Define a function of these lines."""
+
+
+def _nearest(value: Any, kind: str) -> float:
+    """Return a number as a fraction of a type holds it: infinity if it is too large."""
+    with np.errstate(over="ignore"):
+        return float(np.dtype(kind).type(value))
+
+
+class HostDialect(Dialect):
+    """Python for Numba."""
+
+    nothing = "pass"
+
+    def _literal(self, value: Any, kind: str) -> str:
+        if kind == "bool":
+            return "True" if value else "False"
+        if not kind.startswith("float"):
+            return f"np.{kind}({int(value)})"
+        number = _nearest(value, kind)
+        if math.isfinite(number):
+            return f"np.{kind}({number!r})"
+        text = "np.nan" if math.isnan(number) else ("np.inf" if number > 0 else "-np.inf")
+        return f"np.{kind}({text})"
+
+    def conversion(self, source: str, target: str, code: str) -> str:
+        if target == "bool":
+            return f"({code} != 0)"
+        if source == "bool":
+            return f"np.{target}(1 if {code} else 0)"
+        if source.startswith("float") and not target.startswith("float"):
+            return _towards_zero(target, code)
+        return f"np.{target}({code})"
+
+    def binary(self, operation: str, kind: str, left: str, right: str) -> str:
+        names = {"/": "divide", "//": "floor_divide", "%": "modulo", **_SHIFTS}
+        if operation in names:
+            return f"np.{kind}({names[operation]}({left}, {right}))"
+        if kind == "bool":
+            return f"bool({left} {operation} {right})"
+        if kind == "int64" and operation in "+-*":  # Numba leaves an overflow of these undefined
+            return f"np.int64(np.uint64({left}) {operation} np.uint64({right}))"
+        return f"np.{kind}({left} {operation} {right})"
+
+    def unary(self, operation: str, kind: str, code: str) -> str:
+        return f"np.{kind}({operation}({code}))"
+
+    def boolean(self, operation: str, codes: Sequence[str]) -> str:
+        return "(" + f" {operation} ".join(codes) + ")"
+
+    def negation(self, code: str) -> str:
+        return f"(not {code})"
+
+    def choice(self, test: str, first: str, second: str) -> str:
+        return f"({first} if {test} else {second})"
+
+    def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
+        return f"{'lesser' if least else 'greater'}({left}, {right})"
+
+    def absolute(self, kind: str, code: str) -> str:
+        return f"np.{kind}(abs({code}))"
+
+    def rounded(self, name: str, code: str) -> str:
+        return _towards_zero("int64", f"np.{name}({code})")
+
+    def test(self, name: str, code: str) -> str:
+        return f"bool(np.{name}({code}))"
+
+    def function_of(self, kind: str, name: str, code: str) -> str:
+        return f"np.{kind}(np.{'arctan' if name == 'atan' else name}({code}))"
+
+    def begin_if(self, test: str) -> str:
+        return f"if {test}:"
+
+    def begin_else(self) -> str:
+        return "else:"
+
+    def assign(self, name: str, code: str) -> str:
+        return f"{name} = {code}"
+
+    def return_values(self, codes: Sequence[str]) -> list[str]:
+        return [f"return {', '.join(codes)}"]
+
+    def function(
+        self,
+        name: str,
+        parameters: Sequence[tuple[str, str]],
+        results: Sequence[str],
+        lines: Sequence[str],
+    ) -> str:
+        head = f"@njit(forceinline=True)\ndef {name}({', '.join(p for p, _ in parameters)}):"
+        return "\n".join([head, *lines, ""])
+
+
+def _towards_zero(target: str, code: str) -> str:
+    if target in ("int64", "uint64"):
+        return f"to_{target}({code})"
+    limits = np.iinfo(target)
+    low, high = f"np.int64({limits.min})", f"np.int64({limits.max})"
+    return f"np.{target}(lesser(greater(to_int64({code}), {low}), {high}))"
+
+
+class DeviceDialect(Dialect):
+    """OpenCL C. Functions of several results write them to the addresses r0, r1 and so on."""
+
+    nothing = ";"
+    end_block = "}"
+
+    def _literal(self, value: Any, kind: str) -> str:
+        if kind == "bool":
+            return "true" if value else "false"
+        name = C_TYPES[kind]
+        if kind.startswith("float"):
+            number = _nearest(value, kind)
+            if math.isnan(number):
+                return f"({name})NAN"
+            if math.isinf(number):
+                return f"({name})INFINITY" if number > 0 else f"(-({name})INFINITY)"
+            return f"({name})({number.hex()}{'f' if kind == 'float32' else ''})"
+        if kind == "uint64":
+            return f"{int(value)}UL"
+        if value == -(2**63):
+            return "(-9223372036854775807L - 1)"
+        return f"({name})({int(value)}L)"
+
+    def conversion(self, source: str, target: str, code: str) -> str:
+        if target == "bool":
+            return f"({code} != 0)"
+        if source == "bool":
+            return f"({C_TYPES[target]})({code} ? 1 : 0)"
+        if source.startswith("float") and not target.startswith("float"):
+            return f"convert_{C_TYPES[target]}_sat_rtz({code})"
+        return f"({C_TYPES[target]})({code})"
+
+    def binary(self, operation: str, kind: str, left: str, right: str) -> str:
+        name = C_TYPES[kind]
+        if operation == "/":
+            return f"({left} / {right})"
+        named = {"//": "floor_divide", "%": "modulo", **_SHIFTS}
+        if operation in named:
+            return f"{named[operation]}_{name}({left}, {right})"
+        if kind.startswith("int") and operation in "+-*":  # C leaves an overflow of these undefined
+            unsigned = f"u{name}"
+            return f"({name})(({unsigned})({left}) {operation} ({unsigned})({right}))"
+        if kind == "bool":
+            return f"(bool)({left} {operation} {right})"
+        return f"({name})({left} {operation} {right})"
+
+    def unary(self, operation: str, kind: str, code: str) -> str:
+        name = C_TYPES[kind]
+        if kind.startswith("int") and operation == "-":
+            return f"({name})(0 - (u{name})({code}))"
+        return f"({name})({operation}({code}))"
+
+    def boolean(self, operation: str, codes: Sequence[str]) -> str:
+        return "(" + (" && " if operation == "and" else " || ").join(codes) + ")"
+
+    def negation(self, code: str) -> str:
+        return f"(!{code})"
+
+    def choice(self, test: str, first: str, second: str) -> str:
+        return f"({test} ? {first} : {second})"
+
+    def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
+        return f"{'lesser' if least else 'greater'}_{C_TYPES[kind]}({left}, {right})"
+
+    def absolute(self, kind: str, code: str) -> str:
+        if kind.startswith("float"):
+            return f"fabs({code})"
+        return code if kind.startswith("u") else f"absolute_{C_TYPES[kind]}({code})"
+
+    def rounded(self, name: str, code: str) -> str:
+        return f"convert_long_sat_rtz({name}({code}))"
+
+    def test(self, name: str, code: str) -> str:
+        return f"({name}({code}) != 0)"
+
+    def function_of(self, kind: str, name: str, code: str) -> str:
+        return f"{name}({code})"
+
+    def begin_if(self, test: str) -> str:
+        return f"if ({test}) {{"
+
+    def begin_else(self) -> str:
+        return "} else {"
+
+    def assign(self, name: str, code: str) -> str:
+        return f"{name} = {code};"
+
+    def return_values(self, codes: Sequence[str]) -> list[str]:
+        if len(codes) == 1:
+            return [f"return {codes[0]};"]
+        return [*(f"*r{i} = {code};" for i, code in enumerate(codes)), "return;"]
+
+    def function(
+        self,
+        name: str,
+        parameters: Sequence[tuple[str, str]],
+        results: Sequence[str],
+        lines: Sequence[str],
+    ) -> str:
+        given = [f"const {C_TYPES[kind]} {p}" for p, kind in parameters]
+        result = C_TYPES[results[0]]
+        if len(results) > 1:
+            result = "void"
+            given += [f"{C_TYPES[kind]} *r{i}" for i, kind in enumerate(results)]
+        head = f"static {result} {name}({', '.join(given) or 'void'})\n{{"
+        variables = [f"    {C_TYPES[kind]} v_{v};" for v, kind in self.variables.items()]
+        return "\n".join([head, *variables, *lines, "}", ""])

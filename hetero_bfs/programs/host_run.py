@@ -1,0 +1,185 @@
+"""A vertex program on the host's cores: its arrays, its compiled code, and the thread pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.programs.host_code import host_module
+from hetero_bfs.programs.placed import PlacedGraph, Run
+from hetero_bfs.programs.run_options import Limits
+from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.support.memory import aligned_empty
+
+_POOL_EDGES = 1 << 14
+"""Graphs with fewer stored edges have no iteration that is worth waking another thread for."""
+
+_MOST_RECORDS = 1 << 14
+_FIRST_COSTS = (6.0e-9, 6.0e-9, 2.0e-9)
+"""Of push edges, pull vertices and pull edges: seconds of one thread, until some are measured."""
+
+
+class HostProgram:
+    """A program compiled for the host, with arrays for one graph.
+
+    Parameters
+    ----------
+    plan : Plan
+    graph : PlacedGraph
+    threads : int
+        The caller's own among them.
+    """
+
+    def __init__(self, plan: Plan, graph: PlacedGraph, threads: int) -> None:
+        from hetero_bfs.programs.kernels.loop import RECORD_WIDTH
+
+        self.threads = 1 if graph.num_stored_edges < _POOL_EDGES else threads
+        self.plan, self.graph = plan, graph
+        self._fields = self._make_fields()
+        self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
+        self._control = make_control(self.threads)
+        self._shared = self._link()
+        self._stop: Callable[[], object] = no_workers
+        self._start_workers()
+        self._compile()
+
+    def _make_fields(self) -> dict[str, Any]:
+        common = self._common_fields()
+        self._num_common = len(common)
+        return common | self._own_fields()
+
+    def _common_fields(self) -> dict[str, Any]:
+        """Return the fields that all programs have alike; loop.py lists them."""
+        from hetero_bfs.devices.cpu.blocks import most_blocks
+        from hetero_bfs.programs.kernels.loop import NUM_TASKS, SUM_CHUNK
+
+        plan, graph, threads = self.plan, self.graph, self.threads
+        n, searched = graph.num_vertices, graph.num_searched
+        blocks = most_blocks(searched, threads)
+        chunks = max(-(-n // SUM_CHUNK), blocks)
+        return {
+            "threads": threads,
+            "searched": searched,
+            "num_vertices": n,
+            "num_edges": graph.num_stored_edges,
+            "num_totals": len(plan.totals),
+            "all_active": int(plan.all_active),
+            "has_identity": int(plan.identity is not None),
+            "has_priority": int("priority" in plan.methods),
+            "prepares": int(self._prepares),
+            "active": aligned_empty(-(-max(n, 1) // 64), np.uint64),
+            "touched": np.zeros(searched, np.int32),
+            "sums": np.zeros((chunks, max(len(plan.totals), 1))),
+            "totals": np.zeros(max(len(plan.totals), 1)),
+            "loop": np.zeros(8, np.int64),
+            "limits": np.zeros(8),
+            "lowest": np.zeros((threads, 8)),
+            "costs": np.resize(np.array(_FIRST_COSTS) / threads, 8),
+            "work": np.zeros(NUM_TASKS, np.int64),
+            "next_blocks": np.zeros((2, blocks), np.int32),
+            "far_blocks": np.zeros((2, blocks), np.int32),
+            "touched_blocks": np.zeros((2, blocks), np.int32),
+            "owners": np.zeros((3, blocks), np.int32),
+            "cursor": np.zeros((threads, 8), np.int64),
+            "counters": np.zeros((3, 8), np.int64),
+            "place": np.zeros(threads, np.int64),
+        }
+
+    @property
+    def _prepares(self) -> bool:
+        """Whether pulls read messages that were written before."""
+        return self.plan.identity is not None and not self.plan.uses_weights
+
+    def _own_fields(self) -> dict[str, Any]:
+        """Return the other fields; host.py lists them."""
+        from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
+
+        plan, graph = self.plan, self.graph
+        n, searched = graph.num_vertices, graph.num_searched
+        items = most_blocks(searched, self.threads) * BLOCK
+        stored = np.dtype(plan.stored_type)
+        combined = aligned_empty(n, stored)
+        combined[:] = plan.identity or 0
+        parameters, uses_weights = plan.parameters, plan.uses_weights
+        fields: dict[str, Any] = {
+            "indptr": graph.forward.indptr,
+            "neighbours": graph.forward.indices,
+            "weights": graph.forward_weights(uses_weights),
+            "backward_indptr": graph.backward.indptr,
+            "backward_neighbours": graph.backward.indices,
+            "backward_weights": graph.backward_weights(uses_weights),
+            "first": graph.graph.first,
+            "names": graph.names,
+            "degree": graph.degree,
+            "combined": combined,
+            "bits": combined.view(f"i{stored.itemsize}") if stored.kind == "f" else combined,
+            "outgoing": aligned_empty(n if self._prepares else 1, stored),
+            "waiting": aligned_empty(searched, np.int8),
+            "next": tuple(aligned_empty(items, np.uint32) for _ in range(2)),
+            "far": tuple(
+                aligned_empty(items if "priority" in plan.methods else 1, np.uint32)
+                for _ in range(2)
+            ),
+            "touched_items": aligned_empty(items, np.uint32),
+            "integers": np.zeros(len(parameters.integers) + 1, np.int64),
+            "fractions": np.zeros(len(parameters.fractions) + 1),
+        }
+        fields |= {f"state_{name}": aligned_empty(n, kind) for name, kind in plan.fields.items()}
+        for name, array in parameters.arrays.items():
+            fields[f"parameter_{name}"] = np.empty(n, array.dtype)
+        return fields
+
+    def _link(self) -> Any:
+        """Compile the phases; return the struct's head, which the loop reads."""
+        from hetero_bfs.support.by_address import Head, Struct
+
+        shared = Struct(f"Program_{self.plan.name}", self._fields)
+        host_module(self.plan).link_work(shared, self._fields["work"])
+        return Head("Program", shared, self._num_common)
+
+    def _start_workers(self) -> None:
+        from hetero_bfs.devices.cpu.sharing import run_worker
+
+        control, shared = self._control, self._shared
+        self._stop = start_workers(self, run_worker, control, shared, self.threads)
+
+    def _arguments(self, direction: int, max_iterations: int) -> tuple[Any, ...]:
+        return self._control, self._shared, direction, max_iterations, self.records
+
+    def _compile(self) -> None:
+        import numba
+
+        from hetero_bfs.programs.kernels.loop import run
+
+        run.compile(tuple(numba.typeof(argument) for argument in self._arguments(0, 0)))
+
+    def run(self, plan: Plan, limits: Limits) -> Run:
+        """Run with the parameters of `plan`, which has the types of this program's own."""
+        from hetero_bfs.programs.kernels import loop
+
+        fields, graph, parameters = self._fields, self.graph, plan.parameters
+        fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
+        fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
+        for name, array in parameters.arrays.items():
+            fields[f"parameter_{name}"][:] = array[graph.names]
+        fields["limits"][loop.WIDTH] = limits.bucket_width
+        arguments = self._arguments(limits.direction, limits.max_iterations)
+        iterations, converged = loop.run(*arguments)
+        state = {name: fields[f"state_{name}"] for name in self.plan.fields}
+        totals = dict(zip(self.plan.totals, fields["totals"].tolist(), strict=False))
+        return Run(state, iterations, converged, totals, self._records(iterations))
+
+    def _records(self, iterations: int) -> list[tuple[str, int, int, float]]:
+        rows: npt.NDArray[np.float64] = self.records[: min(iterations, _MOST_RECORDS)]
+        return [
+            ("pull" if pulls else "push", int(vertices), int(edges), seconds)
+            for pulls, vertices, edges, seconds, _ in rows.tolist()
+        ]
+
+    def close(self) -> None:
+        """End the workers."""
+        self._stop()

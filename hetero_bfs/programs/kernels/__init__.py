@@ -1,0 +1,1 @@
+"""Kernels of vertex programs; what a program brings is inserted (generate.py)."""

@@ -1,0 +1,327 @@
+"""The phases of a vertex program on the host; loop.py has the loop that runs them.
+
+host_code.py takes this text, with a program's own adapters in place of the import below.
+
+An iteration is a push or a pull. Either gathers the messages to each vertex in `combined`, and
+lists the vertices that have some. Then each of these applies. An active vertex whose priority is
+beyond the bucket's end waits in the list FAR.
+
+Arrays beside those of loop.py (n vertices, of which those numbered below `searched` have edges):
+
+    state_*     (n,)                the program's fields
+    combined    (n,)                messages combined so far; IDENTITY between iterations and runs
+    bits        (n,)                the same memory as integers, for atomics
+    outgoing    (n,) or (1,)        each vertex's message, in pulls of messages without weights
+    first       uint32 (searched,)  the first neighbour along incoming edges, v itself if none
+    waiting     int8 (searched,)    whether a vertex is in FAR: NOT_LISTED, WAITING, or RUN (it is
+                                    listed but has run since)
+    next, far   pairs of lists; one of a pair is read, the other one written
+    touched_items   the list TOUCHED
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, njit, types
+
+from hetero_bfs.devices.cpu.blocks import block_of, push_item
+from hetero_bfs.devices.cpu.sharing import chunk_of
+from hetero_bfs.programs.kernels.adapters import (
+    ALL_ACTIVE,
+    HAS_FINISHED,
+    HAS_IDENTITY,
+    HAS_PRIORITY,
+    IDENTITY,
+    NUM_TOTALS,
+    WEIGHTED,
+    apply,
+    combine,
+    finished,
+    is_final,
+    priority,
+    receives,
+    send,
+    start,
+    takes,
+)
+from hetero_bfs.programs.kernels.loop import (
+    APPLY,
+    APPLY_ALL,
+    END,
+    FAR,
+    FINISHED,
+    GATHER,
+    MARK,
+    NEXT,
+    PREPARE,
+    PUSH,
+    ROUND,
+    SELECT,
+    SIDES,
+    START,
+    TOUCHED,
+)
+from hetero_bfs.support.by_address import chunk_address
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import (
+    atomic_or,
+    bits_of,
+    compare_and_swap,
+    exchange,
+    prefetch,
+    value_of,
+)
+
+NOT_LISTED, WAITING, RUN = np.int8(0), np.int8(1), np.int8(2)
+
+_PREFETCH_DISTANCE = 8
+_ZERO = np.int64(0)
+
+
+@njit(inline="always")
+def _written(control, which):
+    """Return which array of a pair is written."""
+    return 1 - (control[SIDES] >> which & 1)
+
+
+@njit(inline="always")
+def _activate(control, arrays, v, at, far_at, me):
+    """List an active vertex; return the new cursors, and its edges if it is in the bucket."""
+    if v >= arrays.searched:
+        return at, far_at, _ZERO
+    if HAS_PRIORITY:
+        due = priority(arrays, v)
+        if due >= arrays.limits[END] and arrays.limits[END] < np.inf:
+            arrays.lowest[me, 0] = min(arrays.lowest[me, 0], due)
+            if arrays.waiting[v] == NOT_LISTED:
+                far_at = push_item(arrays, FAR, arrays.far[_written(control, FAR)], far_at, v, me)
+            arrays.waiting[v] = WAITING
+            return at, far_at, _ZERO
+        if arrays.waiting[v] == WAITING:
+            arrays.waiting[v] = RUN
+    at = push_item(arrays, NEXT, arrays.next[_written(control, NEXT)], at, v, me)
+    return at, far_at, np.int64(arrays.indptr[v + 1] - arrays.indptr[v])
+
+
+@kernel(counted=False, inner=True)
+def _start(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    sums = arrays.sums[chunk]
+    for i in range(NUM_TOTALS):
+        sums[i] = 0.0
+    active, edges = _ZERO, _ZERO
+    for v in range(begin, end):
+        if HAS_PRIORITY and v < arrays.searched:
+            arrays.waiting[v] = NOT_LISTED
+        if start(arrays, v, sums):
+            active += 1
+            if not ALL_ACTIVE:
+                at, far_at, more = _activate(control, arrays, v, at, far_at, me)
+                edges += more
+    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    return active, edges, _ZERO
+
+
+@njit(inline="always")
+def _merge(arrays, v, message):
+    """Combine a message with those that other threads bring; tell whether that changed them."""
+    if not HAS_IDENTITY:  # one of the messages will do, whichever is written last
+        arrays.combined[v] = message
+        return True
+    bits = arrays.bits
+    while True:
+        before = bits[v]
+        new = bits_of(combine(value_of(before, message), message))
+        if new == before:
+            return False
+        if compare_and_swap(bits, v, before, new):
+            return True
+
+
+@kernel(counted=False, inner=True)
+def _push(control, arrays, chunk, me):
+    begin, end = block_of(arrays.next_blocks, chunk)
+    items = arrays.next[control[SIDES] >> NEXT & 1]
+    touched_items = arrays.touched_items
+    at = arrays.cursor[me, TOUCHED]
+    indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
+    number = np.int32(control[ROUND])
+    edges = _ZERO
+    for i in range(begin, end):
+        if i + 2 * _PREFETCH_DISTANCE < end:
+            prefetch(indptr, items[i + 2 * _PREFETCH_DISTANCE])
+        if i + _PREFETCH_DISTANCE < end:
+            prefetch(neighbours, np.int64(indptr[items[i + _PREFETCH_DISTANCE]]))
+        u = np.int64(items[i])
+        first, last = np.int64(indptr[u]), np.int64(indptr[u + 1])
+        edges += last - first
+        message = send(arrays, u, weights[0])
+        for k in range(first, last):
+            v = np.int64(neighbours[k])
+            if not receives(arrays, v):
+                continue
+            if WEIGHTED:
+                message = send(arrays, u, weights[k])
+            if not takes(arrays, v, message) or not _merge(arrays, v, message):
+                continue
+            if exchange(arrays.touched, v, number) != number:
+                at = push_item(arrays, TOUCHED, touched_items, at, v, me)
+    arrays.cursor[me, TOUCHED] = at
+    return edges, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _mark(control, arrays, chunk, me):
+    """Set the bits of active vertices."""
+    begin, end = block_of(arrays.next_blocks, chunk)
+    items = arrays.next[control[SIDES] >> NEXT & 1]
+    for i in range(begin, end):
+        u = np.int64(items[i])
+        atomic_or(arrays.active, u >> 6, np.uint64(1) << np.uint64(u & 63))
+    return _ZERO, _ZERO, _ZERO
+
+
+@njit(inline="always")
+def _is_active(active, u):
+    return active[u >> 6] >> np.uint64(u & 63) & np.uint64(1) != 0
+
+
+@kernel(counted=False, inner=True)
+def _prepare(control, arrays, chunk, me):
+    """Write each vertex's message; that of an inactive one is the identity."""
+    begin, end = chunk_of(control, chunk)
+    outgoing, active, weights = arrays.outgoing, arrays.active, arrays.weights
+    for u in range(begin, end):
+        if ALL_ACTIVE or _is_active(active, u):
+            outgoing[u] = send(arrays, u, weights[0])
+        else:
+            outgoing[u] = IDENTITY
+    return _ZERO, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _gather(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    at = arrays.cursor[me, TOUCHED]
+    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
+    weights, outgoing, active = arrays.backward_weights, arrays.outgoing, arrays.active
+    combined, touched_items = arrays.combined, arrays.touched_items
+    edges, receivers = _ZERO, _ZERO
+    for v in range(begin, end):
+        if not receives(arrays, v):
+            if ALL_ACTIVE:
+                combined[v] = IDENTITY
+            continue
+        receivers += 1
+        if not HAS_IDENTITY and not WEIGHTED:  # one message will do, and most come from here
+            u = np.int64(arrays.first[v])
+            if u != v and _is_active(active, u):
+                message = send(arrays, u, weights[0])
+                if takes(arrays, v, message):
+                    combined[v] = message
+                    at = push_item(arrays, TOUCHED, touched_items, at, v, me)
+                    edges += 1
+                    continue
+        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+        total, found, k = IDENTITY, False, first
+        while k < last:
+            u = np.int64(neighbours[k])
+            k += 1
+            if WEIGHTED or not HAS_IDENTITY:
+                if not ALL_ACTIVE and not _is_active(active, u):
+                    continue
+                message = send(arrays, u, weights[k - 1] if WEIGHTED else weights[0])
+            else:
+                message = outgoing[u]
+            if takes(arrays, v, message):
+                total = combine(total, message) if HAS_IDENTITY or found else message
+                found = True
+                if is_final(total):
+                    break
+        edges += k - first
+        if ALL_ACTIVE:
+            combined[v] = total
+        elif found and (not HAS_IDENTITY or total != IDENTITY):
+            combined[v] = total
+            at = push_item(arrays, TOUCHED, touched_items, at, v, me)
+    arrays.cursor[me, TOUCHED] = at
+    return edges, receivers, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _apply(control, arrays, chunk, me):
+    begin, end = block_of(arrays.touched_blocks, chunk)
+    items = arrays.touched_items
+    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    sums = arrays.sums[chunk]
+    for i in range(NUM_TOTALS):
+        sums[i] = 0.0
+    active, edges = _ZERO, _ZERO
+    for i in range(begin, end):
+        v = np.int64(items[i])
+        total = arrays.combined[v]
+        arrays.combined[v] = IDENTITY
+        if HAS_IDENTITY and total == IDENTITY:
+            continue
+        if apply(arrays, v, total, sums):
+            active += 1
+            at, far_at, more = _activate(control, arrays, v, at, far_at, me)
+            edges += more
+    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    return active, edges, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _apply_all(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    sums = arrays.sums[chunk]
+    for i in range(NUM_TOTALS):
+        sums[i] = 0.0
+    active = _ZERO
+    for v in range(begin, end):
+        if apply(arrays, v, arrays.combined[v], sums):
+            active += 1
+    return active, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _select(control, arrays, chunk, me):
+    """List the vertices of FAR that are in the bucket now; keep the others."""
+    begin, end = block_of(arrays.far_blocks, chunk)
+    items = arrays.far[control[SIDES] >> FAR & 1]
+    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    active, edges = _ZERO, _ZERO
+    for i in range(begin, end):
+        v = np.int64(items[i])
+        waits = arrays.waiting[v] == WAITING
+        arrays.waiting[v] = NOT_LISTED
+        if waits:
+            active += 1
+            at, far_at, more = _activate(control, arrays, v, at, far_at, me)
+            edges += more
+    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    return active, edges, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _finished(control, arrays, chunk, me):
+    return np.int64(finished(arrays)), _ZERO, _ZERO
+
+
+def link_work(arrays, work):
+    """Compile the phases that the program needs, and fill the arrays' `work` with them."""
+    control = types.Array(int64, 1, "C")
+    tasks = {START: _start, GATHER: _gather}
+    if HAS_IDENTITY and not WEIGHTED:
+        tasks[PREPARE] = _prepare
+    if ALL_ACTIVE:
+        tasks[APPLY_ALL] = _apply_all
+    else:
+        tasks |= {PUSH: _push, MARK: _mark, APPLY: _apply}
+    if HAS_PRIORITY:
+        tasks[SELECT] = _select
+    if HAS_FINISHED:
+        tasks[FINISHED] = _finished
+    for task, function in tasks.items():
+        work[task] = chunk_address(function, control, arrays.numba_type)

@@ -1,0 +1,241 @@
+"""The loop of a vertex program on the host, the same for all programs; host.py has the phases.
+
+`arrays` is the head of a run's struct (by_address.py): the fields below, which are alike in all
+programs. So the loop is compiled once. What a program brings is called by address.
+
+    threads, searched, num_vertices, num_edges, num_totals
+    all_active, has_identity, has_priority, prepares    flags; `prepares`: pulls read `outgoing`
+    active      uint64 (n / 64,)    a bitmap of active vertices, in pulls
+    touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
+    sums        float64 (chunks, totals)    the chunks' shares of the program's totals
+    totals      float64 (totals,)
+    loop        int64 (8,)          ITERATION, NUM_ACTIVE
+    limits      float64 (8,)        the bucket's END and WIDTH
+    lowest      float64 (threads, 8)    lowest priority that waits, by thread
+    costs       float64 (8,)        seconds; learned from iteration to iteration
+    work        int64 (NUM_TASKS,)  addresses of the phases; 0 for those that the program lacks
+    *_blocks, owners, cursor, counters, place   of the lists NEXT, FAR and TOUCHED (blocks.py)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.devices.cpu.blocks import close_list
+from hetero_bfs.devices.cpu.sharing import ITEMS, even_size, share
+from hetero_bfs.devices.cpu.thread_pool import OWN
+from hetero_bfs.support.by_address import call_at
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import clock_seconds
+
+NEXT, FAR, TOUCHED = range(3)
+"""The lists by number."""
+
+SIDES = ITEMS + 1
+"""Word of a job: bit `list` tells which array of that pair is read."""
+
+ROUND = OWN
+"""Word that stays, from run to run: the number of the push."""
+
+START, PUSH, MARK, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(9)
+NUM_TASKS = 9
+
+ITERATION, NUM_ACTIVE = range(2)
+END, WIDTH = range(2)
+
+PUSH_EDGE, PULL_VERTEX, PULL_EDGE = range(3)
+"""Costs: seconds for an edge of a push; for a vertex and for an edge of a pull."""
+
+STRATEGY, VERTICES, EDGES, SECONDS, RECEIVERS = range(5)
+"""Columns of a record. A push's vertices are those that send, a pull's those that may receive."""
+
+RECORD_WIDTH = 5
+
+SUM_CHUNK = 1 << 12
+"""Vertices of a chunk with sums: fixed, so that sums do not depend on the number of threads."""
+
+_LEAST_VERTICES = 1 << 12
+_LEARNING = 0.5  # weight of the latest iteration in the costs
+_LEAST_LEARNED = 50e-6  # seconds of an iteration that says something about costs
+_LAST_ROUND = np.iinfo(np.int32).max
+_ZERO = np.int64(0)
+
+
+@njit(inline="always")
+def _add_sums(arrays, chunks):
+    for i in range(arrays.num_totals):
+        total = 0.0
+        for chunk in range(chunks):
+            total += arrays.sums[chunk, i]
+        arrays.totals[i] = total
+
+
+@njit(inline="always")
+def _turn(control, which):
+    """Read the array of a pair that was written."""
+    control[SIDES] ^= 1 << which
+
+
+@njit(inline="always")
+def _expected_scans(arrays, edges, receivers):
+    """Return how many edges a pull is expected to scan; those of a random graph."""
+    searched, stored = max(arrays.searched, 1), max(arrays.num_edges, 1)
+    degree = stored / searched
+    if arrays.has_identity:
+        return receivers * degree
+    hit = min(max(edges, 1) / stored, 1.0)  # chance that an entry leads to an active vertex
+    return receivers * min(degree, (1.0 - (1.0 - hit) ** degree) / hit)
+
+
+@njit(inline="always")
+def _pull(control, arrays, blocks):
+    """Gather along incoming edges; return edges scanned and receivers."""
+    searched = arrays.searched
+    if arrays.all_active == 0:
+        arrays.active[:] = 0
+        share(control, arrays, MARK, blocks, 1)
+    size = even_size(arrays, searched, 1 << 9)
+    if arrays.prepares:
+        share(control, arrays, PREPARE, searched, even_size(arrays, searched, _LEAST_VERTICES))
+    edges, receivers, _ = share(control, arrays, GATHER, searched, size)
+    return edges, receivers
+
+
+@njit(inline="always")
+def _learned_factor(expected, seconds):
+    """Return by what to multiply the costs of an iteration that took longer or shorter.
+
+    Nothing is expected of vertices without edges, so they teach nothing, however long they took.
+    """
+    if expected == 0.0 or max(expected, seconds) < _LEAST_LEARNED:
+        return 1.0
+    factor = min(max(seconds / expected, 0.25), 4.0)
+    return 1.0 + _LEARNING * (factor - 1.0)
+
+
+@njit(inline="always")
+def _next_bucket(control, arrays):
+    """Move the bucket to the lowest priority that waits; return blocks, vertices and edges.
+
+    The lowest priority may be that of a vertex that has run since. If so the bucket has nothing,
+    and the next one begins at the lowest priority of those that still wait.
+    """
+    while True:
+        far, _ = close_list(arrays, FAR, arrays.far_blocks)
+        _turn(control, FAR)
+        lowest = np.inf
+        for thread in range(arrays.threads):
+            lowest = min(lowest, arrays.lowest[thread, 0])
+            arrays.lowest[thread, 0] = np.inf
+        arrays.limits[END] = lowest + arrays.limits[WIDTH]
+        if not arrays.limits[END] > lowest:  # a width that is nothing beside it
+            arrays.limits[END] = np.inf
+        active, edges, _ = share(control, arrays, SELECT, far, 1)
+        blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+        _turn(control, NEXT)
+        if blocks != 0 or active == 0:
+            return blocks, active, edges
+
+
+@njit(inline="always")
+def _next_round(control, arrays):
+    """Return a number for a push that no earlier one had, in any run."""
+    if control[ROUND] == _LAST_ROUND:
+        arrays.touched[:] = 0
+        return 1
+    return control[ROUND] + 1
+
+
+@njit(inline="always")
+def _is_finished(control, arrays):
+    address = arrays.work[FINISHED]
+    return address != 0 and call_at(address, control, arrays, 0, 0)[0] != 0
+
+
+@kernel(counted=False)
+def run(control, arrays, direction, max_iterations, records):
+    """Run the program.
+
+    Parameters
+    ----------
+    control, arrays
+        The thread pool's words; the arrays above.
+    direction : int
+        0 to choose between push and pull; 1 to push, 2 to pull always. Pulls serve programs whose
+        vertices are all active in any case.
+    max_iterations : int
+    records : float64 (any, RECORD_WIDTH)
+        A row for each iteration; those that do not fit are left out.
+
+    Returns
+    -------
+    iterations : int
+    converged : bool
+        False if max_iterations ended the run.
+    """
+    n, searched = arrays.num_vertices, arrays.searched
+    all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
+    loop, costs = arrays.loop, arrays.costs
+    control[SIDES], loop[ITERATION] = 0, 0
+    for which in range(3):
+        arrays.counters[which, 0] = 0
+        for thread in range(arrays.threads):
+            arrays.cursor[thread, which] = 0
+    for thread in range(arrays.threads):
+        arrays.lowest[thread, 0] = np.inf
+    arrays.limits[END] = -np.inf if has_priority else np.inf
+    active, edges, _ = share(control, arrays, START, n, SUM_CHUNK)
+    _add_sums(arrays, -(-n // SUM_CHUNK))
+    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+    _turn(control, NEXT)
+    receivers = np.float64(searched)
+    iteration = 0
+    while iteration < max_iterations:
+        if has_priority and blocks == 0:
+            blocks, active, edges = _next_bucket(control, arrays)
+        if (n if all_active else blocks) == 0:
+            return iteration, True
+        began = clock_seconds()
+        push_seconds = edges * costs[PUSH_EDGE]
+        scans = _expected_scans(arrays, edges, receivers)
+        pull_seconds = searched * costs[PULL_VERTEX] + scans * costs[PULL_EDGE]
+        pulls = all_active or direction == 2 or (direction == 0 and pull_seconds < push_seconds)
+        sent = active
+        if pulls:
+            scanned, count = _pull(control, arrays, blocks)
+            receivers = np.float64(count)
+        else:
+            control[ROUND] = _next_round(control, arrays)
+            scanned, _, _ = share(control, arrays, PUSH, blocks, 1)
+            count = _ZERO
+        expanded = clock_seconds()
+        loop[ITERATION] = iteration
+        if all_active:
+            active, edges, _ = share(control, arrays, APPLY_ALL, n, SUM_CHUNK)
+            _add_sums(arrays, -(-n // SUM_CHUNK))
+            active = np.int64(n)
+        else:
+            touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
+            active, edges, _ = share(control, arrays, APPLY, touched, 1)
+            _add_sums(arrays, touched)
+            blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+            _turn(control, NEXT)
+        if pulls:
+            factor = _learned_factor(pull_seconds, expanded - began)
+            costs[PULL_VERTEX] *= factor
+            costs[PULL_EDGE] *= factor
+        else:
+            costs[PUSH_EDGE] *= _learned_factor(push_seconds, expanded - began)
+        if iteration < records.shape[0]:
+            record = records[iteration]
+            record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
+            record[SECONDS], record[RECEIVERS] = clock_seconds() - began, count
+        iteration += 1
+        loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
+        if _is_finished(control, arrays):
+            return iteration, True
+    if has_priority and blocks == 0:
+        _, active, _ = _next_bucket(control, arrays)
+        return iteration, active == 0
+    return iteration, not all_active and blocks == 0

@@ -1,0 +1,92 @@
+"""Operations of vertex programs that Python, Numba and C do differently; scalars.cl is its twin.
+
+Division by zero gives infinity or NaN for fractions, as in NumPy, and 0 for integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_GREATEST_UNSIGNED = np.uint64(2**64 - 1)
+
+
+@njit(error_model="numpy", forceinline=True)
+def divide(left, right):
+    """Divide fractions."""
+    return left / right
+
+
+@njit(error_model="numpy", forceinline=True)
+def floor_divide(left, right):
+    """Divide integers, rounded down; by zero it is 0."""
+    if right == 0:
+        return left - left
+    if right < 0 and right + 1 == 0:  # the least number divided by -1 would be an overflow
+        return -left
+    return left // right
+
+
+@njit(error_model="numpy", forceinline=True)
+def modulo(left, right):
+    """Return the remainder of `floor_divide`, with the sign of `right`."""
+    if right == 0 or (right < 0 and right + 1 == 0):
+        return left - left
+    return left % right
+
+
+@njit(forceinline=True)
+def shift_left(value, count):
+    """Shift to the left; 0 if nothing is left."""
+    if count < 0 or count >= 64:
+        return value - value
+    return value << count
+
+
+@njit(forceinline=True)
+def shift_right(value, count):
+    """Shift to the right, filled with the sign."""
+    if count < 0 or count >= 64:
+        return value >> 63 >> 1
+    return value >> count
+
+
+@njit(forceinline=True)
+def lesser(left, right):
+    """Return the least, the first of equals, as Python's min does."""
+    return right if right < left else left
+
+
+@njit(forceinline=True)
+def greater(left, right):
+    """Return the greatest, the first of equals, as Python's max does."""
+    return right if right > left else left
+
+
+@njit(forceinline=True)
+def is_nan(value):
+    """Tell whether a number is none."""
+    return value != value
+
+
+@njit(forceinline=True)
+def to_int64(value):
+    """Convert a fraction towards zero; the limits for what is beyond them, 0 for NaN."""
+    if value != value:
+        return np.int64(0)
+    if value >= 2.0**63:
+        return np.int64(_GREATEST)
+    if value <= -(2.0**63):
+        return np.int64(_LEAST)
+    return np.int64(value)
+
+
+@njit(forceinline=True)
+def to_uint64(value):
+    """Convert a fraction as `to_int64` does."""
+    if value != value or value <= 0:
+        return np.uint64(0)
+    if value >= 2.0**64:
+        return _GREATEST_UNSIGNED
+    return np.uint64(value)

@@ -1,0 +1,64 @@
+"""How the messages to a vertex combine into one: operations, and their identities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+Operation = Literal["minimum", "maximum", "plus", "bitwise_or", "any_one"]
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """An operation on two messages: associative, commutative, with an identity.
+
+    `any_one` takes one of the messages, no matter which. It has no identity.
+    """
+
+    operation: Operation
+
+    def identity(self, dtype: np.dtype[Any]) -> Any:
+        """Return the value that changes no other one, as a Python number; None for `any_one`."""
+        if self.operation == "any_one":
+            return None
+        if self.operation in ("plus", "bitwise_or"):
+            return False if dtype.kind == "b" else dtype.type(0).item()
+        low = self.operation == "maximum"
+        if dtype.kind == "f":
+            return -np.inf if low else np.inf
+        if dtype.kind == "b":
+            return not low
+        limits = np.iinfo(dtype)
+        return int(limits.min if low else limits.max)
+
+    def suits(self, dtype: np.dtype[Any]) -> bool:
+        """Tell whether messages of a type can be combined so."""
+        return dtype.kind != "f" if self.operation == "bitwise_or" else True
+
+    def of(self, first: Any, second: Any) -> Any:
+        """Combine two messages in plain Python; `any_one` takes the first."""
+        if self.operation == "minimum":
+            return second if second < first else first
+        if self.operation == "maximum":
+            return second if second > first else first
+        if self.operation == "plus":
+            return first + second
+        return first | second if self.operation == "bitwise_or" else first
+
+
+minimum = Monoid("minimum")
+"""The least of the messages."""
+
+maximum = Monoid("maximum")
+"""The greatest."""
+
+plus = Monoid("plus")
+"""Their sum."""
+
+bitwise_or = Monoid("bitwise_or")
+"""The bits that any of them has."""
+
+any_one = Monoid("any_one")
+"""One of them, whichever."""

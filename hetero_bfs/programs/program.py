@@ -1,0 +1,78 @@
+"""What a user writes: a vertex program, a class of a few short methods.
+
+A program has a state for each vertex. In an iteration each active vertex sends a message along its
+edges, the messages to a vertex combine into one, and `apply` makes the vertex's new state of it. A
+vertex is active in the next iteration if its state changed. The run ends when no vertex is active.
+
+This is the common ground of Pregel (Malewicz et al., 2010), GraphMat (Sundaram et al., 2015), Ligra
+(Shun and Blelloch, 2013) and GPregel: how an iteration runs (push or pull, on the host or on a
+device) is not the program's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from hetero_bfs.programs.monoids import Monoid
+
+
+class Program:
+    """Base class of vertex programs.
+
+    Each method names what it needs among its parameters:
+
+        state           the vertex's fields (state.distance); in `message` those of the sender
+        vertex          the vertex's id
+        degree          its edges; in a directed graph those that leave it
+        num_vertices    of the graph
+        iteration       number of the iteration, 0 for the first one
+        weight          weight of the edge, in `message`
+        message         a message to the vertex, in `receives`
+        combined        all messages to the vertex combined, in `apply`
+        previous        its fields before `apply`, in `measure`
+        num_active      vertices active in the next iteration, in `finished`
+
+    Further names are parameters of the run: `engine.run(SSSP(), source=3)`. An array of one value a
+    vertex gives each vertex its own value. Names in `totals` are sums over the vertices.
+
+    Methods are plain Python of numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
+    local variables, `min`, `max`, `abs`, `int`, `float`, `bool`, functions of `math` and types of
+    NumPy. Numbers have the types that NumPy's scalars have: float32 plus float32 is float32, and a
+    Python number takes the other operand's type. What `apply` and `initial` return is converted to
+    the fields' types.
+
+    Attributes
+    ----------
+    state : mapping of name to dtype
+        The fields: bool, int32, int64, uint32, uint64, float32 or float64.
+    combine : Monoid
+        `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or` or `hb.any_one`.
+    message_type : dtype, optional
+        Of messages; by default that of the first field.
+    all_active : bool
+        True if every vertex sends and applies in every iteration, as in PageRank. `finished` or
+        `max_iterations` end the run.
+    totals : tuple of str
+        Names of sums. `measure` returns the vertex's share of each; `apply` and `finished` read the
+        sums of the iteration before (at first those of the initial states).
+    """
+
+    state: ClassVar[Mapping[str, Any]]
+    combine: ClassVar[Monoid]
+    message_type: ClassVar[Any] = None
+    all_active: ClassVar[bool] = False
+    totals: ClassVar[tuple[str, ...]] = ()
+
+    # `initial`, `message` and `apply` are a program's own; the others are optional. They take the
+    # parameters that they name, so there is no common signature to declare here:
+    #
+    # initial(...) -> state, or state and whether the vertex is active. By default a vertex is
+    #     active unless its first field is the identity of `combine`.
+    # message(...) -> what an active vertex sends along an edge.
+    # receives(...) -> False for a vertex, or a message, to be passed over. Optional.
+    # apply(...) -> the new state, or state and whether the vertex is active. By default it is
+    #     active if its state changed.
+    # measure(...) -> the vertex's share of `totals`.
+    # finished(...) -> True to end the run. Optional.
+    # priority(...) -> a number: vertices of low priority first (SSSP: the distance). Optional.

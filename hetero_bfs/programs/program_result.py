@@ -1,0 +1,43 @@
+"""What a run of a vertex program gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.iterations import IterationTrace
+
+
+@dataclass(eq=False)
+class ProgramResult:
+    """The final state of a program's vertices; each field is also an attribute.
+
+    Parameters
+    ----------
+    state : mapping of name to array, shape (num_vertices,)
+        In the caller's ids.
+    seconds : float
+        Of the run, without compiling, from the initial states to the last iteration.
+    iterations : int
+    converged : bool
+        False if `max_iterations` ended the run.
+    totals : mapping of name to float
+        The program's sums after the last iteration.
+    traces : list of IterationTrace
+    """
+
+    state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
+    seconds: float
+    iterations: int
+    converged: bool
+    totals: Mapping[str, float]
+    traces: list[IterationTrace] = field(repr=False)
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        state: Mapping[str, npt.NDArray[Any]] = self.__dict__.get("state", {})  # none yet in a copy
+        if name in state:
+            return state[name]
+        raise AttributeError(f"a result has no {name!r}; fields: {', '.join(state)}")

@@ -1,0 +1,71 @@
+"""How a vertex program is to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.support.checks import check_choice, check_integer, check_real
+from hetero_bfs.support.wording import setting
+
+DIRECTIONS = ("auto", "push", "pull")
+_NO_LIMIT = 1 << 40
+
+
+class Limits(NamedTuple):
+    """The options as numbers for kernels: an index of DIRECTIONS, iterations, a bucket's width."""
+
+    direction: int
+    max_iterations: int
+    bucket_width: float
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Settings of one run of a program, checked when they are made.
+
+    Parameters
+    ----------
+    max_iterations : int, optional
+        The run ends after so many, with `converged` False; by default there is no limit.
+    direction : {"auto", "push", "pull"}
+        "push": active vertices send along their edges. "pull": each receiver looks at its incoming
+        edges. By default each iteration does what is expected to be faster.
+    bucket_width : float, optional
+        For programs with a priority: vertices run that are less than this beyond the lowest
+        priority. By default it is chosen by the weights and the degrees. `math.inf` runs all.
+    place : {"auto", "cpu", "device"}
+        Where to run. By default each place is tried twice, then the faster one runs.
+
+    Raises
+    ------
+    ArgumentError
+        A setting of the wrong type or out of range.
+    """
+
+    max_iterations: int | None = None
+    direction: Literal["auto", "push", "pull"] = "auto"
+    bucket_width: float | None = None
+    place: Literal["auto", "cpu", "device"] = "auto"
+
+    def __post_init__(self) -> None:
+        """Check all settings."""
+        check_choice("direction", self.direction, DIRECTIONS)
+        check_choice("place", self.place, ("auto", "cpu", "device"))
+        if self.max_iterations is not None:
+            limit = check_integer("max_iterations", self.max_iterations, 0)
+            object.__setattr__(self, "max_iterations", limit)
+        if self.bucket_width is not None:
+            width = check_real("bucket_width", self.bucket_width)
+            if not width > 0:
+                raise ArgumentError(
+                    f"{setting('bucket_width')} is {width}; give a number above 0, or math.inf"
+                )
+            object.__setattr__(self, "bucket_width", width)
+
+    def limits(self, usual_width: float) -> Limits:
+        """Return the numbers for kernels."""
+        width = usual_width if self.bucket_width is None else self.bucket_width
+        limit = min(_NO_LIMIT if self.max_iterations is None else self.max_iterations, _NO_LIMIT)
+        return Limits(DIRECTIONS.index(self.direction), limit, width)

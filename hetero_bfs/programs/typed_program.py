@@ -1,0 +1,248 @@
+"""What a program with its parameters needs: types, names, and its methods translated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
+from hetero_bfs.programs.dialects import Dialect
+from hetero_bfs.programs.monoids import Monoid
+from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.translate import (
+    FIELD_TYPES,
+    Function,
+    Method,
+    Source,
+    parameters_of,
+    translate,
+)
+
+REQUIRED = ("initial", "message", "apply")
+OPTIONAL = ("receives", "measure", "finished", "priority")
+
+_OF_VERTEX = ("vertex", "degree", "num_vertices")
+_OF_RUN = ("iteration", "num_vertices", "num_active")
+_RESERVED = {*_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "weight", "message", "combined"}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a user gives to a run: numbers, and arrays of a value for each vertex (caller's ids)."""
+
+    integers: Mapping[str, int]
+    fractions: Mapping[str, float]
+    arrays: Mapping[str, npt.NDArray[Any]]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], num_vertices: int) -> Parameters:
+        """Sort parameters by kind.
+
+        Raises
+        ------
+        ArgumentError
+            One is neither a number nor an array of one number a vertex.
+        """
+        integers: dict[str, int] = {}
+        fractions: dict[str, float] = {}
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for name, value in sorted(values.items()):  # code is kept by their order
+            if isinstance(value, np.ndarray) and value.ndim:
+                arrays[name] = _checked_array(name, value, num_vertices)
+                continue
+            number = value.item() if isinstance(value, np.generic | np.ndarray) else value
+            if isinstance(number, int) and -(2**63) <= number < 2**63:
+                integers[name] = number
+            elif isinstance(number, float):
+                fractions[name] = number
+            else:
+                raise ArgumentError(
+                    f"parameter {name} is {_shortened(value)}; give a number of 64 bits, or an "
+                    f"array of {num_vertices} of them"
+                )
+        return cls(integers, fractions, arrays)
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """What methods can read, by name; Python's numbers are weak."""
+        kinds = {n: "bool" if isinstance(v, bool) else "int64" for n, v in self.integers.items()}
+        numbers = {n: Source("", n, kind, kind != "bool") for n, kind in kinds.items()}
+        numbers |= {name: Source("", name, "float64", True) for name in self.fractions}
+        return numbers | {n: Source("", n, a.dtype.name, False) for n, a in self.arrays.items()}
+
+
+def _checked_array(name: str, array: npt.NDArray[Any], num_vertices: int) -> npt.NDArray[Any]:
+    if array.shape != (num_vertices,) or array.dtype.name not in FIELD_TYPES:
+        raise ArgumentError(
+            f"parameter {name} is an array of shape {array.shape} and type {array.dtype}; give one "
+            f"value a vertex, shape ({num_vertices},), of {', '.join(FIELD_TYPES)}"
+        )
+    return array.astype(array.dtype.name, copy=False)  # in the machine's order of bytes
+
+
+def _shortened(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+class Plan:
+    """A program's types and methods, for parameters and weights of some types.
+
+    Raises
+    ------
+    ProgramError
+        The class lacks something, or a method cannot be translated.
+    ArgumentError
+        A parameter that no method names.
+    GraphError
+        It reads weights, and the graph has none.
+    """
+
+    def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
+        self.program, self.parameters, self.weight_type = program, parameters, weight_type
+        self.name = type(program).__name__
+        self._check()
+        self.fields = {name: np.dtype(kind).name for name, kind in program.state.items()}
+        self.monoid = program.combine
+        self.message_type = self._message_type()
+        self.totals = tuple(program.totals)
+        self.all_active = bool(program.all_active)
+        if self.uses_weights and weight_type is None:
+            raise GraphError(
+                f"{self.name} reads weights, and the graph has none; load it with weights"
+            )
+        used = {name for method in self.methods for name in parameters_of(program, method)}
+        unknown = [name for name in parameters.sources if name not in used]
+        if unknown:
+            raise ArgumentError(
+                f"{self.name} has no parameter {unknown[0]!r}; its methods name "
+                f"{', '.join(sorted(used))}"
+            )
+
+    def _check(self) -> None:
+        program, name = self.program, self.name
+        missing = [method for method in REQUIRED if not callable(getattr(program, method, None))]
+        if missing:
+            raise ProgramError(f"{name} has no method {missing[0]}; see help(hetero_bfs.Program)")
+        if not isinstance(getattr(program, "combine", None), Monoid):
+            raise ProgramError(f"{name}.combine is none of hb.minimum, hb.maximum, hb.plus, "
+                               "hb.bitwise_or, hb.any_one")  # fmt: skip
+        state = getattr(program, "state", None)
+        if not isinstance(state, Mapping) or not state:
+            raise ProgramError(f'{name}.state is no mapping, such as {{"level": numpy.int32}}')
+        for field, kind in state.items():
+            if not _is_name(field) or _type_name(kind) not in FIELD_TYPES:
+                raise ProgramError(
+                    f"{name}.state: {field!r} of {kind!r}; use names, and {', '.join(FIELD_TYPES)}"
+                )
+        if program.all_active and program.combine.identity(np.dtype(np.int32)) is None:
+            raise ProgramError(f"{name}: any_one has no identity, which all_active needs")
+        if program.all_active and "priority" in self.methods:
+            raise ProgramError(f"{name}: no vertex waits for its priority if all are active")
+        self._check_totals()
+
+    def _check_totals(self) -> None:
+        name, totals = self.name, self.program.totals
+        if not isinstance(totals, tuple | list) or not all(map(_is_name, totals)):
+            raise ProgramError(f"{name}.totals is {totals!r}; give a tuple of names")
+        taken = [total for total in totals if total in _RESERVED or totals.count(total) > 1]
+        if taken:
+            raise ProgramError(f"{name}.totals: {taken[0]!r} is the name of something else, too")
+        if bool(totals) != ("measure" in self.methods):
+            raise ProgramError(f"{name}: `totals` and `measure` go together; define both or none")
+
+    def _message_type(self) -> str:
+        kind = self.program.message_type
+        if kind is None:
+            kind = next(iter(self.fields.values()))
+        name = _type_name(kind)
+        if name not in FIELD_TYPES:
+            raise ProgramError(
+                f"{self.name}.message_type is {kind!r}; use {', '.join(FIELD_TYPES)}"
+            )
+        if not self.monoid.suits(np.dtype(name)):
+            raise ProgramError(f"{self.name}: {self.monoid.operation} does not combine {name}; "
+                               "set message_type to an integer type")  # fmt: skip
+        if name == "bool" and self.monoid.operation == "plus":
+            raise ProgramError(f"{self.name}: plus does not combine bool; set message_type")
+        return name
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods that the program has."""
+        return [m for m in (*REQUIRED, *OPTIONAL) if callable(getattr(self.program, m, None))]
+
+    @property
+    def stored_type(self) -> str:
+        """Type of a message in memory: one on which atomics work."""
+        return "int32" if self.message_type == "bool" else self.message_type
+
+    @property
+    def identity(self) -> Any:
+        """The identity of messages; None if there is none."""
+        identity = self.monoid.identity(np.dtype(self.message_type))
+        return int(identity) if isinstance(identity, bool) else identity
+
+    @cached_property
+    def uses_weights(self) -> bool:
+        """Whether messages depend on the edge's weight."""
+        return "weight" in parameters_of(self.program, "message")
+
+    @property
+    def receives_messages(self) -> bool:
+        """Whether `receives` looks at the message."""
+        return "receives" in self.methods and "message" in parameters_of(self.program, "receives")
+
+    def functions(self, make_dialect: Callable[[], Dialect]) -> dict[str, Function]:
+        """Translate all methods."""
+        return {name: translate(self._method(name), make_dialect()) for name in self.methods}
+
+    def _method(self, name: str) -> Method:
+        message = Source("", "message", self.message_type, False)
+        names = dict(self.parameters.sources)
+        taken = [n for n in names if n in {*_RESERVED, *self.totals}]
+        if taken:
+            raise ArgumentError(f"parameter {taken[0]!r} has the name of something else; rename it")
+        own = _OF_RUN if name == "finished" else _OF_VERTEX
+        names |= {n: Source("", n, "int64", True) for n in own}
+        if name == "finished":
+            names = {n: s for n, s in names.items() if n not in self.parameters.arrays}
+        elif name not in ("initial", "priority", "measure"):
+            names["iteration"] = Source("", "iteration", "int64", True)
+        if name == "message" and self.weight_type is not None:
+            names["weight"] = Source("", "weight", self.weight_type, False)
+        if name == "receives":
+            names["message"] = message
+        if name in ("apply", "finished"):
+            names |= {n: Source("", n, "float64", True) for n in self.totals}
+        if name == "apply":
+            names["combined"] = message._replace(name="combined")
+        owners = {"initial": (), "finished": (), "measure": ("state", "previous")}
+        fields = list(self.fields.values())
+        results = {
+            "initial": fields, "apply": fields, "message": [self.message_type],
+            "receives": ["bool"], "finished": ["bool"], "priority": ["float64"],
+            "measure": ["float64"] * len(self.totals),
+        }  # fmt: skip
+        optional = "bool" if name in ("initial", "apply") else None
+        return Method(
+            self.program, name, self.fields, owners.get(name, ("state",)), names, results[name],
+            optional,
+        )  # fmt: skip
+
+
+def _is_name(name: Any) -> bool:
+    """Tell whether something can be a name in Python and in OpenCL C."""
+    return isinstance(name, str) and name.isidentifier() and name.isascii()
+
+
+def _type_name(kind: Any) -> str:
+    try:
+        return "" if kind is None else str(np.dtype(kind).name)
+    except (TypeError, ValueError, SyntaxError):
+        return ""
