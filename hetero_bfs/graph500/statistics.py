@@ -66,30 +66,32 @@ def graph500_lines(
     edgefactor: float,
     generation_seconds: float,
     construction_seconds: float,
-    bfs_seconds: Sequence[float],
+    seconds: Sequence[float],
     nedges: Sequence[int],
     validate_seconds: Sequence[float] | None,
+    kernel: str = "bfs",
 ) -> list[str]:
     """Return the lines of the reference's report; `validate_seconds` is None without validation.
 
-    `scale` and `edgefactor` may be fractions for graphs of files.
+    `scale` and `edgefactor` may be fractions for graphs of files. `kernel` is "bfs" or "sssp"; the
+    reference reports on both in one run, with the same names.
     """
     if validate_seconds is None:
-        validate_seconds = [-1.0] * len(bfs_seconds)
+        validate_seconds = [-1.0] * len(seconds)
     lines = [
         _line("SCALE:", _whole(scale)),
         _line("edgefactor:", _whole(edgefactor)),
-        _line("NBFS:", f"{len(bfs_seconds)}"),
+        _line("NBFS:", f"{len(seconds)}"),
         _line("graph_generation:", f"{generation_seconds:g}"),
         _line("num_mpi_processes:", "1"),
         _line("construction_time:", f"{construction_seconds:g}"),
     ]
-    lines += [_line(f"bfs  {k}_time:", f"{v:g}") for k, v in _named(bfs_seconds)]
+    lines += [_line(f"{kernel:<4} {k}_time:", f"{v:g}") for k, v in _named(seconds)]
     lines += [_line(f"{k}_nedge:", f"{v:.11g}") for k, v in _named(nedges)]
-    for key, value in teps_statistics(bfs_seconds, nedges).items():
-        label = f"bfs  {key}:" + ("     !" if key == "harmonic_mean_TEPS" else "")
+    for key, value in teps_statistics(seconds, nedges).items():
+        label = f"{kernel:<4} {key}:" + ("     !" if key == "harmonic_mean_TEPS" else "")
         lines.append(_line(label, f"{value:g}"))
-    lines += [_line(f"bfs  {k}_validate:", f"{v:g}") for k, v in _named(validate_seconds)]
+    lines += [_line(f"{kernel:<4} {k}_validate:", f"{v:g}") for k, v in _named(validate_seconds)]
     return lines
 
 

@@ -1,0 +1,113 @@
+"""The edges of a run: read from a file, generated and held, or generated for every pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hetero_bfs.algorithms.bfs.validate import RESULT_BYTES_PER_VERTEX, group_bytes
+from hetero_bfs.algorithms.sssp.check_paths import BYTES_PER_VERTEX
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.lists import build_bytes
+from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
+from hetero_bfs.support import memory
+from hetero_bfs.support.wording import setting
+
+_LIST_BYTES_PER_EDGE = 8  # two vertex ids
+_WEIGHT_BYTES = 4
+_GRAPH_BYTES_PER_EDGE = 8  # neighbour lists, each edge twice
+_SORTED_BYTES_PER_EDGE = 24  # the lists' weights, and lists by weight
+_GRAPH_BYTES_PER_VERTEX = 36  # offsets 8, ids old and new 8, degrees 8, first neighbours 4, spare 8
+_SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, narrow offsets 4
+_PATH_BYTES_PER_VERTEX = 70  # marks, queues and distances of a search 40, its result 24, spare 6
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TimedEdges(KroneckerEdges):
+    """Edges that are generated whenever they are read, and the seconds of that for each pass."""
+
+    pass_seconds: list[float] = field(default_factory=list, compare=False)
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        """Yield the edges in index order; see `EdgeSource.chunks`."""
+        return self._timed(super().chunks(size))
+
+    def weighted_chunks(
+        self, size: int = CHUNK_EDGES
+    ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+        """Yield the edges in index order with their weights."""
+        return self._timed(super().weighted_chunks(size))
+
+    def _timed(self, chunks: Iterator[T]) -> Iterator[T]:
+        number = len(self.pass_seconds)
+        self.pass_seconds.append(0.0)
+        while True:
+            started = time.perf_counter()
+            chunk = next(chunks, None)
+            self.pass_seconds[number] += time.perf_counter() - started
+            if chunk is None:
+                return
+            yield chunk
+
+
+def generate(
+    generator: KroneckerEdges, regenerate: bool, notes: list[str]
+) -> tuple[EdgeSource, float]:
+    """Generate the edges, and time it; return a generator if they are not held.
+
+    Raises
+    ------
+    GraphError
+        The run needs more memory than is free.
+    """
+    started = time.perf_counter()
+    need = bytes_without_list(generator)
+    memory.check_free_memory(
+        need,
+        f"a graph of scale {generator.scale}",
+        f"choose a smaller {setting('scale')} or {setting('edgefactor')}",
+    )
+    per_edge = _LIST_BYTES_PER_EDGE + _WEIGHT_BYTES * generator.weighted
+    held = need + per_edge * generator.num_input_edges
+    free = memory.free_bytes()
+    if regenerate or held > free:
+        if not regenerate:
+            notes.append(
+                f"edges are generated anew for each pass: with a list of them the run needs about "
+                f"{held / memory.GIB:.1f} GiB of memory, {free / memory.GIB:.1f} GiB are free"
+            )
+        return TimedEdges(**vars(generator)), 0.0
+    edges = generator.materialise()
+    return edges, time.perf_counter() - started
+
+
+def bytes_without_list(edges: EdgeSource) -> int:
+    """Estimate a run's peak memory in bytes, with groups of one search and no list of edges."""
+    n, m = edges.num_vertices, edges.num_input_edges
+    graph = _GRAPH_BYTES_PER_EDGE * m + _GRAPH_BYTES_PER_VERTEX * n
+    if weight_dtype_of(edges) is None:
+        search = (_SEARCH_BYTES_PER_VERTEX + RESULT_BYTES_PER_VERTEX) * n + group_bytes(n, 1, 0)
+    else:
+        search = (_PATH_BYTES_PER_VERTEX + BYTES_PER_VERTEX) * n
+        search += _SORTED_BYTES_PER_EDGE * m
+    return max(build_bytes(edges), graph + search)
+
+
+def tiny_graph(edges: EdgeSource) -> EdgeSource:
+    """Return a graph of two vertices of the same types as this one.
+
+    Weights are 0, so that parents of equal distance are sought, too.
+    """
+    tiny = replace(KroneckerEdges(1).materialise(), directed=edges.directed)
+    dtype: np.dtype[Any] | None = weight_dtype_of(edges)
+    if dtype is not None:
+        tiny = replace(tiny, weights=np.zeros(tiny.num_input_edges, dtype))
+    return CSRGraph.from_edge_source(tiny) if isinstance(edges, CSRGraph) else tiny
