@@ -15,6 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hetero_bfs.algorithms.bfs.result import BFSResult
     from hetero_bfs.algorithms.bfs.validate import validate
+    from hetero_bfs.algorithms.colouring.check_colouring import check_colouring
+    from hetero_bfs.algorithms.colouring.coloured import Colouring
+    from hetero_bfs.algorithms.components.check_components import check_components
+    from hetero_bfs.algorithms.components.component_result import Components
+    from hetero_bfs.algorithms.iterations import IterationTrace
+    from hetero_bfs.algorithms.pagerank.check_pagerank import check_pagerank
+    from hetero_bfs.algorithms.pagerank.rank_result import PageRank
     from hetero_bfs.algorithms.sssp.check_paths import check_paths
     from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
     from hetero_bfs.errors import (
@@ -26,14 +33,26 @@ if TYPE_CHECKING:
         GraphFileError,
         HeteroBFSError,
         ModelError,
+        ProgramError,
         ValidationError,
     )
     from hetero_bfs.graph.csr import CSRGraph
     from hetero_bfs.graph.edge_list import EdgeList
     from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
     from hetero_bfs.graph.io.registry import load
+    from hetero_bfs.programs.monoids import any_one, bitwise_or, maximum, minimum, plus
+    from hetero_bfs.programs.program import Program
+    from hetero_bfs.programs.program_result import ProgramResult
+    from hetero_bfs.programs.run_options import RunOptions
     from hetero_bfs.runtime.engine import Engine
-    from hetero_bfs.runtime.one_call import bfs, sssp
+    from hetero_bfs.runtime.one_call import (
+        bfs,
+        colour,
+        connected_components,
+        hybrid_classes,
+        pagerank,
+        sssp,
+    )
     from hetero_bfs.runtime.options import EngineOptions
     from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
 
@@ -43,6 +62,8 @@ __all__ = [
     "ArgumentError",
     "BFSResult",
     "CSRGraph",
+    "Colouring",
+    "Components",
     "DeviceError",
     "EdgeList",
     "Engine",
@@ -52,18 +73,36 @@ __all__ = [
     "GraphError",
     "GraphFileError",
     "HeteroBFSError",
+    "IterationTrace",
     "KroneckerEdges",
     "LevelFeatures",
     "LevelTrace",
     "ModelError",
+    "PageRank",
+    "Program",
+    "ProgramError",
+    "ProgramResult",
     "RMATEdges",
+    "RunOptions",
     "ShortestPaths",
     "ValidationError",
     "WindowTrace",
+    "any_one",
     "bfs",
+    "bitwise_or",
+    "check_colouring",
+    "check_components",
+    "check_pagerank",
     "check_paths",
+    "colour",
+    "connected_components",
+    "hybrid_classes",
     "kronecker",
     "load",
+    "maximum",
+    "minimum",
+    "pagerank",
+    "plus",
     "sssp",
     "validate",
 ]
@@ -72,6 +111,8 @@ _MODULE_OF = {
     "ArgumentError": "errors",
     "BFSResult": "algorithms.bfs.result",
     "CSRGraph": "graph.csr",
+    "Components": "algorithms.components.component_result",
+    "Colouring": "algorithms.colouring.coloured",
     "DeviceError": "errors",
     "EdgeList": "graph.edge_list",
     "Engine": "runtime.engine",
@@ -81,19 +122,37 @@ _MODULE_OF = {
     "GraphError": "errors",
     "GraphFileError": "errors",
     "HeteroBFSError": "errors",
+    "IterationTrace": "algorithms.iterations",
     "KroneckerEdges": "graph.generators.kronecker",
     "LevelFeatures": "selection.trace",
     "LevelTrace": "selection.trace",
     "ModelError": "errors",
+    "PageRank": "algorithms.pagerank.rank_result",
+    "Program": "programs.program",
+    "ProgramError": "errors",
+    "ProgramResult": "programs.program_result",
     "RMATEdges": "graph.generators.kronecker",
+    "RunOptions": "programs.run_options",
     "ValidationError": "errors",
     "ShortestPaths": "algorithms.sssp.paths",
     "WindowTrace": "algorithms.sssp.paths",
+    "any_one": "programs.monoids",
     "bfs": "runtime.one_call",
+    "bitwise_or": "programs.monoids",
+    "check_components": "algorithms.components.check_components",
+    "check_pagerank": "algorithms.pagerank.check_pagerank",
+    "pagerank": "runtime.one_call",
     "check_paths": "algorithms.sssp.check_paths",
+    "connected_components": "runtime.one_call",
+    "check_colouring": "algorithms.colouring.check_colouring",
+    "colour": "runtime.one_call",
+    "hybrid_classes": "runtime.one_call",
     "sssp": "runtime.one_call",
     "kronecker": "graph.generators.kronecker",
     "load": "graph.io.registry",
+    "maximum": "programs.monoids",
+    "minimum": "programs.monoids",
+    "plus": "programs.monoids",
     "validate": "algorithms.bfs.validate",
 }
 

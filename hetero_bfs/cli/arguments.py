@@ -1,15 +1,22 @@
-"""The command line's arguments: names, defaults, help, and the form of values."""
+"""The command line's arguments: one function a command."""
 
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.selection.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
-
-_SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+from hetero_bfs.cli.argument_groups import (
+    add_device_arguments,
+    add_engine_arguments,
+    add_order_argument,
+    add_output_arguments,
+    number,
+    positive,
+    scale,
+    seed,
+    vertex_id,
+)
 
 
 def make_parser(version: str) -> argparse.ArgumentParser:
@@ -23,6 +30,9 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_graph500(commands)
     _add_bfs(commands)
     _add_sssp(commands)
+    _add_components(commands)
+    _add_colour(commands)
+    _add_pagerank(commands)
     _add_train(commands)
     _add_study(commands)
     _add_devices(commands)
@@ -37,11 +47,18 @@ def _add_graph500(commands: Any) -> None:
         description="Generate a Kronecker graph, construct, search from 64 keys, validate, report.",
     )
     add = command.add_argument
-    add("--scale", type=_scale, help="log2 of the vertices (default 18)")
+    add(
+        "--kernel",
+        choices=("bfs", "sssp"),
+        default="bfs",
+        help="bfs: breadth-first search, kernel 2; sssp: shortest paths with weights, kernel 3 "
+        "(default %(default)s)",
+    )
+    add("--scale", type=scale, help="log2 of the vertices (default 18)")
     add("--edgefactor", type=positive, help="edges per vertex (default 16)")
     add("--sources", type=positive, default=64, help="search keys (default %(default)s)")
-    add("--seed1", type=_seed, default=2, help="generator's first seed (default %(default)s)")
-    add("--seed2", type=_seed, default=3, help="generator's second seed (default %(default)s)")
+    add("--seed1", type=seed, default=2, help="generator's first seed (default %(default)s)")
+    add("--seed2", type=seed, default=3, help="generator's second seed (default %(default)s)")
     add("--graph", type=Path, metavar="FILE", help="search this graph instead of generating one")
     add(
         "--regenerate",
@@ -49,9 +66,9 @@ def _add_graph500(commands: Any) -> None:
         help="generate the edges anew for each pass instead of holding them (also done if memory "
         "is short)",
     )
-    add("--trace", type=Path, metavar="FILE", help="write one CSV record per level")
+    add("--trace", type=Path, metavar="FILE", help="write one CSV record per level or window")
     add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
-    _add_engine_arguments(command)
+    add_engine_arguments(command)
 
 
 def _add_bfs(commands: Any) -> None:
@@ -63,10 +80,10 @@ def _add_bfs(commands: Any) -> None:
     )
     add = command.add_argument
     add("graph", type=Path, metavar="GRAPH", help="graph file")
-    add("--source", type=_vertex, required=True, metavar="V", help="vertex id as in the file")
+    add("--source", type=vertex_id, required=True, metavar="V", help="vertex id as in the file")
     add("--out", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1 unreached)")
     add("--levels", type=Path, metavar="FILE", help="write levels (NumPy .npy, int32)")
-    _add_engine_arguments(command)
+    add_engine_arguments(command)
 
 
 def _add_sssp(commands: Any) -> None:
@@ -80,14 +97,77 @@ def _add_sssp(commands: Any) -> None:
     )
     add = command.add_argument
     add("graph", type=Path, metavar="GRAPH", help="graph file with weights of at least 0")
-    add("--source", type=_vertex, required=True, metavar="V", help="vertex id as in the file")
+    add("--source", type=vertex_id, required=True, metavar="V", help="vertex id as in the file")
     add("--out", type=Path, metavar="FILE", help="write distances (NumPy .npy, float64, inf)")
     add("--parents", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1)")
     add("--trace", type=Path, metavar="FILE", help="write one CSV record per window")
-    _add_device_arguments(command)
+    add_device_arguments(command)
     add("--directed", action="store_true", help="keep the edges' direction")
-    _add_order_argument(command)
-    _add_output_arguments(command)
+    add_order_argument(command)
+    add_output_arguments(command)
+
+
+def _add_components(commands: Any) -> None:
+    command = commands.add_parser(
+        "components",
+        help="find the connected components of a graph",
+        description="Find the connected components of a graph file; edges join whatever their "
+        "direction.",
+    )
+    add = command.add_argument
+    add("graph", type=Path, metavar="GRAPH", help="graph file")
+    add(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write the least vertex of each one's component (NumPy .npy, int64)",
+    )
+    add("--trace", type=Path, metavar="FILE", help="write one CSV record per phase")
+    add_device_arguments(command)
+    add("--directed", action="store_true", help="keep the edges' direction")
+    add_order_argument(command)
+    add_output_arguments(command)
+
+
+def _add_colour(commands: Any) -> None:
+    command = commands.add_parser(
+        "colour",
+        help="colour the vertices of a graph, neighbours differently",
+        description="Colour the vertices of a graph file so that no edge joins two of one colour.",
+    )
+    add = command.add_argument
+    add("graph", type=Path, metavar="GRAPH", help="graph file")
+    add("--out", type=Path, metavar="FILE", help="write colours (NumPy .npy, int32, from 0 on)")
+    add("--trace", type=Path, metavar="FILE", help="write one CSV record per iteration")
+    add_device_arguments(command)
+    add("--directed", action="store_true", help="read the file's edges as directed ones")
+    add_order_argument(command)
+    add_output_arguments(command)
+
+
+def _add_pagerank(commands: Any) -> None:
+    command = commands.add_parser(
+        "pagerank",
+        help="rank the vertices of any graph",
+        description="Find the PageRank of every vertex of a graph file, as NetworkX defines it.",
+    )
+    add = command.add_argument
+    add("graph", type=Path, metavar="GRAPH", help="graph file")
+    add("--alpha", type=number, default=0.85, help="damping, 0 to 1 (default %(default)s)")
+    add(
+        "--tol",
+        type=number,
+        default=1e-6,
+        help="stop when the ranks change by less than this, on average (default %(default)s)",
+    )
+    add("--max-iter", type=positive, default=100, metavar="N", help="(default %(default)s)")
+    add("--weighted", action="store_true", help="pass ranks on by the edges' weights")
+    add("--out", type=Path, metavar="FILE", help="write ranks (NumPy .npy, float64)")
+    add("--trace", type=Path, metavar="FILE", help="write one CSV record per iteration")
+    add_device_arguments(command)
+    add("--directed", action="store_true", help="keep the edges' direction")
+    add_order_argument(command)
+    add_output_arguments(command)
 
 
 def _add_train(commands: Any) -> None:
@@ -131,7 +211,7 @@ def _add_train(commands: Any) -> None:
         metavar="FILE",
         help="CSV file that an external meter writes (time, watts)",
     )
-    _add_device_arguments(command)
+    add_device_arguments(command)
 
 
 def _add_study(commands: Any) -> None:
@@ -148,7 +228,7 @@ def _add_study(commands: Any) -> None:
     add("out_dir", type=Path, metavar="OUT_DIR", help="folder for page, pictures and tables")
     add(
         "--scale",
-        type=_scale,
+        type=scale,
         nargs="+",
         default=[],
         metavar="N",
@@ -167,7 +247,7 @@ def _add_study(commands: Any) -> None:
     add("--rounds", type=positive, default=3, help="times each is searched (default %(default)s)")
     add("--quick", action="store_true", help="a first look: scales 12 and 14, 4 keys, 2 rounds")
     add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
-    _add_device_arguments(command)
+    add_device_arguments(command)
     add("--json", type=Path, metavar="FILE", help='write the summary as JSON, "-" for stdout')
 
 
@@ -191,137 +271,4 @@ def _add_convert(commands: Any) -> None:
         action="store_true",
         help="keep the edges' weights: the third column of text, the values of .mtx, those of "
         ".wsg and .hbg",
-    )
-
-
-def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add(
-        "--selector",
-        type=_selector,
-        default="auto",
-        help=f"{', '.join(NAMED_SELECTORS)}, or fixed:NAME ({', '.join(STRATEGIES)}; "
-        "with commas one per level); default %(default)s: the fastest one in this machine's "
-        "training, average without training",
-    )
-    add(
-        "--optimize",
-        choices=OBJECTIVES,
-        default="time",
-        help="what the selector minimises: seconds, joules, or edp (joules times seconds); the "
-        "latter two need watts measured in training (default %(default)s)",
-    )
-    _add_device_arguments(command)
-    add(
-        "--max-alloc",
-        dest="max_alloc_bytes",
-        type=byte_count,
-        metavar="BYTES",
-        help="largest part of the edge array (256M)",
-    )
-    add(
-        "--device-memory",
-        dest="device_memory_bytes",
-        type=byte_count,
-        metavar="BYTES",
-        help="most memory of the OpenCL device to use (8G; default all); edges that do not fit "
-        "stream from the host",
-    )
-    add("--directed", action="store_true", help="keep the edges' direction (graph files)")
-    _add_order_argument(command)
-    add(
-        "--decision-interval",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="choose anew every N levels (default %(default)s)",
-    )
-    add(
-        "--no-correction",
-        dest="correction",
-        action="store_false",
-        help="use the speed model unchanged: the same choices in every search",
-    )
-    _add_output_arguments(command)
-
-
-def _add_order_argument(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--order",
-        choices=("auto", "degree", "locality", "compact", "given"),
-        default="auto",
-        help="numbering of the vertices: degree (falling), locality (partitions), compact (as "
-        "given without isolated ones), given; default %(default)s: by the graph",
-    )
-
-
-def _add_output_arguments(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add("--no-validate", dest="validate", action="store_false", help="skip the checks")
-    add("--json", type=Path, metavar="FILE", help='write the report as JSON, "-" for stdout')
-    add("-v", "--verbose", action="store_true", help="print every level or window of each search")
-
-
-def _add_device_arguments(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add("--device", metavar="DEVICE", help="OpenCL device by index or part of its name")
-    add(
-        "--devices",
-        choices=("all", "cpu"),
-        default="all",
-        help="cpu: search without an OpenCL device (default %(default)s)",
-    )
-    add("--threads", type=positive, metavar="N", help="CPU threads (default all cores)")
-
-
-def _integer(text: str, low: int, high: int, what: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
-    if not low <= value <= high:
-        raise argparse.ArgumentTypeError(f"{value} is not within {low} to {high}")
-    return value
-
-
-def _scale(text: str) -> int:
-    return _integer(text, 1, 31, "a scale")
-
-
-def positive(text: str) -> int:
-    """Read a number of at least 1."""
-    return _integer(text, 1, 2**31 - 1, "a positive integer")
-
-
-def _seed(text: str) -> int:
-    return _integer(text, 0, 2**64 - 1, "a seed")
-
-
-def _vertex(text: str) -> int:
-    return _integer(text, 0, 2**32 - 3, "a vertex id")
-
-
-def byte_count(text: str) -> int:
-    """Read a number of bytes, with K, M, G or T for powers of 1024."""
-    match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", text.strip().lower())
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 268435456 or 256M")
-    size = int(match[1]) * _SIZES[match[2]]
-    if size < 4:
-        raise argparse.ArgumentTypeError(f"{text!r} is below one edge (4 bytes)")
-    return size
-
-
-def _selector(text: str) -> str:
-    if text.startswith("fixed:"):
-        try:
-            schedule_names(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-        return text
-    if text in NAMED_SELECTORS:
-        return text
-    raise argparse.ArgumentTypeError(
-        f"{text!r} is none; choose {', '.join(NAMED_SELECTORS)} or a schedule such as fixed:TC,BC "
-        f"of {', '.join(STRATEGIES)}"
     )

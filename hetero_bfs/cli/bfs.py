@@ -6,17 +6,14 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-import numpy as np
-
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
 from hetero_bfs.cli.engine_settings import engine_options
-from hetero_bfs.cli.output import print_notes, text_stream, write_json
+from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json
 from hetero_bfs.graph.edge_source import EdgeSource, check_vertex
 from hetero_bfs.graph.io.registry import read, vertices_by_header
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.trace import format_levels
-from hetero_bfs.support.files import replacing
 
 
 def run(options: Namespace) -> int:
@@ -35,8 +32,7 @@ def run(options: Namespace) -> int:
         raise_if_invalid(validate(edges, options.source, result.parent, result.level))
     for path, array in ((options.out, result.parent), (options.levels, result.level)):
         if path is not None:
-            with replacing(path, "wb") as stream:
-                np.save(stream, array)
+            save_array(path, array)
     summary = _summary(options, edges, engine, result)
     _print_summary(options, engine, result, summary)
     write_json(options.json, summary)

@@ -15,6 +15,7 @@ def run(options: Namespace) -> int:
     """Run the command; return the exit status, 1 if a search was wrong."""
     report = run_graph500(
         Graph500Options(
+            kernel=options.kernel,
             scale=options.scale or Graph500Options.scale,
             edgefactor=options.edgefactor or Graph500Options.edgefactor,
             sources=options.sources,

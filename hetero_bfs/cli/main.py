@@ -87,6 +87,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         for name in ("regenerate", "scale", "edgefactor"):
             if getattr(options, name):
                 parser.error(f"--{name} goes with generated graphs, not with --graph FILE")
+    if options.command == "graph500" and options.kernel == "sssp":
+        for option, given in _only_for_bfs(options).items():
+            if given:
+                parser.error(f"{option} goes with --kernel bfs; shortest paths have no selector")
     if options.command == "train" and options.power_only and options.out is not None:
         parser.error("--power-only adds to the installed model; --out DIR goes with training")
     if (
@@ -98,6 +102,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.command == "train" and options.source is not None and not options.calibrate:
         parser.error("--from names the model that --calibrate starts from")
     return options
+
+
+def _only_for_bfs(options: argparse.Namespace) -> dict[str, bool]:
+    """Tell of each option of selectors whether it was given."""
+    return {
+        "--selector": options.selector != "auto",
+        "--optimize": options.optimize != "time",
+        "--decision-interval": options.decision_interval != 1,
+        "--no-correction": not options.correction,
+    }
 
 
 def _check_agreement(options: argparse.Namespace) -> None:

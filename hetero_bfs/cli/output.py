@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+import numpy.typing as npt
+
 from hetero_bfs.support.files import replacing
 
 
@@ -21,6 +24,12 @@ def print_notes(notes: Sequence[str]) -> None:
     """Print notes for the user on stderr, one line each."""
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
+
+
+def save_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """Write an array as NumPy's .npy."""
+    with replacing(path, "wb") as stream:
+        np.save(stream, array)
 
 
 def write_json(path: Path | None, data: Any) -> None:

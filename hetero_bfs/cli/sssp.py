@@ -10,12 +10,14 @@ import numpy as np
 
 from hetero_bfs.algorithms.sssp.check_paths import check_paths
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, format_windows
-from hetero_bfs.cli.output import print_notes, text_stream, write_json
+from hetero_bfs.cli.engine_settings import engine_options
+from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.io.registry import read, vertices_by_header
-from hetero_bfs.runtime.path_searches import Place, open_paths
+from hetero_bfs.runtime.analysis import open_analysis
+from hetero_bfs.runtime.path_searches import PathSearches
+from hetero_bfs.runtime.places import Place
 from hetero_bfs.selection.trace import write_csv
-from hetero_bfs.support.files import replacing
 
 
 def run(options: Namespace) -> int:
@@ -25,9 +27,7 @@ def run(options: Namespace) -> int:
         check_vertex(options.source, named)
     edges = read(options.graph, options.directed, weighted=True)
     check_vertex(options.source, edges.num_vertices)
-    with open_paths(
-        edges, options.device, options.devices, options.threads, options.order
-    ) as searches:
+    with open_analysis(PathSearches, edges, engine_options(options)) as searches:
         print_notes(searches.notes)
         place: Place | None = "device" if options.device is not None else None
         result = searches.search(options.source, place)
@@ -37,20 +37,15 @@ def run(options: Namespace) -> int:
     if options.validate:
         check_paths(edges, options.source, result.distance, result.parent).raise_if_invalid()
     if options.out is not None:
-        _save(options.out, result.distance)
+        save_array(options.out, result.distance)
     if options.parents is not None:
-        _save(options.parents, result.parent)
+        save_array(options.parents, result.parent)
     if options.trace is not None:
         write_csv(options.trace, (trace.row() for trace in result.traces))
     summary = _summary(options, edges, result, device)
     _print_summary(options, result, summary)
     write_json(options.json, summary)
     return 0
-
-
-def _save(path: Any, array: np.ndarray[Any, Any]) -> None:
-    with replacing(path, "wb") as stream:
-        np.save(stream, array)
 
 
 def _summary(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
+from typing import cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,7 +15,6 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
-from hetero_bfs.algorithms.sssp.paths import ShortestPaths
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
@@ -24,11 +24,12 @@ from hetero_bfs.graph.edge_source import (
     check_vertex,
 )
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.runtime.analysis import A, Analysis, within_limits
+from hetero_bfs.runtime.analysis_methods import AnalysisMethods
 from hetero_bfs.runtime.compile_beside import Beside, compiling_beside
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
-from hetero_bfs.runtime.path_searches import PathSearches, within_limits
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.reference import has_high_diameter, reference_states
 from hetero_bfs.runtime.results import SavedParents, make_result, restored_parents
@@ -42,7 +43,7 @@ from hetero_bfs.selection.strategies import ObjectiveName, available
 from hetero_bfs.support import forks
 
 
-class Engine:
+class Engine(AnalysisMethods):
     """A graph prepared on the host and a device: upload, compile and warm up once, search often.
 
     Parameters
@@ -90,7 +91,7 @@ class Engine:
         self.streaming: Streaming | None = None
         """How the edges stream through the device; None if they do not."""
         self._saved = SavedParents()
-        self._paths: PathSearches | None = None
+        self._analyses: dict[type[Analysis], Analysis] = {}
         with compiling_beside() as beside:
             self._open_with(graph, beside)
 
@@ -137,9 +138,8 @@ class Engine:
             platform, self._platform = self._platform, None
             self._bytes_streamed = bytes_streamed_by(platform.accelerator)
             self._saved.release()
-            if self._paths is not None:
-                self._paths.close()
-                self._paths = None
+            while self._analyses:
+                self._analyses.popitem()[1].close()
             self._corrections = None
             self._learns = None
             platform.close()
@@ -302,23 +302,14 @@ class Engine:
             search.save_parents(parent)
         return search, streamed, time.perf_counter() - started
 
-    def sssp(self, source: int) -> ShortestPaths:
-        """Find the least distances from one vertex (the caller's id); the graph needs weights.
-
-        Raises
-        ------
-        GraphError
-            The vertex is not in the graph; the graph has no weights, or a negative one.
-        EngineClosedError, ForkError
-            As for `bfs`.
-        """
-        source = check_vertex(source, self.graph.num_vertices)
-        with self._one_at_a_time:
-            if self._paths is None:
-                info = within_limits(self.device_info, self.options)
-                self._paths = PathSearches(self.graph, self.platform.host.threads, info)
-                self.notes += self._paths.notes
-            return self._paths.search(source)
+    def _analysis(self, kind: type[A]) -> A:
+        """Return the runs of another algorithm on the graph; the caller holds the lock."""
+        platform = self.platform
+        if kind not in self._analyses:
+            info = self.device_info and within_limits(self.device_info, self.options)
+            self._analyses[kind] = kind(self.graph, platform.host.threads, info)
+            self.notes += self._analyses[kind].notes
+        return cast(A, self._analyses[kind])
 
     def search(self, source: int) -> Search:
         """Search from one vertex without gathering the parents (for measurements)."""

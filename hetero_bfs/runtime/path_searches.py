@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Literal, Self
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,66 +13,31 @@ from hetero_bfs.algorithms.sssp.device_search import DeviceSearch
 from hetero_bfs.algorithms.sssp.host_search import HostSearch
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists, Windows
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
-from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource
-from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
-from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.runtime.analysis import Analysis
+from hetero_bfs.runtime.places import Place
 
 _WAYS = ("prefix", "full", "pull", "device full")  # as windows.py and device_search.py number them
-_TRIALS = 2  # runs of a place before it is compared
-
-Place = Literal["cpu", "device"]
-"""Where a search runs."""
 
 
-class PathSearches:
-    """Searches for shortest paths in one graph.
+class PathSearches(Analysis):
+    """Searches for shortest paths in one graph, with weights of at least 0; see `Analysis`."""
 
-    Parameters
-    ----------
-    graph : SearchGraph
-        With weights of at least 0.
-    threads : int
-    device : DeviceInfo, optional
-        An OpenCL device to use beside the host. If it cannot hold the graph, `notes` says so.
-
-    Raises
-    ------
-    GraphError
-        The graph has no weights, or a negative one.
-    """
+    what = "shortest paths"
+    needs_weights = True
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
-        self.graph = graph
         self.lists = WeightedLists(graph)
-        self.host = HostSearch(self.lists, threads)
-        self.notes: list[str] = []
-        self.device: DeviceSearch | None = None
-        self._seconds: dict[Place, list[float]] = {"cpu": []}
-        if device is not None and graph.num_searched:
-            try:
-                self.device = DeviceSearch(self.lists, device)
-                self._seconds["device"] = []
-            except DeviceError as error:
-                self.notes.append(f"{device.name} is left out of shortest paths: {error}")
+        self.lists.sort()
+        super().__init__(graph, threads, device)
 
-    @property
-    def places(self) -> list[Place]:
-        """Where searches can run."""
-        return list(self._seconds)
+    def _make_host(self, threads: int) -> HostSearch:
+        return HostSearch(self.lists, threads)
 
-    def choose(self) -> Place:
-        """Return where the next search runs: each place once or twice, then the fastest so far.
-
-        The second run counts, since the first one compiles.
-        """
-        for place, seconds in self._seconds.items():
-            if len(seconds) < _TRIALS:
-                return place
-        return min(self._seconds, key=lambda place: min(self._seconds[place][1:]))
+    def _make_device(self, info: DeviceInfo) -> DeviceSearch:
+        return DeviceSearch(self.lists, info)
 
     def search(self, source: int, place: Place | None = None) -> ShortestPaths:
         """Search from one vertex (the caller's id), which is in the graph.
@@ -82,21 +46,35 @@ class PathSearches:
         ----------
         source : int
         place : {"cpu", "device"}, optional
-            By default what `choose` says.
+            By default the one that has been faster.
         """
-        graph = self.graph
-        new = graph.searched_id(source)
+        new = self.graph.searched_id(source)
         if new is None:
             return self._alone(source)
-        place = place or self.choose()
-        found, seconds = self._run(place, new)
-        distance = np.full(graph.num_vertices, np.inf)
-        distance[graph.relabelling.old_of_new] = _with_infinity(found)
-        traces = [_trace(record) for record in found.records.tolist()]
-        parents = self._parents_of(found, new)
-        return ShortestPaths(source, distance, seconds, traces, graph.graph.directed, parents)
+        return self._restored(source, self._run(new, place, with_parents=False))
 
-    def _run(self, place: Place, source: int) -> tuple[Windows, float]:
+    def search_with_parents(self, sources: Sequence[int]) -> list[ShortestPaths]:
+        """Search from several vertices back-to-back, each where searches have been faster.
+
+        Parents belong to each search and its seconds. All searches run before the caller's ids of
+        the first one are restored, which would evict the next search's data from the caches.
+        """
+        ran = []
+        for source in sources:
+            new = self.graph.searched_id(source)
+            ran.append(None if new is None else self._run(new, None, with_parents=True))
+        results = []
+        for source, search in zip(sources, ran, strict=True):
+            result = self._alone(source) if search is None else self._restored(source, search)
+            _ = result.parent
+            results.append(result)
+        return results
+
+    def _run(self, source: int, place: Place | None, with_parents: bool) -> _Ran:
+        """Search from a vertex (the new id); note how long it took."""
+        from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
+
+        place = place or self.places.choose()
         if place == "cpu":
             self.host.prepare()
         began = time.perf_counter()
@@ -105,25 +83,27 @@ class PathSearches:
             found = self.device.run(source, self.lists.plan)
         if found is None:  # the host was chosen, or a distance is beyond the device's type
             found = self.host.run(source, self.lists.plan)
+        up = None
+        if with_parents:
+            up = tree_parents(self.lists, found.distance, found.infinity, source)
         seconds = time.perf_counter() - began
-        self._seconds[place].append(seconds)
-        return found, seconds
+        self.places.note(place, seconds)
+        return _Ran(source, found._replace(distance=found.distance.copy()), up, seconds)
 
-    @property
-    def device_name(self) -> str | None:
-        """Name of the OpenCL device in use, if any."""
-        return None if self.device is None else self.device.device.info.name
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the threads, and let go of the device."""
-        self.host.close()
-        self.device = None
+    def _restored(self, source: int, search: _Ran) -> ShortestPaths:
+        """Return the result of a search from `source` in the caller's ids."""
+        began = time.perf_counter()
+        graph, found = self.graph, search.found
+        distance = np.full(graph.num_vertices, np.inf)
+        distance[graph.relabelling.old_of_new] = _with_infinity(found)
+        traces = [_trace(record) for record in found.records.tolist()]
+        paths = ShortestPaths(
+            source, distance, search.seconds, traces, graph.graph.directed, self._parents_of(search)
+        )
+        if search.parent is not None:
+            _ = paths.parent
+            paths.restore_seconds = time.perf_counter() - began
+        return paths
 
     def _alone(self, source: int) -> ShortestPaths:
         """Return the result of a vertex without edges."""
@@ -137,13 +117,15 @@ class PathSearches:
 
         return ShortestPaths(source, distance, 0.0, [], self.graph.graph.directed, parents)
 
-    def _parents_of(self, found: Windows, source: int) -> Callable[[], npt.NDArray[np.int64]]:
-        kept, lists, relabelling = found.distance.copy(), self.lists, self.graph.relabelling
+    def _parents_of(self, search: _Ran) -> Callable[[], npt.NDArray[np.int64]]:
+        lists, relabelling = self.lists, self.graph.relabelling
 
         def parents() -> npt.NDArray[np.int64]:
             from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
 
-            up = tree_parents(lists, kept, found.infinity, source)
+            found, up = search.found, search.parent
+            if up is None:
+                up = tree_parents(lists, found.distance, found.infinity, search.source)
             parent = np.full(relabelling.new_of_old.size, -1, np.int64)
             reached = np.flatnonzero(up != NO_VERTEX)
             old = relabelling.old_of_new
@@ -151,6 +133,15 @@ class PathSearches:
             return parent
 
         return parents
+
+
+class _Ran(NamedTuple):
+    """A search that ran, in new ids; `parent` is None if its parents were not asked for yet."""
+
+    source: int
+    found: Windows
+    parent: npt.NDArray[np.uint32] | None
+    seconds: float
 
 
 def _with_infinity(found: Windows) -> npt.NDArray[np.float64]:
@@ -163,50 +154,3 @@ def _with_infinity(found: Windows) -> npt.NDArray[np.float64]:
 def _trace(record: list[Any]) -> WindowTrace:
     start, way, vertices, edges, rounds, seconds = record
     return WindowTrace(start, _WAYS[int(way)], int(vertices), int(edges), int(rounds), seconds)
-
-
-def within_limits(info: DeviceInfo | None, options: EngineOptions) -> DeviceInfo | None:
-    """Return a device as if it had no more memory than the options allow it."""
-    if info is None:
-        return None
-    return replace(
-        info,
-        memory_bytes=min(info.memory_bytes, options.device_memory_bytes or info.memory_bytes),
-        max_alloc_bytes=min(info.max_alloc_bytes, options.max_alloc_bytes or info.max_alloc_bytes),
-    )
-
-
-def open_paths(
-    graph: CSRGraph | EdgeSource | SearchGraph,
-    device: str | None = None,
-    devices: str = "all",
-    threads: int | None = None,
-    order: str = "auto",
-) -> PathSearches:
-    """Make a graph ready for shortest paths; the settings are those of `EngineOptions`.
-
-    Raises
-    ------
-    ArgumentError, GraphError, DeviceError
-        As `Engine` does; the graph has no weights, or a negative one.
-    """
-    import numba
-
-    options = EngineOptions(device=device, devices=devices, threads=threads, order=order)
-    info, notes = None, []
-    if options.devices != "cpu":
-        try:
-            info = choose_device(options.device)
-        except DeviceError as error:
-            if device is not None:
-                raise
-            notes.append(f"searching on the CPU only: {error}")
-    if not isinstance(graph, SearchGraph):
-        if weight_dtype_of(graph) is None:
-            needed_weights(graph)
-        graph = build_search_graph(graph, options.order)
-    searches = PathSearches(graph, options.threads or numba.get_num_threads(), info)
-    if device is not None and searches.device is None and searches.notes:
-        raise DeviceError(searches.notes[0])
-    searches.notes[:0] = notes
-    return searches

@@ -1,0 +1,159 @@
+"""Arguments that several commands share, and the form of their values."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from hetero_bfs.selection.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
+
+_SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def add_engine_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the settings of an engine."""
+    add = command.add_argument
+    add(
+        "--selector",
+        type=_selector,
+        default="auto",
+        help=f"{', '.join(NAMED_SELECTORS)}, or fixed:NAME ({', '.join(STRATEGIES)}; "
+        "with commas one per level); default %(default)s: the fastest one in this machine's "
+        "training, average without training",
+    )
+    add(
+        "--optimize",
+        choices=OBJECTIVES,
+        default="time",
+        help="what the selector minimises: seconds, joules, or edp (joules times seconds); the "
+        "latter two need watts measured in training (default %(default)s)",
+    )
+    add_device_arguments(command)
+    add(
+        "--max-alloc",
+        dest="max_alloc_bytes",
+        type=byte_count,
+        metavar="BYTES",
+        help="largest part of the edge array (256M)",
+    )
+    add(
+        "--device-memory",
+        dest="device_memory_bytes",
+        type=byte_count,
+        metavar="BYTES",
+        help="most memory of the OpenCL device to use (8G; default all); edges that do not fit "
+        "stream from the host",
+    )
+    add("--directed", action="store_true", help="keep the edges' direction (graph files)")
+    add_order_argument(command)
+    add(
+        "--decision-interval",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="choose anew every N levels (default %(default)s)",
+    )
+    add(
+        "--no-correction",
+        dest="correction",
+        action="store_false",
+        help="use the speed model unchanged: the same choices in every search",
+    )
+    add_output_arguments(command)
+
+
+def add_order_argument(command: argparse.ArgumentParser) -> None:
+    """Add the numbering of the vertices."""
+    command.add_argument(
+        "--order",
+        choices=("auto", "degree", "locality", "compact", "given"),
+        default="auto",
+        help="numbering of the vertices: degree (falling), locality (partitions), compact (as "
+        "given without isolated ones), given; default %(default)s: by the graph",
+    )
+
+
+def add_output_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what a command prints and checks."""
+    add = command.add_argument
+    add("--no-validate", dest="validate", action="store_false", help="skip the checks")
+    add("--json", type=Path, metavar="FILE", help='write the report as JSON, "-" for stdout')
+    add("-v", "--verbose", action="store_true", help="print every level, window or iteration")
+
+
+def add_device_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the choice of devices."""
+    add = command.add_argument
+    add("--device", metavar="DEVICE", help="OpenCL device by index or part of its name")
+    add(
+        "--devices",
+        choices=("all", "cpu"),
+        default="all",
+        help="cpu: search without an OpenCL device (default %(default)s)",
+    )
+    add("--threads", type=positive, metavar="N", help="CPU threads (default all cores)")
+
+
+def _integer(text: str, low: int, high: int, what: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{value} is not within {low} to {high}")
+    return value
+
+
+def number(text: str) -> float:
+    """Read a number; its range is checked where it is used."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def scale(text: str) -> int:
+    """Read a log2 of vertices."""
+    return _integer(text, 1, 31, "a scale")
+
+
+def positive(text: str) -> int:
+    """Read a number of at least 1."""
+    return _integer(text, 1, 2**31 - 1, "a positive integer")
+
+
+def seed(text: str) -> int:
+    """Read a seed."""
+    return _integer(text, 0, 2**64 - 1, "a seed")
+
+
+def vertex_id(text: str) -> int:
+    """Read a vertex id."""
+    return _integer(text, 0, 2**32 - 3, "a vertex id")
+
+
+def byte_count(text: str) -> int:
+    """Read a number of bytes, with K, M, G or T for powers of 1024."""
+    match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", text.strip().lower())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 268435456 or 256M")
+    size = int(match[1]) * _SIZES[match[2]]
+    if size < 4:
+        raise argparse.ArgumentTypeError(f"{text!r} is below one edge (4 bytes)")
+    return size
+
+
+def _selector(text: str) -> str:
+    if text.startswith("fixed:"):
+        try:
+            schedule_names(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return text
+    if text in NAMED_SELECTORS:
+        return text
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is none; choose {', '.join(NAMED_SELECTORS)} or a schedule such as fixed:TC,BC "
+        f"of {', '.join(STRATEGIES)}"
+    )

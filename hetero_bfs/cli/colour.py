@@ -1,0 +1,76 @@
+"""`hetero-bfs colour`: a colour for each vertex of a graph file."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.algorithms.colouring.check_colouring import check_colouring
+from hetero_bfs.algorithms.colouring.coloured import Colouring
+from hetero_bfs.algorithms.iterations import format_iterations
+from hetero_bfs.cli.engine_settings import engine_options
+from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json
+from hetero_bfs.graph.io.registry import read
+from hetero_bfs.runtime.analysis import open_analysis
+from hetero_bfs.runtime.colourings import Colourings
+from hetero_bfs.runtime.places import Place
+from hetero_bfs.selection.trace import write_csv
+
+_LARGEST_CLASSES = 5  # that are printed
+
+
+def run(options: Namespace) -> int:
+    """Carry out the command; returns the exit status."""
+    edges = read(options.graph, options.directed)
+    with open_analysis(Colourings, edges, engine_options(options)) as colourings:
+        print_notes(colourings.notes)
+        place: Place | None = "device" if options.device is not None else None
+        result = colourings.colour(place)
+        device = colourings.device_name if result.used_device else None
+    if options.validate:
+        check_colouring(edges, result.colour).raise_if_invalid()
+    if options.out is not None:
+        save_array(options.out, result.colour)
+    if options.trace is not None:
+        write_csv(options.trace, (trace.row() for trace in result.traces))
+    summary = _summary(options, edges, result, device)
+    _print_summary(options, result, summary)
+    write_json(options.json, summary)
+    return 0
+
+
+def _summary(
+    options: Namespace, edges: Any, result: Colouring, device: str | None
+) -> dict[str, Any]:
+    """Return what `--json` writes."""
+    largest = np.argsort(-result.class_sizes, kind="stable")[:_LARGEST_CLASSES]
+    return {
+        "graph": str(options.graph),
+        "num_vertices": edges.num_vertices,
+        "num_input_edges": edges.num_input_edges,
+        "num_colours": result.num_colours,
+        "largest_classes": {str(colour): int(result.class_sizes[colour]) for colour in largest},
+        "seconds": result.seconds,
+        "iterations": result.iterations,
+        "edges_scanned": result.edges_scanned,
+        "device": device,
+        "valid": True if options.validate else None,
+    }
+
+
+def _print_summary(options: Namespace, result: Colouring, summary: dict[str, Any]) -> None:
+    text = text_stream(options)
+    colours = f"{result.num_colours} colour{'' if result.num_colours == 1 else 's'}"
+    classes = ", ".join(f"{colour}: {size}" for colour, size in summary["largest_classes"].items())
+    print(
+        f"{colours} for {summary['num_vertices']} vertices; largest classes "
+        f"{classes or 'none'}\n"
+        f"{result.iterations} iterations, {result.edges_scanned} edges scanned in "
+        f"{1e3 * result.seconds:.3f} ms{', valid' if options.validate else ''}\n"
+        f"device {summary['device'] or 'none'}",
+        file=text,
+    )
+    if options.verbose:
+        print(format_iterations(result.traces), file=text)

@@ -1,0 +1,86 @@
+"""`hetero-bfs pagerank`: the ranks of a graph file's vertices."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import Any
+
+from hetero_bfs.algorithms.iterations import format_iterations
+from hetero_bfs.algorithms.pagerank.check_pagerank import check_pagerank
+from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
+from hetero_bfs.algorithms.pagerank.rank_result import PageRank
+from hetero_bfs.cli.engine_settings import engine_options
+from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json
+from hetero_bfs.graph.io.registry import read
+from hetero_bfs.runtime.analysis import open_analysis
+from hetero_bfs.runtime.page_ranks import ranks_kind
+from hetero_bfs.runtime.places import Place
+from hetero_bfs.selection.trace import write_csv
+
+_HIGHEST = 5  # vertices that are printed
+
+
+def run(options: Namespace) -> int:
+    """Carry out the command; returns the exit status."""
+    check_settings(1, options.alpha, options.tol, options.max_iter)  # before anything is read
+    edges = read(options.graph, options.directed, weighted=options.weighted)
+    settings = check_settings(edges.num_vertices, options.alpha, options.tol, options.max_iter)
+    with open_analysis(ranks_kind(options.weighted), edges, engine_options(options)) as ranks:
+        print_notes(ranks.notes)
+        place: Place | None = "device" if options.device is not None else None
+        result = ranks.rank(settings, place)
+        device = ranks.device_name if result.used_device else None
+    if not result.converged:
+        print(
+            f"note: not converged after {result.iterations} iterations, change "
+            f"{result.change:.3g} instead of {settings.change:.3g}; give a larger --max-iter",
+            file=sys.stderr,
+        )
+    valid = options.validate and result.converged  # nothing is promised otherwise
+    if valid:
+        check = check_pagerank(edges, result.rank, options.alpha, options.tol, options.weighted)
+        check.raise_if_invalid()
+    if options.out is not None:
+        save_array(options.out, result.rank)
+    if options.trace is not None:
+        write_csv(options.trace, (trace.row() for trace in result.traces))
+    summary = _summary(options, edges, result, device, valid or None)
+    _print_summary(options, result, summary)
+    write_json(options.json, summary)
+    return 0
+
+
+def _summary(
+    options: Namespace, edges: Any, result: PageRank, device: str | None, valid: bool | None
+) -> dict[str, Any]:
+    """Return what `--json` writes."""
+    return {
+        "graph": str(options.graph),
+        "num_vertices": edges.num_vertices,
+        "num_input_edges": edges.num_input_edges,
+        "alpha": options.alpha,
+        "tol": options.tol,
+        "highest": [{"vertex": v, "rank": rank} for v, rank in result.highest(_HIGHEST)],
+        "seconds": result.seconds,
+        "iterations": result.iterations,
+        "change": result.change,
+        "converged": result.converged,
+        "device": device,
+        "valid": valid,
+    }
+
+
+def _print_summary(options: Namespace, result: PageRank, summary: dict[str, Any]) -> None:
+    text = text_stream(options)
+    print(f"{'vertex':>12} {'rank':>12}", file=text)
+    for vertex, rank in result.highest(_HIGHEST):
+        print(f"{vertex:>12} {rank:>12.6g}", file=text)
+    print(
+        f"{result.iterations} iterations, change {result.change:.3g}, in "
+        f"{1e3 * result.seconds:.3f} ms{', valid' if summary['valid'] else ''}\n"
+        f"device {summary['device'] or 'none'}",
+        file=text,
+    )
+    if options.verbose:
+        print(format_iterations(result.traces), file=text)
