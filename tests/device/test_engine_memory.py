@@ -128,7 +128,7 @@ def test_memory_that_was_never_written_is_never_read(opencl_device, name, direct
 
 def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
     broken = mock.patch(
-        "hetero_bfs.devices.opencl.driver._kernel_source", return_value="__kernel nonsense"
+        "hetero_bfs.devices.opencl.driver.kernel_source", return_value="__kernel nonsense"
     )
     with broken, pytest.raises(DeviceError, match="compiling kernels"):
         engine_on(opencl_device, nasty("star"), selector="fixed:TG")
@@ -136,7 +136,7 @@ def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
 
 def test_a_device_whose_compiler_fails_is_left_out(opencl_device):
     broken = mock.patch(
-        "hetero_bfs.devices.opencl.driver._kernel_source", return_value="__kernel nonsense"
+        "hetero_bfs.devices.opencl.driver.kernel_source", return_value="__kernel nonsense"
     )
     chosen = mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=opencl_device)
     edges = nasty("star")

@@ -46,14 +46,14 @@ def test_counts_are_those_of_brute_force(place):
         levels = true_levels(edges(), record.result.source)
         assert record.result.nedge == true_nedge(edges(), levels) == record.validation.nedge
         assert record.reached == np.count_nonzero(levels >= 0)
-        assert record.levels == levels.max()
+        assert record.furthest == levels.max()
         assert record.result.seconds > 0
         assert record.result.teps == record.result.nedge / record.result.seconds
 
 
 def test_levels_do_not_depend_on_validation():
-    checked = [record.levels for record in full(None).sources]
-    unchecked = [record.levels for record in run(None, validate=False).sources]
+    checked = [record.furthest for record in full(None).sources]
+    unchecked = [record.furthest for record in run(None, validate=False).sources]
     assert checked == unchecked
 
 

@@ -11,7 +11,9 @@ from graph500_runs import Breaking, edges, full, run
 from hetero_bfs.algorithms.bfs.validate import Validator, group_bytes, group_size
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph500 import bfs_kernel
 from hetero_bfs.graph500 import protocol as graph500
+from hetero_bfs.graph500.edges import bytes_without_list
 from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.runtime import engine as engines
 from hetero_bfs.runtime.engine import Engine
@@ -19,7 +21,7 @@ from hetero_bfs.support import memory
 
 
 def without_times(report: Graph500Report) -> list[tuple]:
-    return [(r.result.source, r.result.nedge, r.levels, r.validation) for r in report.sources]
+    return [(r.result.source, r.result.nedge, r.furthest, r.validation) for r in report.sources]
 
 
 def test_edges_generated_anew_give_the_same_results(place):
@@ -65,7 +67,7 @@ def test_generating_is_apart_from_building(monkeypatch):
 
 
 def test_edges_are_not_held_where_memory_is_short(monkeypatch):
-    need = graph500._bytes_without_list(KroneckerEdges(10))
+    need = bytes_without_list(KroneckerEdges(10))
     held = need + 8 * 16 * 1024
     for free, passes in ((held, None), (held - 1, 3), (need, 3)):
         monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
@@ -85,7 +87,7 @@ def test_edges_are_not_held_where_memory_is_short(monkeypatch):
     [(1, 64, 64), (10, 7, 7), (10, 7, 64), (63, 2, 1), (63, 2, 7), (64, 1, 64)],
 )
 def test_groups_of_any_size(monkeypatch, size, passes, back_to_back):
-    monkeypatch.setattr(graph500, "group_size", lambda *_: size)
+    monkeypatch.setattr(bfs_kernel, "group_size", lambda *_: size)
     monkeypatch.setattr(graph500, "_most_back_to_back", lambda *_: back_to_back)
     report = run(None, regenerate=True)
     assert without_times(report) == without_times(full(None))
@@ -95,15 +97,13 @@ def test_groups_of_any_size(monkeypatch, size, passes, back_to_back):
 
 def test_how_many_searches_follow_each_other(monkeypatch):
     """At least one, and at most as many as a twentieth of the free memory holds results of."""
-    alone = SimpleNamespace(accelerator=None)
     shared, apart = (
-        SimpleNamespace(accelerator=SimpleNamespace(unified=unified)) for unified in (True, False)
+        SimpleNamespace(uses_host_memory=uses, held_bytes=12) for uses in (True, False)
     )
     for free, expected in ((0, 1), (20 * 12 * 1000 * 5, 5), (2**40, 2**40 // 20 // 12_000)):
         monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
         assert graph500._most_back_to_back(apart, 1000) == expected
-        for engine in (alone, shared):
-            assert graph500._most_back_to_back(engine, 1000) == min(expected, 2**28 // 12_000)
+        assert graph500._most_back_to_back(shared, 1000) == min(expected, 2**28 // 12_000)
 
 
 def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):

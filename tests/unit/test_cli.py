@@ -15,12 +15,23 @@ from made_models import model_json, ship
 
 import hetero_bfs
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
-from hetero_bfs.cli import arguments
+from hetero_bfs.cli import argument_groups
 from hetero_bfs.cli import main as cli
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.selection.model_store import MODELS_VARIABLE
 
-COMMANDS = ["graph500", "bfs", "sssp", "train", "study", "devices", "convert"]
+COMMANDS = [
+    "graph500",
+    "bfs",
+    "sssp",
+    "components",
+    "colour",
+    "pagerank",
+    "train",
+    "study",
+    "devices",
+    "convert",
+]
 CPU = ["--devices", "cpu", "--selector", "fixed:TC"]
 SMALL = ["graph500", "--scale", "8", "--sources", "4", *CPU]
 
@@ -152,7 +163,7 @@ def test_a_device_by_name_is_none_for_the_cpu_alone(command, capsys):
     [("4", 4), ("256M", 2**28), ("1k", 1024), ("2 GiB", 2**31), ("3gb", 3 * 2**30), ("1T", 2**40)],
 )
 def test_sizes(text, size):
-    assert arguments.byte_count(text) == size
+    assert argument_groups.byte_count(text) == size
 
 
 # Failures: status 1 and one line.

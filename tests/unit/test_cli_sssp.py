@@ -10,7 +10,7 @@ import pytest
 from test_cli import one_line, run
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.sssp import check_paths
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.cli import sssp as command
 from hetero_bfs.graph.io.registry import write
 
@@ -108,7 +108,7 @@ def test_a_file_without_weights(tmp_path, capsys):
 
 
 def test_a_wrong_result_is_a_failure(graph, monkeypatch, capsys):
-    wrong = check_paths.PathCheck(False, "source 0: check 3 fails")
+    wrong = CheckOutcome(False, "source 0: check 3 fails")
     monkeypatch.setattr(command, "check_paths", lambda *_: wrong)
     assert run("sssp", graph, "--source", 0) == 1
     assert "check 3 fails" in one_line(capsys)

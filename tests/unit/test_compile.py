@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from graphs import nasty
 
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io import registry as io
 
 GRAPH500 = """
@@ -24,7 +27,7 @@ def compiled():
     return {(f.py_func.__qualname__, s) for f in functions for s in f.signatures}
 
 edges = io.read(sys.argv[1], sys.argv[2] == "directed")
-graph500._compile(graph500._tiny(edges), "auto")
+graph500._compile("bfs", graph500.tiny_graph(edges), "auto")
 before = compiled()
 print(build_search_graph(edges).relabelling.order)
 validate(edges, 0, np.where(np.arange(edges.num_vertices), -1, 0))
@@ -49,3 +52,45 @@ def test_nothing_timed_compiles(tmp_path, name, suffix, way, order):
         [sys.executable, "-c", GRAPH500, path, way], check=True, capture_output=True, text=True
     )
     assert done.stdout.split("\n")[:2] == [order, ""]
+
+
+SSSP = """
+import gc, sys
+from numba.core.dispatcher import Dispatcher
+from hetero_bfs.graph500 import protocol as graph500
+from hetero_bfs.graph500.sssp_kernel import SSSPKernel
+from hetero_bfs.graph.io import registry as io
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.options import EngineOptions
+
+def compiled():
+    functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]
+    return {(f.py_func.__qualname__, s) for f in functions for s in f.signatures}
+
+edges = io.read(sys.argv[1], sys.argv[2] == "directed", weighted=True)
+graph500._compile("sssp", graph500.tiny_graph(edges), "auto")
+before = compiled()
+graph = build_search_graph(edges)
+with SSSPKernel(graph, EngineOptions(devices="cpu")) as kernel:
+    validator = kernel.make_validator(edges, 16)
+    for key in (0, 1, 2):
+        kernel.record(key, *kernel.search([key]), validator)
+    print(*(outcome.valid for outcome in validator.finish()))
+of_workers = {"run_worker", "shut_down"}  # they start before a clock does
+print(*sorted({name for name, _ in compiled() - before} - of_workers))
+"""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "way"), [(".txt", "undirected"), (".hbg", "directed"), (".wsg", "undirected")]
+)
+def test_nothing_timed_compiles_for_shortest_paths(tmp_path, suffix, way):
+    edges = KroneckerEdges(10, weighted=True).materialise()
+    path = tmp_path / f"graph{suffix}"
+    if suffix == ".wsg":
+        edges = replace(edges, weights=(edges.weights * 99).astype(np.int32))
+    io.write(edges, path)
+    done = subprocess.run(
+        [sys.executable, "-c", SSSP, path, way], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split("\n")[:2] == ["True True True", ""]

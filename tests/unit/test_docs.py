@@ -16,7 +16,18 @@ import hetero_bfs
 from hetero_bfs.cli.arguments import make_parser
 
 TOP = Path(__file__).parents[2]
-COMMANDS = ("graph500", "bfs", "sssp", "train", "study", "devices", "convert")
+COMMANDS = (
+    "graph500",
+    "bfs",
+    "sssp",
+    "components",
+    "colour",
+    "pagerank",
+    "train",
+    "study",
+    "devices",
+    "convert",
+)
 
 
 def _pages() -> list[Path]:

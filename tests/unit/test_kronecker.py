@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from slow_kronecker import MASK, P, SlowGenerator, X, Y, scrambled
 
-from hetero_bfs import kronecker
+from hetero_bfs import kronecker, sssp
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -24,6 +24,11 @@ INITIATOR = 10000
 
 
 def slow_edges(scale: int, indices, seed1: int, seed2: int) -> list[tuple[int, int]]:
+    return [edge for edge, _ in slow_weighted_edges(scale, indices, seed1, seed2)]
+
+
+def slow_weighted_edges(scale: int, indices, seed1: int, seed2: int) -> list:
+    """The weight is one more draw, converted to float32, multiplied as a double, rounded again."""
     seed = SlowGenerator.of_seeds(seed1, seed2)
     away = seed.skipped(50 * 2**128 + 7 * 2**64)
     value0 = (away.draw() * 0xFFFFFFFF + away.draw()) & MASK
@@ -40,7 +45,9 @@ def slow_edges(scale: int, indices, seed1: int, seed2: int) -> list[tuple[int, i
             if u == v and quadrant == 2:
                 quadrant = 1
             u, v = 2 * u + quadrant // 2, 2 * v + quadrant % 2
-        edges.append((scrambled(u, scale, value0, value1), scrambled(v, scale, value0, value1)))
+        ends = scrambled(u, scale, value0, value1), scrambled(v, scale, value0, value1)
+        weight = np.float32(float(np.float32(generator.draw())) * 0.000000000465661287524579692)
+        edges.append((ends, float(weight)))
     return edges
 
 
@@ -71,6 +78,35 @@ def test_scale_10_begins_as_the_reference_does():
 )
 def test_all_edges_are_the_references(scale, sha256):
     assert digest(KroneckerEdges(scale)) == sha256
+
+
+# The weights as float32, as the reference's generate_kronecker_range gives them (github.com/
+# graph500/graph500, branch newreference, commit f89d643ce4aa, GCC 12 with -DSSSP).
+@pytest.mark.parametrize(
+    ("edges", "sha256"),
+    [
+        (
+            KroneckerEdges(10, weighted=True),
+            "199971e6332f459fe9980a9824b2961e9ec6c724118e24549a1c3880d28616b4",
+        ),
+        (
+            KroneckerEdges(14, weighted=True),
+            "24db2e4fe26628a36d18ad9998ad98c4cdc1193e7c797349196be32c52278f5f",
+        ),
+        (
+            KroneckerEdges(12, 16, 5, 7, weighted=True),
+            "98fa508a57cf1446968086b0487422053f12a60a54deb2d8680b858d23921244",
+        ),
+        (
+            KroneckerEdges(18, weighted=True),
+            "96b65ca3be3de8b6db301fd6d3960dbde32ca9c6c5387934873e2524dc504391",
+        ),
+    ],
+)
+def test_all_weights_are_the_references(edges, sha256):
+    held = edges.materialise()
+    assert held.weights.dtype == edges.weight_dtype == np.float32
+    assert hashlib.sha256(held.weights.tobytes()).hexdigest() == sha256
 
 
 @pytest.mark.parametrize(
@@ -110,6 +146,37 @@ def test_edges_around_every_table(start):
     """Skip tables hold one byte of the edge's index each."""
     edges = KroneckerEdges(31)
     assert pairs(edges, start, start + 5) == slow_edges(31, range(start, start + 5), 2, 3)
+
+
+@settings(max_examples=40)
+@given(
+    scale=st.integers(1, 31),
+    seeds=st.tuples(st.integers(0, MASK), st.integers(0, MASK)),
+    first=st.integers(0, 2**20),
+    size=st.integers(1, 700),
+)
+def test_any_weights_of_any_seeds(scale, seeds, first, size):
+    edges = KroneckerEdges(scale, 2**21, *seeds, weighted=True)
+    chunk = edges._made(first, first + size, True)
+    last = first + size - 1
+    for index in {first, last, (first + last) // 2}:
+        found = tuple(array[index - first] for array in chunk)
+        assert [((found[0], found[1]), found[2])] == slow_weighted_edges(scale, [index], *seeds)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "weight"), [(0, 0), (1, 2**-31), (P - 64, 1 - 2**-24), (P - 63, 1), (P - 1, 1)]
+)
+def test_the_least_and_greatest_weights(drawn, weight):
+    """Seeds of which edge 0 of scale 1 draws its bits, and then this."""
+    inverse_of_x, inverse_of_y = pow(X, -1, P), pow(Y, -1, P)
+    for first in range(10_000, 20_000):
+        z1, z4 = (first - Y) * inverse_of_x % P, (drawn - X * first) * inverse_of_y % P
+        if 1 <= z1 <= 2**30 and 1 <= z4 <= 2**30:
+            break
+    edges = KroneckerEdges(1, 1, z1 - 1, (z4 - 1) << 30, weighted=True)
+    assert slow_weighted_edges(1, [0], edges.seed1, edges.seed2)[0][1] == np.float32(weight)
+    assert edges.materialise().weights[0] == np.float32(weight)
 
 
 @pytest.mark.parametrize("scale", [5, 6, 9, 20, 31])
@@ -179,6 +246,37 @@ def test_chunks_are_the_whole_in_order(size):
     assert all(src.size == dst.size <= size for src, dst in chunks)
     np.testing.assert_array_equal(np.concatenate([src for src, _ in chunks]), whole_graph().src)
     np.testing.assert_array_equal(np.concatenate([dst for _, dst in chunks]), whole_graph().dst)
+
+
+def test_weighted_chunks_are_the_whole_in_order():
+    edges = KroneckerEdges(10, weighted=True)
+    chunks = list(edges.weighted_chunks(1000))
+    for number, name in enumerate(("src", "dst", "weights")):
+        held = getattr(edges.materialise(), name)
+        np.testing.assert_array_equal(np.concatenate([c[number] for c in chunks]), held)
+    np.testing.assert_array_equal(edges.materialise().src, whole_graph().src)
+
+
+def test_edges_without_weights():
+    edges = KroneckerEdges(5)
+    assert edges.weight_dtype is None
+    assert edges.materialise().weights is None
+    with pytest.raises(GraphError, match="has no weights; give some"):
+        next(edges.weighted_chunks())
+    with pytest.raises(GraphError, match="has no weights; give some"):
+        sssp(edges, 0)
+
+
+def test_kronecker_with_weights_keeps_the_least_of_duplicates():
+    graph = kronecker(8, weighted=True)
+    edges = KroneckerEdges(8, weighted=True).materialise()
+    least = {}
+    for u, v, weight in zip(edges.src, edges.dst, edges.weights, strict=True):
+        if u != v:
+            for pair in ((u, v), (v, u)):
+                least[pair] = min(least.get(pair, 2), weight)
+    found = dict(zip(zip(*next(graph.chunks()), strict=True), graph.weights, strict=True))
+    assert found == least
 
 
 def test_seeds_and_edgefactor_matter_and_repeat():

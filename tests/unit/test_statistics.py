@@ -168,6 +168,12 @@ def test_the_report_is_the_reference_s_line_by_line():
     assert all(line[31] == " " != line[32] for line in lines)
 
 
+def test_the_lines_of_kernel_3_have_its_name_instead():
+    times = [0.004, 0.001, 0.003, 0.002]
+    lines = graph500_lines(20, 16, 1.5, 0.1234567, times, [16775770] * 4, [0.5] * 4, kernel="sssp")
+    assert "\n".join(lines) + "\n" == REPORT.replace("bfs  ", "sssp ")
+
+
 def test_graphs_from_files_and_skipped_validation():
     lines = graph500_lines(17.3, 2.0, 0, 2e-7, [1.0, 1.0], [12345678901, 12345678902], None)
     assert lines[0] == "SCALE:                          17.3"

@@ -1,0 +1,203 @@
+"""Colourings on the host and on every OpenCL device, against NetworkX and the check."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import networkx as nx
+import numpy as np
+import pytest
+from graphs import NAMES, edge_list, edge_lists, nasty, random_graph, roads
+from hypothesis import given, settings
+from real_graphs import real_graph_file
+
+import hetero_bfs as hb
+from hetero_bfs.algorithms.colouring import device_colouring, host_colouring
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.io.registry import read
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.colourings import Colourings
+
+
+def expected(edges: EdgeList) -> np.ndarray:
+    """Return the colours by NetworkX, its nodes being in the order of their ids."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(edges.num_vertices))
+    graph.add_edges_from((u, v) for u, v in zip(edges.src, edges.dst, strict=True) if u != v)
+    colours = nx.greedy_color(graph, "largest_first")
+    return np.array([colours[v] for v in range(edges.num_vertices)], np.int32)
+
+
+LARGER = {
+    "sparse": cache(lambda: random_graph(5000, 40_000, 3)),
+    "dense": cache(lambda: random_graph(2000, 150_000, 4)),
+    "roads": cache(lambda: roads(60, 70)),
+}
+
+
+@cache
+def expected_of(name: str) -> np.ndarray:
+    return expected(LARGER[name]() if name in LARGER else nasty(name))
+
+
+@pytest.fixture
+def share_all(monkeypatch):
+    """Small graphs are for several threads, too."""
+    monkeypatch.setattr(host_colouring, "_POOL_EDGES", 0)
+
+
+def colourings_of(edges, threads, place, order="auto"):
+    colourings = Colourings(build_search_graph(edges, order), threads, place)
+    assert colourings.notes == []
+    return colourings
+
+
+def confirm(edges: EdgeList, result: hb.Colouring, colours: np.ndarray) -> None:
+    np.testing.assert_array_equal(result.colour, colours)
+    assert result.colour.dtype == np.int32
+    assert result.num_colours == colours.max(initial=-1) + 1
+    assert result.class_sizes.sum() == edges.num_vertices
+    check = hb.check_colouring(edges, result.colour)
+    assert check.valid, check.message
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_shape(place, name, directed):
+    """A directed graph has the colours of the undirected one."""
+    edges = nasty(name, directed)
+    with colourings_of(edges, 2, place) as colourings:
+        for where in colourings.places:
+            confirm(edges, colourings.colour(where), expected_of(name))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_any_number_of_threads(many_threads, share_all, threads):
+    for name in ("Kronecker 12", "grid", "complete", "star", "roads", "sparse", "dense"):
+        edges = LARGER[name]() if name in LARGER else nasty(name)
+        with colourings_of(edges, threads, None) as colourings:
+            for _ in range(2):
+                confirm(edges, colourings.colour(), expected_of(name))
+
+
+def test_blocks_are_shared_where_vertices_seldom_wait(share_all):
+    shared = {}
+    for name in ("Kronecker 12", "grid"):
+        with colourings_of(nasty(name), 2, None) as colourings:
+            ways = [trace.strategy for trace in colourings.colour().traces]
+        assert ways[:2] == ["sort", "greedy"]
+        shared[name] = ways.count("shared")
+    assert shared["Kronecker 12"] > 5
+    assert shared["grid"] == 1, "one block shows that most vertices wait"
+
+
+@pytest.mark.parametrize("order", ["degree", "locality", "compact", "given"])
+def test_every_order(place, order):
+    """Duplicate edges count for the order "degree", but not for colours."""
+    for name in ("Kronecker 10", "duplicates", "isolated vertices"):
+        edges = nasty(name)
+        with colourings_of(edges, 2, place, order) as colourings:
+            for where in colourings.places:
+                confirm(edges, colourings.colour(where), expected_of(name))
+
+
+@settings(max_examples=60)
+@given(edges=edge_lists())
+def test_any_graph(edges):
+    with colourings_of(edges, 1, None) as colourings:
+        confirm(edges, colourings.colour(), expected(edges))
+
+
+def test_more_colours_than_bits_in_a_word(place, share_all):
+    """In a block of a complete graph a vertex may wait for more neighbours than a word has bits."""
+    pairs = np.column_stack(np.triu_indices(700, 1))
+    edges = edge_list(pairs, 700)
+    with colourings_of(edges, 2, place) as colourings:
+        for where in colourings.places:
+            confirm(edges, colourings.colour(where), np.arange(700))
+
+
+def test_long_lists_on_a_device(opencl_device, monkeypatch):
+    """Lists for the whole grid, and a device without patience for chains."""
+    monkeypatch.setattr(device_colouring, "_HEAVY_EDGES", 40)
+    for name in ("two hubs", "Kronecker 10", "complete"):
+        with colourings_of(nasty(name), 1, opencl_device) as colourings:
+            confirm(nasty(name), colourings.colour("device"), expected_of(name))
+
+
+def test_the_host_takes_over_from_a_device_where_chains_are_long(opencl_device):
+    for name, ways in (
+        ("long path", {"sort", "device rounds", "greedy"}),
+        ("star", {"sort", "device rounds"}),
+    ):
+        with colourings_of(nasty(name), 1, opencl_device) as colourings:
+            result = colourings.colour("device")
+            confirm(nasty(name), result, expected_of(name))
+            assert {trace.strategy for trace in result.traces} == ways
+            assert result.used_device
+            vertices = sum(t.vertices for t in result.traces if t.strategy != "sort")
+            assert vertices == nasty(name).num_vertices
+
+
+def test_engine(place):
+    edges = nasty("Kronecker 10")
+    options = {"devices": "cpu"} if place is None else {"device": str(place.index)}
+    with hb.Engine(edges, **options) as engine:
+        results = [engine.colour() for _ in range(5)]
+        for result in results:
+            confirm(edges, result, expected_of("Kronecker 10"))
+            assert result.iterations == len(result.traces) > 1
+        assert [result.used_device for result in results[:2]] == [False, False]
+        assert place is None or results[2].used_device
+    with pytest.raises(hb.EngineClosedError):
+        engine.colour()
+
+
+def test_a_device_that_may_not_hold_the_lists_is_left_out(apart):
+    edges = nasty("Kronecker 10")
+    with hb.Engine(edges, device=str(apart.index)) as engine:
+        engine.options = hb.EngineOptions(device=str(apart.index), max_alloc_bytes=20_000)
+        results = [engine.colour() for _ in range(4)]
+        assert not any(result.used_device for result in results)
+        assert any("is left out of colouring" in note for note in engine.notes)
+
+
+def test_one_call(opencl_device):
+    edges = nasty("grid", directed=True)
+    confirm(edges, hb.colour(edges), expected_of("grid"))
+    result = hb.colour(edges, device=str(opencl_device.index))
+    confirm(edges, result, expected_of("grid"))
+    assert result.used_device
+    confirm(edges, hb.colour(build_search_graph(edges), threads=1), expected_of("grid"))
+
+
+@pytest.mark.parametrize("num_exact", [1, 4, 255])
+@pytest.mark.parametrize("name", ["no vertices", "complete", "Kronecker 10", "duplicates", "grid"])
+def test_no_edge_lies_within_an_exact_class(name, num_exact):
+    edges = nasty(name)
+    classes = hb.hybrid_classes(edges, num_exact)
+    assert classes.dtype == np.uint8
+    assert classes.shape == (edges.num_vertices,)
+    assert classes.max(initial=0) <= num_exact
+    src, dst = (ends[edges.src != edges.dst] for ends in (edges.src, edges.dst))
+    same = classes[src] == classes[dst]
+    assert (classes[src[same]] == num_exact).all()
+
+
+@pytest.mark.parametrize("num_exact", [0, 256, 2.5, True, "4", np.nan])
+def test_wrong_numbers_of_classes(num_exact):
+    with pytest.raises(hb.ArgumentError, match=r"num_exact is .*; give an integer from 1 to 255"):
+        hb.hybrid_classes(nasty("grid"), num_exact)
+
+
+def test_no_graph():
+    with pytest.raises(hb.ArgumentError, match="the graph is of type int"):
+        hb.colour(5)
+
+
+@pytest.mark.parametrize("name", ["moscow-centre", "soc-Slashdot0902"])
+def test_real_graphs(place, name):
+    edges = read(real_graph_file(name))
+    with colourings_of(edges, 2, place) as colourings:
+        for where in colourings.places:
+            confirm(edges, colourings.colour(where), expected(edges))

@@ -1,0 +1,146 @@
+"""Vertex programs on every OpenCL device: the same results as on the host.
+
+The host's are compared with a plain interpreter in tests/unit/test_program_runs.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+from graphs import SEARCHABLE_NAMES, nasty
+from sample_programs import Distances, Labels, Parents, Ranks, Reached
+
+import hetero_bfs as hb
+from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import device_run
+from hetero_bfs.runtime.program_runs import ProgramRuns
+
+DIRECTIONS = ("auto", "push", "pull")
+
+
+def weighted(edges: EdgeList) -> EdgeList:
+    weights = np.random.default_rng(1).integers(0, 9, edges.src.size).astype(np.float32)
+    return EdgeList(edges.src, edges.dst, edges.num_vertices, edges.directed, weights)
+
+
+def runs_of(edges, device, order: str = "auto", heavy: int = 40) -> ProgramRuns:
+    """Make a graph ready; lists of over `heavy` entries are long ones for the device."""
+    with mock.patch.object(device_run, "_HEAVY_EDGES", heavy):
+        return ProgramRuns(build_search_graph(edges, order), 2, device)
+
+
+def both(runs: ProgramRuns, program, direction: str = "auto", **parameters):
+    """Run on the host and on the device."""
+    with mock.patch.object(device_run, "_HEAVY_EDGES", 40):
+        results = [
+            runs.run(program, parameters, hb.RunOptions(direction=direction, place=place))
+            for place in ("cpu", "device")
+        ]
+    assert not runs.notes, runs.notes
+    assert results[1].iterations == results[0].iterations
+    assert results[1].converged == results[0].converged
+    return results
+
+
+def same(results, field: str) -> None:
+    host, device = results
+    np.testing.assert_array_equal(device.state[field], host.state[field])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", SEARCHABLE_NAMES)
+def test_every_shape(opencl_device, name, directed):
+    edges = weighted(nasty(name, directed))
+    if not build_search_graph(edges).num_searched:
+        return  # such graphs never come to a device
+    with runs_of(edges, opencl_device) as runs:
+        for direction in ("push", "pull"):
+            same(both(runs, Distances(), direction, source=0), "distance")
+            results = both(runs, Labels(), direction)
+            same(results, "label")
+            same(results, "changes")
+
+
+@pytest.mark.parametrize("name", ["star", "grid", "Kronecker 10"])
+def test_messages_without_an_identity_and_masks(opencl_device, name):
+    edges = nasty(name, directed=True)
+    mask = (np.arange(edges.num_vertices) % 7 == 0).astype(np.uint32) << 3
+    with runs_of(edges, opencl_device) as runs:
+        for direction in DIRECTIONS:
+            same(both(runs, Reached(), direction, mask=mask), "mask")
+            host, device = both(runs, Parents(), direction, source=0)
+            np.testing.assert_array_equal(device.parent < 0, host.parent < 0)
+
+
+@pytest.mark.parametrize("order", ["given", "degree", "locality", "compact"])
+def test_every_order_and_the_edges_scanned(opencl_device, order):
+    edges = weighted(KroneckerEdges(10).materialise())
+    with runs_of(edges, opencl_device, order) as runs:
+        for direction in ("push", "pull"):
+            results = both(runs, Distances(), direction, source=int(edges.src[0]))
+            same(results, "distance")
+            host, device = results
+            assert [t.edges_scanned for t in device.traces] == [
+                t.edges_scanned for t in host.traces
+            ]
+            assert {t.strategy for t in device.traces} == {f"device {direction}"}
+
+
+def test_parents_are_a_tree(opencl_device):
+    edges = KroneckerEdges(10).materialise()
+    source = int(edges.src[0])
+    with hb.Engine(edges, device=str(opencl_device.index)) as engine:
+        level = engine.bfs(source).level
+    with runs_of(edges, opencl_device) as runs:
+        for direction in DIRECTIONS:
+            _, device = both(runs, Parents(), direction, source=source)
+            check = validate(edges, source, device.parent.astype(np.int64), level)
+            assert check.valid, check.message
+
+
+def test_sums_are_the_same_in_every_run(opencl_device):
+    edges = KroneckerEdges(10).materialise()
+    with runs_of(edges, opencl_device) as runs:
+        host, device = both(runs, Ranks(), alpha=0.85, tol=1e-9)
+        np.testing.assert_allclose(device.rank, host.rank, rtol=1e-12)
+        assert device.rank.sum() == pytest.approx(1.0)
+        assert device.totals["change"] == pytest.approx(host.totals["change"], rel=1e-6)
+        again = both(runs, Ranks(), alpha=0.85, tol=1e-9)[1]
+        np.testing.assert_array_equal(again.rank, device.rank)
+
+
+def test_limits_and_places(opencl_device):
+    edges = weighted(nasty("grid"))
+    with runs_of(edges, opencl_device) as runs:
+        for limit in (0, 1, 3):
+            options = [
+                hb.RunOptions(max_iterations=limit, place=place) for place in ("cpu", "device")
+            ]
+            host, device = (runs.run(Labels(), {}, option) for option in options)
+            assert (device.iterations, device.converged) == (limit, False)
+            assert (host.iterations, host.converged) == (limit, False)
+            np.testing.assert_array_equal(device.label, host.label)
+    with runs_of(edges, opencl_device) as runs:
+        used = [runs.run(Labels(), {}, hb.RunOptions()).traces[0].strategy for _ in range(4)]
+        assert [name.startswith("device") for name in used] == [False, False, True, True]
+
+
+def test_a_device_that_cannot_run_it(opencl_device):
+    edges = weighted(nasty("grid"))
+    small = replace(opencl_device, has_double=False)
+    with runs_of(edges, small) as runs:
+        runs.run(Ranks(), {"alpha": 0.85, "tol": 1e-3}, hb.RunOptions())
+        assert "Ranks runs on the CPU only: Ranks needs float64, which" in runs.notes[0]
+        options = hb.RunOptions(place="device")
+        with pytest.raises(DeviceError, match="no OpenCL device is in use that can run it"):
+            runs.run(Ranks(), {"alpha": 0.85, "tol": 1e-3}, options)
+    tiny = replace(opencl_device, memory_bytes=1000, max_alloc_bytes=1000)
+    with runs_of(edges, tiny) as runs:
+        assert "is left out of vertex programs: programs need" in runs.notes[0]

@@ -1,0 +1,182 @@
+"""Runs of vertex programs by plain Python, one vertex after the other, from the programs' classes.
+
+Import as `from plain_programs import ...`: pytest puts this folder on the path (tests/conftest.py).
+This is what runs on the host and on devices are compared with. It shares nothing with them but the
+combination of two messages.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from plain_python import convert
+
+import hetero_bfs as hb
+
+
+class Outcome(NamedTuple):
+    """What a run gives."""
+
+    state: dict[str, np.ndarray]
+    iterations: int
+    converged: bool
+    totals: dict[str, float]
+
+
+class PlainRun:
+    """A run of a program on a graph.
+
+    Parameters
+    ----------
+    program : Program
+    graph : CSRGraph
+    parameters : dict
+    alone : bool
+        Whether a vertex without any edge keeps a run going.
+    seed : int
+        Of the order in which messages come.
+    """
+
+    def __init__(self, program: hb.Program, graph, parameters, alone: bool, seed: int = 0) -> None:
+        self.program, self.graph, self.parameters = program, graph, parameters
+        self.n = graph.num_vertices
+        self.kinds = {name: np.dtype(kind).name for name, kind in program.state.items()}
+        self.message_kind = np.dtype(program.message_type or next(iter(program.state.values())))
+        self.identity = program.combine.identity(self.message_kind)
+        self.random = random.Random(seed)
+        degrees = np.diff(graph.indptr).astype(np.int64)
+        self.degree = degrees.tolist()
+        incoming = np.bincount(graph.indices, minlength=self.n)
+        self.counts = np.full(self.n, True) if alone else degrees + incoming[: self.n] > 0
+        names = ("initial", "message", "receives", "apply", "measure", "finished")
+        self.methods = {name: self._method(name) for name in names if hasattr(program, name)}
+        self.totals: dict[str, float] = {}
+        self.iteration = 0
+
+    def _method(self, name: str) -> tuple[Callable[..., Any], list[str]]:
+        function = getattr(self.program, name)
+        return function, list(inspect.signature(function).parameters)
+
+    def _call(self, name: str, vertex: int | None, **known: Any) -> Any:
+        function, wanted = self.methods[name]
+        return function(*(self._argument(word, vertex, known) for word in wanted))
+
+    def _argument(self, word: str, vertex: int | None, known: dict[str, Any]) -> Any:
+        if word in known:
+            return known[word]
+        if word in ("vertex", "degree"):
+            return vertex if word == "vertex" else self.degree[vertex]
+        if word in ("iteration", "num_vertices"):
+            return self.iteration if word == "iteration" else self.n
+        if word in self.totals:
+            return self.totals[word]
+        value = self.parameters[word]
+        return value[vertex] if isinstance(value, np.ndarray) else value
+
+    def _stored(self, returned: Any) -> tuple[SimpleNamespace, Any]:
+        """Return a state of the fields' types, and what was returned beside it."""
+        values = returned if isinstance(returned, tuple) else (returned,)
+        fields = zip(self.kinds.items(), values, strict=False)
+        state = SimpleNamespace(**{name: convert(value, kind) for (name, kind), value in fields})
+        return state, values[len(self.kinds)] if len(values) > len(self.kinds) else None
+
+    def _begin(self) -> list[int]:
+        first, kind = next(iter(self.kinds.items()))
+        resting = self.program.combine.identity(np.dtype(kind))
+        self.states, active = [], []
+        for vertex in range(self.n):
+            state, is_active = self._stored(self._call("initial", vertex))
+            if is_active is None:
+                is_active = resting is None or getattr(state, first) != resting
+            self.states.append(state)
+            if is_active:
+                active.append(vertex)
+        self._measure([(v, state, state) for v, state in enumerate(self.states)])
+        return active
+
+    def _measure(self, changes: list[tuple[int, Any, Any]]) -> None:
+        sums = [0.0] * len(self.program.totals)
+        for vertex, state, previous in changes if sums else ():
+            shares = self._call("measure", vertex, state=state, previous=previous)
+            for i, share in enumerate(shares if isinstance(shares, tuple) else (shares,)):
+                sums[i] += float(share)
+        self.totals = dict(zip(self.program.totals, sums, strict=True))
+
+    def _gather(self, active: list[int]) -> dict[int, Any]:
+        """Return the messages to each vertex, combined."""
+        graph, combine = self.graph, self.program.combine.of
+        of_edge = "weight" in self.methods["message"][1]
+        receives: dict[int, bool] = {}
+        combined: dict[int, Any] = {}
+        for u in self.random.sample(active, len(active)):
+            message = None
+            for k in range(graph.indptr[u], graph.indptr[u + 1]):
+                v = int(graph.indices[k])
+                if v not in receives:
+                    receives[v] = self._receives(v)
+                if not receives[v]:
+                    continue
+                if message is None or of_edge:
+                    weight = {"weight": graph.weights[k]} if of_edge else {}
+                    sent = self._call("message", u, state=self.states[u], **weight)
+                    message = convert(sent, self.message_kind.name)
+                if self._receives(v, message):
+                    combined[v] = combine(combined[v], message) if v in combined else message
+        return combined
+
+    def _receives(self, v: int, message: Any = None) -> bool:
+        """Tell whether a vertex takes messages, or this one."""
+        if "receives" not in self.methods:
+            return True
+        if ("message" in self.methods["receives"][1]) != (message is not None):
+            return True
+        return bool(self._call("receives", v, state=self.states[v], message=message))
+
+    def _apply(self, combined: dict[int, Any]) -> list[int]:
+        if self.program.all_active:
+            identity = convert(self.identity, self.message_kind.name)
+            combined = {v: combined.get(v, identity) for v in range(self.n)}
+        changes, active = [], []
+        for v, total in combined.items():
+            if not self.program.all_active and self.identity is not None and total == self.identity:
+                continue
+            before = self.states[v]
+            state, is_active = self._stored(self._call("apply", v, state=before, combined=total))
+            if is_active is None:
+                is_active = state != before
+            changes.append((v, state, before))
+            if is_active:
+                active.append(v)
+        for v, state, _ in changes:
+            self.states[v] = state
+        self._measure(changes)
+        return list(range(self.n)) if self.program.all_active else active
+
+    def run(self, max_iterations: int = 1 << 40) -> Outcome:
+        """Run it."""
+        active = self._begin()
+        if self.program.all_active:
+            active = list(range(self.n))
+        converged = False
+        while not converged and self.iteration < max_iterations:
+            if not self._goes_on(active):
+                converged = True
+                break
+            active = self._apply(self._gather(active))
+            self.iteration += 1
+            if "finished" in self.methods:
+                converged = bool(self._call("finished", None, num_active=len(active)))
+        converged = converged or not self._goes_on(active)
+        state = {
+            name: np.array([getattr(s, name) for s in self.states], kind)
+            for name, kind in self.kinds.items()
+        }
+        return Outcome(state, self.iteration, converged, self.totals)
+
+    def _goes_on(self, active: list[int]) -> bool:
+        return bool(active) if self.program.all_active else bool(self.counts[active].any())

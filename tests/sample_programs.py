@@ -1,0 +1,106 @@
+"""Vertex programs that use every part of the kernels between them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import hetero_bfs as hb
+
+
+class Parents(hb.Program):
+    """Breadth-first search: any message will do, so there is no identity."""
+
+    state = {"parent": np.int32}  # noqa: RUF012
+    combine = hb.any_one
+
+    def initial(self, vertex, source):
+        return (source, True) if vertex == source else (-1, False)
+
+    def receives(self, state):
+        return state.parent < 0
+
+    def message(self, vertex):
+        return vertex
+
+    def apply(self, combined):
+        return combined
+
+
+class Distances(hb.Program):
+    """Shortest paths in buckets, with the weights of edges."""
+
+    state = {"distance": np.float32}  # noqa: RUF012
+    combine = hb.minimum
+
+    def initial(self, vertex, source):
+        return 0.0 if vertex == source else np.inf
+
+    def receives(self, state, message):
+        return message < state.distance
+
+    def message(self, state, weight):
+        return state.distance + weight
+
+    def apply(self, state, combined):
+        return min(state.distance, combined)
+
+    def priority(self, state):
+        return state.distance
+
+
+class Labels(hb.Program):
+    """Components: messages of 64 bits, and a second field that counts changes."""
+
+    state = {"label": np.int64, "changes": np.uint32}  # noqa: RUF012
+    combine = hb.minimum
+
+    def initial(self, vertex):
+        return vertex, 0
+
+    def message(self, state):
+        return state.label
+
+    def apply(self, state, combined):
+        if combined < state.label:
+            return combined, state.changes + 1, True
+        return state.label, state.changes, False
+
+
+class Ranks(hb.Program):
+    """PageRank: all vertices are active, and sums end the run."""
+
+    state = {"rank": np.float64}  # noqa: RUF012
+    combine = hb.plus
+    all_active = True
+    totals = ("dangling", "change")
+
+    def initial(self, num_vertices):
+        return 1 / num_vertices
+
+    def message(self, state, degree):
+        return state.rank / max(degree, 1)
+
+    def apply(self, combined, num_vertices, dangling, alpha):
+        return (1 - alpha) / num_vertices + alpha * (combined + dangling / num_vertices)
+
+    def measure(self, state, previous, degree):
+        return (state.rank if degree == 0 else 0.0), abs(state.rank - previous.rank)
+
+    def finished(self, change, tol):
+        return change < tol
+
+
+class Reached(hb.Program):
+    """Reachability from several vertices: a mask of the sources, from an array of the caller."""
+
+    state = {"mask": np.uint32}  # noqa: RUF012
+    combine = hb.bitwise_or
+
+    def initial(self, mask):
+        return mask
+
+    def message(self, state):
+        return state.mask
+
+    def apply(self, state, combined):
+        return state.mask | combined

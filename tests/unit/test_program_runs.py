@@ -1,0 +1,190 @@
+"""Vertex programs on the host: what plain Python gives, on every shape; and what is refused."""
+
+from __future__ import annotations
+
+import random
+from unittest import mock
+
+import numpy as np
+import pytest
+from graphs import NAMES, edge_lists, nasty
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_programs import PlainRun
+from sample_programs import Distances, Labels, Reached
+
+import hetero_bfs as hb
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import host_run
+from hetero_bfs.runtime.program_runs import ProgramRuns
+
+ORDERS = ("given", "degree", "auto")
+DIRECTIONS = ("auto", "push", "pull")
+MOST_EDGES = 10_000
+"""Entries of lists up to which plain Python is quick enough."""
+
+
+class WithoutPriority(Distances):
+    """Shortest paths without buckets, in rounds of Bellman and Ford."""
+
+    priority = None
+
+
+class Walk(hb.Program):
+    """Much at once: messages that cancel out, several fields, and all that methods can read."""
+
+    state = {"count": np.int64, "half": np.float32, "seen": bool, "last": "int32"}  # noqa: RUF012
+    combine = hb.plus
+    message_type = np.int32
+    totals = ("changes", "mass")
+
+    def initial(self, vertex, degree, begin, scale, even, num_vertices):
+        active = begin > 0 and (vertex % 2 == 0 or not even)
+        return begin, vertex * scale, degree > num_vertices // 2, -1, active
+
+    def receives(self, state, vertex, iteration):
+        return not state.seen or (vertex + iteration) % 3 == 0
+
+    def message(self, state, weight, degree, iteration, vertex):
+        return (state.last + weight + degree + vertex) % 7 - 3 - iteration % 2
+
+    def apply(self, state, combined, iteration, mass, even):
+        count = (state.count * 3 + combined + int(mass) % 5) % 1009
+        if combined < 0:
+            half, last = state.half - 0.5, iteration
+        elif combined > 8 and even:
+            half = max(state.half, 4.0)
+            last = state.last
+        else:
+            half, last = state.half, state.last + 2
+        return count, half, True, last, count % 5 != 0
+
+    def measure(self, state, previous, degree):
+        return int(state.count != previous.count) * degree, state.count % 17
+
+    def finished(self, iteration, num_active, changes, rounds):
+        return iteration >= rounds or (num_active > 0 and changes == 0)
+
+
+class Tides(hb.Program):
+    """All vertices are active though all begin at the identity; who receives changes."""
+
+    state = {"level": np.int64, "rest": np.uint32}  # noqa: RUF012
+    combine = hb.plus
+    all_active = True
+    totals = ("sum",)
+
+    def initial(self, vertex):
+        return 0, vertex % 4
+
+    def receives(self, state):
+        return state.rest != 0
+
+    def message(self, state, vertex, iteration):
+        return state.level + vertex % 5 + iteration
+
+    def apply(self, state, combined):
+        return (state.level + combined) % 1000003, (state.rest + 1) % 4
+
+    def measure(self, state):
+        return state.level
+
+    def finished(self, iteration, rounds):
+        return iteration >= rounds
+
+
+class Gossip(hb.Program):
+    """All messages of an iteration are the same, so it is known which one comes."""
+
+    state = {"heard": np.int32, "times": np.int32}  # noqa: RUF012
+    combine = hb.any_one
+
+    def initial(self, vertex, every):
+        return -1, 0, vertex % every == 0
+
+    def message(self, iteration):
+        return iteration
+
+    def apply(self, state, combined):
+        return combined, state.times + 1
+
+
+def weighted(edges: EdgeList, dtype) -> EdgeList:
+    weights = np.random.default_rng(1).integers(0, 9, edges.src.size).astype(dtype)
+    return EdgeList(edges.src, edges.dst, edges.num_vertices, edges.directed, weights)
+
+
+def cases(n: int, source: int) -> dict:
+    """Return programs with parameters, the weights' type, and the most iterations."""
+    drawn = np.random.default_rng(source)
+    begin = drawn.integers(-3, 9, n).astype(np.int32)
+    mask = (drawn.random(n) < 0.1).astype(np.uint32) << drawn.integers(0, 32, n).astype(np.uint32)
+    walk = {"begin": begin, "scale": 0.5, "even": source % 2 == 0, "rounds": 9}
+    return {
+        "distances": (Distances(), {"source": source}, np.float32, None),
+        "without priority": (WithoutPriority(), {"source": source}, np.float32, None),
+        "labels": (Labels(), {}, None, 12),
+        "reached": (Reached(), {"mask": mask}, None, None),
+        "walk": (Walk(), walk, np.int32, 20),
+        "tides": (Tides(), {"rounds": 7}, None, None),
+        "gossip": (Gossip(), {"every": 1 + source % 3}, None, 5),
+    }
+
+
+def confirm(edges, program, parameters, limit, order, threads, direction, width=None) -> None:
+    """Run a program, and compare all that it gives with plain Python."""
+    runs_in_buckets = getattr(program, "priority", None) is not None
+    graph = hb.CSRGraph.from_edge_source(edges)
+    plain = PlainRun(program, graph, parameters, order == "given", threads)
+    expected = plain.run() if limit is None else plain.run(limit)
+    options = hb.RunOptions(limit, direction, width)
+    with (
+        mock.patch.object(host_run, "_POOL_EDGES", 1),
+        ProgramRuns(build_search_graph(edges, order), threads) as runs,
+    ):
+        for _ in range(2):  # the second one finds what the first one left
+            result = runs.run(program, parameters, options)
+            assert list(result.state) == list(expected.state)
+            for name, array in expected.state.items():
+                assert result.state[name].dtype == array.dtype
+                np.testing.assert_array_equal(result.state[name], array, name)
+            assert result.totals == expected.totals
+            assert result.converged == expected.converged
+            assert len(result.traces) == result.iterations
+            if not runs_in_buckets:
+                assert result.iterations == expected.iterations
+            if direction != "auto" and not program.all_active:
+                assert {trace.strategy for trace in result.traces} <= {direction}
+
+
+# Results
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_shape(name, directed):
+    edges = nasty(name, directed)
+    if hb.CSRGraph.from_edge_source(edges).num_stored_edges > MOST_EDGES:
+        pytest.skip("too large for plain Python")
+    n = edges.num_vertices
+    draw = random.Random(f"{name} {directed}")
+    source = int(edges.src[0]) if edges.src.size else 0
+    for program, parameters, dtype, limit in cases(n, source).values():
+        graph = edges if dtype is None else weighted(edges, dtype)
+        order, direction = draw.choice(ORDERS), draw.choice(DIRECTIONS)
+        width = draw.choice([None, 0.5, 3.0, np.inf])
+        confirm(graph, program, parameters, limit, order, draw.choice([1, 2]), direction, width)
+
+
+@settings(max_examples=25)
+@given(edge_lists(), st.data())
+def test_any_graph(edges, data):
+    n = edges.num_vertices
+    source = data.draw(st.integers(0, n - 1))
+    drawn = data.draw(st.sampled_from(list(cases(n, source).values())))
+    program, parameters, dtype, limit = drawn
+    graph = edges if dtype is None else weighted(edges, dtype)
+    order, direction = data.draw(st.sampled_from(ORDERS)), data.draw(st.sampled_from(DIRECTIONS))
+    confirm(graph, program, parameters, limit, order, data.draw(st.integers(1, 3)), direction,
+            data.draw(st.sampled_from([None, 1e-9, 2.0, np.inf])))  # fmt: skip
