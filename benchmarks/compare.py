@@ -6,6 +6,7 @@ Prints a row for each case: a graph and what is timed.
 
     search   searches by the CPU alone, `engine.bfs_back_to_back(keys)` with selector "auto"
     device   the same by an OpenCL device alone, `fixed:TG,BG`
+    auto     the same by both with selector "auto"; only where the device is a GPU
     build    construction: from edges to an engine's graph
 
 Each side is a separate process for the whole run. A round is one turn of each side; the old one is
@@ -36,7 +37,7 @@ import pandas as pd
 from compare_sides import Side
 from tables import markdown, provenance, run_script
 
-from hetero_bfs.cli.arguments import positive
+from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support.files import check_writable, replacing
@@ -44,6 +45,7 @@ from hetero_bfs.support.files import check_writable, replacing
 _GENERATED = ("kronecker18", "kronecker20", "kronecker22", "grid2048")
 _BUILT = ("kronecker18", "kronecker20")
 _ON_DEVICE = ("kronecker18",)
+_ON_GPU = ("kronecker18", "kronecker20", "kronecker22", "kronecker24", "grid2048")
 _DATA = Path(__file__).parents[1] / "tests" / "data"
 _FILES = ("moscow-roads", "email-Enron")
 _PAUSE_SECONDS = 0.02  # the other side's threads fall asleep in this time
@@ -125,8 +127,11 @@ def choose_cases(options: argparse.Namespace) -> list[Case]:
             raise HeteroBFSError(f"--graph {file}: there is no such file")
     files = [str(Path(file).resolve()) for file in files]
     cases = [Case(graph, "search") for graph in (*_GENERATED, *files)]
-    if options.devices == "all" and any(device.problem is None for device in list_devices()):
-        cases += [Case(graph, "device") for graph in _ON_DEVICE]
+    types = {device.type for device in list_devices() if device.problem is None}
+    if options.devices == "all" and types:
+        on_gpu = "GPU" in types
+        cases += [Case(graph, "device") for graph in (_ON_GPU if on_gpu else _ON_DEVICE)]
+        cases += [Case(graph, "auto") for graph in _ON_GPU if on_gpu]
     cases += [Case(graph, "build") for graph in (*_BUILT, *files)]
     words = (options.only or "/").split(",")
     chosen = [case for case in cases if any(word and word in case.name for word in words)]
@@ -198,7 +203,7 @@ def describe(
     rows: Sequence[Row], versions: Sequence[str], options: argparse.Namespace, load: float
 ) -> str:
     """Format the table, with its origin."""
-    device = any(row.case.endswith("/device") for row in rows)
+    device = any(row.case.endswith(("/device", "/auto")) for row in rows)
     info = choose_device() if device else None
     command = f"python benchmarks/compare.py OLD NEW --keys {options.keys}"
     command += f" --rounds {options.rounds} --devices {options.devices}"

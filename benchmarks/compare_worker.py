@@ -73,7 +73,7 @@ class Worker:
         self.finish()
         self.what, self.edges = what, edges_of(self.hb, graph, in_memory=what == "build")
         self.engine = self._open()
-        if what == "device" and self.engine.device_info is None:
+        if what in ("device", "auto") and self.engine.device_info is None:
             raise LookupError(f"no OpenCL device; {'; '.join(self.engine.notes)}")
         if what != "build":
             self.edges = None  # frees its memory
@@ -82,7 +82,7 @@ class Worker:
     def _open(self) -> Any:
         if self.what == "device":
             return self.hb.Engine(self.edges, selector="fixed:TG,BG")
-        return self.hb.Engine(self.edges, devices="cpu")
+        return self.hb.Engine(self.edges, **({} if self.what == "auto" else {"devices": "cpu"}))
 
     def keys(self, count: int) -> list[int]:
         """Draw vertices that have edges."""

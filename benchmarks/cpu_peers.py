@@ -40,7 +40,7 @@ from cpu_peer_codes import PEERS, gap_seconds, run_gap
 from tables import markdown, run_script
 
 import hetero_bfs as hb
-from hetero_bfs.cli.arguments import positive
+from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.machine import describe_machine, usable_cores
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys

@@ -29,7 +29,7 @@ from tables import run_script
 
 import hetero_bfs as hb
 from hetero_bfs import energy
-from hetero_bfs.cli.arguments import positive
+from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.errors import HeteroBFSError

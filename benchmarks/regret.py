@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 from tables import markdown, provenance, run_script
 
-from hetero_bfs.cli.arguments import positive
+from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
 from hetero_bfs.support.files import replacing

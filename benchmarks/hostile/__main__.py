@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.hostile import files
-from hetero_bfs.cli.arguments import positive
+from hetero_bfs.cli.argument_groups import positive
 
 CAMPAIGNS = {"files": files.run}
 

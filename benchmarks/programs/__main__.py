@@ -1,0 +1,124 @@
+"""Algorithms of hetero_bfs beside those of other programs: same graphs, in turn in one run.
+
+    python -m benchmarks.programs sssp --graph kronecker18 grid1024 --gap FOLDER --out FOLDER
+
+GRAPH is kroneckerN, gridN (N x N vertices) or a file. For `sssp` generated graphs, and with --draw
+files too, get random integer weights from 1 to 255. --gap names the folder of GAP's built programs.
+Each algorithm's module here says who takes part, and compares the answers.
+
+Writes ALGORITHM.csv (a row for each graph and contestant: median, least and greatest milliseconds)
+and ALGORITHM.md, with the machine, the versions, the command and the commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections import defaultdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.programs.contest import Contest
+from benchmarks.programs.graphs import make_graph
+from benchmarks.tables import markdown, provenance, run_script
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
+
+# Modules here, each with `make_contest`.
+_ALGORITHMS = ("colouring", "components", "pagerank", "sssp")
+
+
+def main() -> None:
+    """Measure, and write the results."""
+    options = parse()
+    make_contest = import_module(f"benchmarks.programs.{options.algorithm}").make_contest
+    rows = []
+    for name in options.graph:
+        edges = make_graph(name, weighted=options.algorithm == "sssp", draws=options.draw)
+        graph = CSRGraph.from_edge_source(edges) if isinstance(edges, EdgeList) else edges
+        with make_contest(edges, graph, options) as contest:
+            times = take_turns(contest, draw_sources(graph, options.sources), options.rounds)
+        rows += summarise(name, times)
+    if options.out is not None:
+        save(rows, options)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("algorithm", choices=_ALGORITHMS)
+    add("--graph", nargs="+", default=["kronecker16", "grid512"], metavar="GRAPH")
+    add("--draw", action="store_true", help="draw weights for the edges of files")
+    add("--gap", type=Path, metavar="FOLDER", help="folder of GAP's built programs")
+    add("--deltas", type=int, nargs="+", default=[1, 2, 16, 64, 256], help="of GAP's sssp, to try")
+    add("--threads", type=int, default=2)
+    add("--devices", choices=("all", "cpu"), default="all")
+    add("--sources", type=int, default=8, help="for searches from a vertex")
+    add("--rounds", type=int, default=5)
+    add("--out", type=Path, metavar="FOLDER")
+    return parser.parse_args()
+
+
+def draw_sources(graph: CSRGraph, count: int) -> list[int]:
+    """Draw vertices that have edges."""
+    able = np.flatnonzero(np.diff(graph.indptr))
+    return np.random.default_rng(1).choice(able, count, replace=False).tolist()
+
+
+def take_turns(contest: Contest, sources: list[int], rounds: int) -> dict[str, list[float]]:
+    """Run every contestant in turn from each source, some rounds; return the seconds of each."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for source in sources if contest.has_source else sources[:1]:
+        for run in contest.fast.values():
+            run(source)  # compiles, and fills the caches
+        expected = None
+        for number in range(rounds):
+            due = contest.fast if number else {**contest.fast, **contest.slow}
+            for contestant, run in due.items():
+                seconds, answer = run(source)
+                times[contestant].append(seconds)
+                if answer is None:
+                    continue
+                if expected is None:
+                    expected = answer
+                elif not contest.agree(expected, answer):
+                    sys.exit(f"{contestant} disagrees with the others from {source}")
+    return times
+
+
+def summarise(name: str, times: dict[str, list[float]]) -> list[dict[str, Any]]:
+    """Return a row for each contestant, and print it."""
+    rows = []
+    for contestant, seconds in times.items():
+        row = {
+            "graph": Path(name).name.partition(".")[0],
+            "contestant": contestant,
+            "median_ms": 1e3 * statistics.median(seconds),
+            "least_ms": 1e3 * min(seconds),
+            "greatest_ms": 1e3 * max(seconds),
+            "runs": len(seconds),
+        }
+        rows.append(row)
+        print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+    return rows
+
+
+def save(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    """Write the tables."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    table = pd.DataFrame(rows)
+    table.to_csv(options.out / f"{options.algorithm}.csv", index=False)
+    words = " ".join(["python -m benchmarks.programs", *sys.argv[1:]])
+    info = None if options.devices == "cpu" else choose_device(None)
+    text = [*provenance(info, words), "", markdown(table.round(3))]
+    (options.out / f"{options.algorithm}.md").write_text("\n".join(text) + "\n")
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,64 @@
+"""Shortest paths beside GAP and SciPy.
+
+GAP runs with that delta of --deltas that is the fastest from the first source. Our distances are
+checked once for each graph, and compared with SciPy's where the graph is small enough for that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+import scipy.sparse.csgraph
+
+import hetero_bfs as hb
+from benchmarks.programs.contest import Contest, Gap, opened
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import EdgeSource
+from hetero_bfs.runtime.path_searches import PathSearches
+
+_SCIPY_EDGES = 1 << 25  # stored edges up to which SciPy takes part
+
+
+@contextmanager
+def make_contest(
+    edges: EdgeSource, graph: CSRGraph, options: argparse.Namespace
+) -> Iterator[Contest]:
+    """Return who takes part."""
+    contest = Contest(True, partial(np.allclose, rtol=1e-6))
+    with opened(PathSearches, edges, options) as searches:
+        source = int(np.argmax(np.diff(graph.indptr)))
+        for place in searches.places:
+            result = searches.search(source, place)
+            hb.check_paths(edges, source, result.distance, result.parent).raise_if_invalid()
+            contest.fast[f"hetero_bfs {place}"] = partial(_ours, searches, place)
+        if options.gap is not None:
+            gap = Gap(options.gap, "sssp", graph, options.threads)
+            delta = min(options.deltas, key=lambda d: gap.seconds("-r", source, "-d", d, trials=3))
+            contest.fast[f"GAP, delta {delta}"] = lambda source: (
+                gap.seconds("-r", source, "-d", delta),
+                None,
+            )
+        if graph.num_stored_edges <= _SCIPY_EDGES:
+            lists = graph.weights.astype(np.float64), graph.indices.astype(np.int32), graph.indptr
+            matrix = scipy.sparse.csr_array(lists, (graph.num_vertices,) * 2)
+            contest.slow["SciPy dijkstra"] = partial(_scipy, matrix)
+        yield contest
+
+
+def _ours(searches: PathSearches, place: Any, source: int) -> tuple[float, Any]:
+    result = searches.search(source, place)
+    return result.seconds, result.distance
+
+
+def _scipy(matrix: Any, source: int) -> tuple[float, npt.NDArray[np.float64]]:
+    started = time.perf_counter()
+    distance = scipy.sparse.csgraph.dijkstra(matrix, indices=source)
+    return time.perf_counter() - started, distance
