@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hetero_bfs.programs.dialects import Dialect
-from hetero_bfs.programs.translate import Source
+from hetero_bfs.programs.method_source import Source
 from hetero_bfs.programs.typed_program import Plan
 
 _SIGNS = {"plus": "+", "bitwise_or": "|"}

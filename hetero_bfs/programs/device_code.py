@@ -1,4 +1,4 @@
-"""Writes a program's adapters as OpenCL C, to come before kernels/device.cl."""
+"""Writes a program's adapters as OpenCL C, to come before its kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hetero_bfs.programs.typed_program import Plan
 
 
 def device_text(plan: Plan, weight: str, offset: str, has_double: bool) -> str:
-    """Return what kernels/device.cl needs of a program, to come before it.
+    """Return what the kernels on a device need of a program, to come before them.
 
     Parameters
     ----------

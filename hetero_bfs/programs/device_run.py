@@ -33,7 +33,10 @@ _COSTS = (1.0e-10, 2.0e-11, 5.0e-11)
 """Of push edges, pull vertices and pull edges, in seconds; only their ratios matter."""
 
 _SCALARS = "programs/kernels/scalars.cl"
-_KERNELS = ["devices/opencl/tiles.cl", "programs/kernels/device.cl"]
+_KERNELS = [
+    "devices/opencl/tiles.cl",
+    *(f"programs/kernels/{name}.cl" for name in ("state", "messages", "device", "loop")),
+]
 _ITERATION, _MODE, _CONVERGED, _LIMIT, _DIRECTION, _RECEIVERS = 0, 2, 7, 8, 9, 10
 _PULL = 2
 _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}

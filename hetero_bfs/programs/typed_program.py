@@ -12,16 +12,10 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.dialects import Dialect
+from hetero_bfs.programs.method_source import FIELD_TYPES, Method, Source, parameters_of
 from hetero_bfs.programs.monoids import Monoid
 from hetero_bfs.programs.program import Program
-from hetero_bfs.programs.translate import (
-    FIELD_TYPES,
-    Function,
-    Method,
-    Source,
-    parameters_of,
-    translate,
-)
+from hetero_bfs.programs.translate import Function, translate
 
 REQUIRED = ("initial", "message", "apply")
 OPTIONAL = ("receives", "measure", "finished", "priority")

@@ -21,7 +21,7 @@ from random_methods import FIELDS, RESULTS, WEAK, MethodWriter
 
 from hetero_bfs.devices.opencl.driver import OpenCLDevice, list_devices
 from hetero_bfs.errors import ProgramError
-from hetero_bfs.programs import dialects, translate
+from hetero_bfs.programs import dialects, expressions, method_source, translate
 from hetero_bfs.programs.dialects import C_TYPES, DeviceDialect, HostDialect
 
 ROWS = 64
@@ -44,9 +44,9 @@ def class_of(text: str, name: str):
     return space[name]
 
 
-def method_of(program, name: str, results: list[str], optional=None) -> translate.Method:
-    names = {n: translate.Source("", n, kind, True) for n, kind in WEAK.items()}
-    return translate.Method(program, name, FIELDS, ("state",), names, results, optional)
+def method_of(program, name: str, results: list[str], optional=None) -> method_source.Method:
+    names = {n: method_source.Source("", n, kind, True) for n, kind in WEAK.items()}
+    return method_source.Method(program, name, FIELDS, ("state",), names, results, optional)
 
 
 # Random methods
@@ -110,7 +110,7 @@ def _by_numba(functions, wanted, inputs) -> dict[str, np.ndarray]:
     lines += ["@njit", f"def run({', '.join([*inputs, *(n for n, _ in columns)])}):"]
     lines += [f"    for row in range({ROWS}):"]
     for name, function in functions.items():
-        given_ = ", ".join(f"{translate._parameter(s)}[row]" for s in function.parameters)
+        given_ = ", ".join(f"{expressions.parameter_name(s)}[row]" for s in function.parameters)
         targets = ", ".join(f"{name}_{i}[row]" for i in range(len(wanted[name])))
         lines.append(f"        {targets} = {function.name}({given_})")
     space: dict = {}
@@ -142,7 +142,7 @@ def _by_opencl(device, functions, wanted, inputs) -> dict[str, np.ndarray]:
     lines += [f"__kernel void run({', '.join(parameters)})", "{",
               "    const int row = get_global_id(0);"]  # fmt: skip
     for name, function in functions.items():
-        given_ = [f"{translate._parameter(s)}[row]" for s in function.parameters]
+        given_ = [f"{expressions.parameter_name(s)}[row]" for s in function.parameters]
         kinds = wanted[name]
         if len(kinds) == 1:
             lines.append(f"    {name}_0[row] = {function.name}({', '.join(given_)});")
@@ -404,8 +404,8 @@ OTHER_HEADS = {
 def _refusal(text: str) -> str:
     head = HEAD + "LIMIT, TABLE, ARRAY = 3, [1, 2], np.arange(3)\ndef helper(x): return x\n\n"
     program = class_of(head + text, "Bad")()
-    names = {"vertex": translate.Source("", "vertex", "int64", True)}
-    method = translate.Method(
+    names = {"vertex": method_source.Source("", "vertex", "int64", True)}
+    method = method_source.Method(
         program, "apply", _SETTINGS, ("state",), names, ["int32", "float64"], "bool"
     )
     messages = set()
@@ -466,7 +466,7 @@ def test_what_is_too_deep_for_compilers(body):
 def test_a_source_that_cannot_be_read():
     space: dict = {}
     exec("class Bad:\n    def apply(self, state): return 1, 2.0\n", space)
-    method = translate.Method(space["Bad"](), "apply", _SETTINGS, ("state",), {}, ["int32"])
+    method = method_source.Method(space["Bad"](), "apply", _SETTINGS, ("state",), {}, ["int32"])
     with pytest.raises(ProgramError, match=r"Bad\.apply: its source cannot be read"):
         translate.translate(method, HostDialect())
 
@@ -477,11 +477,11 @@ def test_any_function_is_translated_or_refused(module):
     functions = vars(importlib.import_module(module)).values()
     for function in filter(inspect.isfunction, functions):
         names = {
-            name: translate.Source("", name, kind, kind == "int64")
+            name: method_source.Source("", name, kind, kind == "int64")
             for name, kind in zip(inspect.signature(function).parameters, RESULTS * 3, strict=False)
         }
         program = type("Any", (), {"apply": staticmethod(function)})()
-        method = translate.Method(program, "apply", _SETTINGS, ("state",), names, ["int64"])
+        method = method_source.Method(program, "apply", _SETTINGS, ("state",), names, ["int64"])
         for dialect in (HostDialect, DeviceDialect):
             with contextlib.suppress(ProgramError):
                 translate.translate(method, dialect())

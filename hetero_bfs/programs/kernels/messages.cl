@@ -1,0 +1,181 @@
+/* How the messages of an iteration get to their receivers: functions that device.cl calls. */
+
+/* Send along one edge of an active vertex. */
+static void push_edge(uint u, OFFSET k, MESSAGE message, int iteration, GRAPH, SHARED, STATE)
+{
+    const uint v = neighbours[k];
+    if (!receives(v, iteration, STATE_NAMES))
+        return;
+#if WEIGHTED
+    message = send(u, iteration, weights[k], STATE_NAMES);
+#endif
+    if (takes(v, message, iteration, STATE_NAMES) && merge(v, message, combined))
+        touch(v, iteration, SHARED_NAMES);
+}
+
+static MESSAGE message_of(uint u, int iteration, __global const MESSAGE *outgoing, STATE)
+{
+#if WEIGHTED
+    return IDENTITY;
+#elif PREPARED
+    return outgoing[u];
+#else
+    return send(u, iteration, 0, STATE_NAMES);
+#endif
+}
+
+/* A work-group takes GROUP active vertices, and its work-items share all their edges; lists of over
+ * HEAVY_EDGES wait for the whole grid. */
+static void push(__local uint *ends, __local OFFSET *firsts, __local uint *vertices,
+                 __local MESSAGE *messages, ulong *scanned, GRAPH, SHARED, STATE)
+{
+    const uint lid = get_local_id(0), count = (uint)loop[LISTED];
+    __global const uint *items = next + (loop[SIDES] & NEXT_BIT ? n : 0);
+    const int iteration = (int)loop[ITERATION];
+    for (uint tile = get_group_id(0) * GROUP; tile < count; tile += get_num_groups(0) * GROUP) {
+        uint length = 0;
+        if (tile + lid < count) {
+            const uint u = items[tile + lid];
+            vertices[lid] = u;
+            messages[lid] = message_of(u, iteration, outgoing, STATE_NAMES);
+            firsts[lid] = indptr[u];
+            length = (uint)(indptr[u + 1] - indptr[u]);
+            if (length > HEAVY_EDGES) {
+                heavy[take_place(counters, HEAVY_COUNT)] = u;
+                length = 0;
+            }
+        }
+        ends[lid] = length;
+        const uint total = running_sums(ends);
+        if (lid == 0)
+            *scanned += total;
+        for (uint e = lid; e < total; e += GROUP) {
+            const uint at = owner_of(ends, e);
+            const OFFSET k = firsts[at] + place_in_list(ends, at, e);
+            push_edge(vertices[at], k, messages[at], iteration, GRAPH_NAMES, SHARED_NAMES,
+                      STATE_NAMES);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* Combine the message along one incoming edge with `total`; tell whether there was one. */
+static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool found,
+                        __global const uint *neighbours, __global const WEIGHT *weights,
+                        __global const MESSAGE *outgoing, __global const int *active_in, STATE)
+{
+    const uint u = neighbours[k];
+#if !ALL_ACTIVE
+    if (active_in[u] != iteration)
+        return found;
+#endif
+#if WEIGHTED
+    const MESSAGE message = send(u, iteration, weights[k], STATE_NAMES);
+#else
+    const MESSAGE message = message_of(u, iteration, outgoing, STATE_NAMES);
+#endif
+    if (!takes(v, message, iteration, STATE_NAMES))
+        return found;
+    *total = HAS_IDENTITY || found ? combine(*total, message) : message;
+    return true;
+}
+
+#if !HAS_IDENTITY
+/* A work-item looks through a list until it finds a message. */
+static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE)
+{
+    const int iteration = (int)loop[ITERATION];
+    for (uint v = get_global_id(0); v < searched; v += get_global_size(0)) {
+        if (!receives(v, iteration, STATE_NAMES))
+            continue;
+        (*received)++;
+        MESSAGE total = IDENTITY;
+        bool found = false;
+        OFFSET k = backward_indptr[v];
+        const OFFSET first = k, last = backward_indptr[v + 1];
+        while (k < last && !found)
+            found = gather_edge(v, k++, iteration, &total, found, backward_neighbours,
+                                backward_weights, outgoing, active_in, STATE_NAMES);
+        *scanned += k - first;
+        if (found) {
+            combined[v] = TO_BITS(total);
+            touched_items[take_place(counters, TOUCHED_COUNT)] = v;
+        }
+    }
+}
+#else
+/* A work-group takes GROUP receivers. Each work-item combines an even run of their edges. A list's
+ * total is combined from its runs in their order, so that sums of floats are always the same. */
+static void pull(__local uint *ends, __local OFFSET *firsts, __local MESSAGE *starts,
+                 __local MESSAGE *continued, __local MESSAGE *totals_of_lists,
+                 ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE)
+{
+    const uint lid = get_local_id(0);
+    const int iteration = (int)loop[ITERATION];
+    for (uint tile = get_group_id(0) * GROUP; tile < searched;
+         tile += get_num_groups(0) * GROUP) {
+        const uint v = tile + lid;
+        uint length = 0;
+#if ALL_ACTIVE
+        if (v < searched)
+            combined[v] = TO_BITS(IDENTITY);
+#endif
+        if (v < searched && receives(v, iteration, STATE_NAMES)) {
+            (*received)++;
+            firsts[lid] = backward_indptr[v];
+            length = (uint)(backward_indptr[v + 1] - backward_indptr[v]);
+            *scanned += length;
+            if (length > HEAVY_EDGES) {
+                heavy[take_place(counters, HEAVY_COUNT)] = v;
+                length = 0;
+            }
+        }
+        ends[lid] = length;
+        const uint sum = running_sums(ends);
+        const uint run = (sum + GROUP - 1) / GROUP;
+        const uint from = min(lid * run, sum), to = min(from + run, sum);
+        totals_of_lists[lid] = IDENTITY;
+        starts[lid] = IDENTITY;
+        continued[lid] = IDENTITY;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        uint edge = from;
+        uint at = from < to ? owner_of(ends, from) : 0;
+        while (edge < to) {
+            while (ends[at] <= edge) /* lists without edges */
+                at++;
+            const uint list_begin = at ? ends[at - 1] : 0, stop = min(ends[at], to);
+            MESSAGE total = IDENTITY;
+            const OFFSET shift = firsts[at] - list_begin;
+            for (uint e = edge; e < stop; e++)
+                gather_edge(tile + at, shift + e, iteration, &total, true, backward_neighbours,
+                            backward_weights, outgoing, active_in, STATE_NAMES);
+            if (list_begin < from)
+                continued[lid] = total;
+            else if (ends[at] > to)
+                starts[lid] = total;
+            else
+                totals_of_lists[at] = total;
+            edge = stop;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (length) {
+            const uint list_begin = lid ? ends[lid - 1] : 0;
+            const uint first_run = list_begin / run, last_run = (ends[lid] - 1) / run;
+            MESSAGE total = totals_of_lists[lid];
+            if (first_run != last_run)
+                total = starts[first_run];
+            for (uint i = first_run + 1; i <= last_run; i++)
+                total = combine(total, continued[i]);
+#if ALL_ACTIVE
+            combined[v] = TO_BITS(total);
+#else
+            if (total != IDENTITY) {
+                combined[v] = TO_BITS(total);
+                touched_items[take_place(counters, TOUCHED_COUNT)] = v;
+            }
+#endif
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+#endif

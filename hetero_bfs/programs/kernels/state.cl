@@ -1,0 +1,174 @@
+/* What all kernels of a vertex program share on a device: its arrays, its lists and its sums.
+ * host.py explains the lists.
+ *
+ * What a program brings comes first (device_code.py): types, adapters, and the macros
+ *
+ *     MESSAGE, BITS       type of messages, and the integer of its size
+ *     OFFSET, WEIGHT      types of `indptr` and of weights
+ *     TOTAL               type of sums: double where the device has it
+ *     STATE               parameters of each kernel for the program's own arrays
+ *     STATE_NAMES         the same as arguments
+ *
+ * An iteration is four launches: expand, expand_long, apply_messages, advance. None of them asks the
+ * host: `advance` decides what comes next, and writes it to `loop`. The host queues many iterations
+ * at once and then reads `loop`; launches after the end of the run do nothing.
+ *
+ *     combined    MESSAGE (n,)    messages combined so far; IDENTITY between iterations
+ *     outgoing    MESSAGE (n,)    the message of an active vertex, if it does not depend on weights
+ *     active_in   int (n,)        the last iteration in which a vertex was active
+ *     touched     int (n,)        the last iteration in which a vertex was listed
+ *     waiting     uchar (n,)      as in host.py
+ *     next, far   uint (2 n,)     pairs of lists; `touched_items` uint (n,); `heavy` uint (n,)
+ *     counters    ulong (9,)      what a launch counts, below
+ *     sums        TOTAL (groups, NUM_TOTALS)
+ *     loop        long (12,)      below
+ *     limits      float (8,)      END and WIDTH of the bucket, costs as in host.py
+ *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers
+ */
+
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+
+enum { ITERATION, NUM_ACTIVE, MODE, LISTED, EDGES, SIDES, FAR_LISTED, CONVERGED, LIMIT, DIRECTION,
+       RECEIVERS };
+enum { DONE, PUSH, PULL, SELECT };
+enum { NEXT_COUNT, FAR_COUNT, TOUCHED_COUNT, HEAVY_COUNT, ACTIVE, ACTIVE_EDGES, SCANNED, RECEIVED,
+       LOWEST, COUNTERS };
+enum { END, WIDTH, PUSH_EDGE, PULL_VERTEX, PULL_EDGE };
+enum { NEXT_BIT = 1, FAR_BIT = 2 };
+enum { NOT_LISTED, WAITING, RUN };
+#define RECORD_WIDTH 4
+
+#define GRAPH                                                                                      \
+    __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
+        const uint searched, const uint n
+#define SHARED                                                                                     \
+    volatile __global BITS *combined, __global MESSAGE *outgoing, __global int *active_in,         \
+        volatile __global int *touched, __global uchar *waiting, __global uint *next,              \
+        __global uint *far, __global uint *touched_items, __global uint *heavy,                    \
+        volatile __global ulong *counters, __global TOTAL *sums, __global long *loop,              \
+        __global float *limits
+#define BACKWARD                                                                                   \
+    __global const OFFSET *backward_indptr, __global const uint *backward_neighbours,              \
+        __global const WEIGHT *backward_weights
+#define BACKWARD_NAMES backward_indptr, backward_neighbours, backward_weights
+#define GRAPH_NAMES indptr, neighbours, weights, searched, n
+#define SHARED_NAMES                                                                               \
+    combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, counters,    \
+        sums, loop, limits
+
+static uint take_place(volatile __global ulong *counters, uint which)
+{
+    return atomic_inc((volatile __global uint *)(counters + which));
+}
+
+/* A look at a message that others may replace meanwhile: a stale one costs another turn. With
+ * -DATOMIC_PEEK, for a checker of races, it is atomic. */
+#ifdef ATOMIC_PEEK
+#define PEEK(address) COMPARE_EXCHANGE(address, 0, 0)
+#else
+#define PEEK(address) (*(address))
+#endif
+
+/* Floats as integers in the same order, for an atomic minimum. */
+static int ordered(float value)
+{
+    const int bits = as_int(value);
+    return bits < 0 ? bits ^ 0x7fffffff : bits;
+}
+
+static float from_ordered(int bits)
+{
+    return as_float(bits < 0 ? bits ^ 0x7fffffff : bits);
+}
+
+/* Combine a message with those of others; tell whether that changed them. */
+static bool merge(uint v, MESSAGE message, volatile __global BITS *combined)
+{
+#if !HAS_IDENTITY
+    EXCHANGE(combined + v, TO_BITS(message));
+    return true;
+#else
+    BITS before = PEEK(combined + v);
+    while (true) {
+        const BITS new = TO_BITS(combine(FROM_BITS(before), message));
+        if (new == before)
+            return false;
+        const BITS seen = COMPARE_EXCHANGE(combined + v, before, new);
+        if (seen == before)
+            return true;
+        before = seen;
+    }
+#endif
+}
+
+static void touch(uint v, int iteration, SHARED)
+{
+    if (atomic_xchg(touched + v, iteration + 1) != iteration + 1)
+        touched_items[take_place(counters, TOUCHED_COUNT)] = v;
+}
+
+/* Add a work-item's counts to three counters, by one atomic a work-group. All work-items call it. */
+static void add_counts(ulong first, ulong second, uint which_first, uint which_second,
+                       __local ulong *shared, volatile __global ulong *counters)
+{
+    const uint lid = get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid < 2)
+        shared[lid] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (first)
+        atom_add(shared, first);
+    if (second)
+        atom_add(shared + 1, second);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid == 0) {
+        if (shared[0])
+            atom_add(counters + which_first, shared[0]);
+        if (shared[1])
+            atom_add(counters + which_second, shared[1]);
+    }
+}
+
+/* Write the sums of a work-group's shares, in a fixed order. All work-items call it. */
+static void add_totals(const TOTAL *shares, __local TOTAL *shared, __global TOTAL *sums)
+{
+    const uint lid = get_local_id(0);
+    for (uint i = 0; i < NUM_TOTALS; i++) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared[lid] = shares[i];
+        for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (lid < half_size)
+                shared[lid] += shared[lid + half_size];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid == 0)
+            sums[get_group_id(0) * NUM_TOTALS + i] = shared[0];
+    }
+}
+
+/* List a vertex that is active in an iteration to come; return its edges if the bucket has it. */
+static ulong activate(uint v, int iteration, GRAPH, SHARED, STATE)
+{
+#if PREPARED
+    outgoing[v] = send(v, iteration, 0, STATE_NAMES);
+#endif
+    if (v >= searched)
+        return 0;
+    const long sides = loop[SIDES];
+#if HAS_PRIORITY
+    const float due = (float)priority(v, STATE_NAMES);
+    if (due >= limits[END] && limits[END] < INFINITY) {
+        atomic_min((volatile __global int *)(counters + LOWEST), ordered(due));
+        if (waiting[v] == NOT_LISTED)
+            far[(sides & FAR_BIT ? 0 : n) + take_place(counters, FAR_COUNT)] = v;
+        waiting[v] = WAITING;
+        return 0;
+    }
+    if (waiting[v] == WAITING)
+        waiting[v] = RUN;
+#endif
+    active_in[v] = iteration;
+    next[(sides & NEXT_BIT ? 0 : n) + take_place(counters, NEXT_COUNT)] = v;
+    return indptr[v + 1] - indptr[v];
+}

@@ -1,0 +1,132 @@
+"""The source of a program's method: parsed, with its constants, and with places for errors."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from tokenize import TokenError
+from typing import Any, NamedTuple, NoReturn
+
+from hetero_bfs.errors import ProgramError
+
+FIELD_TYPES = ("bool", "int32", "int64", "uint32", "uint64", "float32", "float64")
+
+
+class Source(NamedTuple):
+    """Where a value comes from: a field of `state` or `previous`, or a name; and its type."""
+
+    owner: str
+    name: str
+    type: str
+    weak: bool
+
+
+@dataclass
+class Method:
+    """A method to translate.
+
+    Parameters
+    ----------
+    program : object
+        The user's program; attributes of `self` are constants.
+    name : str
+    fields : mapping
+        Types of the state's fields.
+    owners : sequence of str
+        Names under which fields can be read here, "state" or "previous".
+    names : mapping of str to Source
+        Other names that parameters may have here.
+    results : sequence of str
+        Types of the values to return.
+    optional : str, optional
+        The type of one more value that may be returned.
+    """
+
+    program: Any
+    name: str
+    fields: Mapping[str, str]
+    owners: Sequence[str]
+    names: Mapping[str, Source]
+    results: Sequence[str]
+    optional: str | None = None
+
+
+def parameters_of(program: Any, name: str) -> list[str]:
+    """Return the names of a method's parameters, without `self`.
+
+    Raises
+    ------
+    ProgramError
+        The method is no function of Python.
+    """
+    try:
+        signature = inspect.signature(getattr(program, name))
+    except (TypeError, ValueError):
+        raise ProgramError(
+            f"{type(program).__name__}.{name}: it is no `def`; write it as one"
+        ) from None
+    return [p for p in signature.parameters if p != "self"]
+
+
+class MethodSource:
+    """A method's definition and the constants that it can read.
+
+    Raises
+    ------
+    ProgramError
+        Its source is not there, or it is no plain function.
+    """
+
+    def __init__(self, method: Method) -> None:
+        self.title = f"{type(method.program).__name__}.{method.name}"
+        function = inspect.unwrap(getattr(method.program, method.name))
+        function = getattr(function, "__func__", function)
+        try:
+            lines, self._first = inspect.getsourcelines(function)
+        except (OSError, TypeError, SyntaxError, TokenError):
+            raise ProgramError(
+                f"{self.title}: its source cannot be read; define the class in a file or a "
+                "notebook, not at a plain prompt"
+            ) from None
+        definition = _parsed(lines)
+        if not isinstance(definition, ast.FunctionDef):
+            raise ProgramError(
+                f"{self.title}, line {self._first}: it is no plain `def`; write it as one"
+            )
+        self.definition = definition
+        names, cells = function.__code__.co_freevars, function.__closure__ or ()
+        self.constants = {**vars(builtins), **function.__globals__}
+        for name, cell in zip(names, cells, strict=True):
+            with contextlib.suppress(ValueError):  # it has no value yet
+                self.constants[name] = cell.cell_contents
+        self.constants["self"] = method.program
+
+    def place(self, node: Any) -> str:
+        """Return class, method and line of a node."""
+        return f"{self.title}, line {self._first + node.lineno - 1}"
+
+    def refuse(self, node: Any, what: str, remedy: str) -> NoReturn:
+        """Raise a `ProgramError` about a node."""
+        text = f"{self.place(node)}: {what} cannot be translated; {remedy}"
+        raise ProgramError(" ".join(text.split()))
+
+
+def _parsed(lines: Sequence[str]) -> ast.stmt | None:
+    """Return the first statement of lines that may be indented."""
+    text = "".join(lines)
+    try:
+        if not text[:1].isspace():
+            return ast.parse(text).body[0]
+        whole = ast.parse(f"if True:\n{text}").body[0]
+    except (SyntaxError, IndexError, RecursionError, MemoryError):  # or a file that was changed
+        return None
+    return ast.increment_lineno(whole, -1).body[0]  # type: ignore[attr-defined, no-any-return]
+
+
+def listed(names: Any) -> str:
+    """Return names in order, without `self`."""
+    return ", ".join(sorted(n for n in names if n != "self"))
