@@ -24,8 +24,8 @@ settings.register_profile(
 settings.load_profile("hetero_bfs")
 
 
-def _devices() -> list:
-    """Every usable device; one that shares the host's memory also as if it had its own.
+def _devices(posing: bool) -> list:
+    """Every usable device; with `posing`, one that shares the host's memory also as if it did not.
 
     So what is for GPUs alone (copies, pinned memory, streaming) runs where there is only PoCL.
     """
@@ -36,7 +36,7 @@ def _devices() -> list:
             params.append(pytest.param(None, marks=pytest.mark.skip(reason=reason), id=info.name))
             continue
         params.append(pytest.param(info, id=f"device{info.index}"))
-        if info.unified_memory:
+        if posing and info.unified_memory:
             apart = replace(info, unified_memory=False)
             params.append(pytest.param(apart, id=f"device{info.index}-copying"))
     if not params:
@@ -52,8 +52,21 @@ def _with_memory(unified: bool) -> list:
     return of_this_kind or skipped
 
 
-_DEVICES = _devices()
+_DEVICES, _PLAIN_DEVICES = _devices(posing=True), _devices(posing=False)
+_ONLY_POCL = all(info.platform == "Portable Computing Language" for info in list_devices())
 _TELL = code_cache.tell
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _optimisation(request):
+    """Build kernels without optimisation, which takes PoCL most of the time of a cold test.
+
+    Modules marked `optimised` build them as users do.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("optimised") is None and _ONLY_POCL:
+            patch.setenv("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +96,18 @@ def shared(request):
 @pytest.fixture(scope="session", params=[pytest.param(None, id="cpu"), *_DEVICES])
 def place(request):
     """The CPU alone (None), then every OpenCL device beside it (DeviceInfo)."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=_PLAIN_DEVICES)
+def plain_device(request):
+    """A usable OpenCL device as it is, in turn: for what copies nothing of its own."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=[pytest.param(None, id="cpu"), *_PLAIN_DEVICES])
+def plain_place(request):
+    """The CPU alone (None), then every OpenCL device as it is."""
     return request.param
 
 

@@ -39,10 +39,10 @@ def full(device) -> Graph500Report:
     return run(device)
 
 
-def test_all_searches_are_valid(place):
-    report = full(place)
+def test_all_searches_are_valid(plain_place):
+    report = full(plain_place)
     assert report.failures == []
-    assert report.device == place
+    assert report.device == plain_place
     assert [record.result.source for record in report.sources][:6] == [458, 214, 220, 966, 395, 9]
     for record in report.sources:
         assert record.validation.valid
@@ -61,16 +61,16 @@ def test_all_searches_are_valid(place):
         (14, 7337, "f7fe2d77856a5d6fb8d52c8e3d7df5df3db35eb2fd0696944de4a080f1469a74"),
     ],
 )
-def test_distances_are_the_references_bit_for_bit(place, scale, key, sha256):
+def test_distances_are_the_references_bit_for_bit(plain_place, scale, key, sha256):
     graph = build_search_graph(KroneckerEdges(scale, weighted=True))
-    with PathSearches(graph, 2, place) as searches:
-        result = searches.search(key, "cpu" if place is None else "device")
+    with PathSearches(graph, 2, plain_place) as searches:
+        result = searches.search(key, "cpu" if plain_place is None else "device")
     distance = np.where(np.isinf(result.distance), -1, result.distance).astype(np.float32)
     assert hashlib.sha256(distance.tobytes()).hexdigest() == sha256
 
 
-def test_the_references_lines_come_first(place):
-    report = full(place)
+def test_the_references_lines_come_first(plain_place):
+    report = full(plain_place)
     first = format_report(report).split("\n\n")[0].splitlines()
     assert first == report.lines()
     named = [key.replace("bfs  ", "sssp ") for key in KEYS]
@@ -79,8 +79,8 @@ def test_the_references_lines_come_first(place):
     assert any(line.startswith("sssp harmonic_mean_TEPS:     !  ") for line in first)
 
 
-def test_our_own_blocks_follow(place):
-    report = full(place)
+def test_our_own_blocks_follow(plain_place):
+    report = full(plain_place)
     text = format_report(report)
     assert "validation: all five checks passed for every key" in text
     assert "timed: from the key to distances and parents, both complete" in text
@@ -177,14 +177,14 @@ def test_json_and_trace(tmp_path, capsys):
 
 @pytest.mark.parametrize("suffix", [".wel", ".hbg", ".wsg"])
 @pytest.mark.parametrize("directed", [False, True])
-def test_a_graph_file(tmp_path, place, suffix, directed):
+def test_a_graph_file(tmp_path, plain_place, suffix, directed):
     """Duplicate edges count wherever they come from, but in formats without them."""
     text = tmp_path / "g.wel"
     text.write_text("# Nodes: 9\n0 1 4\n1 2 1\n2 2 1\n2 3 9\n1 2 3\n5 6 0\n")
     path = tmp_path / f"g{suffix}"
     if path != text:
         io.write(io.read(text, directed, weighted=True), path)
-    report = run(place, graph=path, directed=directed)
+    report = run(plain_place, graph=path, directed=directed)
     assert report.failures == []
     double = suffix != ".wsg"
     nedges = {0: 3 + double, 1: 2 + double, 2: 1, 3: 0, 5: 1, 6: 0} if directed else {}

@@ -1,4 +1,4 @@
-"""The kernels under oclgrind, where it is installed: no access out of bounds, no data race.
+"""Searches under oclgrind, where it is installed: no access out of bounds, no data race.
 
 oclgrind interprets every work-item, so graphs are tiny. PyOpenCL's cache is off: it does not tell
 oclgrind's binaries from others. The option --uninitialized is no use: oclgrind 21.10 reports
@@ -12,23 +12,13 @@ only gains bits, a stale one only costs the atomic, and the atomic alone decides
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
+from under_oclgrind import FOUR_GROUPS, MARKS, PEEK, TESTS, Report, parse, run
 
-TESTS = Path(__file__).parents[1]
-OCLGRIND = shutil.which("oclgrind")
-pytestmark = [
-    pytest.mark.skipif(OCLGRIND is None, reason="oclgrind is not installed"),
-    pytest.mark.slow,
-]
+pytestmark = MARKS
 
 SEARCHES = """
 import json
@@ -130,61 +120,6 @@ CASES = {
 
 
 BEGIN = "A case begins"
-COMPILERS = re.compile(r"\d+ warnings? generated\.")
-PEEK = ("--build-options", "-DATOMIC_PEEK")
-
-
-@dataclass
-class Report:
-    """One message of oclgrind: its first line, and all of it."""
-
-    title: str
-    text: str
-
-    @property
-    def is_meant(self) -> bool:
-        """Tell whether this is the test before the claim in top-down."""
-        kernel = re.search(r"Kernel: (\w+)", self.text)
-        look = r"before\[k\] = PEEK\("
-        claim = r"return before & bit \? before : atomic_or\(&visited\["
-        sources = [len(re.findall(rf"\t\s*{line}", self.text)) for line in (look, claim)]
-        instructions = re.findall(r"= (?:tail )?(load|call spir_func i32 @_Z9atomic_or)", self.text)
-        return (
-            self.title.startswith("Read-write data race at global memory")
-            and kernel is not None
-            and kernel[1] in ("step", "push_step")
-            and sources == [1, 1]
-            and sorted(word.split()[0] for word in instructions) == ["call", "load"]
-        )
-
-
-def parse(said: str) -> list[Report]:
-    """Split what oclgrind says into messages: a line at the margin begins one."""
-    reports: list[Report] = []
-    for line in said.splitlines():
-        if COMPILERS.fullmatch(line):
-            continue
-        if line and not line[0].isspace() and not line.startswith(("First", "Second")):
-            reports.append(Report(line, line))
-        elif reports:
-            reports[-1].text += "\n" + line
-    return reports
-
-
-def run(script: str, *options: str) -> subprocess.CompletedProcess:
-    command = [
-        *[OCLGRIND, "--max-errors", "1000000", "--data-races", *options],
-        *[sys.executable, "-c", script],
-    ]
-    environment = os.environ | {"PYOPENCL_NO_CACHE": "1"}
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        env=environment,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +156,6 @@ def reports_of(searched: dict, name: str) -> list[Report]:
     return reports
 
 
-FOUR_GROUPS = ("--compute-units", "4", "--num-threads", "4")
 THREE_GROUPS = ("--compute-units", "3", "--num-threads", "3")
 LOOKED_AT = ("random", "hubs over parts", "a kernel for each step")
 IN_ONE_LAUNCH = tuple(name for name in CASES if not {"budget", "type"} & {*CASES[name][3]})
@@ -253,196 +187,6 @@ def test_one_launch_for_a_whole_search(searched, name):
     reports = reports_of(found, name)
     bad = [report for report in reports if not re.match(kept_apart, report.title)]
     assert not bad, f"{len(bad)} messages, the first:\n{bad[0].text}"
-
-
-SHORTEST_PATHS = """
-import sys
-sys.path.insert(0, {tests!r})
-from unittest import mock
-import numpy as np
-from graphs import grid, random_graph, star
-import hetero_bfs as hb
-from hetero_bfs.algorithms.sssp import device_search
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.path_searches import PathSearches
-
-for graph in (random_graph(300, 700, 1), grid(12, 13), star(90)):
-    for dtype in (np.int32, np.float32):
-        weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(dtype)
-        edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
-        with mock.patch.object(device_search, "_HEAVY_EDGES", 40):
-            searches = PathSearches(build_search_graph(edges), 1, choose_device())
-        assert searches.device_name.startswith("Oclgrind"), searches.notes
-        result = searches.search(5, "device")
-        check = hb.check_paths(edges, 5, result.distance, result.parent)
-        assert check.valid, check.message
-"""
-
-
-@pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
-def test_shortest_paths_no_bad_access_and_no_race(peek):
-    """Without the option looks at distances are races, which are meant."""
-    done = run(SHORTEST_PATHS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    bad = [report.text for report in reports if "PEEK(distance + " not in report.text]
-    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
-    assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
-
-
-PROGRAMS = """
-import sys
-sys.path.insert(0, {tests!r})
-from unittest import mock
-import numpy as np
-from graphs import random_graph
-from sample_programs import Distances, Labels, Parents, Ranks
-import hetero_bfs as hb
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import device_run
-from hetero_bfs.runtime.program_runs import ProgramRuns
-
-ranks = dict(alpha=0.85, tol=0.05)
-SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT=2)
-graph = random_graph(150, 300, 1)
-weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
-edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
-runs = ProgramRuns(build_search_graph(edges), 1, choose_device())
-assert runs.device_name.startswith("Oclgrind"), runs.notes
-from_five = dict(source=5)
-for program, parameters in (
-    (Distances(), from_five), (Labels(), {{}}), (Parents(), from_five), (Ranks(), ranks)
-):
-    for direction in ("push", "pull"):
-        with mock.patch.multiple(device_run, **SMALL):
-            results = [
-                runs.run(program, parameters, hb.RunOptions(direction=direction, place=place))
-                for place in ("cpu", "device")
-            ]
-        host, device = results
-        assert host.iterations == device.iterations
-        if not isinstance(program, Parents):
-            field = next(iter(host.state))
-            np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
-"""
-
-
-@pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
-def test_programs_no_bad_access_and_no_race(peek):
-    """Without the option looks at combined messages are races, which are meant."""
-    done = run(PROGRAMS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    bad = [report.text for report in reports if "PEEK(combined + " not in report.text]
-    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
-    assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
-
-
-COMPONENTS = """
-import sys
-sys.path.insert(0, {tests!r})
-from dataclasses import replace
-from unittest import mock
-from graphs import grid, random_graph, star
-import hetero_bfs as hb
-from hetero_bfs.algorithms.components import device_components
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.component_runs import ComponentRuns
-
-for graph in (random_graph(1300, 1400, 1), grid(12, 13), star(90)):
-    for directed in (False, True):
-        edges = replace(graph, directed=directed)
-        with mock.patch.object(device_components, "_HEAVY_EDGES", 8):
-            runs = ComponentRuns(build_search_graph(edges, "given"), 1, choose_device())
-        assert runs.device_name.startswith("Oclgrind"), runs.notes
-        check = hb.check_components(edges, runs.find("device").component)
-        assert check.valid, check.message
-"""
-
-
-@pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
-def test_components_no_bad_access_and_no_race(peek):
-    """Without the option looks at labels, and their compression, are races, which are meant.
-
-    They alone are volatile; the compiler joins some of their lines to one without a source.
-    """
-    done = run(COMPONENTS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    meant = re.compile(r"(load|store) volatile i32")
-    bad = [report.text for report in reports if not meant.search(report.text)]
-    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
-    assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
-
-
-COLOURING = """
-import sys
-sys.path.insert(0, {tests!r})
-from unittest import mock
-import numpy as np
-from graphs import complete, grid, random_graph, star
-from hetero_bfs.algorithms.colouring import device_colouring
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.colourings import Colourings
-
-for edges in (random_graph(300, 700, 1), grid(9, 10), star(90), complete(45)):
-    with mock.patch.object(device_colouring, "_HEAVY_EDGES", 40):
-        colourings = Colourings(build_search_graph(edges), 1, choose_device())
-        assert colourings.device_name.startswith("Oclgrind"), colourings.notes
-        found = colourings.colour("device").colour
-    assert np.array_equal(found, colourings.colour("cpu").colour)
-"""
-
-
-def test_colouring_no_bad_access_and_no_race():
-    done = run(COLOURING.format(tests=str(TESTS)), *FOUR_GROUPS)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
-
-
-PAGERANK = """
-import sys
-sys.path.insert(0, {tests!r})
-from dataclasses import replace
-from unittest import mock
-import numpy as np
-from graphs import grid, random_graph, star
-import hetero_bfs as hb
-from hetero_bfs.algorithms.pagerank import device_ranks
-from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.page_ranks import ranks_kind
-
-SMALL = dict(_GROUP=32, _LANES=4, _LOW_EDGES=3, _MEDIUM_EDGES=8, _GROUPS_PER_UNIT=1)
-for graph in (random_graph(300, 900, 1), replace(random_graph(90, 500, 2), directed=True),
-              grid(12, 13), star(90)):
-    weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
-    edges, n = replace(graph, weights=weights), graph.num_vertices
-    for weighted in (False, True):
-        with mock.patch.multiple(device_ranks, **SMALL):
-            ranks = ranks_kind(weighted)(build_search_graph(edges), 1, choose_device())
-            assert ranks.device_name.startswith("Oclgrind"), ranks.notes
-            for tol in (1e-3, 1e-9):
-                result = ranks.rank(check_settings(n, 0.85, tol, 100), "device")
-                assert result.used_device and result.converged
-                check = hb.check_pagerank(edges, result.rank, tol=tol, weighted=weighted)
-                assert check.valid, check.message
-"""
-
-
-def test_pagerank_no_bad_access_and_no_race():
-    done = run(PAGERANK.format(tests=str(TESTS)), *FOUR_GROUPS)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
 
 
 BROKEN = """

@@ -37,10 +37,10 @@ def runs_of(edges, device, order: str = "auto", heavy: int = 40) -> ProgramRuns:
 
 
 def both(runs: ProgramRuns, program, direction: str = "auto", **parameters):
-    """Run on the host and on the device."""
+    """Run on the host and on the device; 200 iterations are several batches of launches."""
     with mock.patch.object(device_run, "_HEAVY_EDGES", 40):
         results = [
-            runs.run(program, parameters, hb.RunOptions(direction=direction, place=place))
+            runs.run(program, parameters, hb.RunOptions(200, direction, place=place))
             for place in ("cpu", "device")
         ]
     assert not runs.notes, runs.notes
@@ -56,11 +56,11 @@ def same(results, field: str) -> None:
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
-def test_every_shape(opencl_device, name, directed):
+def test_every_shape(plain_device, name, directed):
     edges = weighted(nasty(name, directed))
     if not build_search_graph(edges).num_searched:
         return  # such graphs never come to a device
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, plain_device) as runs:
         for direction in ("push", "pull"):
             same(both(runs, Distances(), direction, source=0), "distance")
             results = both(runs, Labels(), direction)
@@ -69,10 +69,10 @@ def test_every_shape(opencl_device, name, directed):
 
 
 @pytest.mark.parametrize("name", ["star", "grid", "Kronecker 10"])
-def test_messages_without_an_identity_and_masks(opencl_device, name):
+def test_messages_without_an_identity_and_masks(plain_device, name):
     edges = nasty(name, directed=True)
     mask = (np.arange(edges.num_vertices) % 7 == 0).astype(np.uint32) << 3
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, plain_device) as runs:
         for direction in DIRECTIONS:
             same(both(runs, Reached(), direction, mask=mask), "mask")
             host, device = both(runs, Parents(), direction, source=0)
@@ -80,9 +80,9 @@ def test_messages_without_an_identity_and_masks(opencl_device, name):
 
 
 @pytest.mark.parametrize("order", ["given", "degree", "locality", "compact"])
-def test_every_order_and_the_edges_scanned(opencl_device, order):
+def test_every_order_and_the_edges_scanned(plain_device, order):
     edges = weighted(KroneckerEdges(10).materialise())
-    with runs_of(edges, opencl_device, order) as runs:
+    with runs_of(edges, plain_device, order) as runs:
         for direction in ("push", "pull"):
             results = both(runs, Distances(), direction, source=int(edges.src[0]))
             same(results, "distance")
@@ -93,21 +93,21 @@ def test_every_order_and_the_edges_scanned(opencl_device, order):
             assert {t.strategy for t in device.traces} == {f"device {direction}"}
 
 
-def test_parents_are_a_tree(opencl_device):
+def test_parents_are_a_tree(plain_device):
     edges = KroneckerEdges(10).materialise()
     source = int(edges.src[0])
-    with hb.Engine(edges, device=str(opencl_device.index)) as engine:
+    with hb.Engine(edges, device=str(plain_device.index)) as engine:
         level = engine.bfs(source).level
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, plain_device) as runs:
         for direction in DIRECTIONS:
             _, device = both(runs, Parents(), direction, source=source)
             check = validate(edges, source, device.parent.astype(np.int64), level)
             assert check.valid, check.message
 
 
-def test_sums_are_the_same_in_every_run(opencl_device):
+def test_sums_are_the_same_in_every_run(plain_device):
     edges = KroneckerEdges(10).materialise()
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, plain_device) as runs:
         host, device = both(runs, Ranks(), alpha=0.85, tol=1e-9)
         np.testing.assert_allclose(device.rank, host.rank, rtol=1e-12)
         assert device.rank.sum() == pytest.approx(1.0)
@@ -116,9 +116,9 @@ def test_sums_are_the_same_in_every_run(opencl_device):
         np.testing.assert_array_equal(again.rank, device.rank)
 
 
-def test_limits_and_places(opencl_device):
+def test_limits_and_places(plain_device):
     edges = weighted(nasty("grid"))
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, plain_device) as runs:
         for limit in (0, 1, 3):
             options = [
                 hb.RunOptions(max_iterations=limit, place=place) for place in ("cpu", "device")
@@ -127,20 +127,20 @@ def test_limits_and_places(opencl_device):
             assert (device.iterations, device.converged) == (limit, False)
             assert (host.iterations, host.converged) == (limit, False)
             np.testing.assert_array_equal(device.label, host.label)
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, plain_device) as runs:
         used = [runs.run(Labels(), {}, hb.RunOptions()).traces[0].strategy for _ in range(4)]
         assert [name.startswith("device") for name in used] == [False, False, True, True]
 
 
-def test_a_device_that_cannot_run_it(opencl_device):
+def test_a_device_that_cannot_run_it(plain_device):
     edges = weighted(nasty("grid"))
-    small = replace(opencl_device, has_double=False)
+    small = replace(plain_device, has_double=False)
     with runs_of(edges, small) as runs:
         runs.run(Ranks(), {"alpha": 0.85, "tol": 1e-3}, hb.RunOptions())
         assert "Ranks runs on the CPU only: Ranks needs float64, which" in runs.notes[0]
         options = hb.RunOptions(place="device")
         with pytest.raises(DeviceError, match="no OpenCL device is in use that can run it"):
             runs.run(Ranks(), {"alpha": 0.85, "tol": 1e-3}, options)
-    tiny = replace(opencl_device, memory_bytes=1000, max_alloc_bytes=1000)
+    tiny = replace(plain_device, memory_bytes=1000, max_alloc_bytes=1000)
     with runs_of(edges, tiny) as runs:
         assert "is left out of vertex programs: programs need" in runs.notes[0]

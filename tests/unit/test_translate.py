@@ -24,6 +24,8 @@ from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs import dialects, expressions, method_source, translate
 from hetero_bfs.programs.dialects import C_TYPES, DeviceDialect, HostDialect
 
+pytestmark = pytest.mark.optimised
+
 ROWS = 64
 METHODS = 20
 _FILES = count()

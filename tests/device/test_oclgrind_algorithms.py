@@ -1,0 +1,199 @@
+"""The kernels of the other algorithms and of programs under oclgrind; see test_oclgrind.py."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from under_oclgrind import FOUR_GROUPS, MARKS, PEEK, TESTS, parse, run
+
+pytestmark = MARKS
+
+SHORTEST_PATHS = """
+import sys
+sys.path.insert(0, {tests!r})
+from unittest import mock
+import numpy as np
+from graphs import grid, random_graph, star
+import hetero_bfs as hb
+from hetero_bfs.algorithms.sssp import device_search
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.path_searches import PathSearches
+
+for graph in (random_graph(150, 350, 1), grid(8, 9), star(60)):
+    for dtype in (np.int32, np.float32):
+        weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(dtype)
+        edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
+        with mock.patch.object(device_search, "_HEAVY_EDGES", 40):
+            searches = PathSearches(build_search_graph(edges), 1, choose_device())
+        assert searches.device_name.startswith("Oclgrind"), searches.notes
+        result = searches.search(5, "device")
+        check = hb.check_paths(edges, 5, result.distance, result.parent)
+        assert check.valid, check.message
+"""
+
+
+@pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
+def test_shortest_paths_no_bad_access_and_no_race(peek):
+    """Without the option looks at distances are races, which are meant."""
+    done = run(SHORTEST_PATHS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    bad = [report.text for report in reports if "PEEK(distance + " not in report.text]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
+
+
+PROGRAMS = """
+import sys
+sys.path.insert(0, {tests!r})
+from unittest import mock
+import numpy as np
+from graphs import random_graph
+from sample_programs import Distances, Labels, Parents, Ranks
+import hetero_bfs as hb
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import device_run
+from hetero_bfs.runtime.program_runs import ProgramRuns
+
+ranks = dict(alpha=0.85, tol=0.05)
+SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT=2)
+graph = random_graph(150, 300, 1)
+weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
+edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
+runs = ProgramRuns(build_search_graph(edges), 1, choose_device())
+assert runs.device_name.startswith("Oclgrind"), runs.notes
+from_five = dict(source=5)
+for program, parameters in (
+    (Distances(), from_five), (Labels(), {{}}), (Parents(), from_five), (Ranks(), ranks)
+):
+    for direction in ("push", "pull"):
+        with mock.patch.multiple(device_run, **SMALL):
+            results = [
+                runs.run(program, parameters, hb.RunOptions(direction=direction, place=place))
+                for place in ("cpu", "device")
+            ]
+        host, device = results
+        assert host.iterations == device.iterations
+        if not isinstance(program, Parents):
+            field = next(iter(host.state))
+            np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
+"""
+
+
+@pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
+def test_programs_no_bad_access_and_no_race(peek):
+    """Without the option looks at combined messages are races, which are meant."""
+    done = run(PROGRAMS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    bad = [report.text for report in reports if "PEEK(combined + " not in report.text]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
+
+
+COMPONENTS = """
+import sys
+sys.path.insert(0, {tests!r})
+from dataclasses import replace
+from unittest import mock
+from graphs import grid, random_graph, star
+import hetero_bfs as hb
+from hetero_bfs.algorithms.components import device_components
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.component_runs import ComponentRuns
+
+for graph in (random_graph(1300, 1400, 1), grid(8, 9), star(60)):
+    for directed in (False, True):
+        edges = replace(graph, directed=directed)
+        with mock.patch.object(device_components, "_HEAVY_EDGES", 8):
+            runs = ComponentRuns(build_search_graph(edges, "given"), 1, choose_device())
+        assert runs.device_name.startswith("Oclgrind"), runs.notes
+        check = hb.check_components(edges, runs.find("device").component)
+        assert check.valid, check.message
+"""
+
+
+@pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
+def test_components_no_bad_access_and_no_race(peek):
+    """Without the option looks at labels, and their compression, are races, which are meant.
+
+    They alone are volatile; the compiler joins some of their lines to one without a source.
+    """
+    done = run(COMPONENTS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    meant = re.compile(r"(load|store) volatile i32")
+    bad = [report.text for report in reports if not meant.search(report.text)]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
+
+
+COLOURING = """
+import sys
+sys.path.insert(0, {tests!r})
+from unittest import mock
+import numpy as np
+from graphs import complete, grid, random_graph, star
+from hetero_bfs.algorithms.colouring import device_colouring
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.colourings import Colourings
+
+for edges in (random_graph(150, 350, 1), grid(7, 8), star(60), complete(45)):
+    with mock.patch.object(device_colouring, "_HEAVY_EDGES", 40):
+        colourings = Colourings(build_search_graph(edges), 1, choose_device())
+        assert colourings.device_name.startswith("Oclgrind"), colourings.notes
+        found = colourings.colour("device").colour
+    assert np.array_equal(found, colourings.colour("cpu").colour)
+"""
+
+
+def test_colouring_no_bad_access_and_no_race():
+    done = run(COLOURING.format(tests=str(TESTS)), *FOUR_GROUPS)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+
+
+PAGERANK = """
+import sys
+sys.path.insert(0, {tests!r})
+from dataclasses import replace
+from unittest import mock
+import numpy as np
+from graphs import grid, random_graph, star
+import hetero_bfs as hb
+from hetero_bfs.algorithms.pagerank import device_ranks
+from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.page_ranks import ranks_kind
+
+SMALL = dict(_GROUP=32, _LANES=4, _LOW_EDGES=3, _MEDIUM_EDGES=8, _GROUPS_PER_UNIT=1)
+for graph in (random_graph(150, 450, 1), replace(random_graph(60, 300, 2), directed=True),
+              grid(7, 8), star(60)):
+    weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
+    edges, n = replace(graph, weights=weights), graph.num_vertices
+    for weighted in (False, True):
+        with mock.patch.multiple(device_ranks, **SMALL):
+            ranks = ranks_kind(weighted)(build_search_graph(edges), 1, choose_device())
+            assert ranks.device_name.startswith("Oclgrind"), ranks.notes
+            for tol in (1e-3, 1e-9):
+                result = ranks.rank(check_settings(n, 0.85, tol, 100), "device")
+                assert result.used_device and result.converged
+                check = hb.check_pagerank(edges, result.rank, tol=tol, weighted=weighted)
+                assert check.valid, check.message
+"""
+
+
+def test_pagerank_no_bad_access_and_no_race():
+    done = run(PAGERANK.format(tests=str(TESTS)), *FOUR_GROUPS)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
