@@ -2,9 +2,9 @@
 
     python benchmarks/regret.py --out benchmarks/results/NAME [--quick] [--graphs kronecker20,FILE]
 
-writes regret.csv (a row for each graph, source and way) and regret.md (selector x family, and the
-chosen schedules), after every graph. training/regret.py explains the measurement and the columns,
-families.py the names of graphs.
+writes regret.csv (a row for each graph, source and configuration) and regret.md (selector x family,
+and the chosen schedules), after every graph. training/regret.py explains the measurement and the
+columns, families.py the names of graphs.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Nam
             "",
             *provenance(info, command(options)),
             "",
-            "Seconds of a way's schedule over the least of all schedules replayed in the same run, "
-            "minus 1; geometric mean of the searches of a family (`all`: of the families, `worst`: "
-            "the largest). `selection` is what choosing takes of a search, beside that. `none` is "
-            "the strategy that was best alone for each search. Schedules that should take more "
+            "Seconds of a configuration's schedule over the least of all schedules replayed in the "
+            "same run, minus 1; geometric mean of a family's searches (`all`: of the families, "
+            "`worst`: the largest). `selection` is what choosing takes of a search, beside that. "
+            "`none` is the strategy that was best alone for each search. Schedules that take more "
             f"than {SLOWEST:g} times the best are not replayed but added up from their levels.",
             "",
             markdown(in_percent(summarise(table))),

@@ -1,15 +1,15 @@
 """Regret: how much slower a selector's schedule is than the best one known.
 
-A way is a configuration: a single strategy (`fixed:TC`), a selector, or `none`. `none` is no
-selector: the strategy that, in hindsight, was the best single one for this search.
+A configuration is a single strategy (`fixed:TC`), a selector, or `none`. `none` is no selector: the
+strategy that, in hindsight, was the best single one for this search.
 
-For each graph and source every way searches once, which gives its schedule. The oracle (oracle.py)
-finds the best schedule from measured levels and migrations. All distinct schedules are then
-replayed in turn as fixed ones, in one run of several rounds. The oracle's best schedules on each
-device alone are replayed, too, since measured migrations are its least certain part.
+For each graph and source every configuration searches once, which gives its schedule. The oracle
+(oracle.py) finds the best schedule from measured levels and migrations. All distinct schedules are
+then replayed in turn as fixed ones, in one run of several rounds. The oracle's best schedules on
+each device alone are replayed, too, since measured migrations are its least certain part.
 
-A way's `seconds` are the median of its schedule's replays, so equal schedules have equal seconds
-and noise is no regret. `oracle_seconds` is the least median of all replays, of any way. `regret` is
+A configuration's `seconds` are the median of its schedule's replays. So equal schedules have equal
+seconds, and noise is no regret. `oracle_seconds` is the least median of all replays. `regret` is
 seconds / oracle_seconds - 1.
 
 `seconds` exclude the time of choosing. `selection_share` is the share of that time in the search's
@@ -81,7 +81,7 @@ def measure_regret(
     rounds: int = ROUNDS,
     selectors: Sequence[str] = SELECTORS,
 ) -> pd.DataFrame:
-    """Measure the regret of every way on graphs.
+    """Measure the regret of every configuration on graphs.
 
     Parameters
     ----------
@@ -99,8 +99,8 @@ def measure_regret(
     Returns
     -------
     DataFrame
-        A row for each graph, source and way, of the columns `COLUMNS`; the head of this file
-        explains them. `source` is the caller's id.
+        A row for each graph, source and configuration, of the columns `COLUMNS`; the head of this
+        file explains them. `source` is the caller's id.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
@@ -210,7 +210,7 @@ def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str
 
 
 class _Replays:
-    """One search by all ways: their schedules, the replays, and the selectors' own searches."""
+    """One search by all configurations: schedules, replays, and the selectors' own searches."""
 
     def __init__(
         self, engine: Engine, key: int, selectors: dict[str, Selector], rounds: int
@@ -229,9 +229,11 @@ class _Replays:
         }
         self.replays: dict[_Names, list[float]] = {names: [] for names in self.fixed}
         self.lives: dict[str, list[float]] = {
-            way: [] for way in selectors if self.schedules[way] in self.fixed
+            config: [] for config in selectors if self.schedules[config] in self.fixed
         }
-        self.selects: dict[Any, list[float]] = {way: [] for way in (*self.lives, *self.replays)}
+        self.selects: dict[Any, list[float]] = {
+            config: [] for config in (*self.lives, *self.replays)
+        }
         self._replay(rounds, sum(sums[names] for names in self.fixed))
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -239,16 +241,16 @@ class _Replays:
         seconds = {names: median(times) for names, times in self.replays.items()}
         oracle_seconds = min(seconds.values())
         seconds |= self.estimates
-        alone = [way for way in self.schedules if way.startswith("fixed:")]
-        ways = {way: names for way, names in self.schedules.items() if "," not in way}
-        ways[NONE] = ways[min(alone, key=lambda way: seconds[ways[way]])]
-        for way, names in ways.items():
+        alone = [config for config in self.schedules if config.startswith("fixed:")]
+        configs = {config: names for config, names in self.schedules.items() if "," not in config}
+        configs[NONE] = configs[min(alone, key=lambda config: seconds[configs[config]])]
+        for config, names in configs.items():
             yield {
-                "selector": way,
+                "selector": config,
                 "seconds": seconds[names],
                 "oracle_seconds": oracle_seconds,
                 "regret": seconds[names] / oracle_seconds - 1.0,
-                "selection_share": self._selection_share(way, names, seconds[names]),
+                "selection_share": self._selection_share(config, names, seconds[names]),
                 "estimated": names in self.estimates,
                 "schedule": schedule_text(names),
             }
@@ -257,10 +259,10 @@ class _Replays:
         """Return the schedule of each way, and the oracle's on each single device."""
         costs, candidates = self.costs, self.engine.candidates
         found = {f"fixed:{s.name}": (s.name,) * costs.num_levels for s in candidates}
-        for way, selector in self.selectors.items():
+        for config, selector in self.selectors.items():
             self.engine.set_selector(selector)
             traces = self.engine.search(self.key).traces
-            found[way] = tuple(trace.strategy for trace in traces)
+            found[config] = tuple(trace.strategy for trace in traces)
         for kind in DEVICE_KINDS:
             names = [s.name for s in candidates if s.device_kind == kind]
             if names:
@@ -287,14 +289,14 @@ class _Replays:
                     records = search.recording().records
                     selects.append(float(records[:, schema.SELECT_SECONDS].sum()))
 
-    def _selection_share(self, way: str, names: _Names, seconds: float) -> float:
+    def _selection_share(self, config: str, names: _Names, seconds: float) -> float:
         """Return the share of choosing in a search's time; NaN if the search was not repeated."""
-        if way not in self.selectors:
+        if config not in self.selectors:
             return 0.0
-        if way not in self.lives:
+        if config not in self.lives:
             return float("nan")
-        live = median(self.lives[way])
+        live = median(self.lives[config])
         if all(STRATEGIES[name].device_kind == "cpu" for name in names):
-            more = median(self.selects[way]) - median(self.selects[names])
+            more = median(self.selects[config]) - median(self.selects[names])
             return max(more, 0.0) / live
         return max(live - seconds, 0.0) / live

@@ -150,8 +150,8 @@ def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
     apart = study_graphs("quick", info is not None and info.type == "GPU")
     summary = summarise(measure_regret(apart, info, _REGRET_SOURCES))
     kept = {
-        str(way): {name: _rounded(value) for name, value in row.items()}
-        for way, row in summary.to_dict("index").items()
+        str(config): {name: _rounded(value) for name, value in row.items()}
+        for config, row in summary.to_dict("index").items()
     }
     model = replace(model, about={**model.about, "regret": kept})
     write_model(model, path)

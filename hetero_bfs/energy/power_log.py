@@ -37,7 +37,7 @@ class PowerLog:
 
     def __init__(self, path: Path) -> None:
         self.path, self.name = Path(path), f"power log {Path(path).name}"
-        self.resolution_seconds = _usual_step(self.samples()[0])
+        self.resolution_seconds = _median_step(self.samples()[0])
         if self.resolution_seconds > _MOST_STEP_SECONDS:
             raise MeterError(
                 f"the power log {self.path} has a sample every {self.resolution_seconds:.3g} s; "
@@ -156,7 +156,7 @@ def _watts(text: str, where: str) -> float:
     raise MeterError(f"{where}: {_shown(text)} is not a number of watts")
 
 
-def _usual_step(stamps: list[float]) -> float:
+def _median_step(stamps: list[float]) -> float:
     steps = [b - a for a, b in pairwise(stamps) if b > a]
     return statistics.median(steps) if steps else 1.0
 
@@ -166,7 +166,7 @@ def _not_covered(stamps: list[float], start: float, end: float) -> str:
         return "the log has no samples"
     if stamps[0] > start or stamps[-1] < end:
         return f"the log covers {_local(stamps[0])} to {_local(stamps[-1])}"
-    widest = TRUSTED_RESOLUTIONS * _usual_step(stamps)
+    widest = TRUSTED_RESOLUTIONS * _median_step(stamps)
     for a, b in pairwise(stamps):
         if b - a > widest and a < end and b > start:
             return f"the log has nothing between {_local(a)} and {_local(b)}"

@@ -52,8 +52,8 @@ class PageRanks(Analysis):
         found, seconds = self._run(place, settings)
         edges, n = self.lists.num_stored_edges, self.graph.num_searched
         traces = [
-            IterationTrace(number, way, n, edges, taken)
-            for number, (way, taken) in enumerate(found.records)
+            IterationTrace(number, strategy, n, edges, taken)
+            for number, (strategy, taken) in enumerate(found.records)
         ]
         return PageRank(found.rank, seconds, found.change, found.change < settings.change, traces)
 

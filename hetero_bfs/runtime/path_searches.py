@@ -19,7 +19,12 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place
 
-_WAYS = ("prefix", "full", "pull", "device full")  # as windows.py and device_search.py number them
+_STRATEGIES = (
+    "prefix",
+    "full",
+    "pull",
+    "device full",
+)  # as windows.py and device_search.py number them
 
 
 class PathSearches(Analysis):
@@ -152,5 +157,7 @@ def _with_infinity(found: Windows) -> npt.NDArray[np.float64]:
 
 
 def _trace(record: list[Any]) -> WindowTrace:
-    start, way, vertices, edges, rounds, seconds = record
-    return WindowTrace(start, _WAYS[int(way)], int(vertices), int(edges), int(rounds), seconds)
+    start, strategy, vertices, edges, rounds, seconds = record
+    return WindowTrace(
+        start, _STRATEGIES[int(strategy)], int(vertices), int(edges), int(rounds), seconds
+    )

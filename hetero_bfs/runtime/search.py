@@ -119,15 +119,21 @@ class Search:
         Return False at the end of the search.
         """
         platform, selector = self.platform, self.selector
-        alone, place = not platform.devices, frontier.place
-        if alone or place == schema.HOST:
+        cpu_only, place = not platform.devices, frontier.place
+        if cpu_only or place == schema.HOST:
             assert self.source is not None
             rows = min(limit, records.shape[0])
             ended = platform.host.run_levels(
-                selector.policy, self.decision_interval, self.source, alone, frontier, records, rows
+                selector.policy,
+                self.decision_interval,
+                self.source,
+                cpu_only,
+                frontier,
+                records,
+                rows,
             )
             if ended:
-                if alone:
+                if cpu_only:
                     self._ended_at = time.perf_counter()
                 return not frontier.is_over and frontier.level < limit
         elif frontier.is_over or frontier.level >= limit:
@@ -192,7 +198,7 @@ class Search:
         first = frontier.level
         over = device.run_levels(policy, interval, source, frontier, records, limit)
         frontier.place = strategy.place
-        records[first + 1 : frontier.level, schema.KIND] = strategy.place
+        records[first + 1 : frontier.level, schema.PLACE] = strategy.place
         if over and len(self._used) == 1:
             self._ended_at = device.ended_at
         return over

@@ -29,7 +29,7 @@ from hetero_bfs.selection.schema import (
     DEVICE,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
-    KIND,
+    PLACE,
     SECONDS,
     SELECT_SECONDS,
     STRATEGY,
@@ -105,7 +105,7 @@ def _migrations(policy, record, columns):
     first = policy.kinds.size
     chosen = int(record[STRATEGY])
     start, convert, switch = migrations_between(
-        int(record[KIND]), _has_queue(record), policy.kinds[chosen], policy.top_down[chosen]
+        int(record[PLACE]), _has_queue(record), policy.kinds[chosen], policy.top_down[chosen]
     )
     one, one_seconds, two, two_seconds = -1, 0.0, -1, 0.0
     if start >= 0:
@@ -132,7 +132,7 @@ def _group_end(policy, records, begin):
         while (
             end < records.shape[0]
             and records[end, SECONDS] == records[begin, SECONDS]
-            and records[end, KIND] == DEVICE
+            and records[end, PLACE] == DEVICE
             and policy.kinds[int(records[end, STRATEGY])] == DEVICE
         ):
             end += 1
@@ -239,7 +239,7 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
     there = policy.kinds[int(records[0, STRATEGY])]
     if switching == 0.0:
         overhead[there] = min(overhead[there], beyond)
-        if records[0, KIND] < 0 and _group_end(policy, records, 0) == 1:
+        if records[0, PLACE] < 0 and _group_end(policy, records, 0) == 1:
             fill_columns(policy.work, num_vertices, records[0])
             start = first + 2 * START + there
             memory[start, EXPECTED] = migration_seconds(policy, START, there, policy.work)

@@ -29,10 +29,10 @@ from hetero_bfs.selection.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
     HOST,
-    KIND,
     LEAST_DENSE_PUSH_EDGES,
     LEAST_SHARED_EDGES,
     LEVEL,
+    PLACE,
     PREDICTED,
     RECORD_STATE,
     REPRESENTATION,
@@ -246,7 +246,7 @@ def _find_row(cost_to_go, left):
 @njit(inline="always")
 def _is_early(state):
     """Tell whether caution counts; see CAUTION."""
-    return state[KIND] != DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+    return state[PLACE] != DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
 
 
 @njit(inline="always")
@@ -274,7 +274,7 @@ def _on_same_side(num_vertices, state, record):
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work
     fill_columns(columns, num_vertices, state)
-    kind = int(state[KIND])
+    kind = int(state[PLACE])
     cost_to_go = policy.cost_to_go
     row = -1
     if cost_to_go.shape[0]:
@@ -354,7 +354,7 @@ def _is_alike(num_vertices, state, record):
     """
     ratio = record[WITHIN]
     return (
-        state[KIND] == record[KIND]
+        state[PLACE] == record[PLACE]
         and state[REPRESENTATION] == record[REPRESENTATION]
         and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES], ratio)
         and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES], ratio)

@@ -2,7 +2,7 @@
 
 Both are float64, so that compiled code and Python share them; counts stay exact up to 2**53.
 
-The state of a search has `STATE_SIZE` items. `KIND` is the frontier's place: 0 on the host, 1 on
+The state of a search has `STATE_SIZE` items. `PLACE` is the frontier's place: 0 on the host, 1 on
 the first device, 2 on the next, -1 before the first level. `REPRESENTATION` is
 
     0   a queue
@@ -29,7 +29,7 @@ StateArray = npt.NDArray[np.float64]
     UNVISITED_VERTICES,
     UNVISITED_EDGES,
     PREVIOUS_EDGES,  # the frontier's edges one level earlier
-    KIND,
+    PLACE,
     REPRESENTATION,
     LEVEL,
     VISITED_INDEX,  # which of two bitmaps has all visited vertices

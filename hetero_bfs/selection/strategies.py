@@ -100,7 +100,7 @@ class Strategy:
 
     @property
     def place(self) -> int:
-        """Place where it runs, a value of the state's KIND: the host is 0, devices follow."""
+        """Place where it runs, a value of the state's PLACE: the host is 0, devices follow."""
         return 0 if self.device_kind == "cpu" else self.device
 
     @property

@@ -50,7 +50,7 @@ class LevelFeatures:
         cls, state: npt.NDArray[np.float64], num_vertices: int, num_edges: int
     ) -> LevelFeatures:
         """Read the state of a search, or a record of one of its levels (schema.py)."""
-        kind = int(state[schema.KIND])
+        kind = int(state[schema.PLACE])
         edges = int(state[schema.FRONTIER_EDGES])
         return cls(
             level=int(state[schema.LEVEL]),
@@ -74,7 +74,7 @@ class LevelFeatures:
         state[schema.UNVISITED_EDGES] = self.unvisited_edges
         state[schema.PREVIOUS_EDGES] = self.frontier_edges / self.growth if self.growth else 1.0
         kind = self.device_kind
-        state[schema.KIND] = schema.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
+        state[schema.PLACE] = schema.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
         state[schema.REPRESENTATION] = REPRESENTATIONS.index(self.representation)
 
     @property

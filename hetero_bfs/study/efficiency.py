@@ -16,7 +16,7 @@ from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.objective import unmetered_share
 from hetero_bfs.study.plan import StudyOptions
-from hetero_bfs.study.searches import Row, Subject, Way
+from hetero_bfs.study.searches import Configuration, Row, Subject
 from hetero_bfs.support.progress import progress
 
 _IDLE_SECONDS = 1.0
@@ -44,26 +44,28 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
     meters, unmeasured = meters_of(subject.engine.device_info, options.power_log, notes)
     nedge = sum(subject.nedge[key] for key in subject.keys)
     rows = []
-    for way in progress(subject.ways, f"{subject.about.name}: energy"):
-        subject.engine.set_selector(way.selector)
+    for config in progress(subject.configs, f"{subject.about.name}: energy"):
+        subject.engine.set_selector(config.selector)
         search = partial(_search_all, subject.engine, subject.keys, nedge)
         report = energy.measure(search, meters, unmeasured, options.energy_seconds, _IDLE_SECONDS)
-        reasons = _unseen(subject, way, [total.domain for total in report.totals])
+        reasons = _unseen(subject, config, [total.domain for total in report.totals])
         for total in report.totals:
             because = reasons[total.domain]
             if because is None:
-                rows.append(_measured(subject, way, total))
+                rows.append(_measured(subject, config, total))
             else:
-                rows.append(_unmeasured(subject, way, total.domain, because))
+                rows.append(_unmeasured(subject, config, total.domain, because))
         found = {total.domain for total in report.totals}
         for domain in dict.fromkeys(u.domain for u in report.unmeasured):
             if domain not in found:
                 missing = [u.reason for u in report.unmeasured if u.domain == domain]
-                rows.append(_unmeasured(subject, way, domain, "; ".join(missing)))
+                rows.append(_unmeasured(subject, config, domain, "; ".join(missing)))
     return rows
 
 
-def _unseen(subject: Subject, way: Way, domains: Sequence[energy.Domain]) -> dict[str, str | None]:
+def _unseen(
+    subject: Subject, config: Configuration, domains: Sequence[energy.Domain]
+) -> dict[str, str | None]:
     """Return for each domain why its joules do not cover a configuration's searches, else None."""
     if not domains:
         return {}
@@ -72,11 +74,11 @@ def _unseen(subject: Subject, way: Way, domains: Sequence[energy.Domain]) -> dic
     traces = [t for key in subject.keys for t in subject.engine.search(key).traces]
     missed = unmetered_share(traces, domains, shared)
     if missed > _MOST_UNSEEN:
-        because = f"{way.name} spends {100 * missed:.0f} % of its time where no meter looks"
+        because = f"{config.name} spends {100 * missed:.0f} % of its time where no meter looks"
         return dict.fromkeys(domains, because)
     seen = {domain: 1.0 - unmetered_share(traces, [domain], shared) for domain in domains}
     return {
-        domain: f"{way.name} spends hardly any time where this meter looks"
+        domain: f"{config.name} spends hardly any time where this meter looks"
         if share < _LEAST_SEEN
         else None
         for domain, share in seen.items()
@@ -89,14 +91,14 @@ def _search_all(engine: Engine, keys: Sequence[int], nedge: int) -> tuple[int, i
     return len(keys), nedge
 
 
-def _measured(subject: Subject, way: Way, total: energy.MeterReading) -> Row:
+def _measured(subject: Subject, config: Configuration, total: energy.MeterReading) -> Row:
     net = None
     if total.net_joules is not None and total.net_joules > _ERRORS * total.error_joules:
         net = total.mteps_per_watt * total.joules / total.net_joules
     return {
         **subject.row(),
-        "selector": way.name,
-        "kind": way.kind,
+        "selector": config.name,
+        "kind": config.kind,
         "domain": total.domain,
         "meters": total.name,
         "mteps_per_watt": total.mteps_per_watt,
@@ -112,11 +114,11 @@ def _measured(subject: Subject, way: Way, total: energy.MeterReading) -> Row:
     }
 
 
-def _unmeasured(subject: Subject, way: Way, domain: str, because: str) -> Row:
+def _unmeasured(subject: Subject, config: Configuration, domain: str, because: str) -> Row:
     return {
         **subject.row(),
-        "selector": way.name,
-        "kind": way.kind,
+        "selector": config.name,
+        "kind": config.kind,
         "domain": domain,
         **dict.fromkeys(METERED),
         "unmeasured_because": because,

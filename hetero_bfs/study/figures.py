@@ -102,9 +102,9 @@ def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) 
                 panels.append((some, column, title, scales))
     columns = min(len(panels), 2)
     rows = math.ceil(len(panels) / columns)
-    ways = max(some["selector"].nunique() for some, *_ in panels)
+    configs = max(some["selector"].nunique() for some, *_ in panels)
     files = max(0 if scales else some["graph"].nunique() for some, _, _, scales in panels)
-    height = max(3.4, _rows_inches(files, ways) + 0.8, 4.2 if rows == 1 else 0.0)
+    height = max(3.4, _rows_inches(files, configs) + 0.8, 4.2 if rows == 1 else 0.0)
     figure, axes = style.new_figure(height * rows, rows, columns)
     for rest in axes[len(panels) :]:
         rest.set_axis_off()
@@ -136,9 +136,9 @@ def _over_scales(axes: Axes, table: pd.DataFrame, column: str, height_inches: fl
     style.name_ends(axes, ends, height_inches)
 
 
-def _rows_inches(graphs: int, ways: int) -> float:
+def _rows_inches(graphs: int, configs: int) -> float:
     """Return the height of rows in which marks do not overlap."""
-    return 0.105 * (ways + 1) * graphs
+    return 0.105 * (configs + 1) * graphs
 
 
 def _marks_in_rows(axes: Axes, table: pd.DataFrame, column: str) -> None:
@@ -166,8 +166,8 @@ def relabelling(table: pd.DataFrame) -> Figure:
     """Draw the share of vertices that relabelling removes, and the speedup of searches."""
     graphs = table.drop_duplicates("graph")
     rows = np.arange(len(graphs))
-    ways = table["selector"].nunique()
-    height = max(3.4, _rows_inches(len(graphs), ways) + 1.0)
+    configs = table["selector"].nunique()
+    height = max(3.4, _rows_inches(len(graphs), configs) + 1.0)
     figure, (left, right) = style.new_figure(height, 1, 2, width_ratios=(2, 3), sharey=True)
     shares = 100 * graphs["removed_share"]
     left.barh(rows, shares, 0.6, color="#9ecae1", edgecolor="#333333", hatch="//")

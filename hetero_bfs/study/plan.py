@@ -56,7 +56,7 @@ class StudyOptions:
     power_log: Path | None = None
     engine: EngineOptions = field(default_factory=EngineOptions)
 
-    def settled(self, info: DeviceInfo | None) -> StudyOptions:
+    def completed_for(self, info: DeviceInfo | None) -> StudyOptions:
         """Return the options with scales that suit the device, and with `quick` applied."""
         scales = tuple(dict.fromkeys(self.scales))
         if not scales and not self.graphs:

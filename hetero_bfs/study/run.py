@@ -65,7 +65,7 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     check_folder(folder)
     study = Study()
     info = _device(options.engine, study.notes)
-    options = options.settled(info)
+    options = options.completed_for(info)
     graphs = graphs_of(options, info)
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # raises for a bad log before the study
@@ -166,5 +166,5 @@ def footer(machine: dict[str, Any], model: SpeedModel | None, options: StudyOpti
         f"{command_line()} | {describe(machine)}{driver} | Python {machine['python']}, "
         f"NumPy {machine['numpy']}, Numba {machine['numba']}, commit {machine['commit']}, "
         f"{datetime.date.today().isoformat()} | speed model: {origin} | medians of "
-        f"{options.rounds} rounds, {options.keys} keys, all ways in turn"
+        f"{options.rounds} rounds, {options.keys} keys, all configurations in turn"
     )

@@ -1,9 +1,9 @@
 """Whole searches of a study: throughput by strategy and selector, and the gain by relabelling.
 
-A way is a configuration: a single strategy or a selector. All ways are validated on every key
-before anything is timed. Timings are interleaved: in each round every way searches from all keys
-back-to-back, so that drift affects all ways alike. Each round has a new order, since a search
-affects the caches and threads of the next one. A key's seconds are the median of its rounds.
+A configuration is a single strategy or a selector. All are validated on every key before anything
+is timed. Timings are interleaved: in each round every configuration searches from all keys
+back-to-back, so that drift affects all alike. Each round has a new order, since a search affects
+the caches and threads of the next one. A key's seconds are the median of its rounds.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ SOURCES = 2
 """Searches of each graph that are measured level by level."""
 
 _VALIDATED_AT_ONCE = 16
-_MOST_SECONDS = 30.0  # for the whole searches of one graph: all keys, ways and rounds together
+_MOST_SECONDS = (
+    30.0  # for the whole searches of one graph: all keys, configurations and rounds together
+)
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Way:
+class Configuration:
     """One configuration: a single strategy or a selector.
 
     For "auto" the selector has another name: that of the fastest one in training.
@@ -64,7 +66,7 @@ class Subject:
     keys: list[int]
     sources: list[int]
     nedge: dict[int, int]
-    ways: list[Way]
+    configs: list[Configuration]
 
     @property
     def graph(self) -> SearchGraph:
@@ -81,7 +83,7 @@ class Subject:
 
 
 def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Subject:
-    """Make and build a graph, open it on the device, and validate every way.
+    """Make and build a graph, open it on the device, and validate every configuration.
 
     Raises
     ------
@@ -97,11 +99,13 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
         raise GraphError(f"{about.name} has no edge between two vertices: nothing to search")
     engine = _open(graph, options)
     notes += [f"{about.name}: {note}" for note in engine.notes]
-    ways = ways_of(about.name, engine, notes)
-    keys = _affordable(about.name, engine, ways, keys, options.rounds, notes)
+    configs = configs_of(about.name, engine, notes)
+    keys = _affordable(about.name, engine, configs, keys, options.rounds, notes)
     sources = sources_of(engine, SOURCES)
-    nedge = validate_ways(about.name, engine, edges, list(dict.fromkeys([*keys, *sources])), ways)
-    return Subject(about, edges, engine, keys, sources, nedge, ways)
+    nedge = validate_configs(
+        about.name, engine, edges, list(dict.fromkeys([*keys, *sources])), configs
+    )
+    return Subject(about, edges, engine, keys, sources, nedge, configs)
 
 
 def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
@@ -109,13 +113,13 @@ def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
     return Engine(graph, **chosen.settings())
 
 
-def ways_of(graph: str, engine: Engine, notes: list[str]) -> list[Way]:
+def configs_of(graph: str, engine: Engine, notes: list[str]) -> list[Configuration]:
     """List the single strategies and the selectors that this machine can run.
 
     A selector that would silently be another one, such as "learned" without a model, is left out
     with a note. So is "auto" if it is a selector that is in the list already.
     """
-    ways = [Way(s.name, "strategy", FixedSelector(s)) for s in engine.candidates]
+    configs = [Configuration(s.name, "strategy", FixedSelector(s)) for s in engine.candidates]
     known = len(engine.notes)
     for name in SELECTORS:
         try:
@@ -128,15 +132,15 @@ def ways_of(graph: str, engine: Engine, notes: list[str]) -> list[Way]:
             text = f"auto, the default selector, is {made.name} on"
             if not any(note.startswith(text) for note in notes):
                 notes.append(f"{text} {graph} and graphs like it")
-            if made.name in {way.selector.name for way in ways}:
+            if made.name in {config.selector.name for config in configs}:
                 continue
         elif made.name != name:
             add_note(notes, f"{name} is left out: it would be {made.name} on this machine")
             continue
-        ways.append(Way(name, "selector", made))
+        configs.append(Configuration(name, "selector", made))
     for note in engine.notes[known:]:
         add_note(notes, note)
-    return ways
+    return configs
 
 
 def add_note(notes: list[str], text: str) -> None:
@@ -146,45 +150,54 @@ def add_note(notes: list[str], text: str) -> None:
 
 
 def _affordable(
-    name: str, engine: Engine, ways: Sequence[Way], keys: list[int], rounds: int, notes: list[str]
+    name: str,
+    engine: Engine,
+    configs: Sequence[Configuration],
+    keys: list[int],
+    rounds: int,
+    notes: list[str],
 ) -> list[int]:
-    """Return as many keys as all ways can search in a bounded time, at least one.
+    """Return as many keys as all configurations can search in a bounded time, at least one.
 
     On a high-diameter graph a single strategy may take seconds for a search.
     """
     spent = 0.0
-    for way in ways:
-        engine.set_selector(way.selector)
+    for config in configs:
+        engine.set_selector(config.selector)
         spent += engine.search(keys[0]).seconds
     most = max(int(_MOST_SECONDS / (rounds * spent)), 1)
     if most < len(keys):
         notes.append(
-            f"{name}: {most} of {len(keys)} keys, since all ways together take {spent:.2g} s for "
-            "a search"
+            f"{name}: {most} of {len(keys)} keys, since all configurations together take "
+            f"{spent:.2g} s for a search"
         )
     return keys[:most]
 
 
-def validate_ways(
-    name: str, engine: Engine, edges: EdgeSource, keys: Sequence[int], ways: Sequence[Way]
+def validate_configs(
+    name: str,
+    engine: Engine,
+    edges: EdgeSource,
+    keys: Sequence[int],
+    configs: Sequence[Configuration],
 ) -> dict[int, int]:
-    """Validate every way on every key; return the traversed edges of each key.
+    """Validate every configuration on every key; return the traversed edges of each key.
 
     Raises
     ------
     ValidationError
         A search result is wrong.
     """
-    searches = [(way, key) for way in ways for key in keys]
+    searches = [(config, key) for config in configs for key in keys]
     nedge: dict[int, int] = {}
     validator = Validator(edges, min(_VALIDATED_AT_ONCE, len(searches)))
-    group: list[tuple[Way, int]] = []
-    for way, key in progress(searches, f"{name}: validating"):
-        engine.set_selector(way.selector)
+    group: list[tuple[Configuration, int]] = []
+    for config, key in progress(searches, f"{name}: validating"):
+        engine.set_selector(config.selector)
         result = engine.bfs(key)
         validator.add(key, result.parent, result.level)
-        group.append((way, key))
-        if len(group) == validator.capacity or (way, key) == searches[-1]:
+        group.append((config, key))
+        if len(group) == validator.capacity or (config, key) == searches[-1]:
             for (done, of), outcome in zip(group, validator.finish(), strict=True):
                 if not outcome.valid:
                     raise ValidationError(f"{name}, {done.name}: {outcome.message}")
@@ -194,15 +207,15 @@ def validate_ways(
 
 
 def throughput(subject: Subject, rounds: int) -> list[Row]:
-    """Time whole searches by every way; one row for each.
+    """Time whole searches by every configuration; one row for each.
 
     `harmonic_mean_gteps` is over keys, as Graph500 has it; so are the quartiles.
     """
-    engine, keys, ways = subject.engine, subject.keys, subject.ways
-    seconds = np.empty((len(ways), rounds, len(keys)))
+    engine, keys, configs = subject.engine, subject.keys, subject.configs
+    seconds = np.empty((len(configs), rounds, len(keys)))
     for turn in progress(range(rounds), f"{subject.about.name}: whole searches"):
-        for number, way in _shuffled(ways, turn):
-            engine.set_selector(way.selector)
+        for number, config in _shuffled(configs, turn):
+            engine.set_selector(config.selector)
             seconds[number, turn] = seconds_back_to_back(engine, keys)
     graph = {
         **subject.row(),
@@ -212,21 +225,21 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
     return [
         {
             **graph,
-            "selector": way.name,
-            "kind": way.kind,
-            "stands_for": way.selector.name,
+            "selector": config.name,
+            "kind": config.kind,
+            "stands_for": config.selector.name,
             **_speeds(np.median(seconds[number], axis=0), keys, subject.nedge),
             "keys": len(keys),
             "rounds": rounds,
         }
-        for number, way in enumerate(ways)
+        for number, config in enumerate(configs)
     ]
 
 
-def _shuffled(ways: Sequence[Way], turn: int) -> list[tuple[int, Way]]:
-    """Return the ways with their numbers in a new order for each turn."""
-    order = np.random.default_rng(turn).permutation(len(ways))
-    return [(int(number), ways[number]) for number in order]
+def _shuffled(configs: Sequence[Configuration], turn: int) -> list[tuple[int, Configuration]]:
+    """Return the configurations with their numbers in a new order for each turn."""
+    order = np.random.default_rng(turn).permutation(len(configs))
+    return [(int(number), configs[number]) for number in order]
 
 
 def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mapping[int, int]) -> Row:
@@ -240,21 +253,21 @@ def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mappin
 
 
 def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
-    """Search the graph with and without relabelling, in turn, by every way.
+    """Search the graph with and without relabelling, in turn, by every configuration.
 
     Without it vertices keep the given order, and those without edges stay in the searched range.
     """
-    name, keys, ways = subject.about.name, subject.keys, subject.ways
+    name, keys, configs = subject.about.name, subject.keys, subject.configs
     plain = build_search_graph(subject.edges, "given")
-    seconds = np.empty((2, len(ways), options.rounds, len(keys)))
+    seconds = np.empty((2, len(configs), options.rounds, len(keys)))
     with _open(plain, options) as given:
-        validate_ways(f"{name} as given", given, subject.edges, keys, ways)
+        validate_configs(f"{name} as given", given, subject.edges, keys, configs)
         engines = (subject.engine, given)
         for turn in progress(range(options.rounds), f"{name}: relabelling"):
-            for number, way in _shuffled(ways, turn):
+            for number, config in _shuffled(configs, turn):
                 for order in (0, 1) if turn % 2 else (1, 0):
                     engine = engines[order]
-                    engine.set_selector(way.selector)
+                    engine.set_selector(config.selector)
                     seconds[order, number, turn] = seconds_back_to_back(engine, keys)
     with_it, without = np.median(np.median(seconds, axis=2), axis=2)
     vertices, removed = subject.graph.num_vertices, plain.num_searched - subject.graph.num_searched
@@ -265,13 +278,13 @@ def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
             "removed_vertices": removed,
             "removed_share": removed / vertices,
             "order": subject.graph.relabelling.order,
-            "selector": way.name,
-            "kind": way.kind,
+            "selector": config.name,
+            "kind": config.kind,
             "relabelled_seconds": with_it[number],
             "as_given_seconds": without[number],
             "speedup": without[number] / with_it[number],
             "keys": len(keys),
             "rounds": options.rounds,
         }
-        for number, way in enumerate(ways)
+        for number, config in enumerate(configs)
     ]

@@ -44,7 +44,7 @@ def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:
     states[:, schema.PREVIOUS_EDGES] = np.floor(num_edges ** rng.random(count))
     states[:, schema.REPRESENTATION] = rng.integers(0, 2, count)
     states[:, schema.LEVEL] = rng.integers(1, 12, count)
-    states[:, schema.KIND] = schema.DEVICE
+    states[:, schema.PLACE] = schema.DEVICE
     states[0, schema.UNVISITED_VERTICES] = states[0, schema.UNVISITED_EDGES] = 0
     states[1, schema.UNVISITED_EDGES] = num_edges
     return states

@@ -1,4 +1,4 @@
-"""Regret of ways of choosing on small graphs, searched on the host and on every device."""
+"""Regret of configurations on small graphs, searched on the host and on every device."""
 
 from __future__ import annotations
 
@@ -154,8 +154,8 @@ def test_without_an_edge_there_is_no_root():
 def test_families_count_alike():
     table = pd.DataFrame(
         [
-            {"selector": way, "family": family, "regret": value, "selection_share": 0.0}
-            for way, family, value in [
+            {"selector": config, "family": family, "regret": value, "selection_share": 0.0}
+            for config, family, value in [
                 ("a", "grid", 0.0),
                 ("a", "grid", 3.0),
                 ("a", "uniform", 0.0),

@@ -43,8 +43,8 @@ def test_what_is_hardly_above_idle_has_no_figure(error_joules, known):
         net_joules=10.0, searches=50, joules_per_search=2.0, mteps_per_watt=3.0,
         period_seconds=0.1, error_joules=error_joules,
     )  # fmt: skip
-    subject, way = SimpleNamespace(row=dict), SimpleNamespace(name="TG", kind="strategy")
-    row = power._measured(subject, way, reading)
+    subject, config = SimpleNamespace(row=dict), SimpleNamespace(name="TG", kind="strategy")
+    row = power._measured(subject, config, reading)
     assert row["mteps_per_watt"] == 3.0
     assert row["mteps_per_watt_without_idle"] == (pytest.approx(30.0) if known else None)
 
@@ -70,7 +70,7 @@ def test_a_way_that_works_where_the_meter_does_not_look_has_no_figure(monkeypatc
             traces = [LevelTrace(first, name, s, 0.0, 0.0, 1, {}, "") for name, s in self.schedule]
             return SimpleNamespace(traces=traces)
 
-    ways = [
+    configs = [
         SimpleNamespace(name=name, kind="selector", selector=schedule)
         for name, schedule in {
             "TC": [("TC", 1.0)],
@@ -79,7 +79,12 @@ def test_a_way_that_works_where_the_meter_does_not_look_has_no_figure(monkeypatc
         }.items()
     ]
     subject = SimpleNamespace(
-        keys=[1], nedge={1: 10}, row=dict, about=SimpleNamespace(name="g"), ways=ways, engine=Card()
+        keys=[1],
+        nedge={1: 10},
+        row=dict,
+        about=SimpleNamespace(name="g"),
+        configs=configs,
+        engine=Card(),
     )
     rows = {row["selector"]: row for row in power.efficiency(subject, StudyOptions(), [])}
     assert {name: row["mteps_per_watt"] for name, row in rows.items()} == {
@@ -101,14 +106,14 @@ def test_two_meters_see_what_one_of_them_does_not():
         device_info=SimpleNamespace(unified_memory=False),
         search=lambda _: SimpleNamespace(traces=traces),
     )
-    subject, way = SimpleNamespace(keys=[1], engine=engine), SimpleNamespace(name="daga")
-    assert power._unseen(subject, way, ["cpu", "device"]) == {"cpu": None, "device": None}
-    assert None not in power._unseen(subject, way, ["device"]).values()
+    subject, config = SimpleNamespace(keys=[1], engine=engine), SimpleNamespace(name="daga")
+    assert power._unseen(subject, config, ["cpu", "device"]) == {"cpu": None, "device": None}
+    assert None not in power._unseen(subject, config, ["device"]).values()
     traces[0] = LevelTrace(first, "TC", 0.01, 0.0, 0.0, 1, {}, "")
-    found = power._unseen(subject, way, ["cpu", "device"])
+    found = power._unseen(subject, config, ["cpu", "device"])
     assert found["device"] is None
     assert found["cpu"] == "daga spends hardly any time where this meter looks"
-    assert power._unseen(subject, way, []) == {}
+    assert power._unseen(subject, config, []) == {}
 
 
 @pytest.mark.slow

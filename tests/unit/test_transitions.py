@@ -55,8 +55,8 @@ def test_a_policy_predicts_the_moves_that_there_are(kind, representation):
         MODEL, ALL, weights=np.zeros((len(ALL), NUM_COLUMNS)), migrations=migrations
     )
     state = np.zeros(schema.STATE_SIZE)
-    state[: schema.KIND] = 10.0, 20.0, 1000.0, 9000.0, 5.0
-    state[schema.KIND] = schema.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
+    state[: schema.PLACE] = 10.0, 20.0, 1000.0, 9000.0, 5.0
+    state[schema.PLACE] = schema.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
     state[schema.REPRESENTATION] = REPRESENTATIONS.index(representation)
     predicted, total = np.zeros(len(ALL)), np.zeros(len(ALL))
     choose(policy, 2000, 9100, state, predicted, total)

@@ -113,7 +113,7 @@ class CPUExecutor:
         policy: Policy,
         interval: int,
         source: int,
-        alone: bool,
+        cpu_only: bool,
         frontier: Frontier,
         records: npt.NDArray[np.float64],
         limit: int,
@@ -130,7 +130,7 @@ class CPUExecutor:
             policy,
             interval,
             source,
-            alone,
+            cpu_only,
             frontier.state,
             records[:limit],
         )

@@ -82,7 +82,7 @@ class SearchProgram:
         self._packed: tuple[Policy, int] | None = None
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._launches_pending = False  # their end was not read yet
-        self._usual_steps = _FIRST_STEPS
+        self._steps_to_queue = _FIRST_STEPS
         self._header = header(SHARED, schema.OPENCL, columns.OPENCL, policies.OPENCL, steps.OPENCL)
         self._check_local_memory()
         make = device.buffer
@@ -320,7 +320,7 @@ class SearchProgram:
 
         The next search queues one more, as sources differ. Launches after the end return at once.
         """
-        self._usual_steps = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
+        self._steps_to_queue = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
 
     def _first_kernels(
         self, policy: Policy, source: int, levels: int, frontier: Frontier
@@ -343,7 +343,7 @@ class SearchProgram:
         if self._device.info.type == "GPU":
             # Each level may need a conversion; three more steps begin, end and report.
             most = 2 * levels + 3
-            return self._kernels * min(self._usual_steps, most)
+            return self._kernels * min(self._steps_to_queue, most)
         other, push, pull = self._kernels
         return [{steps.PUSH: push, steps.PULL: pull}.get(step, other), other]
 

@@ -21,7 +21,7 @@ from hetero_bfs.selection.trace import LevelTrace
 
 _START = np.zeros(schema.STATE_SIZE)
 _START[schema.FRONTIER_VERTICES] = 1
-_START[schema.KIND] = schema.NOWHERE
+_START[schema.PLACE] = schema.NOWHERE
 _START[schema.REPRESENTATION] = schema.QUEUE
 _START[schema.CHOSEN] = -1
 _START[schema.UNVISITED_LISTED] = -1
@@ -64,12 +64,12 @@ class Frontier:
     @property
     def place(self) -> int | None:
         """Place of the frontier: 0 on the host, 1 on the first device; None before level 0."""
-        number = int(self.state[schema.KIND])
+        number = int(self.state[schema.PLACE])
         return None if number == schema.NOWHERE else number
 
     @place.setter
     def place(self, place: int) -> None:
-        self.state[schema.KIND] = place
+        self.state[schema.PLACE] = place
 
     @property
     def kind(self) -> DeviceKind | None:

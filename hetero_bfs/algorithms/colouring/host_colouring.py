@@ -17,7 +17,7 @@ _POOL_EDGES = 1 << 20
 """Graphs with fewer stored edges have no block that is worth waking another thread for."""
 
 _MOST_RECORDS = 1 << 12
-_WAYS = ("greedy", "shared")  # as colour_blocks.py numbers them
+_STRATEGIES = ("greedy", "shared")  # as colour_blocks.py numbers them
 
 
 class HostColouring:
@@ -92,8 +92,8 @@ class HostColouring:
         steps = [sort_step(self.lists)]
         rows = colour_all(self._control, self._shared, self._records)
         steps += [
-            Step(_WAYS[int(way)], int(vertices), int(edges), seconds)
-            for way, vertices, edges, seconds in self._records[:rows].tolist()
+            Step(_STRATEGIES[int(strategy)], int(vertices), int(edges), seconds)
+            for strategy, vertices, edges, seconds in self._records[:rows].tolist()
         ]
         return Coloured(self.colour, steps)
 

@@ -209,8 +209,8 @@ class DeviceRanks:
             ended = time.perf_counter()
             steps, fast = int(said[_STEPS]), int(said[_FIRST_FAST])
             for number in range(first, steps + 1):
-                way = "device Chebyshev" if 0 < fast <= number else "device power"
-                records.append((way, (ended - began) / (steps + 1 - first)))
+                strategy = "device Chebyshev" if 0 < fast <= number else "device power"
+                records.append((strategy, (ended - began) / (steps + 1 - first)))
             began = ended
         scale = 1.0 / said[_WHOLE]
         outside = scale * said[_LAST_BASE]

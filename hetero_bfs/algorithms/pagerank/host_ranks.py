@@ -24,7 +24,7 @@ _VERTEX_EDGES = 4  # what a vertex takes beside its edges, in edges
 _MOST_RECYCLED_BYTES = 1 << 28
 """Most memory of discarded ranks that is kept for later runs."""
 
-_WAYS = ("in place", "over-relaxed", "in place, double", "over-relaxed, double")
+_STRATEGIES = ("in place", "over-relaxed", "in place, double", "over-relaxed, double")
 
 
 class HostRanks:
@@ -94,7 +94,7 @@ class HostRanks:
             RESTART_STEP,
             SCALE,
             SECONDS,
-            WAY,
+            STRATEGY,
             iterate,
         )
 
@@ -119,8 +119,10 @@ class HostRanks:
             outside = self.lists.outside
             scale = self._numbers[BASE] * self._numbers[SCALE]
             rank[outside] = scale * personalization[outside]
-        ways = [(_WAYS[int(row[WAY])], float(row[SECONDS])) for row in records[:sweeps]]
-        return Ranks(rank, change, ways)
+        sweeps_made = [
+            (_STRATEGIES[int(row[STRATEGY])], float(row[SECONDS])) for row in records[:sweeps]
+        ]
+        return Ranks(rank, change, sweeps_made)
 
     def close(self) -> None:
         """End the workers."""

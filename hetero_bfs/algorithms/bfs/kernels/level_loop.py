@@ -48,10 +48,10 @@ from hetero_bfs.selection.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
     HOST,
-    KIND,
     LEAST_SHARED_EDGES,
     LEVEL,
     NOWHERE,
+    PLACE,
     QUEUE,
     QUEUE_INDEX,
     REPRESENTATION,
@@ -185,7 +185,7 @@ def start(control, arrays, source, state):
     arrays.queue[this][0] = source
     arrays.offsets[this][0] = 0
     set_one_segment(arrays.segments[this], 1)
-    state[KIND] = HOST
+    state[PLACE] = HOST
     if state[FOUND_LISTED] >= 0:
         arrays.found_list[0] = source
         state[FOUND_LISTED] = 1
@@ -220,7 +220,7 @@ def _run_level(control, arrays, row, state, records):
 
 
 @kernel(counted=False)
-def run_levels(control, arrays, policy, interval, source, alone, state, records):
+def run_levels(control, arrays, policy, interval, source, cpu_only, state, records):
     """Run a search on the host as long as the policy keeps it there.
 
     Parameters
@@ -231,8 +231,8 @@ def run_levels(control, arrays, policy, interval, source, alone, state, records)
     interval : int
         Levels between two choices.
     source : int
-        Where the search starts. It counts only if the search is `alone` and has not started yet.
-    alone : bool
+        Where the search starts. It counts only if the search is `cpu_only` and has not started yet.
+    cpu_only : bool
         Whether no other device takes part. Such a search starts and ends here, without Python.
     state : float64 (STATE_SIZE,)
         The search's state, which each level moves on.
@@ -247,7 +247,7 @@ def run_levels(control, arrays, policy, interval, source, alone, state, records)
         must migrate to the host first.
     """
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
-    control[WHOLE] = alone
+    control[WHOLE] = cpu_only
     now = clock_seconds()
     while state[LEVEL] < records.shape[0] and not _is_over(state):
         level = int(state[LEVEL])
@@ -263,11 +263,11 @@ def run_levels(control, arrays, policy, interval, source, alone, state, records)
             settled = clock_seconds()
             records[level - 1, SECONDS] += settled - now
             now = settled
-        if policy.kinds[chosen] != HOST or (state[KIND] != HOST and not alone):
+        if policy.kinds[chosen] != HOST or (state[PLACE] != HOST and not cpu_only):
             join(arrays, state)
             return LEAVES
         ready = now
-        if state[KIND] == NOWHERE:
+        if state[PLACE] == NOWHERE:
             start(control, arrays, source, state)
             ready = clock_seconds()
         elif policy.top_down[chosen] and not _has_queue(state):
@@ -277,8 +277,8 @@ def run_levels(control, arrays, policy, interval, source, alone, state, records)
         _run_level(control, arrays, policy.traits[chosen, ROW], state, records)
         now = clock_seconds()
         record[SECONDS] = now - ready
-    if alone:
-        if state[KIND] == NOWHERE:
+    if cpu_only:
+        if state[PLACE] == NOWHERE:
             start(control, arrays, source, state)
         _end(control, arrays, state)
     join(arrays, state)

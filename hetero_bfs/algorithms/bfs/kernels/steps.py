@@ -15,8 +15,8 @@ from hetero_bfs.selection.schema import (
     DEVICE,
     EDGES_SCANNED,
     FOUND_VERTICES,
-    KIND,
     LEVEL,
+    PLACE,
     PREDICTED,
     QUEUE,
     RECORD_STATE,
@@ -31,7 +31,7 @@ from hetero_bfs.selection.schema import (
 )
 from hetero_bfs.support.compiling import kernel
 
-SOURCE = KIND  # a state on the device needs no kind
+SOURCE = PLACE  # a state on the device needs no place
 (
     STEP,
     STATUS,
@@ -145,6 +145,6 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
         found = np.int64(rows[i, _FOUND] >> bits)
         edges = np.int64(rows[i, _FOUND] & ((np.uint64(1) << bits) - np.uint64(1)))
         record[FOUND_VERTICES] = found
-        state[KIND] = DEVICE
+        state[PLACE] = DEVICE
         _advance(state, QUEUE if top_down[chosen] else BITMAP, found, edges)
     records[first, TRANSFER_SECONDS] += max(rest, 0.0)

@@ -20,7 +20,7 @@ from hetero_bfs.devices.cpu.sharing import even_size, share
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
-WAY, VERTICES, EDGES, SECONDS = range(4)
+STRATEGY, VERTICES, EDGES, SECONDS = range(4)
 """Columns of a record: a row for each block."""
 
 RECORD_WIDTH = 4
@@ -105,8 +105,8 @@ def colour_all(control, arrays, records):
                 arrays.indptr, arrays.indices, arrays.order, arrays.colour, begin, end, limit
             )
         ended = clock_seconds()
-        way = SHARED if is_shared else GREEDY
-        rows = _record(records, rows, way, size, scanned, ended - began)
+        strategy = SHARED if is_shared else GREEDY
+        rows = _record(records, rows, strategy, size, scanned, ended - began)
         began = ended
         begin += size
         is_shared = is_pool and _MOST_WAITED * waited <= scanned
@@ -115,13 +115,13 @@ def colour_all(control, arrays, records):
 
 
 @njit(inline="always")
-def _record(records, rows, way, vertices, edges, seconds):
+def _record(records, rows, strategy, vertices, edges, seconds):
     """Fill the next record, or add to the last one where there is no room; return how many."""
     row = min(rows, records.shape[0] - 1)
     record = records[row]
     if row == rows:
         record[:] = 0.0
-        record[WAY] = way
+        record[STRATEGY] = strategy
     record[VERTICES] += vertices
     record[EDGES] += edges
     record[SECONDS] += seconds

@@ -59,7 +59,7 @@ from hetero_bfs.support.intrinsics import array_at, bits_of, clock_seconds
 
 ALPHA, BASE, RELAXATION, SCALE, RESTART_STEP = range(5)
 CHANGE, MASS, DANGLING = range(3)
-WAY, SECONDS = range(2)
+STRATEGY, SECONDS = range(2)
 """Columns of a record."""
 
 RECORD_WIDTH = 2
@@ -275,7 +275,7 @@ def iterate(control, arrays, goal, within, outside, is_symmetric, records):
         step = (alpha + (relaxation - 1.0) / relaxation) * moved + (1.0 - alpha) * abs(total - mass)
         mass, whole = total, total + base * outside
         change = (step / whole + (0.0 if is_double else _ROUNDING)) / alpha
-        records[sweeps, WAY] = 2 * np.int64(is_double) + np.int64(relaxation > 1.0)
+        records[sweeps, STRATEGY] = 2 * np.int64(is_double) + np.int64(relaxation > 1.0)
         records[sweeps, SECONDS] = clock_seconds() - began
         sweeps += 1
         if change < goal:

@@ -30,7 +30,7 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
 STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
-"""Columns of a record: where the window starts, the way, vertices, edges, queues, seconds."""
+"""Columns of a record: where the window starts, the strategy, vertices, edges, queues, seconds."""
 
 RECORD_WIDTH = 6
 PREFIX, FULL, PULL_ONCE = range(3)
@@ -147,8 +147,8 @@ def search(control, arrays, source, widths, is_full, records):
         scanned, left = scanned + more[1], left + more[2]
         unsettled_edges -= fresh + more[3]
         ended = clock_seconds()
-        way = FULL if is_full else PREFIX
-        rows = _record(records, rows, start, way, vertices, scanned, more[4], ended - began)
+        strategy = FULL if is_full else PREFIX
+        rows = _record(records, rows, start, strategy, vertices, scanned, more[4], ended - began)
         if not is_full and left > unsettled_edges:
             is_full = True
             active, listed = _list_unsettled(control, arrays, n)
