@@ -156,3 +156,11 @@ def trained(tmp_path, monkeypatch):
         return name
 
     return train
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """0-1-2-3 back to back, a loop, a duplicate, 5-6 apart, 4, 7 and 8 alone."""
+    path = tmp_path / "g.txt"
+    path.write_text("# Nodes: 9\n0 1\n1 2\n2 2\n2 3\n1 2\n5 6\n")
+    return path

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from test_cli import one_line, run
+from cli_runs import one_line, run
 
 from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.cli import components as command

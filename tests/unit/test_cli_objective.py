@@ -6,8 +6,8 @@ import json
 import time
 
 import pytest
+from cli_runs import run
 from made_models import power_json
-from test_cli import run
 
 from hetero_bfs import Engine, KroneckerEdges
 from hetero_bfs.errors import ModelError

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from test_cli import one_line, run
+from cli_runs import one_line, run
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.pagerank.check_pagerank import RankCheck

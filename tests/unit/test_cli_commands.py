@@ -1,0 +1,268 @@
+"""The commands: what they print and write, and how outputs are guarded."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+
+import numpy as np
+import pytest
+from cli_runs import CPU, SMALL, one_line, run
+from made_models import model_json, ship
+
+from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.selection.model_store import MODELS_VARIABLE
+
+
+def test_bfs(graph, tmp_path, capsys):
+    files = {name: tmp_path / f"{name}.npy" for name in ("out", "levels")}
+    report = tmp_path / "r.json"
+    options = [f"--{k}={v}" for k, v in files.items()] + [f"--json={report}"]
+    assert run("bfs", graph, "--source", 3, *options, *CPU) == 0
+    text = capsys.readouterr().out
+    assert "reached 4 of 9 vertices in 3 levels" in text
+    assert "4 edges" in text
+    assert ", valid" in text
+    parent, level = np.load(files["out"]), np.load(files["levels"])
+    assert parent.tolist() == [1, 2, 3, 3, -1, -1, -1, -1, -1]
+    assert level.tolist() == [3, 2, 1, 0, -1, -1, -1, -1, -1]
+    assert (parent.dtype, level.dtype) == (np.int64, np.int32)
+    data = json.loads(report.read_text())
+    assert (data["source"], data["reached"], data["depth"], data["nedge"]) == (3, 4, 3, 4)
+    assert (data["num_vertices"], data["num_input_edges"]) == (9, 6)
+    assert data["valid"] is True
+    assert set(data["strategies"]) == {"TC"}
+
+
+def test_bfs_follows_direction(graph, tmp_path):
+    levels = tmp_path / "levels.npy"
+    assert run("bfs", graph, "--source", 2, "--directed", "--levels", levels, *CPU) == 0
+    assert np.load(levels).tolist() == [-1, -1, 0, 1, -1, -1, -1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    "extra", [["--order", "given"], ["--no-validate"], ["--threads", "1"], ["-v"]]
+)
+def test_bfs_options(graph, tmp_path, capsys, extra):
+    levels = tmp_path / "levels.npy"
+    assert run("bfs", graph, "--source", 0, "--levels", levels, *CPU, *extra) == 0
+    assert np.load(levels).tolist() == [0, 1, 2, 3, -1, -1, -1, -1, -1]
+    text = capsys.readouterr().out
+    assert ("valid" in text) == (extra != ["--no-validate"])
+    assert ("frontier" in text) == (extra == ["-v"])
+
+
+def test_bfs_from_a_vertex_alone(graph, capsys):
+    for source in (4, 8):
+        assert run("bfs", graph, "--source", source, *CPU) == 0
+        assert "reached 1 of 9 vertices in 0 levels" in capsys.readouterr().out
+
+
+def test_json_on_standard_output_is_alone_there(graph, capsys):
+    assert run("bfs", graph, "--source", 0, "--json", "-", *CPU) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["reached"] == 4
+    assert captured.err.startswith("reached 4 of")
+    assert run(*SMALL, "--json", "-") == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["nbfs"] == 4
+    assert "harmonic_mean_TEPS" in captured.err
+    assert run("devices", "--json", "-") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [device["name"] for device in data] == [device.name for device in list_devices()]
+
+
+@pytest.mark.parametrize("option", ["--json", "--trace"])
+def test_an_output_that_cannot_be_written_is_found_before_the_run(option, tmp_path, capsys):
+    target = tmp_path / "absent" / "file"
+    assert run(*SMALL, option, target) == 1
+    captured = capsys.readouterr()
+    assert "there is no folder" in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--out", "same", "--levels", "same"], "--levels same is --out's file, too"),
+        (["--out", "same", "--json", "./same"], "--json same is --out's file, too"),
+        (["--out", "g.txt"], "--out g.txt is an input, too"),
+        (["--levels", "-"], "--levels -: only --json knows standard output"),
+        (["--out", "pipe"], "pipe cannot be written: it is no regular file"),
+    ],
+)
+def test_outputs_destroy_neither_each_other_nor_the_input(
+    graph, tmp_path, capsys, monkeypatch, options, words
+):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    before = graph.read_bytes()
+    assert run("bfs", "g.txt", "--source", 0, *options, *CPU) == 1
+    assert words in one_line(capsys)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.txt", "pipe"]
+    assert graph.read_bytes() == before
+    assert run("convert", "absent.txt", "pipe") == 1
+    assert "pipe cannot be written" in one_line(capsys)
+    assert run("convert", "g.txt", "g.txt") == 1
+    assert "OUT g.txt is an input, too" in one_line(capsys)
+    os.symlink("loop", "loop")
+    assert run("bfs", "loop", "--source", 0, "--json", "loop", *CPU) == 1
+    assert "loop" in one_line(capsys)
+
+
+def test_a_study_folder_holds_nothing_else(tmp_path, capsys):
+    folder = tmp_path / "study"
+    assert run("study", folder, "--scale", 6, "--json", folder / "more.json") == 1
+    assert "is in OUT_DIR" in one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("NUMBA_NUM_THREADS", "0", "NUMBA_NUM_THREADS is '0'; give a number"),
+        ("NUMBA_NUM_THREADS", "many", "NUMBA_NUM_THREADS is 'many'; give a number"),
+        ("NUMBA_DISABLE_JIT", "1", "NUMBA_DISABLE_JIT is set; unset it"),
+        (MODELS_VARIABLE, __file__, "is no folder"),
+    ],
+)
+def test_settings_that_cannot_be(graph, monkeypatch, capsys, variable, value, words):
+    monkeypatch.setenv(variable, value)
+    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 1
+    assert words in one_line(capsys)
+
+
+def test_a_bad_power_log_is_found_before_the_run(tmp_path, capsys):
+    assert run(*SMALL, "--power-log", tmp_path / "absent.csv") == 1
+    captured = capsys.readouterr()
+    assert "absent.csv" in captured.err
+    assert captured.out == ""
+
+
+def test_graph500(tmp_path, capsys):
+    files = [tmp_path / "r.json", tmp_path / "t.csv"]
+    status = run(*SMALL, "--json", files[0], "--trace", files[1], "--edgefactor", 8, "-v")
+    assert status == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        "SCALE:                          8",
+        "edgefactor:                     8",
+        "NBFS:                           4",
+    ]
+    data = json.loads(files[0].read_text())
+    assert data["valid"] is True
+    assert (data["nbfs"], data["selector"], data["devices"]) == (4, "fixed:TC", ["cpu"])
+    with open(files[1], newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [int(row["root"]) for row in rows if row["level"] == "0"] == [
+        source["root"] for source in data["roots"]
+    ]
+    assert {row["strategy"] for row in rows} == {"TC"}
+
+
+def test_graph500_without_a_list_of_edges(capsys):
+    assert run(*SMALL, "--regenerate") == 0
+    assert "edges: not held; generated anew for each of 3 passes" in capsys.readouterr().out
+
+
+def test_graph500_of_a_file(graph, capsys):
+    assert run("graph500", "--graph", graph, *CPU) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("SCALE:")
+    assert "search keys instead of 64" in captured.err
+
+
+@pytest.mark.parametrize("suffix", ["el", "txt.gz", "mtx", "mtx.gz", "sg", "hbg"])
+def test_convert_and_search(graph, tmp_path, capsys, suffix):
+    target = tmp_path / f"converted.{suffix}"
+    assert run("convert", graph, target) == 0
+    text = capsys.readouterr().out
+    assert str(target) in text
+    assert "9 vertices" in text
+    assert f"{target.stat().st_size} bytes" in text
+    levels = tmp_path / "levels.npy"
+    assert run("bfs", target, "--source", 3, "--levels", levels, *CPU) == 0
+    assert np.load(levels).tolist() == [3, 2, 1, 0, -1, -1, -1, -1, -1]
+
+
+def test_convert_keeps_direction(graph, tmp_path):
+    target = tmp_path / "d.hbg"
+    assert run("convert", graph, target, "--directed") == 0
+    levels = tmp_path / "levels.npy"
+    assert run("bfs", target, "--source", 2, "--directed", "--levels", levels, *CPU) == 0
+    assert np.load(levels).tolist() == [-1, -1, 0, 1, -1, -1, -1, -1, -1]
+
+
+def test_devices(capsys):
+    assert run("devices") == 0
+    text = capsys.readouterr().out
+    assert text.startswith("host: ")
+    for device in list_devices():
+        assert f"{device.index}: {device.name}" in text
+        for part in (device.platform, device.driver, device.type, "compute units", "per buffer"):
+            assert part in text
+    assert ("(default)" in text) == any(d.problem is None for d in list_devices())
+
+
+def test_devices_without_a_runtime(monkeypatch, capsys):
+    monkeypatch.setattr("hetero_bfs.devices.opencl.driver._devices", list)
+    assert run("devices") == 0
+    assert NO_RUNTIME in capsys.readouterr().out
+
+
+def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, tmp_path, capsys):
+    ship(monkeypatch, tmp_path / "shipped")
+    name = trained(None)
+    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
+    assert "hetero-bfs train" not in capsys.readouterr().err
+    os.remove(f"{os.environ['HETERO_BFS_MODELS']}/{name}.json")
+    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
+    assert "hetero-bfs train" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, capsys, off):
+    def seconds_for_all(data):
+        for table in ("learned", "start", "convert"):
+            data[table] = {name: {"constant": 1000.0} for name in data[table]}
+
+    trained(None, seconds_for_all)
+    arguments = ["graph500", "--scale", 8, "--sources", 2, "--devices", "cpu", "--no-validate"]
+    arguments += ["--selector", "learned", "--json", tmp_path / "report.json"]
+    assert run(*arguments, *(["--no-correction"] if off else [])) == 0
+    printed = capsys.readouterr().out
+    corrections = json.loads((tmp_path / "report.json").read_text())["corrections"]
+    assert ("corrected by what was measured: TC x0.031" in printed) is not off
+    assert corrections.get("BC") == (None if off else 1 / 32)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--from", "that"], "--from names the model that --calibrate starts from"),
+        (["--calibrate", "--quick"], "not allowed with"),
+    ],
+)
+def test_calibration_options_that_do_not_fit(options, words, capsys):
+    assert run("train", *options) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_calibrating_from_an_unknown_model_lists_own_and_shipped(monkeypatch, tmp_path, capsys):
+    ship(monkeypatch, tmp_path / "shipped", model_json("theirs__card"))
+    (tmp_path / "own").mkdir()
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "own"))
+    arguments = ["train", "--calibrate", "--from", "that", "--devices", "cpu"]
+    assert run(*arguments) == 1
+    error = one_line(capsys)
+    assert f"yours, in {tmp_path / 'own'}: none; shipped: theirs__card" in error
+    (tmp_path / "own" / "mine__card.json").write_text("{}")  # only its name is asked for
+    assert run(*arguments) == 1
+    assert "mine__card; shipped: theirs__card" in one_line(capsys)
+
+
+def test_the_device_in_use_is_named(graph, opencl_device, capsys):
+    options = ["--device", opencl_device.index, "--selector", "fixed:TG", "--max-alloc", "64"]
+    assert run("bfs", graph, "--source", 0, *options) == 0
+    assert opencl_device.name in "".join(capsys.readouterr())

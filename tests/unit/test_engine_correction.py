@@ -1,0 +1,119 @@
+"""Correction within an engine: before its first search and after each."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from made_models import model_json
+
+import hetero_bfs as hb
+from hetero_bfs.runtime import correction
+from hetero_bfs.runtime.recording import Recording
+from hetero_bfs.selection import schema
+from hetero_bfs.selection.correction_kernels import BOUND
+from hetero_bfs.selection.model_format import read_model
+from hetero_bfs.selection.model_selectors import MIGRATIONS, model_selector
+from hetero_bfs.selection.strategies import available
+
+# In an engine, on the host alone: a model that expects a quarter of an hour of everything.
+
+
+def seconds_for_all(data) -> None:
+    for table in ("learned", "start", "switch", "convert"):
+        data[table] = {name: {"constant": 1000.0} for name in data[table]}
+
+
+@pytest.fixture
+def slow_model(trained, one_thread):
+    trained(None, seconds_for_all)
+
+
+KRONECKER = hb.KroneckerEdges(8)
+
+
+@pytest.mark.usefixtures("slow_model")
+def test_an_engine_corrects_before_its_first_search_and_after():
+    with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
+        assert engine.corrections == dict.fromkeys(("TC", "BC", *MIGRATIONS), 1 / BOUND)
+        result = engine.bfs(int(np.flatnonzero(engine.graph.input_degree)[0]))
+        first = result.traces[0]
+        assert first.predicted_seconds["TC"] == pytest.approx(2000 / BOUND)
+        assert "corrected x0.031" in first.reason
+        engine.set_selector("alpha-beta")
+        assert engine.corrections == {}
+        engine.set_selector("learned")
+        assert engine.corrections["TC"] == 1 / BOUND
+
+
+@pytest.mark.usefixtures("slow_model")
+def test_switched_off_choices_are_those_of_the_model():
+    with hb.Engine(KRONECKER, selector="learned", devices="cpu", correction=False) as engine:
+        before = engine.selector
+        for key in np.flatnonzero(engine.graph.input_degree)[:4].tolist():
+            traces = engine.bfs(key).traces
+            assert all("corrected" not in trace.reason for trace in traces)
+            assert traces[0].predicted_seconds["TC"] == 2000.0
+        assert engine.selector is before
+        assert engine.corrections == {}
+
+
+@pytest.mark.usefixtures("slow_model")
+def test_the_papers_model_is_taken_as_it_is_where_it_is_asked_for():
+    with hb.Engine(KRONECKER, selector="average", devices="cpu") as engine:
+        assert engine.corrections == {}
+
+
+@pytest.mark.usefixtures("slow_model")
+def test_what_was_learned_outlives_another_selector(monkeypatch):
+    """Selectors are compared in turn; each goes on where it was, without being probed again."""
+    with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
+        monkeypatch.setattr(
+            "hetero_bfs.runtime.correction.probe", lambda *arguments: pytest.fail("again")
+        )
+        corrected = engine.selector
+        for _ in range(3):
+            engine.set_selector("fixed:TC")
+            engine.set_selector("learned")
+            assert engine.selector is corrected
+        for _ in range(3):  # factors are of the model, not of what was corrected
+            factors = dict(engine.corrections)
+            engine.set_selector(engine.selector)
+            assert engine.corrections == factors
+        made = read_model(json.dumps(model_json("machine")), "made")
+        another = model_selector("learned", made, available(False))
+        engine.set_selector(another)
+        assert engine.selector.model is another.model
+
+
+@pytest.mark.usefixtures("slow_model")
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("edges", [[(0, 1)], [(0, 1), (2, 1), (3, 1)], [], [(0, 0)]])
+def test_the_smallest_graphs_are_probed_too(edges, directed):
+    src, dst = np.array(edges, np.uint32).reshape(-1, 2).T
+    graph = hb.CSRGraph.from_edges(src, dst, num_vertices=5, directed=directed)
+    with hb.Engine(graph, selector="learned", devices="cpu") as engine:
+        assert engine.bfs(0).parent[0] == 0
+
+
+def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not(monkeypatch):
+    """Without a clock on the device, levels run one by one; the time between does not count."""
+
+    class Searched:
+        began_again = False
+
+        def __init__(self, platform, source, selector, level_by_level=False):
+            records = np.zeros((3, schema.record_width(1)))
+            records[:, schema.SECONDS] = (1.0, 2.0, 3.0) if level_by_level else (1.5, 1.5, 1.5)
+            records[:, schema.TRANSFER_SECONDS] = (0.25, 0.0, 0.0)
+            self.seconds = 100.0 if level_by_level else 4.5 + 0.25 + 0.125
+            self.recording = lambda: Recording(records, selector, 1, 1, 1)
+
+        def run(self, levels):
+            assert levels == 3
+
+    monkeypatch.setattr(correction, "Search", Searched)
+    found = correction._run(None, 0, None, 3)
+    assert found.recording.records[:, schema.SECONDS].tolist() == [1.0, 2.0, 3.0]
+    assert found.seconds == pytest.approx(6.0 + 0.25 + 0.125)
