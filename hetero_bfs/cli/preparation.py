@@ -12,6 +12,9 @@ from pathlib import Path
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.support import environment
 
+OUTPUTS = ("output", "out", "levels", "parents", "trace", "json")
+"""Arguments of commands that name a file to write."""
+
 
 def prepare(options: Namespace) -> None:
     """Run the checks that need no work, and set up progress bars and threads."""
@@ -47,7 +50,7 @@ def _check_files(options: Namespace) -> None:
         for path in given if isinstance(given, list) else [given]:
             if path is not None:
                 taken[os.path.realpath(path)] = "an input"
-    for name in ("output", "out", "levels", "trace", "json"):
+    for name in OUTPUTS:
         path = getattr(options, name, None)
         option = "OUT" if name == "output" else f"--{name}"
         if path is None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 from cli_runs import CPU, SMALL, one_line, run
 from made_models import model_json, ship
 
+from hetero_bfs.cli.arguments import make_parser
+from hetero_bfs.cli.preparation import OUTPUTS
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.selection.model_store import MODELS_VARIABLE
 
@@ -80,6 +84,20 @@ def test_an_output_that_cannot_be_written_is_found_before_the_run(option, tmp_pa
     captured = capsys.readouterr()
     assert "there is no folder" in captured.err
     assert captured.out == ""
+
+
+def test_every_output_of_a_command_is_checked():
+    """Each option whose help begins with "write", whichever command has it."""
+    parser = make_parser("0")
+    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    named = {
+        action.dest
+        for command in commands.choices.values()
+        for action in command._actions
+        if action.type is Path and (action.help or "").startswith("write")
+    }
+    assert named
+    assert named <= set(OUTPUTS)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
