@@ -65,6 +65,8 @@ class Plan:
     scales: tuple[int, ...]
     per_scale: int
     others_per_scale: int
+    program_scales: tuple[int, ...] = ()
+    """Scales of the graphs on which vertex programs are measured, one of each family."""
 
     def graphs(self) -> list[StudyGraph]:
         """List the graphs; the same plan gives the same graphs everywhere.
@@ -110,10 +112,10 @@ def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
     yield StudyGraph("roads", name, make, scale)
 
 
-PAPER_PLAN = Plan((16, 17, 18, 19), 20, 3)
+PAPER_PLAN = Plan((16, 17, 18, 19), 20, 3, (13, 15, 17))
 """The training set of Zhang et al. 2018 (R-MAT), and the other families."""
 
-QUICK_PLAN = Plan((14, 16, 18), 3, 1)
+QUICK_PLAN = Plan((14, 16, 18), 3, 1, (12, 14))
 
 
 def collect(

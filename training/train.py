@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numba
 import pandas as pd
 
 from hetero_bfs import __version__
@@ -26,6 +27,7 @@ from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import EngineOptions, device_settings
 from hetero_bfs.selection.model_format import UNREADABLE, write_model
 from hetero_bfs.selection.model_store import MODELS_VARIABLE, user_models_folder
+from hetero_bfs.selection.program_costs import CostTable
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.selection.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
@@ -43,6 +45,7 @@ from hetero_bfs.training.energy import compare_under_objectives, measure_watts, 
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
+from hetero_bfs.training.measured_programs import fit_programs, graphs_for, measure_programs
 from hetero_bfs.training.regret import in_percent, measure_regret, summarise
 from hetero_bfs.training.tune import plan_for, tune
 
@@ -90,6 +93,8 @@ def run_training(
         "cross_validation": scores,
     }
     model = fit(samples, name, about, tuning)
+    if plan.program_scales:
+        model = replace(model, programs=_train_programs(plan, info))
     if metering is not None:
         model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
     install_model(model, model_path)
@@ -101,6 +106,11 @@ def run_training(
             write_model(model, model_path)
         _add_regret(model, model_path, info)
     return 0
+
+
+def _train_programs(plan: Plan, info: DeviceInfo | None) -> CostTable:
+    graphs = graphs_for(info, plan.program_scales)
+    return fit_programs(measure_programs(graphs, info, numba.get_num_threads()))
 
 
 def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from hetero_bfs.programs.device_code import device_text, state_arrays
 from hetero_bfs.programs.placed import PlacedGraph, Run
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection.program_costs import ProgramCosts
 from hetero_bfs.support.memory import format_bytes
 
 _GROUP = 128  # work-items in a work-group
@@ -29,8 +31,6 @@ _MOST_RECORDS = 1 << 14
 _RECORD_WIDTH = 4
 _FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations that are queued at once
 _COUNTERS, _LOWEST, _LOOP_WORDS = 9, 8, 12
-_COSTS = (1.0e-10, 2.0e-11, 5.0e-11)
-"""Of push edges, pull vertices and pull edges, in seconds; only their ratios matter."""
 
 _SCALARS = "programs/kernels/scalars.cl"
 _KERNELS = [
@@ -110,8 +110,9 @@ class DeviceProgram:
         The device lacks a type that the program needs, or memory; failures of its driver.
     """
 
-    def __init__(self, plan: Plan, lists: DeviceGraph) -> None:
+    def __init__(self, plan: Plan, lists: DeviceGraph, costs: ProgramCosts) -> None:
         self.plan, self.lists, self.device = plan, lists, lists.device
+        self._costs = costs
         info = self.device.info
         self._check_types(info)
         self._groups = _GROUPS_PER_UNIT * info.compute_units
@@ -227,7 +228,8 @@ class DeviceProgram:
         device.write(self._shared["loop"], loop)
         end = -np.inf if "priority" in plan.methods else np.inf
         with np.errstate(over="ignore"):
-            numbers = np.array([end, limits.bucket_width, *_COSTS, 0, 0, 0]).astype(np.float32)
+            numbers = np.zeros(8, np.float32)
+            numbers[:5] = end, limits.bucket_width, *astuple(self._costs)
         device.write(self._shared["limits"], numbers)
         integers = [graph.num_vertices, *parameters.integers.values()]
         device.write(self._state["integers"], np.array(integers, np.int64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,13 @@ from hetero_bfs.programs.host_code import host_module
 from hetero_bfs.programs.placed import PlacedGraph, Run
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection.program_costs import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 14
 """Graphs with fewer stored edges have no iteration that is worth waking another thread for."""
 
 _MOST_RECORDS = 1 << 14
-_FIRST_COSTS = (6.0e-9, 6.0e-9, 2.0e-9)
-"""Of push edges, pull vertices and pull edges: seconds of one thread, until some are measured."""
 
 
 class HostProgram:
@@ -32,13 +32,15 @@ class HostProgram:
     graph : PlacedGraph
     threads : int
         The caller's own among them.
+    costs : ProgramCosts
+        By which iterations choose their direction, until they know better.
     """
 
-    def __init__(self, plan: Plan, graph: PlacedGraph, threads: int) -> None:
+    def __init__(self, plan: Plan, graph: PlacedGraph, threads: int, costs: ProgramCosts) -> None:
         from hetero_bfs.programs.kernels.loop import RECORD_WIDTH
 
         self.threads = 1 if graph.num_stored_edges < _POOL_EDGES else threads
-        self.plan, self.graph = plan, graph
+        self.plan, self.graph, self._costs = plan, graph, costs
         self._fields = self._make_fields()
         self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
         self._control = make_control(self.threads)
@@ -78,7 +80,7 @@ class HostProgram:
             "loop": np.zeros(8, np.int64),
             "limits": np.zeros(8),
             "lowest": np.zeros((threads, 8)),
-            "costs": np.resize(np.array(_FIRST_COSTS) / threads, 8),
+            "costs": np.resize(astuple(self._costs), 8),
             "work": np.zeros(NUM_TASKS, np.int64),
             "next_blocks": np.zeros((2, blocks), np.int32),
             "far_blocks": np.zeros((2, blocks), np.int32),

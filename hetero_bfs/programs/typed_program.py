@@ -188,6 +188,13 @@ class Plan:
         return "weight" in parameters_of(self.program, "message")
 
     @property
+    def message_kind(self) -> str:
+        """What a pull does with messages, one of `MESSAGE_KINDS`."""
+        if self.identity is None:
+            return "any_one"
+        return "weighted" if self.uses_weights else "unweighted"
+
+    @property
     def receives_messages(self) -> bool:
         """Whether `receives` looks at the message."""
         return "receives" in self.methods and "message" in parameters_of(self.program, "receives")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from hetero_bfs.algorithms.iterations import IterationTrace
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.errors import ArgumentError, DeviceError
+from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
 from hetero_bfs.programs.host_code import host_text
@@ -21,6 +22,9 @@ from hetero_bfs.programs.run_options import RunOptions
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place, Places
+from hetero_bfs.selection.named_selectors import model_of
+from hetero_bfs.selection.program_costs import ProgramCosts, first_guess
+from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.support.checks import check_type
 
 
@@ -42,9 +46,9 @@ class _Threads:
         self.threads = threads
         self.programs: list[HostProgram] = []
 
-    def compile(self, plan: Plan, graph: PlacedGraph) -> HostProgram:
+    def compile(self, plan: Plan, graph: PlacedGraph, costs: ProgramCosts) -> HostProgram:
         """Compile a program."""
-        self.programs.append(HostProgram(plan, graph, self.threads))
+        self.programs.append(HostProgram(plan, graph, self.threads, costs))
         return self.programs[-1]
 
     def close(self) -> None:
@@ -61,6 +65,9 @@ class ProgramRuns(Analysis):
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         self.placed = PlacedGraph(graph)
         self._programs: dict[Any, _Compiled] = {}
+        self._model: SpeedModel | None = None
+        with suppress(ModelError):  # the engine's searches say what is wrong with it
+            self._model = model_of(device)
         super().__init__(graph, threads, device)
 
     def _make_host(self, threads: int) -> _Threads:
@@ -72,15 +79,21 @@ class ProgramRuns(Analysis):
     def _compiled(self, plan: Plan) -> _Compiled:
         key = host_text(plan), tuple(plan.parameters.sources.items())
         if key not in self._programs:
-            host = self.host.compile(plan, self.placed)
+            host = self.host.compile(plan, self.placed, self._costs(plan, "cpu"))
             device = None
             if self.device is not None:
                 try:
-                    device = DeviceProgram(plan, self.device)
+                    device = DeviceProgram(plan, self.device, self._costs(plan, "device"))
                 except DeviceError as error:
                     self.notes.append(f"{plan.name} runs on the CPU only: {error}")
             self._programs[key] = _Compiled(plan, host, device)
         return self._programs[key]
+
+    def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
+        """Return what training found for such programs, or a first guess."""
+        table = (self._model and self._model.programs) or {}
+        costs = table.get(place, {}).get(plan.message_kind)
+        return costs or first_guess(place, self.host.threads)
 
     def close(self) -> None:
         """End the threads, and let go of the device."""

@@ -12,6 +12,7 @@ from typing import Any
 from hetero_bfs.devices.opencl.tuning import read_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.objective import Power, read_power
+from hetero_bfs.selection.program_costs import MESSAGE_KINDS, CostTable, ProgramCosts
 from hetero_bfs.selection.schema import COLUMNS, MIGRATION_COLUMNS
 from hetero_bfs.selection.speed_model import AUTO_GRAPHS, FORMAT, TRAIN_COMMAND, Linear, SpeedModel
 from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES, DeviceKind, Strategy
@@ -51,6 +52,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
             tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
             auto=_auto_by_graph(data["auto"]) if "auto" in data else None,
             power=_power(data["power"]) if "power" in data else None,
+            programs=_program_costs(data["programs"]) if "programs" in data else None,
         )
     except UNREADABLE as error:
         if isinstance(error, ModelError):
@@ -122,6 +124,19 @@ def _power(data: Mapping[str, Any]) -> Power:
             objective_name: _auto_by_graph(kinds) for objective_name, kinds in power.auto.items()
         },
     )
+
+
+def _program_costs(data: Mapping[str, Any]) -> CostTable:
+    table: dict[DeviceKind, dict[str, ProgramCosts]] = {}
+    for place, kinds in data.items():
+        unknown = set(kinds) - set(MESSAGE_KINDS)
+        if unknown:
+            raise ModelError(f"unknown kind of messages {sorted(unknown)[0]!r}")
+        table[_kind(f"on_{place}")] = {
+            kind: ProgramCosts(*(_number(costs[name]) for name in ProgramCosts.names()))
+            for kind, costs in kinds.items()
+        }
+    return table
 
 
 def _auto_by_graph(data: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

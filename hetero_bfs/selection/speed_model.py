@@ -16,6 +16,7 @@ A model is one JSON file, named <cpu>__<device>.json, readable by eye:
     auto      the selector that was the fastest at whole searches in training, for low-diameter and
               for high-diameter graphs; Beamer's rule has its alpha, beta and device here
     power     watts per strategy (objective.py), if training had a meter
+    programs  costs of vertex programs' iterations (program_costs.py), by place and kind of message
 
 model_format.py reads and writes the files, model_store.py finds them.
 """
@@ -23,11 +24,12 @@ model_format.py reads and writes the files, model_store.py finds them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.selection.objective import Power
+from hetero_bfs.selection.program_costs import CostTable
 from hetero_bfs.selection.schema import COLUMNS
 from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind, Strategy
 from hetero_bfs.selection.trace import LevelFeatures
@@ -84,6 +86,7 @@ class SpeedModel:
     auto: Mapping[str, Mapping[str, Any]] | None = None
     power: Power | None = None
     learned_high_diameter: Mapping[str, Linear] | None = None
+    programs: CostTable | None = None
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -152,6 +155,7 @@ class SpeedModel:
             "tuning": self.tuning and self.tuning.to_json(),
             "auto": self.auto and {kind: dict(best) for kind, best in self.auto.items()},
             "power": self.power and self.power.to_json(),
+            "programs": self.programs and _costs_to_json(self.programs),
             "learned": _to_json(self.learned),
             "learned_deep": self.learned_high_diameter and _to_json(self.learned_high_diameter),
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
@@ -160,6 +164,13 @@ class SpeedModel:
             "convert": _to_json(self.convert, "on_"),
         }
         return {name: value for name, value in found.items() if value is not None}
+
+
+def _costs_to_json(table: CostTable) -> dict[str, Any]:
+    return {
+        place: {kind: asdict(costs) for kind, costs in kinds.items()}
+        for place, kinds in table.items()
+    }
 
 
 def _to_json(table: Mapping[Any, Linear], prefix: str = "") -> dict[str, dict[str, float]]:

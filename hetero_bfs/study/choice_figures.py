@@ -94,15 +94,7 @@ def _cell(axes: Axes, x: int, y: int, strategy: str, differs: bool) -> None:
 def regret(table: pd.DataFrame) -> Figure:
     """Draw regret by selector and family as a table of shaded cells with numbers."""
     percent = regret_by_family(table)
-    count = len(percent)
-    figure, (axes,) = style.new_figure(0.32 * count + 1.6)
-    shades = np.log10(np.clip(percent.to_numpy(), 1.0, None))
-    axes.imshow(shades, cmap="Greys", vmin=0.0, vmax=_DARKEST, aspect="auto")
-    for (y, x), value in np.ndenumerate(percent.to_numpy()):
-        if np.isfinite(value):
-            axes.text(x, y, _percent(value), ha="center", va="center", fontsize=8)
-    axes.set_xticks(range(percent.shape[1]), percent.columns)
-    axes.set_yticks(range(count), percent.index)
+    figure, axes = _shaded(percent)
     axes.axvline(percent.shape[1] - 2.5, color="black", linewidth=1.2)
     style.tidy(
         axes,
@@ -112,6 +104,34 @@ def regret(table: pd.DataFrame) -> Figure:
     )
     axes.grid(False)
     return figure
+
+
+def programs(table: pd.DataFrame) -> Figure:
+    """Draw the regret of vertex programs by program and graph, like `regret`."""
+    percent = 100 * table.pivot_table("regret", "graph", "program", sort=False)
+    figure, axes = _shaded(percent)
+    style.tidy(
+        axes,
+        "regret: seconds of the run over those of the best schedule, minus 1, in %",
+        "program",
+        "graph",
+    )
+    axes.grid(False)
+    return figure
+
+
+def _shaded(percent: pd.DataFrame) -> tuple[Figure, Axes]:
+    """Draw numbers in cells, the darker the larger."""
+    count = len(percent)
+    figure, (axes,) = style.new_figure(0.32 * count + 1.6)
+    shades = np.log10(np.clip(percent.to_numpy(), 1.0, None))
+    axes.imshow(shades, cmap="Greys", vmin=0.0, vmax=_DARKEST, aspect="auto")
+    for (y, x), value in np.ndenumerate(percent.to_numpy()):
+        if np.isfinite(value):
+            axes.text(x, y, _percent(value), ha="center", va="center", fontsize=8)
+    axes.set_xticks(range(percent.shape[1]), percent.columns)
+    axes.set_yticks(range(count), percent.index)
+    return figure, axes
 
 
 def regret_by_family(table: pd.DataFrame) -> pd.DataFrame:

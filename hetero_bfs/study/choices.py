@@ -1,4 +1,4 @@
-"""Selectors' choices beside the oracle's: schedules level by level, and regret.
+"""Choices beside the best ones: schedules level by level, and regret, of searches and programs.
 
 training/regret.py measures regret. This module adds the study's columns to its rows, and splits its
 schedules into levels.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numba
+
 from hetero_bfs.study.levels import MeasuredLevel
 from hetero_bfs.study.plan import StudyOptions
 from hetero_bfs.study.searches import Row, Subject
+from hetero_bfs.training.measured_programs import regret_of_programs
 from hetero_bfs.training.regret import ORACLE, measure_graph
 
 
@@ -18,6 +21,14 @@ def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
     """Measure the regret of every selector and strategy on the searches of the sources."""
     graph = subject.about.graph
     return list(measure_graph(subject.engine, graph, len(subject.sources), options.rounds))
+
+
+def program_rows(subject: Subject, options: StudyOptions) -> list[Row]:
+    """Measure the regret of the directions and places that vertex programs choose."""
+    threads = options.engine.threads or numba.get_num_threads()
+    info = subject.engine.device_info
+    found = regret_of_programs(subject.edges, info, threads, options.rounds)
+    return [{**subject.row(), **row} for row in found]
 
 
 def schedule_rows(

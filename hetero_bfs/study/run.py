@@ -20,7 +20,7 @@ from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.study import findings, style
-from hetero_bfs.study.choices import regret_rows, schedule_rows
+from hetero_bfs.study.choices import program_rows, regret_rows, schedule_rows
 from hetero_bfs.study.efficiency import efficiency
 from hetero_bfs.study.folder import check_folder, write_folder
 from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows
@@ -82,6 +82,7 @@ def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
     with subject.engine:
         regrets = regret_rows(subject, options)
         study.add("regret", regrets)
+        study.add("programs", program_rows(subject, options))
         if graph.regret_only:
             return
         study.add("throughput", throughput(subject, options.rounds))

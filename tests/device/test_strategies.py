@@ -29,9 +29,6 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.strategies import STRATEGIES
 
-pytestmark = pytest.mark.optimised
-
-SMALL = ["one edge", "duplicates", "cycle", "complete", "two components"]
 
 
 @pytest.mark.parametrize("order", ["degree", pytest.param("given", marks=pytest.mark.slow)])
