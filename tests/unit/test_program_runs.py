@@ -11,7 +11,7 @@ from graphs import NAMES, edge_lists, nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_programs import PlainRun
-from sample_programs import Distances, Labels, Reached
+from sample_programs import Communities, Distances, Labels, Reached, Votes
 
 import hetero_bfs as hb
 from hetero_bfs.graph.edge_list import EdgeList
@@ -21,6 +21,7 @@ from hetero_bfs.runtime.program_runs import ProgramRuns
 
 ORDERS = ("given", "degree", "auto")
 DIRECTIONS = ("auto", "push", "pull")
+WAYS = ("out", "in", "both")
 MOST_EDGES = 10_000
 """Entries of lists up to which plain Python is quick enough."""
 
@@ -129,6 +130,8 @@ def cases(n: int, source: int) -> dict:
         "walk": (Walk(), walk, np.int32, 20),
         "tides": (Tides(), {"rounds": 7}, None, None),
         "gossip": (Gossip(), {"every": 1 + source % 3}, None, 5),
+        "communities": (Communities(), {"rounds": 6}, None, None),
+        "votes": (Votes(), {"rounds": 6}, np.int32, None),
     }
 
 
@@ -173,6 +176,7 @@ def test_every_shape(name, directed):
     for program, parameters, dtype, limit in cases(n, source).values():
         graph = edges if dtype is None else weighted(edges, dtype)
         order, direction = draw.choice(ORDERS), draw.choice(DIRECTIONS)
+        program.along = draw.choice(WAYS)
         width = draw.choice([None, 0.5, 3.0, np.inf])
         confirm(graph, program, parameters, limit, order, draw.choice([1, 2]), direction, width)
 
@@ -186,5 +190,6 @@ def test_any_graph(edges, data):
     program, parameters, dtype, limit = drawn
     graph = edges if dtype is None else weighted(edges, dtype)
     order, direction = data.draw(st.sampled_from(ORDERS)), data.draw(st.sampled_from(DIRECTIONS))
+    program.along = data.draw(st.sampled_from(WAYS))
     confirm(graph, program, parameters, limit, order, data.draw(st.integers(1, 3)), direction,
             data.draw(st.sampled_from([None, 1e-9, 2.0, np.inf])))  # fmt: skip
