@@ -193,3 +193,33 @@ def test_any_graph(edges, data):
     program.along = data.draw(st.sampled_from(WAYS))
     confirm(graph, program, parameters, limit, order, data.draw(st.integers(1, 3)), direction,
             data.draw(st.sampled_from([None, 1e-9, 2.0, np.inf])))  # fmt: skip
+
+
+# What is refused
+
+
+def test_what_cannot_be_counted_or_sent_is_refused():
+    graph = build_search_graph(weighted(nasty("grid"), np.int32))
+    wrong = {
+        "Communities: most_frequent counts the messages of all neighbours; set all_active = True":
+            {"all_active": False},
+        "Communities: most_frequent does not combine float32; set message_type to an integer type":
+            {"message_type": np.float32},
+        "Communities: most_frequent does not combine bool; set message_type to an integer type":
+            {"message_type": bool},
+        "Communities.along is 'back'; use out, in, both": {"along": "back"},
+    }  # fmt: skip
+    with ProgramRuns(graph, 1) as runs:
+        for message, attributes in wrong.items():
+            program = Communities()
+            vars(program).update(attributes)
+            with pytest.raises(hb.ProgramError, match=f"^{message}$"):
+                runs.run(program, {"rounds": 1}, hb.RunOptions())
+
+
+def test_both_ways_an_edge_to_and_fro_counts_twice():
+    graph = hb.CSRGraph.from_edges([0, 1, 2, 3], [1, 0, 1, 1], directed=True)
+    with hb.Engine(graph, devices="cpu") as engine:
+        first, second = (engine.run(Communities(), rounds=n).label.tolist() for n in (1, 2))
+    assert first == [1, 0, 1, 1]  # 1 gets 0 twice, and 2 and 3 once each
+    assert second == [0, 1, 0, 0]
