@@ -64,9 +64,10 @@ class PlainRun:
         """Return to whom each vertex sends, and along which entry of the lists."""
         receivers: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
         way = self.program.along if self.graph.directed else "out"
+        indptr, indices = self.graph.indptr.tolist(), self.graph.indices.tolist()
         for u in range(self.n):
-            for k in range(self.graph.indptr[u], self.graph.indptr[u + 1]):
-                v = int(self.graph.indices[k])
+            for k in range(indptr[u], indptr[u + 1]):
+                v = indices[k]
                 if way in ("out", "both"):
                     receivers[u].append((v, k))
                 if way in ("in", "both"):

@@ -130,8 +130,8 @@ def cases(n: int, source: int) -> dict:
         "walk": (Walk(), walk, np.int32, 20),
         "tides": (Tides(), {"rounds": 7}, None, None),
         "gossip": (Gossip(), {"every": 1 + source % 3}, None, 5),
-        "communities": (Communities(), {"rounds": 6}, None, None),
-        "votes": (Votes(), {"rounds": 6}, np.int32, None),
+        "communities": (Communities(), {"rounds": 3}, None, None),
+        "votes": (Votes(), {"rounds": 4}, np.int32, None),
     }
 
 
