@@ -39,7 +39,6 @@ _KERNELS = [
     *(f"programs/kernels/{name}.cl" for name in ("state", "messages", "device", "loop")),
 ]
 _COUNTING = "programs/kernels/counting.cl"
-_SLOTS = 2  # for an entry of the lists, where messages are counted
 _ITERATION, _MODE, _CONVERGED, _LIMIT, _DIRECTION, _RECEIVERS = 0, 2, 7, 8, 9, 10
 _PULL = 2
 _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}
@@ -121,10 +120,10 @@ class DeviceProgram:
         self.graph = graph
         info = self.device.info
         self._check_types(info)
-        lists.check_sizes(graph, *self._slot_bytes)
+        stored = np.dtype(plan.stored_type)
+        lists.check_sizes(graph, self._slots_each * stored.itemsize, self._slots_each * 4)
         self._groups = _GROUPS_PER_UNIT * info.compute_units
         n = self._n = graph.num_vertices
-        stored = np.dtype(plan.stored_type)
         prepared = plan.identity is not None and not plan.uses_weights
         far = 2 * n if "priority" in plan.methods else 1
         buffer = self.device.buffer
@@ -143,7 +142,7 @@ class DeviceProgram:
             "loop": buffer(_LOOP_WORDS, np.int64),
             "limits": buffer(8, np.float32),
         }
-        slots = _SLOTS * graph.num_stored_edges
+        slots = self._slots_each * graph.num_stored_edges
         self._slots = [buffer(slots, kind) for kind in (stored, np.uint32)] if plan.counts else []
         self._records = buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
         self._state = self._make_state()
@@ -158,10 +157,11 @@ class DeviceProgram:
             raise DeviceError(f"{plan.name} needs float64, which {info.name} lacks")
 
     @property
-    def _slot_bytes(self) -> list[int]:
-        """Bytes of the slots for an entry of the lists."""
-        sizes = (np.dtype(self.plan.stored_type).itemsize, 4) if self.plan.counts else ()
-        return [_SLOTS * size for size in sizes]
+    def _slots_each(self) -> int:
+        """Slots in which messages are counted, for an entry of the lists."""
+        from hetero_bfs.programs.kernels.counting import SLOTS
+
+        return SLOTS if self.plan.counts else 0
 
     def _make_state(self) -> dict[str, Any]:
         state, parameters = {}, self.plan.parameters
@@ -180,6 +180,7 @@ class DeviceProgram:
         offset = "uint" if is_narrow(self.graph.forward) else "ulong"
         text = device_text(self.plan, weight, offset, info.has_double)
         options = [f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
+        options += [f"-DSLOTS={self._slots_each}"] if self.plan.counts else []
         options += ["-DHAS_DOUBLE"] if info.has_double else []
         kernels = [*_KERNELS, _COUNTING] if self.plan.counts else _KERNELS
         return self.device.build(options, kernel_source(_SCALARS) + text, kernels)

@@ -1,15 +1,15 @@
 /* The message that comes most often to a vertex, the least of several; counting.py is the twin.
  *
- * The entry k of the incoming lists brings slots 2 k and 2 k + 1, so a vertex has twice as many slots
- * as messages. A slot holds a message and its count; IDENTITY, which is no message, marks an empty
- * one. These kernels take the place of `expand` and `expand_long`. All vertices are active. */
+ * Each entry of the incoming lists brings SLOTS slots, so a vertex has those of its messages back to
+ * back. A slot holds a message and its count; IDENTITY, which is no message, marks an empty one.
+ * These kernels take the place of `expand` and `expand_long`. All vertices are active. */
 
 #define SLOTS_OF_GRAPH volatile __global BITS *slot_messages, volatile __global uint *slot_counts
 #define SLOT_NAMES slot_messages, slot_counts
 
 static void clear_slots(OFFSET k, SLOTS_OF_GRAPH)
 {
-    for (size_t slot = 2 * (size_t)k; slot < 2 * (size_t)k + 2; slot++) {
+    for (size_t slot = SLOTS * (size_t)k; slot < SLOTS * ((size_t)k + 1); slot++) {
         slot_messages[slot] = TO_BITS(IDENTITY);
         slot_counts[slot] = 0;
     }
@@ -24,11 +24,11 @@ static void count_edge(uint v, OFFSET k, OFFSET first, uint length, volatile __l
     if (!gather_edge(v, k, iteration, &message, false, backward_neighbours, backward_weights,
                      outgoing, active_in, STATE_NAMES) || message == IDENTITY)
         return;
-    const ulong mixed = (ulong)message * 0x9E3779B97F4A7C15UL >> 32, size = 2 * (ulong)length;
+    const ulong mixed = (ulong)message * 0x9E3779B97F4A7C15UL >> 32, size = SLOTS * (ulong)length;
     ulong slot = mixed * size >> 32;
     const BITS bits = TO_BITS(message), empty = TO_BITS(IDENTITY);
     while (true) {
-        const size_t at = 2 * (size_t)first + slot;
+        const size_t at = SLOTS * (size_t)first + slot;
         const BITS seen = COMPARE_EXCHANGE(slot_messages + at, empty, bits);
         if (seen == empty || seen == bits) {
             atomic_max(most, atomic_inc(slot_counts + at) + 1);
@@ -42,7 +42,7 @@ static void count_edge(uint v, OFFSET k, OFFSET first, uint length, volatile __l
 static void choose_slots(uint v, OFFSET k, uint most, volatile __global BITS *combined,
                          SLOTS_OF_GRAPH)
 {
-    for (size_t slot = 2 * (size_t)k; most && slot < 2 * (size_t)k + 2; slot++)
+    for (size_t slot = SLOTS * (size_t)k; most && slot < SLOTS * ((size_t)k + 1); slot++)
         if (slot_counts[slot] == most)
             merge(v, FROM_BITS(slot_messages[slot]), combined);
 }
