@@ -114,7 +114,7 @@ class HostProgram:
             "backward_indptr": graph.backward.indptr,
             "backward_neighbours": graph.backward.indices,
             "backward_weights": graph.backward_weights(uses_weights),
-            "first": graph.graph.first,
+            "first": graph.first,
             "names": graph.names,
             "degree": graph.degree,
             "combined": combined,
@@ -130,6 +130,12 @@ class HostProgram:
             "integers": np.zeros(len(parameters.integers) + 1, np.int64),
             "fractions": np.zeros(len(parameters.fractions) + 1),
         }
+        if plan.counts:
+            from hetero_bfs.programs.kernels.counting import SLOTS
+
+            slots = self.threads, SLOTS * int(graph.backward.degree().max(initial=1))
+            fields |= {"slot_messages": np.empty(slots, stored)}
+            fields |= {"slot_counts": np.empty(slots, np.uint32)}
         fields |= {f"state_{name}": aligned_empty(n, kind) for name, kind in plan.fields.items()}
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"] = np.empty(n, array.dtype)

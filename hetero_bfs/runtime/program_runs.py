@@ -77,13 +77,15 @@ class ProgramRuns(Analysis):
         return DeviceGraph(self.placed, info)
 
     def _compiled(self, plan: Plan) -> _Compiled:
-        key = host_text(plan), tuple(plan.parameters.sources.items())
+        key = host_text(plan), plan.along, tuple(plan.parameters.sources.items())
         if key not in self._programs:
-            host = self.host.compile(plan, self.placed, self._costs(plan, "cpu"))
+            graph = self.placed.along(plan.along)
+            host = self.host.compile(plan, graph, self._costs(plan, "cpu"))
             device = None
             if self.device is not None:
                 try:
-                    device = DeviceProgram(plan, self.device, self._costs(plan, "device"))
+                    costs = self._costs(plan, "device")
+                    device = DeviceProgram(plan, self.device, graph, costs)
                 except DeviceError as error:
                     self.notes.append(f"{plan.name} runs on the CPU only: {error}")
             self._programs[key] = _Compiled(plan, host, device)

@@ -30,7 +30,6 @@ from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.strategies import STRATEGIES
 
 
-
 @pytest.mark.parametrize("order", ["degree", pytest.param("given", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "directed",
