@@ -1,0 +1,112 @@
+"""Costs of vertex programs: fitted, kept in models, used by runs; and the regret of choices."""
+
+from __future__ import annotations
+
+import json
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from graphs import random_graph
+from made_models import model_json
+from sample_programs import Distances
+
+import hetero_bfs as hb
+from hetero_bfs.errors import ModelError
+from hetero_bfs.graph.generators.families import StudyGraph
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs.typed_program import Parameters, Plan
+from hetero_bfs.runtime import program_runs
+from hetero_bfs.runtime.program_runs import ProgramRuns
+from hetero_bfs.selection.model_format import read_model
+from hetero_bfs.selection.program_costs import MESSAGE_KINDS, ProgramCosts, first_guess
+from hetero_bfs.training.measured_programs import (
+    MEASURED,
+    REGRET_COLUMNS,
+    fit_programs,
+    measure_programs,
+    regret_of_programs,
+)
+
+COSTS = ProgramCosts(4e-9, 2e-9, 1e-9)
+
+
+def made_samples() -> pd.DataFrame:
+    """Iterations of a machine with these costs, and 5 us for each iteration."""
+    random = np.random.default_rng(1)
+    rows = []
+    for direction in ("push", "pull"):
+        for _ in range(200):
+            vertices, edges = 10 ** random.uniform(2, 6, 2)
+            seconds = 5e-6 + COSTS.push_edge * edges
+            if direction == "pull":
+                seconds = 5e-6 + COSTS.pull_vertex * vertices + COSTS.pull_edge * edges
+            rows.append(("made", "weighted", "cpu", direction, 1, vertices, edges, seconds))
+    names = "family", "kind", "place", "direction", "iterations", "vertices", "edges", "seconds"
+    return pd.DataFrame(rows, columns=list(names))
+
+
+def test_costs_are_found_again():
+    (costs,) = fit_programs(made_samples())["cpu"].values()
+    for name in ProgramCosts.names():
+        assert getattr(costs, name) == pytest.approx(getattr(COSTS, name), rel=0.01)
+
+
+def test_every_kind_of_message_has_a_program():
+    assert set(MEASURED) == set(MESSAGE_KINDS)
+    for kind, program in MEASURED.items():
+        parameters = {} if kind == "unweighted" else {"source": 0}
+        assert Plan(program(), Parameters.of(parameters, 1), "float32").message_kind == kind
+
+
+def test_a_model_keeps_costs():
+    data = model_json("made") | {"programs": {"device": {"any_one": COSTS.__dict__}}}
+    model = read_model(json.dumps(data), "made")
+    assert model.programs == {"device": {"any_one": COSTS}}
+    assert read_model(json.dumps(model.to_json()), "again").programs == model.programs
+
+
+@pytest.mark.parametrize(
+    ("programs", "said"),
+    [
+        ({"cpu": {"other": {}}}, "unknown kind of messages 'other'"),
+        ({"gpu": {}}, "unknown device"),
+        ({"cpu": {"weighted": {"push_edge": 1}}}, "it lacks 'pull_vertex'"),
+        ({"cpu": {"weighted": COSTS.__dict__ | {"pull_edge": -1}}}, "-1.0 is no speed"),
+    ],
+)
+def test_costs_that_cannot_be(programs, said):
+    with pytest.raises(ModelError, match=said):
+        read_model(json.dumps(model_json("made") | {"programs": programs}), "made")
+
+
+def test_runs_begin_with_the_models_costs(monkeypatch):
+    data = model_json("made") | {"programs": {"cpu": {"weighted": COSTS.__dict__}}}
+    model = read_model(json.dumps(data), "made")
+    edges = hb.EdgeList.from_arrays([0], [1], weights=np.ones(1, np.float32))
+    plan = Plan(Distances(), Parameters.of({"source": 0}, 2), "float32")
+    for known, costs in ((model, COSTS), (None, first_guess("cpu", 1))):
+        monkeypatch.setattr(program_runs, "model_of", lambda _, known=known: known)
+        with ProgramRuns(build_search_graph(edges), 1) as runs:
+            assert runs._costs(plan, "cpu") == costs
+            assert runs._costs(plan, "device") == first_guess("device", 1)
+
+
+def test_samples_and_regret_of_a_graph(plain_place):
+    edges = random_graph(300, 900, 1)
+    threads = numba.get_num_threads()
+    graph = StudyGraph("random", "random300", lambda: edges)
+    samples = measure_programs([graph], plain_place, threads, 2)
+    assert set(samples["kind"]) == set(MESSAGE_KINDS)
+    assert set(samples["place"]) == {"cpu"} if plain_place is None else {"cpu", "device"}
+    assert (samples["seconds"] > 0).all()
+    pushed = samples[(samples["direction"] == "push") & (samples["kind"] == "unweighted")]
+    for _, rows in pushed.groupby("place"):  # in the first iteration every vertex sends
+        assert rows["edges"].sum() >= build_search_graph(edges).graph.num_stored_edges
+    rows = list(regret_of_programs(edges, plain_place, threads, 2))
+    assert [row["program"] for row in rows] == [program.__name__ for program in MEASURED.values()]
+    for row in rows:
+        assert tuple(row) == REGRET_COLUMNS
+        assert row["regret"] == pytest.approx(row["seconds"] / row["best_seconds"] - 1)
+        assert row["regret"] >= 0
