@@ -120,7 +120,7 @@ MAKERS: dict[str, Callable[[], EdgeList]] = {
     "star": lambda: star(HUB_LEAVES),
     "late hub": lambda: late_hub(1500),
     "two hubs": lambda: two_hubs(747),
-    "long path": lambda: path(3000),
+    "long path": lambda: path(1100),
     "cycle": lambda: edge_list([(i, (i + 1) % 97) for i in range(97)], 97),
     "complete": lambda: complete(70),
     "two components": lambda: edge_list([(0, 1), (1, 2), (4, 5), (5, 6), (6, 4), (4, 4)], 8),

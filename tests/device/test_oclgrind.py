@@ -78,14 +78,14 @@ for name, (graph, schedules, sources, case) in {cases!r}.items():
 """
 
 CASES = {
-    "random": ("random_graph(300, 700, 1)", ["TG", "BG", "BGC"], [0], {}),
+    "random": ("random_graph(200, 450, 1)", ["TG", "BG", "BGC"], [0], {}),
     "mixtures": (
-        "random_graph(300, 500, 2)",
+        "random_graph(200, 330, 2)",
         ["TG,BG,TG,BGC,BC,TG", "TC,TG,TC,BG,TC,BGC,TG"],
-        [0, 299],
+        [0, 199],
         {},
     ),
-    "directed": ("random_graph(300, 900, 3)", ["TG,TG,BG,TG,BGC"], [0], {"directed": True}),
+    "directed": ("random_graph(200, 600, 3)", ["TG,TG,BG,TG,BGC"], [0], {"directed": True}),
     "parts": ("random_graph(300, 500, 4)", ["TG", "BG,TG", "BGC"], [5], {"max_alloc": 256}),
     "parts, directed": (
         "random_graph(200, 300, 5)",
@@ -97,13 +97,13 @@ CASES = {
     "long lists": ("late_hub(560)", ["BG", "BGC", "TG"], [561], {"order": "given"}),
     "path": ("path(40)", ["TG,BG,TG,BGC"], [3], {}),
     "rounds": (
-        "grid(20, 24)",
+        "grid(14, 18)",
         ["TG", "TG,TG,TG,TG,TG,TG,TG,TG,TG,TG,BG,TG", "TG,TG,TG,TG,TG,TC,TG", "alpha-beta"],
-        [210],
+        [130],
         {},
     ),
     "a kernel for each step": (
-        "random_graph(300, 500, 7)",
+        "random_graph(200, 330, 7)",
         ["TG,BG,TG,BGC,BC,TG"],
         [0],
         {"type": "CPU"},

@@ -99,7 +99,7 @@ SCHEDULED = {
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     key=st.sampled_from(list(SCHEDULED)),
     schedule=st.lists(st.sampled_from(list(STRATEGIES)), min_size=1, max_size=9),
@@ -121,7 +121,7 @@ def test_any_mixture(kept, place, directed, key, schedule, position, interval):
     assert [trace.strategy for trace in result.traces] == wanted
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(edges=edge_lists(), data=st.data())
 def test_any_small_graph_on_the_cpu(one_thread, edges, data):
     order = data.draw(st.sampled_from(["degree", "given"]))

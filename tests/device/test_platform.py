@@ -131,7 +131,7 @@ def check(platform, edges, source, schedule):
 EVERYWHERE = [TC, BC, TG, BG, TG.on(2), BG.on(2), TG.on(3), BG.on(3)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     schedule=st.lists(st.sampled_from(EVERYWHERE), min_size=1, max_size=8),
     name=st.sampled_from(["Kronecker 10", "grid", "star", "long path"]),

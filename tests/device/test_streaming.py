@@ -77,7 +77,7 @@ def test_relabelled_graphs(apart, name):
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     name=st.sampled_from(["Kronecker 10", "sparse random", "two hubs", "R-MAT"]),
     share=st.sampled_from([0.0, 0.5]),

@@ -119,7 +119,7 @@ def test_every_graph(name, directed):
         check_search_graph(edges, order)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(edges=edge_lists(min_vertices=0), order=st.sampled_from(["degree", "given"]))
 def test_any_graph(one_thread, edges, order):
     check_csr(edges)
@@ -137,7 +137,7 @@ def skewed_edge_lists(draw):
     return edge_list(pairs * draw(st.integers(1, 3)), n, draw(st.booleans()))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     edges=st.one_of(edge_lists(min_vertices=0), skewed_edge_lists()),
     order=st.sampled_from(["degree", "given"]),

@@ -22,7 +22,7 @@ from hetero_bfs.programs.dialects import C_TYPES, DeviceDialect, HostDialect
 pytestmark = pytest.mark.optimised
 
 ROWS = 64
-METHODS = 20
+METHODS = 12
 
 
 # Random methods
