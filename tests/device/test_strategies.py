@@ -168,7 +168,7 @@ def test_repeated_searches_do_not_disturb_each_other(place):
 @pytest.mark.parametrize("selector", ["fixed:TC", "fixed:TG", "fixed:BG"])
 def test_more_levels_than_counters(opencl_device, selector):
     """A device counts 1024 levels before it clears its counters; a path of 3000 passes twice."""
-    edges = nasty("long path")
+    edges = path(3000)
     with engine_on(opencl_device, edges, selector=selector) as engine:
         for _ in range(2):
             result = check_search(engine, edges, 0)
@@ -205,7 +205,7 @@ def test_decision_interval(place, interval):
     with engine_on(
         place, edges, selector="alpha-beta", order="given", decision_interval=interval
     ) as engine:
-        traces = check_search(engine, edges, 1500).traces
+        traces = check_search(engine, edges, 500).traces
     kept = [trace.reason == "as the level before" for trace in traces]
     assert kept == [level % interval > 0 for level in range(len(traces))]
 
