@@ -88,6 +88,7 @@ class _HostAdapters(Adapters):
         return "\n".join(
             [
                 f"ALL_ACTIVE = {plan.all_active}",
+                f"APPLIES_IN_PULLS = {plan.applies_in_pulls}",
                 f"HAS_IDENTITY = {plan.identity is not None}",
                 f"IDENTITY = {identity}",
                 f"WEIGHTED = {plan.uses_weights}",

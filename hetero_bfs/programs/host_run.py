@@ -70,8 +70,10 @@ class HostProgram:
             "all_active": int(plan.all_active),
             "has_identity": int(plan.identity is not None),
             "has_priority": int("priority" in plan.methods),
-            "prepares": int(self._prepares),
-            "active": aligned_empty(-(-max(n, 1) // 64), np.uint64),
+            "prepares": int(plan.prepares),
+            "applies_in_pulls": int(plan.applies_in_pulls),
+            "active": tuple(aligned_empty(-(-max(n, 1) // 64), np.uint64) for _ in range(2)),
+            "activated": np.zeros((threads, 8), np.int64),
             "touched": np.zeros(searched, np.int32),
             "sums": np.zeros((chunks, max(len(plan.totals), 1))),
             "totals": np.zeros(max(len(plan.totals), 1)),
@@ -88,11 +90,6 @@ class HostProgram:
             "counters": np.zeros((3, 8), np.int64),
             "place": np.zeros(threads, np.int64),
         }
-
-    @property
-    def _prepares(self) -> bool:
-        """Whether pulls read messages that were written before."""
-        return self.plan.identity is not None and not self.plan.uses_weights
 
     def _own_fields(self) -> dict[str, Any]:
         """Return the other fields; host.py lists them."""
@@ -117,7 +114,7 @@ class HostProgram:
             "degree": graph.degree,
             "combined": combined,
             "bits": combined.view(f"i{stored.itemsize}") if stored.kind == "f" else combined,
-            "outgoing": aligned_empty(n if self._prepares else 1, stored),
+            "outgoing": aligned_empty(n if plan.prepares else 1, stored),
             "waiting": aligned_empty(searched, np.int8),
             "next": tuple(aligned_empty(items, np.uint32) for _ in range(2)),
             "far": tuple(

@@ -188,6 +188,20 @@ class Plan:
         return "weight" in parameters_of(self.program, "message")
 
     @property
+    def prepares(self) -> bool:
+        """Whether pulls read messages that were written before."""
+        return self.identity is not None and not self.uses_weights
+
+    @property
+    def applies_in_pulls(self) -> bool:
+        """Whether a pull may apply messages at once: it reads no other vertex's state then.
+
+        Sums need chunks of their own.
+        """
+        reads_state = "state" in parameters_of(self.program, "message")
+        return not self.all_active and not self.totals and (self.prepares or not reads_state)
+
+    @property
     def receives_messages(self) -> bool:
         """Whether `receives` looks at the message."""
         return "receives" in self.methods and "message" in parameters_of(self.program, "receives")

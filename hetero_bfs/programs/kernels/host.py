@@ -3,8 +3,9 @@
 host_code.py takes this text, with a program's own adapters in place of the import below.
 
 An iteration is a push or a pull. Either gathers the messages to each vertex in `combined`, and
-lists the vertices that have some. Then each of these applies. An active vertex whose priority is
-beyond the bucket's end waits in the list FAR.
+lists the vertices that have some. Then each of these applies. A pull does both at once if senders'
+states are not read meanwhile (APPLIES_IN_PULLS). An active vertex whose priority is beyond the
+bucket's end waits in the list FAR.
 
 Arrays beside those of loop.py (n vertices, of which those numbered below `searched` have edges):
 
@@ -28,6 +29,7 @@ from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.sharing import chunk_of
 from hetero_bfs.programs.kernels.adapters import (
     ALL_ACTIVE,
+    APPLIES_IN_PULLS,
     HAS_FINISHED,
     HAS_IDENTITY,
     HAS_PRIORITY,
@@ -45,6 +47,7 @@ from hetero_bfs.programs.kernels.adapters import (
     takes,
 )
 from hetero_bfs.programs.kernels.loop import (
+    ACTIVE,
     APPLY,
     APPLY_ALL,
     END,
@@ -79,7 +82,7 @@ _ZERO = np.int64(0)
 
 
 @njit(inline="always")
-def _written(control, which):
+def written(control, which):
     """Return which array of a pair is written."""
     return 1 - (control[SIDES] >> which & 1)
 
@@ -94,12 +97,12 @@ def _activate(control, arrays, v, at, far_at, me):
         if due >= arrays.limits[END] and arrays.limits[END] < np.inf:
             arrays.lowest[me, 0] = min(arrays.lowest[me, 0], due)
             if arrays.waiting[v] == NOT_LISTED:
-                far_at = push_item(arrays, FAR, arrays.far[_written(control, FAR)], far_at, v, me)
+                far_at = push_item(arrays, FAR, arrays.far[written(control, FAR)], far_at, v, me)
             arrays.waiting[v] = WAITING
             return at, far_at, _ZERO
         if arrays.waiting[v] == WAITING:
             arrays.waiting[v] = RUN
-    at = push_item(arrays, NEXT, arrays.next[_written(control, NEXT)], at, v, me)
+    at = push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me)
     return at, far_at, np.int64(arrays.indptr[v + 1] - arrays.indptr[v])
 
 
@@ -176,14 +179,15 @@ def _mark(control, arrays, chunk, me):
     """Set the bits of active vertices."""
     begin, end = block_of(arrays.next_blocks, chunk)
     items = arrays.next[control[SIDES] >> NEXT & 1]
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
     for i in range(begin, end):
         u = np.int64(items[i])
-        atomic_or(arrays.active, u >> 6, np.uint64(1) << np.uint64(u & 63))
+        atomic_or(active, u >> 6, np.uint64(1) << np.uint64(u & 63))
     return _ZERO, _ZERO, _ZERO
 
 
 @njit(inline="always")
-def _is_active(active, u):
+def is_active(active, u):
     return active[u >> 6] >> np.uint64(u & 63) & np.uint64(1) != 0
 
 
@@ -191,21 +195,51 @@ def _is_active(active, u):
 def _prepare(control, arrays, chunk, me):
     """Write each vertex's message; that of an inactive one is the identity."""
     begin, end = chunk_of(control, chunk)
-    outgoing, active, weights = arrays.outgoing, arrays.active, arrays.weights
+    outgoing, weights = arrays.outgoing, arrays.weights
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
     for u in range(begin, end):
-        if ALL_ACTIVE or _is_active(active, u):
+        if ALL_ACTIVE or is_active(active, u):
             outgoing[u] = send(arrays, u, weights[0])
         else:
             outgoing[u] = IDENTITY
     return _ZERO, _ZERO, _ZERO
 
 
+@njit(forceinline=True)
+def _gathered(arrays, active, v):
+    """Combine the messages to a receiver; return them, whether there are any, and edges scanned."""
+    weights, outgoing = arrays.backward_weights, arrays.outgoing
+    if not HAS_IDENTITY and not WEIGHTED:  # one message will do, and most come from here
+        u = np.int64(arrays.first[v])
+        if u != v and is_active(active, u):
+            message = send(arrays, u, weights[0])
+            if takes(arrays, v, message):
+                return message, True, np.int64(1)
+    neighbours = arrays.backward_neighbours
+    first, last = np.int64(arrays.backward_indptr[v]), np.int64(arrays.backward_indptr[v + 1])
+    total, found, k = IDENTITY, False, first
+    while k < last:
+        u = np.int64(neighbours[k])
+        k += 1
+        if WEIGHTED or not HAS_IDENTITY:
+            if not ALL_ACTIVE and not is_active(active, u):
+                continue
+            message = send(arrays, u, weights[k - 1] if WEIGHTED else weights[0])
+        else:
+            message = outgoing[u]
+        if takes(arrays, v, message):
+            total = combine(total, message) if HAS_IDENTITY or found else message
+            found = True
+            if is_final(total):
+                break
+    return total, found and (not HAS_IDENTITY or total != IDENTITY), k - first
+
+
 @kernel(counted=False, inner=True)
 def _gather(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
     at = arrays.cursor[me, TOUCHED]
-    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
-    weights, outgoing, active = arrays.backward_weights, arrays.outgoing, arrays.active
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
     combined, touched_items = arrays.combined, arrays.touched_items
     edges, receivers = _ZERO, _ZERO
     for v in range(begin, end):
@@ -214,38 +248,47 @@ def _gather(control, arrays, chunk, me):
                 combined[v] = IDENTITY
             continue
         receivers += 1
-        if not HAS_IDENTITY and not WEIGHTED:  # one message will do, and most come from here
-            u = np.int64(arrays.first[v])
-            if u != v and _is_active(active, u):
-                message = send(arrays, u, weights[0])
-                if takes(arrays, v, message):
-                    combined[v] = message
-                    at = push_item(arrays, TOUCHED, touched_items, at, v, me)
-                    edges += 1
-                    continue
-        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
-        total, found, k = IDENTITY, False, first
-        while k < last:
-            u = np.int64(neighbours[k])
-            k += 1
-            if WEIGHTED or not HAS_IDENTITY:
-                if not ALL_ACTIVE and not _is_active(active, u):
-                    continue
-                message = send(arrays, u, weights[k - 1] if WEIGHTED else weights[0])
-            else:
-                message = outgoing[u]
-            if takes(arrays, v, message):
-                total = combine(total, message) if HAS_IDENTITY or found else message
-                found = True
-                if is_final(total):
-                    break
-        edges += k - first
+        total, found, scanned = _gathered(arrays, active, v)
+        edges += scanned
         if ALL_ACTIVE:
             combined[v] = total
-        elif found and (not HAS_IDENTITY or total != IDENTITY):
+        elif found:
             combined[v] = total
             at = push_item(arrays, TOUCHED, touched_items, at, v, me)
     arrays.cursor[me, TOUCHED] = at
+    return edges, receivers, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _gather_and_apply(control, arrays, chunk, me):
+    """Do both at once, and set the bits of vertices that are active next.
+
+    A chunk has whole words of the bitmap.
+    """
+    begin, end = chunk_of(control, chunk)
+    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    next_active = arrays.active[written(control, ACTIVE)]
+    sums = arrays.sums[0]  # there are none
+    edges, receivers, activated, next_edges = _ZERO, _ZERO, _ZERO, _ZERO
+    word = np.uint64(0)
+    for v in range(begin, end):
+        if receives(arrays, v):
+            receivers += 1
+            total, found, scanned = _gathered(arrays, active, v)
+            edges += scanned
+            if found and apply(arrays, v, total, sums):
+                activated += 1
+                before = at
+                at, far_at, more = _activate(control, arrays, v, at, far_at, me)
+                next_edges += more
+                word |= np.uint64(at != before) << np.uint64(v & 63)
+        if v & 63 == 63 or v == end - 1:
+            next_active[v >> 6] = word
+            word = np.uint64(0)
+    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    arrays.activated[me, 0] += activated
+    arrays.activated[me, 1] += next_edges
     return edges, receivers, _ZERO
 
 
@@ -312,7 +355,7 @@ def _finished(control, arrays, chunk, me):
 def link_work(arrays, work):
     """Compile the phases that the program needs, and fill the arrays' `work` with them."""
     control = types.Array(int64, 1, "C")
-    tasks = {START: _start, GATHER: _gather}
+    tasks = {START: _start, GATHER: _gather_and_apply if APPLIES_IN_PULLS else _gather}
     if HAS_IDENTITY and not WEIGHTED:
         tasks[PREPARE] = _prepare
     if ALL_ACTIVE:

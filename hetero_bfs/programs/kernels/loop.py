@@ -5,7 +5,9 @@ programs. So the loop is compiled once. What a program brings is called by addre
 
     threads, searched, num_vertices, num_edges, num_totals
     all_active, has_identity, has_priority, prepares    flags; `prepares`: pulls read `outgoing`
-    active      uint64 (n / 64,)    a bitmap of active vertices, in pulls
+    applies_in_pulls    a flag: whether pulls apply messages at once
+    active      pair of uint64 (n / 64,)    bitmaps of active vertices, in pulls
+    activated   int64 (threads, 8)  vertices that such pulls made active, and their edges, by thread
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
     sums        float64 (chunks, totals)    the chunks' shares of the program's totals
     totals      float64 (totals,)
@@ -31,6 +33,9 @@ from hetero_bfs.support.intrinsics import clock_seconds
 
 NEXT, FAR, TOUCHED = range(3)
 """The lists by number."""
+
+ACTIVE = 3
+"""The pair of bitmaps, in SIDES."""
 
 SIDES = ITEMS + 1
 """Word of a job: bit `list` tells which array of that pair is read."""
@@ -89,17 +94,28 @@ def _expected_scans(arrays, edges, receivers):
 
 
 @njit(inline="always")
-def _pull(control, arrays, blocks):
+def _pull(control, arrays, blocks, is_marked):
     """Gather along incoming edges; return edges scanned and receivers."""
     searched = arrays.searched
-    if arrays.all_active == 0:
-        arrays.active[:] = 0
+    if arrays.all_active == 0 and not is_marked:
+        arrays.active[control[SIDES] >> ACTIVE & 1][:] = 0
         share(control, arrays, MARK, blocks, 1)
-    size = even_size(arrays, searched, 1 << 9)
     if arrays.prepares:
         share(control, arrays, PREPARE, searched, even_size(arrays, searched, _LEAST_VERTICES))
+    size = (even_size(arrays, searched, 1 << 9) + 63) & ~63  # whole words of the bitmap
     edges, receivers, _ = share(control, arrays, GATHER, searched, size)
     return edges, receivers
+
+
+@njit(inline="always")
+def _activated(arrays):
+    """Return the vertices that a pull made active, and their edges."""
+    active, edges = _ZERO, _ZERO
+    for thread in range(arrays.threads):
+        active += arrays.activated[thread, 0]
+        edges += arrays.activated[thread, 1]
+        arrays.activated[thread, :2] = 0
+    return active, edges
 
 
 @njit(inline="always")
@@ -190,10 +206,11 @@ def run(control, arrays, direction, max_iterations, records):
     blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
     _turn(control, NEXT)
     receivers = np.float64(searched)
-    iteration = 0
+    iteration, is_marked = 0, False
     while iteration < max_iterations:
         if has_priority and blocks == 0:
             blocks, active, edges = _next_bucket(control, arrays)
+            is_marked = False
         if (n if all_active else blocks) == 0:
             return iteration, True
         began = clock_seconds()
@@ -203,7 +220,7 @@ def run(control, arrays, direction, max_iterations, records):
         pulls = all_active or direction == 2 or (direction == 0 and pull_seconds < push_seconds)
         sent = active
         if pulls:
-            scanned, count = _pull(control, arrays, blocks)
+            scanned, count = _pull(control, arrays, blocks, is_marked)
             receivers = np.float64(count)
         else:
             control[ROUND] = _next_round(control, arrays)
@@ -211,14 +228,19 @@ def run(control, arrays, direction, max_iterations, records):
             count = _ZERO
         expanded = clock_seconds()
         loop[ITERATION] = iteration
+        is_marked = pulls and arrays.applies_in_pulls != 0
         if all_active:
             active, edges, _ = share(control, arrays, APPLY_ALL, n, SUM_CHUNK)
             _add_sums(arrays, -(-n // SUM_CHUNK))
             active = np.int64(n)
         else:
-            touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
-            active, edges, _ = share(control, arrays, APPLY, touched, 1)
-            _add_sums(arrays, touched)
+            if is_marked:
+                active, edges = _activated(arrays)
+                _turn(control, ACTIVE)
+            else:
+                touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
+                active, edges, _ = share(control, arrays, APPLY, touched, 1)
+                _add_sums(arrays, touched)
             blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
             _turn(control, NEXT)
         if pulls:
