@@ -106,6 +106,7 @@ class Plan:
         self.message_type = self._message_type()
         self.totals = tuple(program.totals)
         self.all_active = bool(program.all_active)
+        self.monotone = bool(program.monotone)
         if self.uses_weights and weight_type is None:
             raise GraphError(
                 f"{self.name} reads weights, and the graph has none; load it with weights"
@@ -138,6 +139,10 @@ class Plan:
             raise ProgramError(f"{name}: any_one has no identity, which all_active needs")
         if program.all_active and "priority" in self.methods:
             raise ProgramError(f"{name}: no vertex waits for its priority if all are active")
+        if program.monotone and (
+            program.combine.operation != "minimum" or "priority" not in self.methods
+        ):
+            raise ProgramError(f"{name}: a monotone program has `priority` and hb.minimum")
         self._check_totals()
 
     def _check_totals(self) -> None:

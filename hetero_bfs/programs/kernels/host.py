@@ -127,7 +127,7 @@ def _start(control, arrays, chunk, me):
 
 
 @njit(inline="always")
-def _merge(arrays, v, message):
+def merge(arrays, v, message):
     """Combine a message with those that other threads bring; tell whether that changed them."""
     if not HAS_IDENTITY:  # one of the messages will do, whichever is written last
         arrays.combined[v] = message
@@ -166,7 +166,7 @@ def _push(control, arrays, chunk, me):
                 continue
             if WEIGHTED:
                 message = send(arrays, u, weights[k])
-            if not takes(arrays, v, message) or not _merge(arrays, v, message):
+            if not takes(arrays, v, message) or not merge(arrays, v, message):
                 continue
             if exchange(arrays.touched, v, number) != number:
                 at = push_item(arrays, TOUCHED, touched_items, at, v, me)
@@ -188,6 +188,7 @@ def _mark(control, arrays, chunk, me):
 
 @njit(inline="always")
 def is_active(active, u):
+    """Tell whether the bit of a vertex is set."""
     return active[u >> 6] >> np.uint64(u & 63) & np.uint64(1) != 0
 
 
@@ -348,7 +349,8 @@ def _select(control, arrays, chunk, me):
 
 
 @kernel(counted=False, inner=True)
-def _finished(control, arrays, chunk, me):
+def check_end(control, arrays, chunk, me):
+    """Return 1 if the run is to end."""
     return np.int64(finished(arrays)), _ZERO, _ZERO
 
 
@@ -365,6 +367,6 @@ def link_work(arrays, work):
     if HAS_PRIORITY:
         tasks[SELECT] = _select
     if HAS_FINISHED:
-        tasks[FINISHED] = _finished
+        tasks[FINISHED] = check_end
     for task, function in tasks.items():
         work[task] = chunk_address(function, control, arrays.numba_type)

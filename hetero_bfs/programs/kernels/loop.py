@@ -68,7 +68,8 @@ _ZERO = np.int64(0)
 
 
 @njit(inline="always")
-def _add_sums(arrays, chunks):
+def add_sums(arrays, chunks):
+    """Add the chunks' shares of the totals."""
     for i in range(arrays.num_totals):
         total = 0.0
         for chunk in range(chunks):
@@ -77,7 +78,7 @@ def _add_sums(arrays, chunks):
 
 
 @njit(inline="always")
-def _turn(control, which):
+def turn(control, which):
     """Read the array of a pair that was written."""
     control[SIDES] ^= 1 << which
 
@@ -139,7 +140,7 @@ def _next_bucket(control, arrays):
     """
     while True:
         far, _ = close_list(arrays, FAR, arrays.far_blocks)
-        _turn(control, FAR)
+        turn(control, FAR)
         lowest = np.inf
         for thread in range(arrays.threads):
             lowest = min(lowest, arrays.lowest[thread, 0])
@@ -149,13 +150,13 @@ def _next_bucket(control, arrays):
             arrays.limits[END] = np.inf
         active, edges, _ = share(control, arrays, SELECT, far, 1)
         blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-        _turn(control, NEXT)
+        turn(control, NEXT)
         if blocks != 0 or active == 0:
             return blocks, active, edges
 
 
 @njit(inline="always")
-def _next_round(control, arrays):
+def next_round(control, arrays):
     """Return a number for a push that no earlier one had, in any run."""
     if control[ROUND] == _LAST_ROUND:
         arrays.touched[:] = 0
@@ -164,9 +165,29 @@ def _next_round(control, arrays):
 
 
 @njit(inline="always")
-def _is_finished(control, arrays):
+def is_finished(control, arrays):
+    """Tell whether the program says that the run is to end."""
     address = arrays.work[FINISHED]
     return address != 0 and call_at(address, control, arrays, 0, 0)[0] != 0
+
+
+@njit(inline="always")
+def begin_run(control, arrays, bucket_end):
+    """Start with the initial states; return blocks of active vertices, vertices and edges."""
+    control[SIDES], arrays.loop[ITERATION] = 0, 0
+    for which in range(3):
+        arrays.counters[which, 0] = 0
+        for thread in range(arrays.threads):
+            arrays.cursor[thread, which] = 0
+    for thread in range(arrays.threads):
+        arrays.lowest[thread, 0] = np.inf
+    arrays.limits[END] = bucket_end
+    n = arrays.num_vertices
+    active, edges, _ = share(control, arrays, START, n, SUM_CHUNK)
+    add_sums(arrays, -(-n // SUM_CHUNK))
+    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+    turn(control, NEXT)
+    return blocks, active, edges
 
 
 @kernel(counted=False)
@@ -193,18 +214,7 @@ def run(control, arrays, direction, max_iterations, records):
     n, searched = arrays.num_vertices, arrays.searched
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
     loop, costs = arrays.loop, arrays.costs
-    control[SIDES], loop[ITERATION] = 0, 0
-    for which in range(3):
-        arrays.counters[which, 0] = 0
-        for thread in range(arrays.threads):
-            arrays.cursor[thread, which] = 0
-    for thread in range(arrays.threads):
-        arrays.lowest[thread, 0] = np.inf
-    arrays.limits[END] = -np.inf if has_priority else np.inf
-    active, edges, _ = share(control, arrays, START, n, SUM_CHUNK)
-    _add_sums(arrays, -(-n // SUM_CHUNK))
-    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-    _turn(control, NEXT)
+    blocks, active, edges = begin_run(control, arrays, -np.inf if has_priority else np.inf)
     receivers = np.float64(searched)
     iteration, is_marked = 0, False
     while iteration < max_iterations:
@@ -223,7 +233,7 @@ def run(control, arrays, direction, max_iterations, records):
             scanned, count = _pull(control, arrays, blocks, is_marked)
             receivers = np.float64(count)
         else:
-            control[ROUND] = _next_round(control, arrays)
+            control[ROUND] = next_round(control, arrays)
             scanned, _, _ = share(control, arrays, PUSH, blocks, 1)
             count = _ZERO
         expanded = clock_seconds()
@@ -231,18 +241,18 @@ def run(control, arrays, direction, max_iterations, records):
         is_marked = pulls and arrays.applies_in_pulls != 0
         if all_active:
             active, edges, _ = share(control, arrays, APPLY_ALL, n, SUM_CHUNK)
-            _add_sums(arrays, -(-n // SUM_CHUNK))
+            add_sums(arrays, -(-n // SUM_CHUNK))
             active = np.int64(n)
         else:
             if is_marked:
                 active, edges = _activated(arrays)
-                _turn(control, ACTIVE)
+                turn(control, ACTIVE)
             else:
                 touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
                 active, edges, _ = share(control, arrays, APPLY, touched, 1)
-                _add_sums(arrays, touched)
+                add_sums(arrays, touched)
             blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-            _turn(control, NEXT)
+            turn(control, NEXT)
         if pulls:
             factor = _learned_factor(pull_seconds, expanded - began)
             costs[PULL_VERTEX] *= factor
@@ -255,7 +265,7 @@ def run(control, arrays, direction, max_iterations, records):
             record[SECONDS], record[RECEIVERS] = clock_seconds() - began, count
         iteration += 1
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
-        if _is_finished(control, arrays):
+        if is_finished(control, arrays):
             return iteration, True
     if has_priority and blocks == 0:
         _, active, _ = _next_bucket(control, arrays)
