@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from graphs import SEARCHABLE_NAMES, nasty
-from sample_programs import Distances, Labels, Parents, Ranks, Reached
+from sample_programs import Distances, Labels, MonotoneDistances, Parents, Ranks, Reached
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.validate import validate
@@ -91,6 +91,18 @@ def test_every_order_and_the_edges_scanned(opencl_device, order):
                 t.edges_scanned for t in host.traces
             ]
             assert {t.strategy for t in device.traces} == {f"device {direction}"}
+
+
+def test_a_monotone_program_may_take_other_iterations(opencl_device):
+    edges = weighted(KroneckerEdges(10).materialise())
+    with runs_of(edges, opencl_device) as runs:
+        parameters = {"source": int(edges.src[0])}
+        host, device = (
+            runs.run(MonotoneDistances(), parameters, hb.RunOptions(place=place))
+            for place in ("cpu", "device")
+        )
+        assert not runs.notes, runs.notes
+        np.testing.assert_array_equal(device.distance, host.distance)
 
 
 def test_parents_are_a_tree(opencl_device):

@@ -11,7 +11,7 @@ from graphs import NAMES, edge_lists, nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_programs import PlainRun
-from sample_programs import Distances, Labels, Reached
+from sample_programs import Distances, Labels, MonotoneDistances, Reached
 
 import hetero_bfs as hb
 from hetero_bfs.graph.edge_list import EdgeList
@@ -123,6 +123,7 @@ def cases(n: int, source: int) -> dict:
     walk = {"begin": begin, "scale": 0.5, "even": source % 2 == 0, "rounds": 9}
     return {
         "distances": (Distances(), {"source": source}, np.float32, None),
+        "monotone": (MonotoneDistances(), {"source": source}, np.float32, None),
         "without priority": (WithoutPriority(), {"source": source}, np.float32, None),
         "labels": (Labels(), {}, None, 12),
         "reached": (Reached(), {"mask": mask}, None, None),

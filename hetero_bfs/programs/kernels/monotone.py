@@ -128,6 +128,7 @@ def _push_below_limit(control, arrays, chunk, me):
     at, far_at = arrays.cursor[me, TOUCHED], arrays.cursor[me, FAR]
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
     limit, number = arrays.limits[LIMIT], np.int32(control[ROUND])
+    has_limit = limit < np.inf  # without one all is sent, and nothing waits
     scanned, left, fresh = _NONE, _NONE, _NONE
     for i in range(begin, end):
         if i + 2 * _AHEAD < end:
@@ -137,12 +138,13 @@ def _push_below_limit(control, arrays, chunk, me):
             prefetch(weights, np.int64(indptr[items[i + _AHEAD]]) if WEIGHTED else 0)
         u = np.int64(items[i])
         first, last = np.int64(indptr[u]), np.int64(indptr[u + 1])
-        left -= _edges_left(arrays, u, last - first)
-        if arrays.waiting[u] & SENT == 0:
-            fresh += last - first
         k = first
-        if arrays.waiting[u] & CHANGED == 0:
-            k += np.int64(arrays.position[u])
+        if has_limit:
+            left -= _edges_left(arrays, u, last - first)
+            if arrays.waiting[u] & SENT == 0:
+                fresh += last - first
+            if arrays.waiting[u] & CHANGED == 0:
+                k += np.int64(arrays.position[u])
         scanned -= k
         message = send(arrays, u, weights[0])
         while k < last:
@@ -157,13 +159,14 @@ def _push_below_limit(control, arrays, chunk, me):
             if exchange(arrays.touched, v, number) != number:
                 at = push_item(arrays, TOUCHED, touched_items, at, v, me)
         scanned += k
-        arrays.waiting[u] = (arrays.waiting[u] & LISTED) | SENT
-        if k < last and message < IDENTITY:
-            far_at = _wait(control, arrays, u, np.float64(message), far_at, me)
-        else:
-            k = last
-        arrays.position[u] = k - first
-        left += last - k
+        if has_limit:
+            arrays.waiting[u] = (arrays.waiting[u] & LISTED) | SENT
+            if k < last and message < IDENTITY:
+                far_at = _wait(control, arrays, u, np.float64(message), far_at, me)
+            else:
+                k = last
+            arrays.position[u] = k - first
+            left += last - k
     arrays.cursor[me, TOUCHED], arrays.cursor[me, FAR] = at, far_at
     return scanned, left, fresh
 
