@@ -4,8 +4,9 @@
 
 `user` compares a user's vertex programs with the built-in algorithms that find the same.
 
-GRAPH is kroneckerN, gridN (N x N vertices) or a file. For `sssp` and `user` generated graphs, and with --draw
-files too, get random integer weights from 1 to 255. --gap names the folder of GAP's built programs.
+GRAPH is kroneckerN, gridN (N x N vertices) or a file. For `sssp` and `user` generated graphs, and
+with --draw files too, get random integer weights from 1 to 255. --gap names the folder of GAP's
+built programs.
 Each algorithm's module here says who takes part, and compares the answers.
 
 Writes ALGORITHM.csv (a row for each graph and contestant: median, least and greatest milliseconds)

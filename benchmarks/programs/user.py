@@ -4,6 +4,8 @@ Each answer of a program is checked once for each graph against the built-in one
 search of the engine uses all devices it has; the other algorithms run on each place by themselves.
 """
 
+# ruff: noqa: D102, RUF012 (programs as users write them)
+
 from __future__ import annotations
 
 import argparse
@@ -35,7 +37,7 @@ _ALPHA, _CHANGE, _MOST_ITERATIONS = 0.85, 1e-4, 100
 class Search(hb.Program):
     """Breadth-first search."""
 
-    state = {"parent": np.int32}  # noqa: RUF012
+    state = {"parent": np.int32}
     combine = hb.any_one
 
     def initial(self, vertex, source):
@@ -54,7 +56,7 @@ class Search(hb.Program):
 class Paths(hb.Program):
     """Shortest paths, without the promise that makes them faster."""
 
-    state = {"distance": np.float32}  # noqa: RUF012
+    state = {"distance": np.float32}
     combine = hb.minimum
 
     def initial(self, vertex, source):
@@ -82,7 +84,7 @@ class MonotonePaths(Paths):
 class Labels(hb.Program):
     """Connected components by their least vertices."""
 
-    state = {"label": np.int64}  # noqa: RUF012
+    state = {"label": np.int64}
     combine = hb.minimum
 
     def initial(self, vertex):
@@ -101,7 +103,7 @@ class Labels(hb.Program):
 class Ranks(hb.Program):
     """PageRank."""
 
-    state = {"rank": np.float64}  # noqa: RUF012
+    state = {"rank": np.float64}
     combine = hb.plus
     all_active = True
     totals = ("dangling", "change")
