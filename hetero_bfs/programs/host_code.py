@@ -16,18 +16,18 @@ from hetero_bfs.support import code_cache
 from hetero_bfs.support.files import replacing
 
 _HOST = Path(__file__).with_name("kernels") / "host.py"
-_MONOTONE = _HOST.with_name("monotone.py")
+_AT_ONCE, _MONOTONE = _HOST.with_name("at_once.py"), _HOST.with_name("monotone.py")
 _BEGIN, _END = "from hetero_bfs.programs.kernels.adapters import (", ")\n"
 _IN_TEXT = re.compile(
-    r"^from (__future__|hetero_bfs\.programs\.kernels\.(adapters|host)) import .*(?<!\()\n"
-    r"|^from hetero_bfs\.programs\.kernels\.adapters import \([^)]*\)\n",
+    r"^from (__future__|hetero_bfs\.programs\.kernels\.(adapters|host)) import "
+    r"(\([^)]*\)|[^(\n]*)\n",
     re.MULTILINE,
 )
-"""Imports in kernels/monotone.py of what its text follows."""
+"""Imports in files whose text follows that of host.py."""
 
 
 def host_module(plan: Plan) -> ModuleType:
-    """Return kernels/host.py, and monotone.py if it is, with this program's adapters.
+    """Return kernels/host.py, and what follows it, with this program's adapters.
 
     Its text is kept beside the compiled code, which is found again by the text's digest. In a
     process there is one module for a text, among Python's own: Numba looks for kept code's there.
@@ -58,7 +58,9 @@ def host_text(plan: Plan) -> str:
         "lesser, modulo, shift_left, shift_right, to_int64, to_uint64)\n"
     )
     text = template[:begin] + imports + _HostAdapters(plan).text() + template[end:]
-    return text + _IN_TEXT.sub("", _MONOTONE.read_text()) if plan.monotone else text
+    for path in [_AT_ONCE] * plan.applies_in_pulls + [_MONOTONE] * plan.monotone:
+        text += _IN_TEXT.sub("", path.read_text())
+    return text
 
 
 class _HostAdapters(Adapters):
@@ -97,7 +99,6 @@ class _HostAdapters(Adapters):
         return "\n".join(
             [
                 f"ALL_ACTIVE = {plan.all_active}",
-                f"APPLIES_IN_PULLS = {plan.applies_in_pulls}",
                 f"HAS_IDENTITY = {plan.identity is not None}",
                 f"IDENTITY = {identity}",
                 f"WEIGHTED = {plan.uses_weights}",

@@ -204,7 +204,8 @@ class Plan:
         Sums need chunks of their own.
         """
         reads_state = "state" in parameters_of(self.program, "message")
-        return not self.all_active and not self.totals and (self.prepares or not reads_state)
+        rounds = not (self.all_active or self.monotone or self.totals)
+        return rounds and (self.prepares or not reads_state)
 
     @property
     def receives_messages(self) -> bool:

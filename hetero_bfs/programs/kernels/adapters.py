@@ -11,9 +11,6 @@ from numba import njit
 ALL_ACTIVE = False
 """Whether every vertex sends and applies in every iteration."""
 
-APPLIES_IN_PULLS = False
-"""Whether a pull may apply messages at once."""
-
 HAS_IDENTITY = True
 """Whether `combine` has an identity."""
 

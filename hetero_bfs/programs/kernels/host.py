@@ -3,9 +3,8 @@
 host_code.py takes this text, with a program's own adapters in place of the import below.
 
 An iteration is a push or a pull. Either gathers the messages to each vertex in `combined`, and
-lists the vertices that have some. Then each of these applies. A pull does both at once if senders'
-states are not read meanwhile (APPLIES_IN_PULLS). An active vertex whose priority is beyond the
-bucket's end waits in the list FAR.
+lists the vertices that have some. Then each of these applies. An active vertex whose priority is
+beyond the bucket's end waits in the list FAR.
 
 Arrays beside those of loop.py (n vertices, of which those numbered below `searched` have edges):
 
@@ -29,7 +28,6 @@ from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.sharing import chunk_of
 from hetero_bfs.programs.kernels.adapters import (
     ALL_ACTIVE,
-    APPLIES_IN_PULLS,
     HAS_FINISHED,
     HAS_IDENTITY,
     HAS_PRIORITY,
@@ -71,7 +69,9 @@ from hetero_bfs.support.intrinsics import (
     bits_of,
     compare_and_swap,
     exchange,
+    population_count,
     prefetch,
+    trailing_zeros,
     value_of,
 )
 
@@ -88,10 +88,10 @@ def written(control, which):
 
 
 @njit(inline="always")
-def _activate(control, arrays, v, at, far_at, me):
-    """List an active vertex; return the new cursors, and its edges if it is in the bucket."""
+def is_due(control, arrays, v, far_at, me):
+    """Tell whether an active vertex is in the bucket, else let it wait; return the cursor, too."""
     if v >= arrays.searched:
-        return at, far_at, _ZERO
+        return False, far_at
     if HAS_PRIORITY:
         due = priority(arrays, v)
         if due >= arrays.limits[END] and arrays.limits[END] < np.inf:
@@ -99,11 +99,26 @@ def _activate(control, arrays, v, at, far_at, me):
             if arrays.waiting[v] == NOT_LISTED:
                 far_at = push_item(arrays, FAR, arrays.far[written(control, FAR)], far_at, v, me)
             arrays.waiting[v] = WAITING
-            return at, far_at, _ZERO
+            return False, far_at
         if arrays.waiting[v] == WAITING:
             arrays.waiting[v] = RUN
+    return True, far_at
+
+
+@njit(inline="always")
+def _activate(control, arrays, v, at, far_at, me):
+    """List an active vertex; return the new cursors, and its edges if it is in the bucket."""
+    in_bucket, far_at = is_due(control, arrays, v, far_at, me)
+    if not in_bucket:
+        return at, far_at, _ZERO
     at = push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me)
-    return at, far_at, np.int64(arrays.indptr[v + 1] - arrays.indptr[v])
+    return at, far_at, np.int64(arrays.degree[v])
+
+
+@njit(forceinline=True)
+def take_lowest(bits):
+    """Return the bits without the lowest one, and its place."""
+    return bits & (bits - np.uint64(1)), np.int64(trailing_zeros(bits))
 
 
 @kernel(counted=False, inner=True)
@@ -114,14 +129,17 @@ def _start(control, arrays, chunk, me):
     for i in range(NUM_TOTALS):
         sums[i] = 0.0
     active, edges = _ZERO, _ZERO
-    for v in range(begin, end):
-        if HAS_PRIORITY and v < arrays.searched:
-            arrays.waiting[v] = NOT_LISTED
-        if start(arrays, v, sums):
-            active += 1
-            if not ALL_ACTIVE:
-                at, far_at, more = _activate(control, arrays, v, at, far_at, me)
-                edges += more
+    for base in range(begin, end, 64):
+        bits = np.uint64(0)
+        for v in range(base, min(base + 64, end)):
+            if HAS_PRIORITY and v < arrays.searched:
+                arrays.waiting[v] = NOT_LISTED
+            bits |= np.uint64(start(arrays, v, sums)) << np.uint64(v & 63)
+        active += np.int64(population_count(bits))
+        while not ALL_ACTIVE and bits != 0:
+            bits, place = take_lowest(bits)
+            at, far_at, more = _activate(control, arrays, base + place, at, far_at, me)
+            edges += more
     arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
     return active, edges, _ZERO
 
@@ -207,16 +225,13 @@ def _prepare(control, arrays, chunk, me):
 
 
 @njit(forceinline=True)
-def _gathered(arrays, active, v):
+def gathered(arrays, active, v):
     """Combine the messages to a receiver; return them, whether there are any, and edges scanned."""
-    weights, outgoing = arrays.backward_weights, arrays.outgoing
-    if not HAS_IDENTITY and not WEIGHTED:  # one message will do, and most come from here
-        u = np.int64(arrays.first[v])
-        if u != v and is_active(active, u):
-            message = send(arrays, u, weights[0])
-            if takes(arrays, v, message):
-                return message, True, np.int64(1)
-    neighbours = arrays.backward_neighbours
+    neighbours, weights, outgoing = (
+        arrays.backward_neighbours,
+        arrays.backward_weights,
+        arrays.outgoing,
+    )
     first, last = np.int64(arrays.backward_indptr[v]), np.int64(arrays.backward_indptr[v + 1])
     total, found, k = IDENTITY, False, first
     while k < last:
@@ -249,7 +264,7 @@ def _gather(control, arrays, chunk, me):
                 combined[v] = IDENTITY
             continue
         receivers += 1
-        total, found, scanned = _gathered(arrays, active, v)
+        total, found, scanned = gathered(arrays, active, v)
         edges += scanned
         if ALL_ACTIVE:
             combined[v] = total
@@ -257,39 +272,6 @@ def _gather(control, arrays, chunk, me):
             combined[v] = total
             at = push_item(arrays, TOUCHED, touched_items, at, v, me)
     arrays.cursor[me, TOUCHED] = at
-    return edges, receivers, _ZERO
-
-
-@kernel(counted=False, inner=True)
-def _gather_and_apply(control, arrays, chunk, me):
-    """Do both at once, and set the bits of vertices that are active next.
-
-    A chunk has whole words of the bitmap.
-    """
-    begin, end = chunk_of(control, chunk)
-    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
-    active = arrays.active[control[SIDES] >> ACTIVE & 1]
-    next_active = arrays.active[written(control, ACTIVE)]
-    sums = arrays.sums[0]  # there are none
-    edges, receivers, activated, next_edges = _ZERO, _ZERO, _ZERO, _ZERO
-    word = np.uint64(0)
-    for v in range(begin, end):
-        if receives(arrays, v):
-            receivers += 1
-            total, found, scanned = _gathered(arrays, active, v)
-            edges += scanned
-            if found and apply(arrays, v, total, sums):
-                activated += 1
-                before = at
-                at, far_at, more = _activate(control, arrays, v, at, far_at, me)
-                next_edges += more
-                word |= np.uint64(at != before) << np.uint64(v & 63)
-        if v & 63 == 63 or v == end - 1:
-            next_active[v >> 6] = word
-            word = np.uint64(0)
-    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
-    arrays.activated[me, 0] += activated
-    arrays.activated[me, 1] += next_edges
     return edges, receivers, _ZERO
 
 
@@ -349,15 +331,17 @@ def _select(control, arrays, chunk, me):
 
 
 @kernel(counted=False, inner=True)
-def check_end(control, arrays, chunk, me):
-    """Return 1 if the run is to end."""
+def _finished(control, arrays, chunk, me):
     return np.int64(finished(arrays)), _ZERO, _ZERO
 
 
-def link_work(arrays, work):
-    """Compile the phases that the program needs, and fill the arrays' `work` with them."""
+def link_phases(arrays, work, others):
+    """Compile the phases that the program needs, and fill the arrays' `work` with them.
+
+    `others` are phases instead of those here, or beside them.
+    """
     control = types.Array(int64, 1, "C")
-    tasks = {START: _start, GATHER: _gather_and_apply if APPLIES_IN_PULLS else _gather}
+    tasks = {START: _start, GATHER: _gather}
     if HAS_IDENTITY and not WEIGHTED:
         tasks[PREPARE] = _prepare
     if ALL_ACTIVE:
@@ -367,6 +351,11 @@ def link_work(arrays, work):
     if HAS_PRIORITY:
         tasks[SELECT] = _select
     if HAS_FINISHED:
-        tasks[FINISHED] = check_end
-    for task, function in tasks.items():
+        tasks[FINISHED] = _finished
+    for task, function in (tasks | others).items():
         work[task] = chunk_address(function, control, arrays.numba_type)
+
+
+def link_work(arrays, work):
+    """Link the phases here."""
+    link_phases(arrays, work, {})

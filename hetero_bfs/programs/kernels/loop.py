@@ -43,8 +43,8 @@ SIDES = ITEMS + 1
 ROUND = OWN
 """Word that stays, from run to run: the number of the push."""
 
-START, PUSH, MARK, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(9)
-NUM_TASKS = 9
+START, PUSH, MARK, LIST, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(10)
+NUM_TASKS = 10
 
 ITERATION, NUM_ACTIVE = range(2)
 END, WIDTH = range(2)
@@ -61,6 +61,7 @@ SUM_CHUNK = 1 << 12
 """Vertices of a chunk with sums: fixed, so that sums do not depend on the number of threads."""
 
 _LEAST_VERTICES = 1 << 12
+_LEAST_WORDS = 1 << 8
 _LEARNING = 0.5  # weight of the latest iteration in the costs
 _LEAST_LEARNED = 50e-6  # seconds of an iteration that says something about costs
 _LAST_ROUND = np.iinfo(np.int32).max
@@ -96,7 +97,7 @@ def _expected_scans(arrays, edges, receivers):
 
 @njit(inline="always")
 def _pull(control, arrays, blocks, is_marked):
-    """Gather along incoming edges; return edges scanned and receivers."""
+    """Gather along incoming edges; return edges scanned, receivers, and bits set."""
     searched = arrays.searched
     if arrays.all_active == 0 and not is_marked:
         arrays.active[control[SIDES] >> ACTIVE & 1][:] = 0
@@ -104,8 +105,17 @@ def _pull(control, arrays, blocks, is_marked):
     if arrays.prepares:
         share(control, arrays, PREPARE, searched, even_size(arrays, searched, _LEAST_VERTICES))
     size = (even_size(arrays, searched, 1 << 9) + 63) & ~63  # whole words of the bitmap
-    edges, receivers, _ = share(control, arrays, GATHER, searched, size)
-    return edges, receivers
+    return share(control, arrays, GATHER, searched, size)
+
+
+@njit(inline="always")
+def _list_marked(control, arrays):
+    """List the vertices of the bitmap; return blocks."""
+    words = -(-arrays.searched // 64)
+    share(control, arrays, LIST, words, even_size(arrays, words, _LEAST_WORDS))
+    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+    turn(control, NEXT)
+    return blocks
 
 
 @njit(inline="always")
@@ -216,12 +226,12 @@ def run(control, arrays, direction, max_iterations, records):
     loop, costs = arrays.loop, arrays.costs
     blocks, active, edges = begin_run(control, arrays, -np.inf if has_priority else np.inf)
     receivers = np.float64(searched)
-    iteration, is_marked = 0, False
+    iteration, listed, is_marked = 0, blocks, False  # active vertices are in the list, or marked
     while iteration < max_iterations:
-        if has_priority and blocks == 0:
+        if has_priority and listed == 0:
             blocks, active, edges = _next_bucket(control, arrays)
-            is_marked = False
-        if (n if all_active else blocks) == 0:
+            listed, is_marked = blocks, False
+        if (n if all_active else listed) == 0:
             return iteration, True
         began = clock_seconds()
         push_seconds = edges * costs[PUSH_EDGE]
@@ -230,9 +240,11 @@ def run(control, arrays, direction, max_iterations, records):
         pulls = all_active or direction == 2 or (direction == 0 and pull_seconds < push_seconds)
         sent = active
         if pulls:
-            scanned, count = _pull(control, arrays, blocks, is_marked)
+            scanned, count, listed = _pull(control, arrays, blocks, is_marked)
             receivers = np.float64(count)
         else:
+            if is_marked:
+                blocks = _list_marked(control, arrays)
             control[ROUND] = next_round(control, arrays)
             scanned, _, _ = share(control, arrays, PUSH, blocks, 1)
             count = _ZERO
@@ -243,16 +255,16 @@ def run(control, arrays, direction, max_iterations, records):
             active, edges, _ = share(control, arrays, APPLY_ALL, n, SUM_CHUNK)
             add_sums(arrays, -(-n // SUM_CHUNK))
             active = np.int64(n)
+        elif is_marked:
+            active, edges = _activated(arrays)
+            turn(control, ACTIVE)
         else:
-            if is_marked:
-                active, edges = _activated(arrays)
-                turn(control, ACTIVE)
-            else:
-                touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
-                active, edges, _ = share(control, arrays, APPLY, touched, 1)
-                add_sums(arrays, touched)
+            touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
+            active, edges, _ = share(control, arrays, APPLY, touched, 1)
+            add_sums(arrays, touched)
             blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
             turn(control, NEXT)
+            listed = blocks
         if pulls:
             factor = _learned_factor(pull_seconds, expanded - began)
             costs[PULL_VERTEX] *= factor
@@ -267,7 +279,7 @@ def run(control, arrays, direction, max_iterations, records):
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):
             return iteration, True
-    if has_priority and blocks == 0:
+    if has_priority and listed == 0:
         _, active, _ = _next_bucket(control, arrays)
         return iteration, active == 0
-    return iteration, not all_active and blocks == 0
+    return iteration, not all_active and listed == 0

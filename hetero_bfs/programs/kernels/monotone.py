@@ -19,12 +19,11 @@ In FAR a vertex may be listed that does not wait any more.
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.sharing import chunk_of
 from hetero_bfs.programs.kernels.adapters import (
-    HAS_FINISHED,
     IDENTITY,
     NUM_TOTALS,
     WEIGHTED,
@@ -35,13 +34,12 @@ from hetero_bfs.programs.kernels.adapters import (
     start,
     takes,
 )
-from hetero_bfs.programs.kernels.host import check_end, is_active, merge, written
+from hetero_bfs.programs.kernels.host import is_active, link_phases, merge, written
 from hetero_bfs.programs.kernels.loop import (
     ACTIVE,
     APPLY,
     END,
     FAR,
-    FINISHED,
     GATHER,
     MARK,
     NEXT,
@@ -60,7 +58,6 @@ from hetero_bfs.programs.kernels.monotone_loop import (
     SENDER,
     SENDER_PRIORITY,
 )
-from hetero_bfs.support.by_address import chunk_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_or, exchange, prefetch
 
@@ -288,13 +285,9 @@ def _select_due(control, arrays, chunk, me):
 
 
 def link_work(arrays, work):
-    """Compile the phases that the program needs, and fill the arrays' `work` with them."""
-    control = types.Array(int64, 1, "C")
-    tasks = {
+    """Link these phases instead of those of host.py."""
+    phases = {
         START: _start_waiting, PUSH: _push_below_limit, MARK: _mark_senders,
         GATHER: _gather_in_order, APPLY: _apply_in_order, SELECT: _select_due,
     }  # fmt: skip
-    if HAS_FINISHED:
-        tasks[FINISHED] = check_end
-    for task, function in tasks.items():
-        work[task] = chunk_address(function, control, arrays.numba_type)
+    link_phases(arrays, work, phases)
