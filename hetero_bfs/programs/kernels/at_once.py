@@ -36,16 +36,22 @@ _NONE = np.int64(0)
 
 
 @njit(forceinline=True)
+def _receivers(arrays, begin, end):
+    """Return bits of up to 64 vertices: which receive."""
+    bits = np.uint64(0)
+    for v in range(begin, end):
+        bits |= np.uint64(receives(arrays, v)) << np.uint64(v & 63)
+    return bits
+
+
+@njit(forceinline=True)
 def _first_looks(arrays, active, begin, end):
-    """Return bits of up to 64 vertices: which receive, and whose first neighbour is active."""
-    first = arrays.first
-    receiving, hits = np.uint64(0), np.uint64(0)
+    """Return bits of up to 64 vertices: whose first neighbour is active."""
+    first, bits = arrays.first, np.uint64(0)
     for v in range(begin, end):  # without branches: they would be hard to predict
         u = np.int64(first[v])
-        place = np.uint64(v & 63)
-        receiving |= np.uint64(receives(arrays, v)) << place
-        hits |= np.uint64((u != v) & is_active(active, u)) << place
-    return receiving, hits & receiving
+        bits |= np.uint64((u != v) & is_active(active, u)) << np.uint64(v & 63)
+    return bits
 
 
 @njit(forceinline=True)
@@ -73,10 +79,12 @@ def _gather_and_apply(control, arrays, chunk, me):
     scanned, receivers, activated, next_edges = _NONE, _NONE, _NONE, _NONE
     listed = _NONE
     for base in range(begin, end, 64):
-        receiving, hits = _first_looks(arrays, active, base, min(base + 64, end))
+        receiving, hits = _receivers(arrays, base, min(base + 64, end)), np.uint64(0)
         receivers += np.int64(population_count(receiving))
         word = np.uint64(0)
-        while not HAS_IDENTITY and not WEIGHTED and hits != 0:
+        if not HAS_IDENTITY and not WEIGHTED and receiving != 0:
+            hits = receiving & _first_looks(arrays, active, base, min(base + 64, end))
+        while hits != 0:
             hits, place = take_lowest(hits)
             v = base + place
             message = send(arrays, np.int64(arrays.first[v]), arrays.backward_weights[0])
