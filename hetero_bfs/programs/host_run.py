@@ -26,7 +26,7 @@ _LONG_LISTS = 8.0
 _NARROWER, _WIDER = 4.0, 4.0
 """Buckets of parts of lists are narrower, those after the pull wider (weighted_lists.py)."""
 
-_FIRST_COSTS = (6.0e-9, 1.0e-9, 4.0e-9)
+_FIRST_COSTS = (6.0e-9, 6.0e-9, 2.0e-9)
 """Of push edges, pull vertices and pull edges: seconds of one thread, until some are measured."""
 
 
