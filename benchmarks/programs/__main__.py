@@ -2,8 +2,11 @@
 
     python -m benchmarks.programs sssp --graph kronecker18 grid1024 --gap FOLDER --out FOLDER
 
-GRAPH is kroneckerN, gridN (N x N vertices) or a file. For `sssp` generated graphs, and with --draw
-files too, get random integer weights from 1 to 255. --gap names the folder of GAP's built programs.
+`user` compares a user's vertex programs with the built-in algorithms that find the same.
+
+GRAPH is kroneckerN, gridN (N x N vertices) or a file. For `sssp` and `user` generated graphs, and
+with --draw files too, get random integer weights from 1 to 255. --gap names the folder of GAP's
+built programs.
 Each algorithm's module here says who takes part, and compares the answers.
 
 Writes ALGORITHM.csv (a row for each graph and contestant: median, least and greatest milliseconds)
@@ -31,7 +34,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 
 # Modules here, each with `make_contest`.
-_ALGORITHMS = ("colouring", "components", "pagerank", "sssp")
+_ALGORITHMS = ("colouring", "components", "pagerank", "sssp", "user")
 
 
 def main() -> None:
@@ -40,7 +43,7 @@ def main() -> None:
     make_contest = import_module(f"benchmarks.programs.{options.algorithm}").make_contest
     rows = []
     for name in options.graph:
-        edges = make_graph(name, weighted=options.algorithm == "sssp", draws=options.draw)
+        edges = make_graph(name, weighted=options.algorithm in ("sssp", "user"), draws=options.draw)
         graph = CSRGraph.from_edge_source(edges) if isinstance(edges, EdgeList) else edges
         with make_contest(edges, graph, options) as contest:
             times = take_turns(contest, draw_sources(graph, options.sources), options.rounds)

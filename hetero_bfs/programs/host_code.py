@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +16,18 @@ from hetero_bfs.support import code_cache
 from hetero_bfs.support.files import replacing
 
 _HOST = Path(__file__).with_name("kernels") / "host.py"
+_AT_ONCE, _MONOTONE = _HOST.with_name("at_once.py"), _HOST.with_name("monotone.py")
 _BEGIN, _END = "from hetero_bfs.programs.kernels.adapters import (", ")\n"
+_IN_TEXT = re.compile(
+    r"^from (__future__|hetero_bfs\.programs\.kernels\.(adapters|host)) import "
+    r"(\([^)]*\)|[^(\n]*)\n",
+    re.MULTILINE,
+)
+"""Imports in files whose text follows that of host.py."""
 
 
 def host_module(plan: Plan) -> ModuleType:
-    """Return kernels/host.py with this program's adapters.
+    """Return kernels/host.py, and what follows it, with this program's adapters.
 
     Its text is kept beside the compiled code, which is found again by the text's digest. In a
     process there is one module for a text, among Python's own: Numba looks for kept code's there.
@@ -49,7 +57,10 @@ def host_text(plan: Plan) -> str:
         "from hetero_bfs.programs.kernels.scalars import (divide, floor_divide, greater, is_nan, "
         "lesser, modulo, shift_left, shift_right, to_int64, to_uint64)\n"
     )
-    return template[:begin] + imports + _HostAdapters(plan).text() + template[end:]
+    text = template[:begin] + imports + _HostAdapters(plan).text() + template[end:]
+    for path in [_AT_ONCE] * plan.applies_in_pulls + [_MONOTONE] * plan.monotone:
+        text += _IN_TEXT.sub("", path.read_text())
+    return text
 
 
 class _HostAdapters(Adapters):

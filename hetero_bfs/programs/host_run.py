@@ -22,6 +22,12 @@ _POOL_EDGES = 1 << 14
 
 _MOST_RECORDS = 1 << 14
 
+_LONG_LISTS = 8.0
+"""Mean degree from which vertices of a monotone program send to parts of their lists."""
+
+_NARROWER, _WIDER = 4.0, 4.0
+"""Buckets of parts of lists are narrower, those after the pull wider (weighted_lists.py)."""
+
 
 class HostProgram:
     """A program compiled for the host, with arrays for one graph.
@@ -72,8 +78,10 @@ class HostProgram:
             "all_active": int(plan.all_active),
             "has_identity": int(plan.identity is not None),
             "has_priority": int("priority" in plan.methods),
-            "prepares": int(self._prepares),
-            "active": aligned_empty(-(-max(n, 1) // 64), np.uint64),
+            "prepares": int(plan.prepares),
+            "applies_in_pulls": int(plan.applies_in_pulls),
+            "active": tuple(aligned_empty(-(-max(n, 1) // 64), np.uint64) for _ in range(2)),
+            "activated": np.zeros((threads, 8), np.int64),
             "touched": np.zeros(searched, np.int32),
             "sums": np.zeros((chunks, max(len(plan.totals), 1))),
             "totals": np.zeros(max(len(plan.totals), 1)),
@@ -90,11 +98,6 @@ class HostProgram:
             "counters": np.zeros((3, 8), np.int64),
             "place": np.zeros(threads, np.int64),
         }
-
-    @property
-    def _prepares(self) -> bool:
-        """Whether pulls read messages that were written before."""
-        return self.plan.identity is not None and not self.plan.uses_weights
 
     def _own_fields(self) -> dict[str, Any]:
         """Return the other fields; host.py lists them."""
@@ -119,8 +122,11 @@ class HostProgram:
             "degree": graph.degree,
             "combined": combined,
             "bits": combined.view(f"i{stored.itemsize}") if stored.kind == "f" else combined,
-            "outgoing": aligned_empty(n if self._prepares else 1, stored),
+            "outgoing": aligned_empty(n if plan.prepares else 1, stored),
             "waiting": aligned_empty(searched, np.int8),
+            "position": aligned_empty(searched if plan.monotone else 1, np.uint32),
+            "due": aligned_empty(searched if plan.monotone else 1, np.float64),
+            "is_directed": int(graph.forward.directed),
             "next": tuple(aligned_empty(items, np.uint32) for _ in range(2)),
             "far": tuple(
                 aligned_empty(items if "priority" in plan.methods else 1, np.uint32)
@@ -136,6 +142,10 @@ class HostProgram:
             slots = self.threads, SLOTS * int(graph.backward.degree().max(initial=1))
             fields |= {"slot_messages": np.empty(slots, stored)}
             fields |= {"slot_counts": np.empty(slots, np.uint32)}
+        if plan.monotone and plan.uses_weights:
+            lists = graph.by_weight
+            _, fields["neighbours"], fields["weights"] = lists.forward
+            _, fields["backward_neighbours"], fields["backward_weights"] = lists.backward
         fields |= {f"state_{name}": aligned_empty(n, kind) for name, kind in plan.fields.items()}
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"] = np.empty(n, array.dtype)
@@ -161,25 +171,40 @@ class HostProgram:
     def _compile(self) -> None:
         import numba
 
-        from hetero_bfs.programs.kernels.loop import run
+        kinds = tuple(numba.typeof(argument) for argument in self._arguments(0, 0))
+        self._loop.compile(kinds)
 
-        run.compile(tuple(numba.typeof(argument) for argument in self._arguments(0, 0)))
+    @property
+    def _loop(self) -> Any:
+        from hetero_bfs.programs.kernels import loop, monotone_loop
+
+        return monotone_loop.run if self.plan.monotone else loop.run
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the types of this program's own."""
-        from hetero_bfs.programs.kernels import loop
-
         fields, graph, parameters = self._fields, self.graph, plan.parameters
         fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
         fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"][:] = array[graph.names]
-        fields["limits"][loop.WIDTH] = limits.bucket_width
+        self._write_widths(limits.bucket_width)
         arguments = self._arguments(limits.direction, limits.max_iterations)
-        iterations, converged = loop.run(*arguments)
+        iterations, converged = self._loop(*arguments)
         state = {name: fields[f"state_{name}"] for name in self.plan.fields}
         totals = dict(zip(self.plan.totals, fields["totals"].tolist(), strict=False))
         return Run(state, iterations, converged, totals, self._records(iterations))
+
+    def _write_widths(self, width: float) -> None:
+        from hetero_bfs.programs.kernels import loop, monotone_loop
+
+        limits, graph = self._fields["limits"], self.graph
+        limits[loop.WIDTH] = width
+        if not self.plan.monotone:
+            return
+        sends_all = graph.num_stored_edges < _LONG_LISTS * graph.num_searched
+        limits[loop.WIDTH] = width / _NARROWER
+        limits[monotone_loop.FULL_WIDTH] = width if sends_all else width * _WIDER
+        limits[monotone_loop.SENDS_ALL] = sends_all
 
     def _records(self, iterations: int) -> list[tuple[str, int, int, float]]:
         rows: npt.NDArray[np.float64] = self.records[: min(iterations, _MOST_RECORDS)]

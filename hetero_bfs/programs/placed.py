@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -106,6 +107,17 @@ class PlacedGraph:
     def backward_weights(self, used: bool) -> npt.NDArray[Any]:
         """Return the weights of `backward`."""
         return weights_of(self.backward, used)
+
+    @cached_property
+    def by_weight(self) -> WeightedLists:
+        """The lists by rising weight, which searches for shortest paths share.
+
+        Raises
+        ------
+        GraphError
+            There is a negative weight.
+        """
+        return WeightedLists.of(self.graph, "monotone programs")
 
     @property
     def weight_type(self) -> str | None:

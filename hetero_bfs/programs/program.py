@@ -61,6 +61,12 @@ class Program:
     all_active : bool
         True if every vertex sends and applies in every iteration, as in PageRank. `finished` or
         `max_iterations` end the run.
+    monotone : bool
+        True promises more of a program with `priority` and `hb.minimum`, which then runs faster.
+        A message depends on the sender's priority and on the weight alone: it does not fall as
+        either of them grows, and is never below the priority. A message changes a vertex only if
+        it is below the vertex's priority, and then the least message is the new priority. Weights
+        must be at least 0. Results are wrong if the promise is not kept.
     totals : tuple of str
         Names of sums. `measure` returns the vertex's share of each; `apply` and `finished` read the
         sums of the iteration before (at first those of the initial states).
@@ -71,6 +77,7 @@ class Program:
     along: ClassVar[Along] = "out"
     message_type: ClassVar[Any] = None
     all_active: ClassVar[bool] = False
+    monotone: ClassVar[bool] = False
     totals: ClassVar[tuple[str, ...]] = ()
 
     # `initial`, `message` and `apply` are a program's own; the others are optional. They take the

@@ -35,6 +35,7 @@ class RunOptions:
     bucket_width : float, optional
         For programs with a priority: vertices run that are less than this beyond the lowest
         priority. By default it is chosen by the weights and the degrees. `math.inf` runs all.
+        Buckets of a monotone program are narrower at first and wider in the end.
     place : {"auto", "cpu", "device"}
         Where to run. By default each place is tried twice, then the faster one runs.
 

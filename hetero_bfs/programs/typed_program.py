@@ -108,6 +108,7 @@ class Plan:
         self.totals = tuple(program.totals)
         self.all_active = bool(program.all_active)
         self.along: Along = program.along
+        self.monotone = bool(program.monotone)
         if self.uses_weights and weight_type is None:
             raise GraphError(
                 f"{self.name} reads weights, and the graph has none; load it with weights"
@@ -145,6 +146,12 @@ class Plan:
             raise ProgramError(f"{name}: any_one has no identity, which all_active needs")
         if program.all_active and "priority" in self.methods:
             raise ProgramError(f"{name}: no vertex waits for its priority if all are active")
+        if program.monotone and (
+            program.combine.operation != "minimum" or "priority" not in self.methods
+        ):
+            raise ProgramError(f"{name}: a monotone program has `priority` and hb.minimum")
+        if program.monotone and program.along != "out":
+            raise ProgramError(f'{name}: a monotone program has along = "out"; leave monotone out')
         self._check_totals()
 
     def _check_totals(self) -> None:
@@ -205,6 +212,21 @@ class Plan:
     def counts(self) -> bool:
         """Whether equal messages are counted, not combined."""
         return self.monoid == most_frequent
+
+    @property
+    def prepares(self) -> bool:
+        """Whether pulls read messages that were written before."""
+        return self.identity is not None and not self.uses_weights
+
+    @property
+    def applies_in_pulls(self) -> bool:
+        """Whether a pull may apply messages at once: it reads no other vertex's state then.
+
+        Sums need chunks of their own.
+        """
+        reads_state = "state" in parameters_of(self.program, "message")
+        rounds = not (self.all_active or self.monotone or self.totals)
+        return rounds and (self.prepares or not reads_state)
 
     @property
     def receives_messages(self) -> bool:

@@ -34,7 +34,7 @@ class PathSearches(Analysis):
     needs_weights = True
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
-        self.lists = WeightedLists(graph)
+        self.lists = WeightedLists.of(graph, self.what)
         self.lists.sort()
         super().__init__(graph, threads, device)
 

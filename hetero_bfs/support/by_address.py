@@ -156,9 +156,17 @@ def _read(context: Any, builder: Any, kind: Any, words: Any, offset: int) -> Any
         ]
         return context.make_tuple(builder, kind, items)
     read = [
-        builder.load(builder.gep(words, [_WORD(offset + i)])) for i in range(_count_words(kind))
+        _load_constant(builder, builder.gep(words, [_WORD(offset + i)]))
+        for i in range(_count_words(kind))
     ]
     return _array(context, builder, kind, *read) if isinstance(kind, types.Array) else read[0]
+
+
+def _load_constant(builder: Any, pointer: Any) -> Any:
+    """Load a word that no kernel changes: the compiler may load it once, before loops."""
+    word = builder.load(pointer)
+    word.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return word
 
 
 def _array(context: Any, builder: Any, kind: Any, address: Any, *places: Any) -> Any:

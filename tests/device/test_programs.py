@@ -11,7 +11,16 @@ from unittest import mock
 import numpy as np
 import pytest
 from graphs import SEARCHABLE_NAMES, nasty
-from sample_programs import Communities, Distances, Labels, Parents, Ranks, Reached, Votes
+from sample_programs import (
+    Communities,
+    Distances,
+    Labels,
+    MonotoneDistances,
+    Parents,
+    Ranks,
+    Reached,
+    Votes,
+)
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.validate import validate
@@ -131,6 +140,18 @@ def test_every_order_and_the_edges_scanned(plain_device, order):
                 t.edges_scanned for t in host.traces
             ]
             assert {t.strategy for t in device.traces} == {f"device {direction}"}
+
+
+def test_a_monotone_program_may_take_other_iterations(plain_device):
+    edges = weighted(KroneckerEdges(10).materialise())
+    with runs_of(edges, plain_device) as runs:
+        parameters = {"source": int(edges.src[0])}
+        host, device = (
+            runs.run(MonotoneDistances(), parameters, hb.RunOptions(place=place))
+            for place in ("cpu", "device")
+        )
+        assert not runs.notes, runs.notes
+        np.testing.assert_array_equal(device.distance, host.distance)
 
 
 def test_parents_are_a_tree(plain_device):

@@ -11,7 +11,7 @@ from graphs import NAMES, edge_lists, nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_programs import PlainRun
-from sample_programs import Communities, Distances, Labels, Reached, Votes
+from sample_programs import Communities, Distances, Labels, MonotoneDistances, Reached, Votes
 
 import hetero_bfs as hb
 from hetero_bfs.graph.edge_list import EdgeList
@@ -124,6 +124,7 @@ def cases(n: int, source: int) -> dict:
     walk = {"begin": begin, "scale": 0.5, "even": source % 2 == 0, "rounds": 9}
     return {
         "distances": (Distances(), {"source": source}, np.float32, None),
+        "monotone": (MonotoneDistances(), {"source": source}, np.float32, None),
         "without priority": (WithoutPriority(), {"source": source}, np.float32, None),
         "labels": (Labels(), {}, None, 12),
         "reached": (Reached(), {"mask": mask}, None, None),
@@ -176,7 +177,7 @@ def test_every_shape(name, directed):
     for program, parameters, dtype, limit in cases(n, source).values():
         graph = edges if dtype is None else weighted(edges, dtype)
         order, direction = draw.choice(ORDERS), draw.choice(DIRECTIONS)
-        program.along = draw.choice(WAYS)
+        program.along = "out" if program.monotone else draw.choice(WAYS)
         width = draw.choice([None, 0.5, 3.0, np.inf])
         confirm(graph, program, parameters, limit, order, draw.choice([1, 2]), direction, width)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -69,17 +70,29 @@ class WeightedLists:
         The graph has no weights, or a negative one.
     """
 
-    def __init__(self, graph: SearchGraph) -> None:
+    def __init__(self, graph: SearchGraph, what: str = "shortest paths") -> None:
         self.graph = graph
         self.weight_dtype = needed_weights(graph.graph).dtype
-        refuse_negative(graph.graph, graph.relabelling.old_of_new, "shortest paths")
+        refuse_negative(graph.graph, graph.relabelling.old_of_new, what)
         self.sort_seconds = 0.0
+
+    @classmethod
+    def of(cls, graph: SearchGraph, what: str) -> WeightedLists:
+        """Return the lists of a graph, the same ones as long as somebody has them.
+
+        `what` needs them, for the message of an error.
+        """
+        made = _MADE[graph]() if graph in _MADE else None
+        if made is None:
+            made = cls(graph, what)
+            _MADE[graph] = weakref.ref(made)
+        return made
 
     def sort(self) -> None:
         """Sort all lists that searches read; `sort_seconds` is how long it took."""
         began = time.perf_counter()
         _ = self.forward, self.backward
-        self.sort_seconds = time.perf_counter() - began
+        self.sort_seconds += time.perf_counter() - began
 
     @property
     def num_vertices(self) -> int:
@@ -124,6 +137,10 @@ class WeightedLists:
         wanted = _PREFIX_EDGES, full_edges, _FULL_EDGES
         widths = (max(mean * edges / degree, least) for edges in wanted)
         return Plan(is_full, *widths)
+
+
+_MADE: weakref.WeakKeyDictionary[SearchGraph, weakref.ref[WeightedLists]]
+_MADE = weakref.WeakKeyDictionary()
 
 
 def _sorted(graph: CSRGraph) -> ByWeight:

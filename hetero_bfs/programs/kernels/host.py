@@ -48,6 +48,7 @@ from hetero_bfs.programs.kernels.adapters import (
 )
 from hetero_bfs.programs.kernels.counting import SLOTS, count_message
 from hetero_bfs.programs.kernels.loop import (
+    ACTIVE,
     APPLY,
     APPLY_ALL,
     END,
@@ -71,7 +72,9 @@ from hetero_bfs.support.intrinsics import (
     bits_of,
     compare_and_swap,
     exchange,
+    population_count,
     prefetch,
+    trailing_zeros,
     value_of,
 )
 
@@ -82,28 +85,43 @@ _ZERO = np.int64(0)
 
 
 @njit(inline="always")
-def _written(control, which):
+def written(control, which):
     """Return which array of a pair is written."""
     return 1 - (control[SIDES] >> which & 1)
 
 
 @njit(inline="always")
-def _activate(control, arrays, v, at, far_at, me):
-    """List an active vertex; return the new cursors, and its edges if it is in the bucket."""
+def is_due(control, arrays, v, far_at, me):
+    """Tell whether an active vertex is in the bucket, else let it wait; return the cursor, too."""
     if v >= arrays.searched:
-        return at, far_at, _ZERO
+        return False, far_at
     if HAS_PRIORITY:
         due = priority(arrays, v)
         if due >= arrays.limits[END] and arrays.limits[END] < np.inf:
             arrays.lowest[me, 0] = min(arrays.lowest[me, 0], due)
             if arrays.waiting[v] == NOT_LISTED:
-                far_at = push_item(arrays, FAR, arrays.far[_written(control, FAR)], far_at, v, me)
+                far_at = push_item(arrays, FAR, arrays.far[written(control, FAR)], far_at, v, me)
             arrays.waiting[v] = WAITING
-            return at, far_at, _ZERO
+            return False, far_at
         if arrays.waiting[v] == WAITING:
             arrays.waiting[v] = RUN
-    at = push_item(arrays, NEXT, arrays.next[_written(control, NEXT)], at, v, me)
-    return at, far_at, np.int64(arrays.indptr[v + 1] - arrays.indptr[v])
+    return True, far_at
+
+
+@njit(inline="always")
+def _activate(control, arrays, v, at, far_at, me):
+    """List an active vertex; return the new cursors, and its edges if it is in the bucket."""
+    in_bucket, far_at = is_due(control, arrays, v, far_at, me)
+    if not in_bucket:
+        return at, far_at, _ZERO
+    at = push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me)
+    return at, far_at, np.int64(arrays.degree[v])
+
+
+@njit(forceinline=True)
+def take_lowest(bits):
+    """Return the bits without the lowest one, and its place."""
+    return bits & (bits - np.uint64(1)), np.int64(trailing_zeros(bits))
 
 
 @kernel(counted=False, inner=True)
@@ -114,20 +132,23 @@ def _start(control, arrays, chunk, me):
     for i in range(NUM_TOTALS):
         sums[i] = 0.0
     active, edges = _ZERO, _ZERO
-    for v in range(begin, end):
-        if HAS_PRIORITY and v < arrays.searched:
-            arrays.waiting[v] = NOT_LISTED
-        if start(arrays, v, sums):
-            active += 1
-            if not ALL_ACTIVE:
-                at, far_at, more = _activate(control, arrays, v, at, far_at, me)
-                edges += more
+    for base in range(begin, end, 64):
+        bits = np.uint64(0)
+        for v in range(base, min(base + 64, end)):
+            if HAS_PRIORITY and v < arrays.searched:
+                arrays.waiting[v] = NOT_LISTED
+            bits |= np.uint64(start(arrays, v, sums)) << np.uint64(v & 63)
+        active += np.int64(population_count(bits))
+        while not ALL_ACTIVE and bits != 0:
+            bits, place = take_lowest(bits)
+            at, far_at, more = _activate(control, arrays, base + place, at, far_at, me)
+            edges += more
     arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
     return active, edges, _ZERO
 
 
 @njit(inline="always")
-def _merge(arrays, v, message):
+def merge(arrays, v, message):
     """Combine a message with those that other threads bring; tell whether that changed them."""
     if not HAS_IDENTITY:  # one of the messages will do, whichever is written last
         arrays.combined[v] = message
@@ -166,7 +187,7 @@ def _push(control, arrays, chunk, me):
                 continue
             if WEIGHTED:
                 message = send(arrays, u, weights[k])
-            if not takes(arrays, v, message) or not _merge(arrays, v, message):
+            if not takes(arrays, v, message) or not merge(arrays, v, message):
                 continue
             if exchange(arrays.touched, v, number) != number:
                 at = push_item(arrays, TOUCHED, touched_items, at, v, me)
@@ -179,14 +200,16 @@ def _mark(control, arrays, chunk, me):
     """Set the bits of active vertices."""
     begin, end = block_of(arrays.next_blocks, chunk)
     items = arrays.next[control[SIDES] >> NEXT & 1]
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
     for i in range(begin, end):
         u = np.int64(items[i])
-        atomic_or(arrays.active, u >> 6, np.uint64(1) << np.uint64(u & 63))
+        atomic_or(active, u >> 6, np.uint64(1) << np.uint64(u & 63))
     return _ZERO, _ZERO, _ZERO
 
 
 @njit(inline="always")
-def _is_active(active, u):
+def is_active(active, u):
+    """Tell whether the bit of a vertex is set."""
     return active[u >> 6] >> np.uint64(u & 63) & np.uint64(1) != 0
 
 
@@ -194,21 +217,48 @@ def _is_active(active, u):
 def _prepare(control, arrays, chunk, me):
     """Write each vertex's message; that of an inactive one is the identity."""
     begin, end = chunk_of(control, chunk)
-    outgoing, active, weights = arrays.outgoing, arrays.active, arrays.weights
+    outgoing, weights = arrays.outgoing, arrays.weights
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
     for u in range(begin, end):
-        if ALL_ACTIVE or _is_active(active, u):
+        if ALL_ACTIVE or is_active(active, u):
             outgoing[u] = send(arrays, u, weights[0])
         else:
             outgoing[u] = IDENTITY
     return _ZERO, _ZERO, _ZERO
 
 
+@njit(forceinline=True)
+def gathered(arrays, active, v):
+    """Combine the messages to a receiver; return them, whether there are any, and edges scanned."""
+    neighbours, weights, outgoing = (
+        arrays.backward_neighbours,
+        arrays.backward_weights,
+        arrays.outgoing,
+    )
+    first, last = np.int64(arrays.backward_indptr[v]), np.int64(arrays.backward_indptr[v + 1])
+    total, found, k = IDENTITY, False, first
+    while k < last:
+        u = np.int64(neighbours[k])
+        k += 1
+        if WEIGHTED or not HAS_IDENTITY:
+            if not ALL_ACTIVE and not is_active(active, u):
+                continue
+            message = send(arrays, u, weights[k - 1] if WEIGHTED else weights[0])
+        else:
+            message = outgoing[u]
+        if takes(arrays, v, message):
+            total = combine(total, message) if HAS_IDENTITY or found else message
+            found = True
+            if is_final(total):
+                break
+    return total, found and (not HAS_IDENTITY or total != IDENTITY), k - first
+
+
 @kernel(counted=False, inner=True)
 def _gather(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
     at = arrays.cursor[me, TOUCHED]
-    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
-    weights, outgoing, active = arrays.backward_weights, arrays.outgoing, arrays.active
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
     combined, touched_items = arrays.combined, arrays.touched_items
     edges, receivers = _ZERO, _ZERO
     for v in range(begin, end):
@@ -217,35 +267,11 @@ def _gather(control, arrays, chunk, me):
                 combined[v] = IDENTITY
             continue
         receivers += 1
-        if not HAS_IDENTITY and not WEIGHTED:  # one message will do, and most come from here
-            u = np.int64(arrays.first[v])
-            if u != v and _is_active(active, u):
-                message = send(arrays, u, weights[0])
-                if takes(arrays, v, message):
-                    combined[v] = message
-                    at = push_item(arrays, TOUCHED, touched_items, at, v, me)
-                    edges += 1
-                    continue
-        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
-        total, found, k = IDENTITY, False, first
-        while k < last:
-            u = np.int64(neighbours[k])
-            k += 1
-            if WEIGHTED or not HAS_IDENTITY:
-                if not ALL_ACTIVE and not _is_active(active, u):
-                    continue
-                message = send(arrays, u, weights[k - 1] if WEIGHTED else weights[0])
-            else:
-                message = outgoing[u]
-            if takes(arrays, v, message):
-                total = combine(total, message) if HAS_IDENTITY or found else message
-                found = True
-                if is_final(total):
-                    break
-        edges += k - first
+        total, found, scanned = gathered(arrays, active, v)
+        edges += scanned
         if ALL_ACTIVE:
             combined[v] = total
-        elif found and (not HAS_IDENTITY or total != IDENTITY):
+        elif found:
             combined[v] = total
             at = push_item(arrays, TOUCHED, touched_items, at, v, me)
     arrays.cursor[me, TOUCHED] = at
@@ -340,8 +366,11 @@ def _finished(control, arrays, chunk, me):
     return np.int64(finished(arrays)), _ZERO, _ZERO
 
 
-def link_work(arrays, work):
-    """Compile the phases that the program needs, and fill the arrays' `work` with them."""
+def link_phases(arrays, work, others):
+    """Compile the phases that the program needs, and fill the arrays' `work` with them.
+
+    `others` are phases instead of those here, or beside them.
+    """
     control = types.Array(int64, 1, "C")
     tasks = {START: _start, GATHER: _count if COUNTS else _gather}
     if HAS_IDENTITY and not WEIGHTED:
@@ -354,5 +383,10 @@ def link_work(arrays, work):
         tasks[SELECT] = _select
     if HAS_FINISHED:
         tasks[FINISHED] = _finished
-    for task, function in tasks.items():
+    for task, function in (tasks | others).items():
         work[task] = chunk_address(function, control, arrays.numba_type)
+
+
+def link_work(arrays, work):
+    """Link the phases here."""
+    link_phases(arrays, work, {})

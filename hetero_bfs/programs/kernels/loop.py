@@ -5,7 +5,9 @@ programs. So the loop is compiled once. What a program brings is called by addre
 
     threads, searched, num_vertices, num_edges, num_totals
     all_active, has_identity, has_priority, prepares    flags; `prepares`: pulls read `outgoing`
-    active      uint64 (n / 64,)    a bitmap of active vertices, in pulls
+    applies_in_pulls    a flag: whether pulls apply messages at once
+    active      pair of uint64 (n / 64,)    bitmaps of active vertices, in pulls
+    activated   int64 (threads, 8)  vertices that such pulls made active, and their edges, by thread
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
     sums        float64 (chunks, totals)    the chunks' shares of the program's totals
     totals      float64 (totals,)
@@ -32,14 +34,17 @@ from hetero_bfs.support.intrinsics import clock_seconds
 NEXT, FAR, TOUCHED = range(3)
 """The lists by number."""
 
+ACTIVE = 3
+"""The pair of bitmaps, in SIDES."""
+
 SIDES = ITEMS + 1
 """Word of a job: bit `list` tells which array of that pair is read."""
 
 ROUND = OWN
 """Word that stays, from run to run: the number of the push."""
 
-START, PUSH, MARK, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(9)
-NUM_TASKS = 9
+START, PUSH, MARK, LIST, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(10)
+NUM_TASKS = 10
 
 ITERATION, NUM_ACTIVE = range(2)
 END, WIDTH = range(2)
@@ -56,6 +61,7 @@ SUM_CHUNK = 1 << 12
 """Vertices of a chunk with sums: fixed, so that sums do not depend on the number of threads."""
 
 _LEAST_VERTICES = 1 << 12
+_LEAST_WORDS = 1 << 8
 _LEARNING = 0.5  # weight of the latest iteration in the costs
 _LEAST_LEARNED = 50e-6  # seconds of an iteration that says something about costs
 _LAST_ROUND = np.iinfo(np.int32).max
@@ -63,7 +69,8 @@ _ZERO = np.int64(0)
 
 
 @njit(inline="always")
-def _add_sums(arrays, chunks):
+def add_sums(arrays, chunks):
+    """Add the chunks' shares of the totals."""
     for i in range(arrays.num_totals):
         total = 0.0
         for chunk in range(chunks):
@@ -72,7 +79,7 @@ def _add_sums(arrays, chunks):
 
 
 @njit(inline="always")
-def _turn(control, which):
+def turn(control, which):
     """Read the array of a pair that was written."""
     control[SIDES] ^= 1 << which
 
@@ -89,17 +96,37 @@ def _expected_scans(arrays, edges, receivers):
 
 
 @njit(inline="always")
-def _pull(control, arrays, blocks):
-    """Gather along incoming edges; return edges scanned and receivers."""
+def _pull(control, arrays, blocks, is_marked):
+    """Gather along incoming edges; return edges scanned, receivers, and bits set."""
     searched = arrays.searched
-    if arrays.all_active == 0:
-        arrays.active[:] = 0
+    if arrays.all_active == 0 and not is_marked:
+        arrays.active[control[SIDES] >> ACTIVE & 1][:] = 0
         share(control, arrays, MARK, blocks, 1)
-    size = even_size(arrays, searched, 1 << 9)
     if arrays.prepares:
         share(control, arrays, PREPARE, searched, even_size(arrays, searched, _LEAST_VERTICES))
-    edges, receivers, _ = share(control, arrays, GATHER, searched, size)
-    return edges, receivers
+    size = (even_size(arrays, searched, 1 << 9) + 63) & ~63  # whole words of the bitmap
+    return share(control, arrays, GATHER, searched, size)
+
+
+@njit(inline="always")
+def _list_marked(control, arrays):
+    """List the vertices of the bitmap; return blocks."""
+    words = -(-arrays.searched // 64)
+    share(control, arrays, LIST, words, even_size(arrays, words, _LEAST_WORDS))
+    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+    turn(control, NEXT)
+    return blocks
+
+
+@njit(inline="always")
+def _activated(arrays):
+    """Return the vertices that a pull made active, and their edges."""
+    active, edges = _ZERO, _ZERO
+    for thread in range(arrays.threads):
+        active += arrays.activated[thread, 0]
+        edges += arrays.activated[thread, 1]
+        arrays.activated[thread, :2] = 0
+    return active, edges
 
 
 @njit(inline="always")
@@ -123,7 +150,7 @@ def _next_bucket(control, arrays):
     """
     while True:
         far, _ = close_list(arrays, FAR, arrays.far_blocks)
-        _turn(control, FAR)
+        turn(control, FAR)
         lowest = np.inf
         for thread in range(arrays.threads):
             lowest = min(lowest, arrays.lowest[thread, 0])
@@ -133,13 +160,13 @@ def _next_bucket(control, arrays):
             arrays.limits[END] = np.inf
         active, edges, _ = share(control, arrays, SELECT, far, 1)
         blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-        _turn(control, NEXT)
+        turn(control, NEXT)
         if blocks != 0 or active == 0:
             return blocks, active, edges
 
 
 @njit(inline="always")
-def _next_round(control, arrays):
+def next_round(control, arrays):
     """Return a number for a push that no earlier one had, in any run."""
     if control[ROUND] == _LAST_ROUND:
         arrays.touched[:] = 0
@@ -148,9 +175,29 @@ def _next_round(control, arrays):
 
 
 @njit(inline="always")
-def _is_finished(control, arrays):
+def is_finished(control, arrays):
+    """Tell whether the program says that the run is to end."""
     address = arrays.work[FINISHED]
     return address != 0 and call_at(address, control, arrays, 0, 0)[0] != 0
+
+
+@njit(inline="always")
+def begin_run(control, arrays, bucket_end):
+    """Start with the initial states; return blocks of active vertices, vertices and edges."""
+    control[SIDES], arrays.loop[ITERATION] = 0, 0
+    for which in range(3):
+        arrays.counters[which, 0] = 0
+        for thread in range(arrays.threads):
+            arrays.cursor[thread, which] = 0
+    for thread in range(arrays.threads):
+        arrays.lowest[thread, 0] = np.inf
+    arrays.limits[END] = bucket_end
+    n = arrays.num_vertices
+    active, edges, _ = share(control, arrays, START, n, SUM_CHUNK)
+    add_sums(arrays, -(-n // SUM_CHUNK))
+    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+    turn(control, NEXT)
+    return blocks, active, edges
 
 
 @kernel(counted=False)
@@ -177,24 +224,14 @@ def run(control, arrays, direction, max_iterations, records):
     n, searched = arrays.num_vertices, arrays.searched
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
     loop, costs = arrays.loop, arrays.costs
-    control[SIDES], loop[ITERATION] = 0, 0
-    for which in range(3):
-        arrays.counters[which, 0] = 0
-        for thread in range(arrays.threads):
-            arrays.cursor[thread, which] = 0
-    for thread in range(arrays.threads):
-        arrays.lowest[thread, 0] = np.inf
-    arrays.limits[END] = -np.inf if has_priority else np.inf
-    active, edges, _ = share(control, arrays, START, n, SUM_CHUNK)
-    _add_sums(arrays, -(-n // SUM_CHUNK))
-    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-    _turn(control, NEXT)
+    blocks, active, edges = begin_run(control, arrays, -np.inf if has_priority else np.inf)
     receivers = np.float64(searched)
-    iteration = 0
+    iteration, listed, is_marked = 0, blocks, False  # active vertices are in the list, or marked
     while iteration < max_iterations:
-        if has_priority and blocks == 0:
+        if has_priority and listed == 0:
             blocks, active, edges = _next_bucket(control, arrays)
-        if (n if all_active else blocks) == 0:
+            listed, is_marked = blocks, False
+        if (n if all_active else listed) == 0:
             return iteration, True
         began = clock_seconds()
         push_seconds = edges * costs[PUSH_EDGE]
@@ -203,24 +240,31 @@ def run(control, arrays, direction, max_iterations, records):
         pulls = all_active or direction == 2 or (direction == 0 and pull_seconds < push_seconds)
         sent = active
         if pulls:
-            scanned, count = _pull(control, arrays, blocks)
+            scanned, count, listed = _pull(control, arrays, blocks, is_marked)
             receivers = np.float64(count)
         else:
-            control[ROUND] = _next_round(control, arrays)
+            if is_marked:
+                blocks = _list_marked(control, arrays)
+            control[ROUND] = next_round(control, arrays)
             scanned, _, _ = share(control, arrays, PUSH, blocks, 1)
             count = _ZERO
         expanded = clock_seconds()
         loop[ITERATION] = iteration
+        is_marked = pulls and arrays.applies_in_pulls != 0
         if all_active:
             active, edges, _ = share(control, arrays, APPLY_ALL, n, SUM_CHUNK)
-            _add_sums(arrays, -(-n // SUM_CHUNK))
+            add_sums(arrays, -(-n // SUM_CHUNK))
             active = np.int64(n)
+        elif is_marked:
+            active, edges = _activated(arrays)
+            turn(control, ACTIVE)
         else:
             touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
             active, edges, _ = share(control, arrays, APPLY, touched, 1)
-            _add_sums(arrays, touched)
+            add_sums(arrays, touched)
             blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-            _turn(control, NEXT)
+            turn(control, NEXT)
+            listed = blocks
         if pulls:
             factor = _learned_factor(pull_seconds, expanded - began)
             costs[PULL_VERTEX] *= factor
@@ -233,9 +277,9 @@ def run(control, arrays, direction, max_iterations, records):
             record[SECONDS], record[RECEIVERS] = clock_seconds() - began, count
         iteration += 1
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
-        if _is_finished(control, arrays):
+        if is_finished(control, arrays):
             return iteration, True
-    if has_priority and blocks == 0:
+    if has_priority and listed == 0:
         _, active, _ = _next_bucket(control, arrays)
         return iteration, active == 0
-    return iteration, not all_active and blocks == 0
+    return iteration, not all_active and listed == 0

@@ -1,0 +1,209 @@
+"""A user's vertex programs beside the built-in algorithms that find the same.
+
+Each answer of a program is checked once for each graph against the built-in one. A breadth-first
+search of the engine uses all devices it has; the other algorithms run on each place by themselves.
+"""
+
+# ruff: noqa: D102, RUF012 (programs as users write them)
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import hetero_bfs as hb
+from benchmarks.programs.contest import Contest
+from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import EdgeSource
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.analysis import open_analysis
+from hetero_bfs.runtime.component_runs import ComponentRuns
+from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.runtime.page_ranks import PageRanks
+from hetero_bfs.runtime.path_searches import PathSearches
+from hetero_bfs.runtime.program_runs import ProgramRuns
+
+_ALPHA, _CHANGE, _MOST_ITERATIONS = 0.85, 1e-4, 100
+
+
+class Search(hb.Program):
+    """Breadth-first search."""
+
+    state = {"parent": np.int32}
+    combine = hb.any_one
+
+    def initial(self, vertex, source):
+        return (source, True) if vertex == source else (-1, False)
+
+    def receives(self, state):
+        return state.parent < 0
+
+    def message(self, vertex):
+        return vertex
+
+    def apply(self, combined):
+        return combined
+
+
+class Paths(hb.Program):
+    """Shortest paths, without the promise that makes them faster."""
+
+    state = {"distance": np.float32}
+    combine = hb.minimum
+
+    def initial(self, vertex, source):
+        return 0.0 if vertex == source else np.inf
+
+    def receives(self, state, message):
+        return message < state.distance
+
+    def message(self, state, weight):
+        return state.distance + weight
+
+    def apply(self, state, combined):
+        return min(state.distance, combined)
+
+    def priority(self, state):
+        return state.distance
+
+
+class MonotonePaths(Paths):
+    """Shortest paths with the promise."""
+
+    monotone = True
+
+
+class Labels(hb.Program):
+    """Connected components by their least vertices."""
+
+    state = {"label": np.int64}
+    combine = hb.minimum
+
+    def initial(self, vertex):
+        return vertex
+
+    def receives(self, state, message):
+        return message < state.label
+
+    def message(self, state):
+        return state.label
+
+    def apply(self, state, combined):
+        return min(state.label, combined)
+
+
+class Ranks(hb.Program):
+    """PageRank."""
+
+    state = {"rank": np.float64}
+    combine = hb.plus
+    all_active = True
+    totals = ("dangling", "change")
+
+    def initial(self, num_vertices):
+        return 1 / num_vertices
+
+    def message(self, state, degree):
+        return state.rank / max(degree, 1)
+
+    def apply(self, combined, num_vertices, dangling, alpha):
+        return (1 - alpha) / num_vertices + alpha * (combined + dangling / num_vertices)
+
+    def measure(self, state, previous, degree):
+        return (state.rank if degree == 0 else 0.0), abs(state.rank - previous.rank)
+
+    def finished(self, change, tol):
+        return change < tol
+
+
+class _Pairs:
+    """Programs and built-in algorithms on one place, which run from a source."""
+
+    def __init__(self, contest: Contest, programs: ProgramRuns, place: Any, source: int) -> None:
+        self.contest, self.programs, self.place, self.source = contest, programs, place, source
+
+    def add(
+        self, problem: str, built_in: Callable[[int], Any], *programs: hb.Program, **fixed: Any
+    ) -> list[Any]:
+        """Add a built-in algorithm and programs; return what they find from the source.
+
+        Parameters
+        ----------
+        **fixed
+            Parameters of the programs; without any they get the source.
+        """
+        options = hb.RunOptions(place=self.place)
+        runs = {f"{problem}, built in, {self.place}": built_in}
+        for program in programs:
+            name = f"{problem}, {type(program).__name__}, {self.place}"
+            runs[name] = lambda source, program=program: self.programs.run(
+                program,
+                fixed if fixed or isinstance(program, Labels) else {"source": source},
+                options,
+            )
+        for name, run in runs.items():
+            self.contest.fast[name] = partial(_timed, run)
+        return [run(self.source) for run in runs.values()]
+
+
+def _timed(run: Callable[[int], Any], source: int) -> tuple[float, None]:
+    return run(source).seconds, None
+
+
+def _confirm(problem: str, is_right: Any) -> None:
+    if not is_right:
+        sys.exit(f"{problem}: the program's answer is not the built-in one's")
+
+
+@contextmanager
+def make_contest(
+    edges: EdgeSource, graph: CSRGraph, options: argparse.Namespace
+) -> Iterator[Contest]:
+    """Return who takes part."""
+    contest = Contest(True, lambda one, other: True)  # answers are compared here
+    settings = EngineOptions(devices=options.devices, threads=options.threads)
+    source = int(np.argmax(np.diff(graph.indptr)))
+    rank_settings = RankSettings(_ALPHA, _CHANGE, _MOST_ITERATIONS)
+    with ExitStack() as stack:
+        prepared = build_search_graph(edges)
+
+        def ready(kind: Any) -> Any:
+            return stack.enter_context(open_analysis(kind, prepared, settings))
+
+        programs, paths, components, ranks = map(
+            ready, (ProgramRuns, PathSearches, ComponentRuns, PageRanks)
+        )
+        for place in programs.places:
+            pairs = _Pairs(contest, programs, place, source)
+            devices = "cpu" if place == "cpu" else options.devices
+            engine = hb.Engine(edges, devices=devices, threads=options.threads)
+            search, user = pairs.add("BFS", stack.enter_context(engine).bfs, Search())
+            tree = validate(edges, source, user.parent.astype(np.int64), search.level)
+            _confirm("BFS", tree.valid)
+            tuned, *users = pairs.add(
+                "SSSP", partial(paths.search, place=place), Paths(), MonotonePaths()
+            )
+            for user in users:
+                _confirm("SSSP", np.allclose(user.distance, tuned.distance))
+            tuned, user = pairs.add(
+                "components", lambda _, place=place: components.find(place), Labels()
+            )
+            _confirm("components", np.array_equal(user.label, tuned.component))
+            tuned, user = pairs.add(
+                "PageRank",
+                lambda _, place=place: ranks.rank(rank_settings, place),
+                Ranks(),
+                alpha=_ALPHA,
+                tol=_CHANGE,
+            )
+            error = float(np.abs(user.rank - tuned.rank).sum())
+            _confirm("PageRank", error <= 2 * _CHANGE * _ALPHA / (1 - _ALPHA))
+        yield contest

@@ -1,0 +1,134 @@
+"""Pulls that apply messages at once, on the host.
+
+host_code.py takes this text behind that of host.py if such a pull reads no state of other vertices:
+their messages are written before, or do not depend on the state. Active vertices are then marked in
+a bitmap, and listed only if a push comes next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.devices.cpu.blocks import push_item
+from hetero_bfs.devices.cpu.sharing import chunk_of
+from hetero_bfs.programs.kernels.adapters import (
+    HAS_IDENTITY,
+    WEIGHTED,
+    apply,
+    receives,
+    send,
+    takes,
+)
+from hetero_bfs.programs.kernels.host import (
+    gathered,
+    is_active,
+    is_due,
+    link_phases,
+    take_lowest,
+    written,
+)
+from hetero_bfs.programs.kernels.loop import ACTIVE, FAR, GATHER, LIST, NEXT, SIDES
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import population_count
+
+_NONE = np.int64(0)
+
+
+@njit(forceinline=True)
+def _receivers(arrays, begin, end):
+    """Return bits of up to 64 vertices: which receive."""
+    bits = np.uint64(0)
+    for v in range(begin, end):
+        bits |= np.uint64(receives(arrays, v)) << np.uint64(v & 63)
+    return bits
+
+
+@njit(forceinline=True)
+def _first_looks(arrays, active, begin, end):
+    """Return bits of up to 64 vertices: whose first neighbour is active."""
+    first, bits = arrays.first, np.uint64(0)
+    for v in range(begin, end):  # without branches: they would be hard to predict
+        u = np.int64(first[v])
+        bits |= np.uint64((u != v) & is_active(active, u)) << np.uint64(v & 63)
+    return bits
+
+
+@njit(forceinline=True)
+def _deliver(control, arrays, v, total, far_at, me):
+    """Apply at once; return the new cursor, whether it is active, edges, and its bit if listed."""
+    if not apply(arrays, v, total, arrays.sums[0]):  # there are no sums
+        return far_at, _NONE, _NONE, np.uint64(0)
+    in_bucket, far_at = is_due(control, arrays, v, far_at, me)
+    if not in_bucket:
+        return far_at, np.int64(1), _NONE, np.uint64(0)
+    return far_at, np.int64(1), np.int64(arrays.degree[v]), np.uint64(1) << np.uint64(v & 63)
+
+
+@kernel(counted=False, inner=True)
+def _gather_and_apply(control, arrays, chunk, me):
+    """Do both at once, and set the bits of vertices that are active next.
+
+    A chunk has whole words of the bitmap. Where one message will do, most come from the first
+    neighbour, so a word of vertices looks there first.
+    """
+    begin, end = chunk_of(control, chunk)
+    far_at = arrays.cursor[me, FAR]
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    next_active = arrays.active[written(control, ACTIVE)]
+    scanned, receivers, activated, next_edges = _NONE, _NONE, _NONE, _NONE
+    listed = _NONE
+    for base in range(begin, end, 64):
+        receiving, hits = _receivers(arrays, base, min(base + 64, end)), np.uint64(0)
+        receivers += np.int64(population_count(receiving))
+        word = np.uint64(0)
+        if not HAS_IDENTITY and not WEIGHTED and receiving != 0:
+            hits = receiving & _first_looks(arrays, active, base, min(base + 64, end))
+        while hits != 0:
+            hits, place = take_lowest(hits)
+            v = base + place
+            message = send(arrays, np.int64(arrays.first[v]), arrays.backward_weights[0])
+            if takes(arrays, v, message):
+                receiving &= ~(np.uint64(1) << np.uint64(place))
+                scanned += 1
+                far_at, one, edges, bit = _deliver(control, arrays, v, message, far_at, me)
+                activated += one
+                next_edges += edges
+                word |= bit
+        while receiving != 0:
+            receiving, place = take_lowest(receiving)
+            v = base + place
+            total, found, looks = gathered(arrays, active, v)
+            scanned += looks
+            if found:
+                far_at, one, edges, bit = _deliver(control, arrays, v, total, far_at, me)
+                activated += one
+                next_edges += edges
+                word |= bit
+        next_active[base >> 6] = word
+        listed += np.int64(population_count(word))
+    arrays.cursor[me, FAR] = far_at
+    arrays.activated[me, 0] += activated
+    arrays.activated[me, 1] += next_edges
+    return scanned, receivers, listed
+
+
+@kernel(counted=False, inner=True)
+def _list_marked(control, arrays, chunk, me):
+    """List the vertices whose bits are set, from words of the bitmap."""
+    begin, end = chunk_of(control, chunk)
+    at = arrays.cursor[me, NEXT]
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    for i in range(begin, end):
+        word = active[i]
+        while word != 0:
+            word, place = take_lowest(word)
+            v = (i << 6) + place
+            at = push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me)
+    arrays.cursor[me, NEXT] = at
+    return _NONE, _NONE, _NONE
+
+
+def link_work(arrays, work):
+    """Link these phases instead of those of host.py, and others from there."""
+    link_phases(arrays, work, {GATHER: _gather_and_apply, LIST: _list_marked})

@@ -1,0 +1,293 @@
+"""The phases of a monotone program on the host; monotone_loop.py has the loop that runs them.
+
+host_code.py takes this text behind that of host.py, with a program's own adapters.
+
+Lists are in the order of their weights, so messages do not fall along a list. A vertex sends those
+below the limit, which is the bucket's end, or infinity. With the others it waits in FAR for the
+bucket that has the first of them. A receiver goes through its incoming edges in the same order, up
+to where not even the sender of the lowest priority could send less than what it has.
+
+Arrays beside those of host.py:
+
+    waiting     int8 (searched,)    bits: LISTED in FAR; CHANGED since it sent; SENT something
+    position    uint32 (searched,)  how many messages of its list a vertex sent last
+    due         float64 (searched,) the bucket that it waits for; infinity if it does not wait
+
+In FAR a vertex may be listed that does not wait any more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.devices.cpu.blocks import block_of, push_item
+from hetero_bfs.devices.cpu.sharing import chunk_of
+from hetero_bfs.programs.kernels.adapters import (
+    IDENTITY,
+    NUM_TOTALS,
+    WEIGHTED,
+    apply,
+    priority,
+    receives,
+    send,
+    start,
+    takes,
+)
+from hetero_bfs.programs.kernels.host import is_active, link_phases, merge, written
+from hetero_bfs.programs.kernels.loop import (
+    ACTIVE,
+    APPLY,
+    END,
+    FAR,
+    GATHER,
+    MARK,
+    NEXT,
+    PUSH,
+    ROUND,
+    SELECT,
+    SIDES,
+    START,
+    TOUCHED,
+)
+from hetero_bfs.programs.kernels.monotone_loop import (
+    FLOOR,
+    IS_LAST,
+    LIMIT,
+    LOWEST_SENDER,
+    SENDER,
+    SENDER_PRIORITY,
+)
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import atomic_or, exchange, prefetch
+
+LISTED, CHANGED, SENT = np.int8(1), np.int8(2), np.int8(4)
+
+_AHEAD = 8  # items between fetching a list and reading it
+_NONE = np.int64(0)
+
+
+@njit(inline="always")
+def _wait(control, arrays, v, due, far_at, me):
+    """Let a vertex wait for a bucket; return the new cursor."""
+    arrays.due[v] = due
+    arrays.lowest[me, 0] = min(arrays.lowest[me, 0], due)
+    if arrays.waiting[v] & LISTED == 0:
+        arrays.waiting[v] |= LISTED
+        far_at = push_item(arrays, FAR, arrays.far[written(control, FAR)], far_at, v, me)
+    return far_at
+
+
+@njit(inline="always")
+def _list_changed(control, arrays, v, at, far_at, me):
+    """List a vertex whose state changed; return the new cursors."""
+    if v >= arrays.searched:
+        return at, far_at
+    arrays.waiting[v] |= CHANGED
+    due = priority(arrays, v)
+    if due >= arrays.limits[END]:
+        return at, _wait(control, arrays, v, due, far_at, me)
+    arrays.due[v] = np.inf
+    return push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me), far_at
+
+
+@kernel(counted=False, inner=True)
+def _start_waiting(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    sums = arrays.sums[chunk]
+    for i in range(NUM_TOTALS):
+        sums[i] = 0.0
+    active = _NONE
+    for v in range(begin, end):
+        if v < arrays.searched:
+            arrays.waiting[v] = 0
+            arrays.due[v] = np.inf
+        if start(arrays, v, sums):
+            active += 1
+            at, far_at = _list_changed(control, arrays, v, at, far_at, me)
+    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    return active, _NONE, _NONE
+
+
+@njit(inline="always")
+def _edges_left(arrays, u, degree):
+    """Return how many edges of a vertex that sent something wait."""
+    return degree - np.int64(arrays.position[u]) if arrays.waiting[u] & SENT else _NONE
+
+
+@kernel(counted=False, inner=True)
+def _push_below_limit(control, arrays, chunk, me):
+    """Return edges scanned, by how many more of their lists are left, and edges met first."""
+    begin, end = block_of(arrays.next_blocks, chunk)
+    items = arrays.next[control[SIDES] >> NEXT & 1]
+    touched_items = arrays.touched_items
+    at, far_at = arrays.cursor[me, TOUCHED], arrays.cursor[me, FAR]
+    indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
+    limit, number = arrays.limits[LIMIT], np.int32(control[ROUND])
+    has_limit = limit < np.inf  # without one all is sent, and nothing waits
+    scanned, left, fresh = _NONE, _NONE, _NONE
+    for i in range(begin, end):
+        if i + 2 * _AHEAD < end:
+            prefetch(indptr, items[i + 2 * _AHEAD])
+        if i + _AHEAD < end:
+            prefetch(neighbours, np.int64(indptr[items[i + _AHEAD]]))
+            prefetch(weights, np.int64(indptr[items[i + _AHEAD]]) if WEIGHTED else 0)
+        u = np.int64(items[i])
+        first, last = np.int64(indptr[u]), np.int64(indptr[u + 1])
+        k = first
+        if has_limit:
+            left -= _edges_left(arrays, u, last - first)
+            if arrays.waiting[u] & SENT == 0:
+                fresh += last - first
+            if arrays.waiting[u] & CHANGED == 0:
+                k += np.int64(arrays.position[u])
+        scanned -= k
+        message = send(arrays, u, weights[0])
+        while k < last:
+            if WEIGHTED:
+                message = send(arrays, u, weights[k])
+            if np.float64(message) >= limit:
+                break
+            v = np.int64(neighbours[k])
+            k += 1
+            if not _is_taken(arrays, v, message) or not merge(arrays, v, message):
+                continue
+            if exchange(arrays.touched, v, number) != number:
+                at = push_item(arrays, TOUCHED, touched_items, at, v, me)
+        scanned += k
+        if has_limit:
+            arrays.waiting[u] = (arrays.waiting[u] & LISTED) | SENT
+            if k < last and message < IDENTITY:
+                far_at = _wait(control, arrays, u, np.float64(message), far_at, me)
+            else:
+                k = last
+            arrays.position[u] = k - first
+            left += last - k
+    arrays.cursor[me, TOUCHED], arrays.cursor[me, FAR] = at, far_at
+    return scanned, left, fresh
+
+
+@njit(forceinline=True)
+def _is_taken(arrays, v, message):
+    """Tell whether a vertex takes a message; float64 may round both, but keeps their order."""
+    if np.float64(message) > priority(arrays, v):
+        return False
+    return receives(arrays, v) and takes(arrays, v, message)
+
+
+@kernel(counted=False, inner=True)
+def _mark_senders(control, arrays, chunk, me):
+    """Set the bits of vertices whose edges are to be pulled, and note that they sent all.
+
+    Returns by how many more edges of their lists are left, and edges met first.
+    """
+    begin, end = block_of(arrays.next_blocks, chunk)
+    items = arrays.next[control[SIDES] >> NEXT & 1]
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    left, fresh = _NONE, _NONE
+    for i in range(begin, end):
+        u = np.int64(items[i])
+        degree = np.int64(arrays.indptr[u + 1] - arrays.indptr[u])
+        left -= _edges_left(arrays, u, degree)
+        if arrays.waiting[u] & SENT == 0:
+            fresh += degree
+        arrays.waiting[u] = (arrays.waiting[u] & LISTED) | SENT
+        arrays.position[u] = degree
+        atomic_or(active, u >> 6, np.uint64(1) << np.uint64(u & 63))
+        own = priority(arrays, u)
+        if not own >= arrays.lowest[me, SENDER_PRIORITY]:
+            arrays.lowest[me, SENDER_PRIORITY] = own
+            arrays.lowest[me, SENDER] = u
+    return left, fresh, _NONE
+
+
+@kernel(counted=False, inner=True)
+def _gather_in_order(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    at = arrays.cursor[me, TOUCHED]
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
+    weights, combined = arrays.backward_weights, arrays.combined
+    lowest = np.int64(arrays.limits[LOWEST_SENDER])
+    floor = arrays.limits[FLOOR]
+    edges, receivers = _NONE, _NONE
+    for v in range(begin, end):
+        own = priority(arrays, v)
+        if own < floor or not receives(arrays, v):
+            continue
+        receivers += 1
+        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+        total, k = IDENTITY, first
+        while k < last:
+            weight = weights[k] if WEIGHTED else weights[0]
+            least = send(arrays, lowest, weight)
+            if least >= total or np.float64(least) > own:
+                break
+            u = np.int64(neighbours[k])
+            k += 1
+            if is_active(active, u):
+                message = send(arrays, u, weight)
+                if message < total and _is_taken(arrays, v, message):
+                    total = message
+        edges += k - first
+        if total < IDENTITY:
+            combined[v] = total
+            at = push_item(arrays, TOUCHED, arrays.touched_items, at, v, me)
+    arrays.cursor[me, TOUCHED] = at
+    return edges, receivers, _NONE
+
+
+@kernel(counted=False, inner=True)
+def _apply_in_order(control, arrays, chunk, me):
+    begin, end = block_of(arrays.touched_blocks, chunk)
+    items = arrays.touched_items
+    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    sums = arrays.sums[chunk]
+    for i in range(NUM_TOTALS):
+        sums[i] = 0.0
+    active = _NONE
+    for i in range(begin, end):
+        v = np.int64(items[i])
+        total = arrays.combined[v]
+        arrays.combined[v] = IDENTITY
+        if apply(arrays, v, total, sums):
+            active += 1
+            # The only edge of a vertex leads back to who sent the message.
+            if arrays.is_directed or arrays.indptr[v + 1] - arrays.indptr[v] != 1:
+                at, far_at = _list_changed(control, arrays, v, at, far_at, me)
+    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    return active, _NONE, _NONE
+
+
+@kernel(counted=False, inner=True)
+def _select_due(control, arrays, chunk, me):
+    """List the vertices of FAR that the bucket has, or all that sent a part; keep the others."""
+    begin, end = block_of(arrays.far_blocks, chunk)
+    items = arrays.far[control[SIDES] >> FAR & 1]
+    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    bucket_end, is_last = arrays.limits[END], arrays.limits[IS_LAST] != 0.0
+    active = _NONE
+    for i in range(begin, end):
+        v = np.int64(items[i])
+        due = arrays.due[v]
+        arrays.waiting[v] &= ~LISTED
+        if due == np.inf:
+            continue
+        if due < bucket_end or (is_last and arrays.waiting[v] == SENT):
+            active += 1
+            arrays.due[v] = np.inf
+            at = push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me)
+        else:
+            far_at = _wait(control, arrays, v, due, far_at, me)
+    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    return active, _NONE, _NONE
+
+
+def link_work(arrays, work):
+    """Link these phases instead of those of host.py."""
+    phases = {
+        START: _start_waiting, PUSH: _push_below_limit, MARK: _mark_senders,
+        GATHER: _gather_in_order, APPLY: _apply_in_order, SELECT: _select_due,
+    }  # fmt: skip
+    link_phases(arrays, work, phases)

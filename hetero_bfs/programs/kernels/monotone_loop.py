@@ -1,0 +1,150 @@
+"""The loop of a monotone program on the host; monotone.py has its phases.
+
+A run goes from bucket to bucket of priorities. In a graph of long lists vertices first send what
+belongs into the bucket. As soon as more edges wait in lists begun than lie in all lists that are
+not begun, the receivers pull along all of these at once. From then on, and in graphs of short lists
+from the start, vertices send to their whole lists, and buckets are wider. So a message is sent once
+for a state, but for the pull, and most messages that would change nothing are not sent.
+
+`arrays` is what loop.py describes. Words of `limits` behind the bucket's are below.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.devices.cpu.blocks import close_list
+from hetero_bfs.devices.cpu.sharing import even_size, share
+from hetero_bfs.programs.kernels.loop import (
+    ACTIVE,
+    APPLY,
+    EDGES,
+    END,
+    FAR,
+    GATHER,
+    ITERATION,
+    MARK,
+    NEXT,
+    NUM_ACTIVE,
+    PUSH,
+    RECEIVERS,
+    ROUND,
+    SECONDS,
+    SELECT,
+    SIDES,
+    STRATEGY,
+    TOUCHED,
+    VERTICES,
+    WIDTH,
+    add_sums,
+    begin_run,
+    is_finished,
+    next_round,
+    turn,
+)
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import clock_seconds
+
+LIMIT, FLOOR, LOWEST_SENDER, IS_LAST, FULL_WIDTH, SENDS_ALL = range(2, 8)
+"""Messages below LIMIT are pushed. In a pull no message is below FLOOR, nor below that of
+LOWEST_SENDER along the same weight; if IS_LAST, all pull that wait with a part of their lists.
+Buckets of whole lists have FULL_WIDTH, those of a run that SENDS_ALL from the start too."""
+
+SENDER_PRIORITY, SENDER = 1, 2
+"""Columns of `lowest`: the sender of the lowest priority, by thread."""
+
+_FIRST_CHUNK = 1 << 9
+
+
+@njit(inline="always")
+def _next_bucket(control, arrays, is_last, sends_all):
+    """Move the bucket to the lowest priority that waits; return blocks and vertices.
+
+    If `is_last`, the bucket stays, and all vertices that sent a part of their lists are taken. The
+    lowest priority may be that of a vertex that does not wait any more: then there is another turn.
+    """
+    limits = arrays.limits
+    while True:
+        lowest = np.inf
+        for thread in range(arrays.threads):
+            lowest = min(lowest, arrays.lowest[thread, 0])
+            arrays.lowest[thread, 0] = np.inf
+        far, _ = close_list(arrays, FAR, arrays.far_blocks)
+        turn(control, FAR)
+        limits[IS_LAST] = np.float64(is_last)
+        if not is_last:
+            limits[END] = lowest + (limits[FULL_WIDTH] if sends_all else limits[WIDTH])
+            if not limits[END] > lowest:  # a width that is nothing beside it
+                limits[END] = np.inf
+            limits[LIMIT] = np.inf if sends_all else limits[END]
+        active, _, _ = share(control, arrays, SELECT, far, 1)
+        blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+        turn(control, NEXT)
+        if blocks != 0 or is_last or lowest == np.inf:
+            return blocks, active
+
+
+@njit(inline="always")
+def _pull(control, arrays, blocks, floor):
+    """Gather from listed vertices; return edges scanned, receivers, edges left, edges met first."""
+    arrays.active[control[SIDES] >> ACTIVE & 1][:] = 0
+    for thread in range(arrays.threads):
+        arrays.lowest[thread, SENDER_PRIORITY] = np.inf
+    left, fresh, _ = share(control, arrays, MARK, blocks, 1)
+    first, limits = 0, arrays.limits
+    for thread in range(arrays.threads):
+        if arrays.lowest[thread, SENDER_PRIORITY] < arrays.lowest[first, SENDER_PRIORITY]:
+            first = thread
+    limits[LOWEST_SENDER] = arrays.lowest[first, SENDER]
+    limits[FLOOR] = max(floor, arrays.lowest[first, SENDER_PRIORITY])
+    searched = arrays.searched
+    size = even_size(arrays, searched, _FIRST_CHUNK)
+    scanned, receivers, _ = share(control, arrays, GATHER, searched, size)
+    return scanned, receivers, left, fresh
+
+
+@kernel(counted=False)
+def run(control, arrays, direction, max_iterations, records):
+    """Run the program; see `loop.run`."""
+    blocks, _, _ = begin_run(control, arrays, -np.inf)
+    sends_all = arrays.limits[SENDS_ALL] != 0.0 or direction == 2
+    unmet, left = np.int64(arrays.num_edges), np.int64(0)
+    active = np.int64(0)
+    iteration = 0
+    while iteration < max_iterations:
+        pulls, floor = direction == 2, -np.inf
+        if blocks == 0 and direction == 0 and not sends_all and left > unmet:
+            sends_all = True
+            floor = arrays.limits[END]
+            blocks, active = _next_bucket(control, arrays, True, True)
+            pulls = blocks != 0
+        if blocks == 0:
+            blocks, active = _next_bucket(control, arrays, False, sends_all)
+            if blocks == 0:
+                return iteration, True
+        began = clock_seconds()
+        sent, count = active, np.int64(0)
+        if pulls:
+            scanned, count, more_left, fresh = _pull(control, arrays, blocks, floor)
+        else:
+            control[ROUND] = next_round(control, arrays)
+            scanned, more_left, fresh = share(control, arrays, PUSH, blocks, 1)
+        left += more_left
+        unmet -= fresh
+        touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
+        active, _, _ = share(control, arrays, APPLY, touched, 1)
+        add_sums(arrays, touched)
+        blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+        turn(control, NEXT)
+        if iteration < records.shape[0]:
+            record = records[iteration]
+            record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
+            record[SECONDS], record[RECEIVERS] = clock_seconds() - began, count
+        iteration += 1
+        arrays.loop[ITERATION], arrays.loop[NUM_ACTIVE] = iteration, active
+        if is_finished(control, arrays):
+            return iteration, True
+    if blocks == 0:
+        blocks, _ = _next_bucket(control, arrays, False, sends_all)
+    return iteration, blocks == 0
