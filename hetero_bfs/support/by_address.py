@@ -5,8 +5,8 @@ some 200 words for each call. The compiler spends more time on those than on the
 kernels. So the addresses and shapes of the arrays lie in memory, and a kernel gets one address. To
 the kernel it is a struct with attributes, and it loads an array when it reads the attribute.
 
-A kernel should read the arrays that it needs once, before its loops. In a loop it would load their
-addresses again after each store, since the compiler cannot know that the store did not change them.
+No kernel changes those words, and the compiler is told so: otherwise a loop would load addresses
+again after each store.
 
 Numba also links a copy of each callee into a kernel, and optimises it there again. A kernel that is
 called by address is compiled once, and only if it is needed.
