@@ -77,7 +77,7 @@ class DeviceGraph:
     def lists(self, direction: str, weighted: bool) -> list[Any]:
         """Return the buffers of `indptr`, neighbours and weights, "forward" or "backward"."""
         graph = self.graph
-        if not graph.graph.graph.directed:
+        if not graph.directed:
             direction = "forward"
         lists = graph.forward if direction == "forward" else graph.backward
         of_weights = graph.forward_weights if direction == "forward" else graph.backward_weights

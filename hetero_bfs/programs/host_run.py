@@ -34,6 +34,8 @@ class HostProgram:
         The caller's own among them.
     """
 
+    _kernels = "host"
+
     def __init__(self, plan: Plan, graph: PlacedGraph, threads: int) -> None:
         from hetero_bfs.programs.kernels.loop import RECORD_WIDTH
 
@@ -104,17 +106,8 @@ class HostProgram:
         stored = np.dtype(plan.stored_type)
         combined = aligned_empty(n, stored)
         combined[:] = plan.identity or 0
-        parameters, uses_weights = plan.parameters, plan.uses_weights
-        fields: dict[str, Any] = {
-            "indptr": graph.forward.indptr,
-            "neighbours": graph.forward.indices,
-            "weights": graph.forward_weights(uses_weights),
-            "backward_indptr": graph.backward.indptr,
-            "backward_neighbours": graph.backward.indices,
-            "backward_weights": graph.backward_weights(uses_weights),
+        return self._program_fields() | {
             "first": graph.graph.first,
-            "names": graph.names,
-            "degree": graph.degree,
             "combined": combined,
             "bits": combined.view(f"i{stored.itemsize}") if stored.kind == "f" else combined,
             "outgoing": aligned_empty(n if self._prepares else 1, stored),
@@ -125,6 +118,21 @@ class HostProgram:
                 for _ in range(2)
             ),
             "touched_items": aligned_empty(items, np.uint32),
+        }
+
+    def _program_fields(self) -> dict[str, Any]:
+        """Return the graph's lists, the program's state, and the parameters."""
+        plan, graph, n = self.plan, self.graph, self.graph.num_vertices
+        parameters, uses_weights = plan.parameters, plan.uses_weights
+        fields: dict[str, Any] = {
+            "indptr": graph.forward.indptr,
+            "neighbours": graph.forward.indices,
+            "weights": graph.forward_weights(uses_weights),
+            "backward_indptr": graph.backward.indptr,
+            "backward_neighbours": graph.backward.indices,
+            "backward_weights": graph.backward_weights(uses_weights),
+            "names": graph.names,
+            "degree": graph.degree,
             "integers": np.zeros(len(parameters.integers) + 1, np.int64),
             "fractions": np.zeros(len(parameters.fractions) + 1),
         }
@@ -138,7 +146,7 @@ class HostProgram:
         from hetero_bfs.support.by_address import Head, Struct
 
         shared = Struct(f"Program_{self.plan.name}", self._fields)
-        host_module(self.plan).link_work(shared, self._fields["work"])
+        host_module(self.plan, self._kernels).link_work(shared, self._fields["work"])
         return Head("Program", shared, self._num_common)
 
     def _start_workers(self) -> None:
@@ -147,31 +155,44 @@ class HostProgram:
         control, shared = self._control, self._shared
         self._stop = start_workers(self, run_worker, control, shared, self.threads)
 
+    @property
+    def _loop(self) -> Any:
+        """The compiled loop of iterations."""
+        from hetero_bfs.programs.kernels.loop import run
+
+        return run
+
     def _arguments(self, direction: int, max_iterations: int) -> tuple[Any, ...]:
         return self._control, self._shared, direction, max_iterations, self.records
 
     def _compile(self) -> None:
         import numba
 
-        from hetero_bfs.programs.kernels.loop import run
-
-        run.compile(tuple(numba.typeof(argument) for argument in self._arguments(0, 0)))
+        self._loop.compile(tuple(numba.typeof(argument) for argument in self._arguments(0, 0)))
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the types of this program's own."""
-        from hetero_bfs.programs.kernels import loop
+        self._write(plan)
+        self._set_width(limits.bucket_width)
+        arguments = self._arguments(limits.direction, limits.max_iterations)
+        iterations, converged = self._loop(*arguments)
+        state = {name: self._fields[f"state_{name}"] for name in self.plan.fields}
+        totals = dict(zip(self.plan.totals, self._fields["totals"].tolist(), strict=False))
+        return Run(state, iterations, converged, totals, self._records(iterations))
 
-        fields, graph, parameters = self._fields, self.graph, plan.parameters
+    def _write(self, plan: Plan) -> None:
+        """Write the parameters."""
+        fields, parameters = self._fields, plan.parameters
         fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
         fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
         for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"][:] = array[graph.names]
-        fields["limits"][loop.WIDTH] = limits.bucket_width
-        arguments = self._arguments(limits.direction, limits.max_iterations)
-        iterations, converged = loop.run(*arguments)
-        state = {name: fields[f"state_{name}"] for name in self.plan.fields}
-        totals = dict(zip(self.plan.totals, fields["totals"].tolist(), strict=False))
-        return Run(state, iterations, converged, totals, self._records(iterations))
+            fields[f"parameter_{name}"][:] = array[self.graph.names]
+
+    def _set_width(self, width: float) -> None:
+        """Write the width of buckets."""
+        from hetero_bfs.programs.kernels.loop import WIDTH
+
+        self._fields["limits"][WIDTH] = width
 
     def _records(self, iterations: int) -> list[tuple[str, int, int, float]]:
         rows: npt.NDArray[np.float64] = self.records[: min(iterations, _MOST_RECORDS)]

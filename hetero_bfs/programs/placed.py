@@ -38,6 +38,11 @@ class PlacedGraph:
         self.num_vertices, self.num_searched = graph.num_vertices, graph.num_searched
 
     @property
+    def directed(self) -> bool:
+        """Whether edges lead one way."""
+        return self.graph.graph.directed
+
+    @property
     def num_stored_edges(self) -> int:
         """Entries of the lists."""
         return self.graph.graph.num_stored_edges
