@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -110,17 +110,30 @@ class DeviceProgram:
         The device lacks a type that the program needs, or memory; failures of its driver.
     """
 
+    _kernels: ClassVar[list[str]] = [
+        "devices/opencl/tiles.cl",
+        *(f"programs/kernels/{name}.cl" for name in _FILES),
+    ]
+
     def __init__(self, plan: Plan, lists: DeviceGraph) -> None:
         self.plan, self.lists, self.device = plan, lists, lists.device
         info = self.device.info
         self._check_types(info)
         self._groups = _GROUPS_PER_UNIT * info.compute_units
-        n = self._n = lists.graph.num_vertices
+        self._n = lists.graph.num_vertices
+        self._shared = self._make_shared()
+        self._records = self.device.buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
+        self._state = self._make_state()
+        self._batch, self._most_batch = _FIRST_BATCH, _MOST_BATCH
+        self._bind(self._build(info))
+
+    def _make_shared(self) -> dict[str, Any]:
+        """Return the buffers that state.cl lists."""
+        plan, n, buffer = self.plan, self._n, self.device.buffer
         stored = np.dtype(plan.stored_type)
         prepared = plan.identity is not None and not plan.uses_weights
         far = 2 * n if "priority" in plan.methods else 1
-        buffer = self.device.buffer
-        self._shared = {
+        return {
             "combined": buffer(n, stored),
             "outgoing": buffer(n if prepared else 1, stored),
             "active_in": buffer(n, np.int32),
@@ -135,10 +148,6 @@ class DeviceProgram:
             "loop": buffer(_LOOP_WORDS, np.int64),
             "limits": buffer(8, np.float32),
         }
-        self._records = buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
-        self._state = self._make_state()
-        self._batch = _FIRST_BATCH
-        self._bind(self._build(info))
 
     def _check_types(self, info: DeviceInfo) -> None:
         plan = self.plan
@@ -166,7 +175,7 @@ class DeviceProgram:
         )
         options = [f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
         options += ["-DHAS_DOUBLE"] if info.has_double else []
-        return self.device.build(options, kernel_source(_SCALARS) + text, _KERNELS)
+        return self.device.build(options, kernel_source(_SCALARS) + text, self._kernels)
 
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels."""
@@ -188,18 +197,15 @@ class DeviceProgram:
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the types of this program's own."""
-        self._write(plan, limits)
+        self._write(plan)
+        self._write_limits(limits)
         began = time.perf_counter()
         loop = np.zeros(_LOOP_WORDS, np.int64)
-        size, again = self._groups * _GROUP, np.int32(0)
-        self._begin.launch(size, _GROUP)
-        self._advance.launch(_GROUP, _GROUP, np.int32(1))
+        self._launch_start()
         seconds: list[float] = []
         while True:
             for _ in range(self._batch):
-                for kernel in (*self._expand, self._apply):
-                    kernel.launch(size, _GROUP)
-                self._advance.launch(_GROUP, _GROUP, again)
+                self._launch_iteration()
             self.device.read(loop, self._shared["loop"])
             done = int(loop[_ITERATION])
             ended = time.perf_counter()
@@ -208,16 +214,27 @@ class DeviceProgram:
             began = ended
             if not loop[_MODE]:
                 break
-            self._batch = min(2 * self._batch, _MOST_BATCH)
-        self._batch = min(max(done, _FIRST_BATCH), _MOST_BATCH)  # as many as this run took
+            self._batch = min(2 * self._batch, self._most_batch)
+        self._batch = min(max(done, _FIRST_BATCH), self._most_batch)  # as many as this run took
         return Run(
             self._read_state(), done, bool(loop[_CONVERGED]), self._read_totals(),
             self._read_records(seconds),
         )  # fmt: skip
 
-    def _write(self, plan: Plan, limits: Limits) -> None:
-        """Write parameters and limits."""
-        device, graph, parameters = self.device, self.lists.graph, plan.parameters
+    def _launch_start(self) -> None:
+        """Queue what makes the initial states."""
+        self._begin.launch(self._groups * _GROUP, _GROUP)
+        self._advance.launch(_GROUP, _GROUP, np.int32(1))
+
+    def _launch_iteration(self) -> None:
+        """Queue an iteration, which does nothing after the end of the run."""
+        for kernel in (*self._expand, self._apply):
+            kernel.launch(self._groups * _GROUP, _GROUP)
+        self._advance.launch(_GROUP, _GROUP, np.int32(0))
+
+    def _write_limits(self, limits: Limits) -> None:
+        """Write the limits, and what iterations count."""
+        device, graph = self.device, self.lists.graph
         counters = np.zeros(_COUNTERS, np.uint64)
         counters[_LOWEST] = 0x7FFFFFFF
         device.write(self._shared["counters"], counters)
@@ -225,10 +242,14 @@ class DeviceProgram:
         loop[_LIMIT], loop[_DIRECTION] = limits.max_iterations, limits.direction
         loop[_RECEIVERS] = graph.num_searched
         device.write(self._shared["loop"], loop)
-        end = -np.inf if "priority" in plan.methods else np.inf
+        end = -np.inf if "priority" in self.plan.methods else np.inf
         with np.errstate(over="ignore"):
             numbers = np.array([end, limits.bucket_width, *_COSTS, 0, 0, 0]).astype(np.float32)
         device.write(self._shared["limits"], numbers)
+
+    def _write(self, plan: Plan) -> None:
+        """Write the parameters."""
+        device, graph, parameters = self.device, self.lists.graph, plan.parameters
         integers = [graph.num_vertices, *parameters.integers.values()]
         device.write(self._state["integers"], np.array(integers, np.int64))
         if parameters.fractions:

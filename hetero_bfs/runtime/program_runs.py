@@ -15,6 +15,7 @@ from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
 from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
+from hetero_bfs.programs.device_sweeps import DeviceSweeps
 from hetero_bfs.programs.host_code import host_text
 from hetero_bfs.programs.host_run import HostProgram
 from hetero_bfs.programs.host_sweeps import HostSweeps
@@ -61,7 +62,11 @@ class _Mode:
 
     def compile_device(self, plan: Plan) -> DeviceProgram | None:
         """Compile a program for the device, if there is one; raise if the device cannot run it."""
-        return None if self.device is None else DeviceProgram(plan, self.device)
+        if self.device is None:
+            return None
+        if isinstance(self.graph, ArrangedGraph):
+            return DeviceSweeps(plan, self.device, self.graph)
+        return DeviceProgram(plan, self.device)
 
     def close(self) -> None:
         """End the threads."""
@@ -88,7 +93,6 @@ class ProgramRuns(Analysis):
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         self.placed = PlacedGraph(graph)
         super().__init__(graph, threads, device)
-        self._info = device
         usual = _Mode(self.placed, self.device)
         self._modes: dict[tuple[str, int | None], _Mode] = {("synchronous", None): usual}
 
@@ -111,8 +115,19 @@ class ProgramRuns(Analysis):
             graph = by_level(self.placed, options.root)
         else:
             graph = by_class(self.placed, self._classes(), _NUM_EXACT)
-        self._modes[key] = _Mode(graph, None)
+        self._modes[key] = _Mode(graph, self._device_lists(graph))
         return self._modes[key]
+
+    def _device_lists(self, graph: ArrangedGraph) -> DeviceGraph | None:
+        """Return an arranged graph's lists on the device, None if there is none for them."""
+        if self.device is None:
+            return None
+        try:
+            return DeviceGraph(graph, self.device.device.info)
+        except DeviceError as error:
+            note = f"{self.device_name} is left out of mode {graph.mode!r}: {error}"
+            self.notes.append(note)
+            return None
 
     def _classes(self) -> npt.NDArray[np.uint8]:
         """Return the class of each vertex, in the caller's ids; see `hetero_bfs.hybrid_classes`."""

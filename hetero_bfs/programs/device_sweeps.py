@@ -1,0 +1,104 @@
+"""A vertex program on an OpenCL device, in sweeps over an arranged graph."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel
+from hetero_bfs.programs import device_run
+from hetero_bfs.programs.arranged import ArrangedGraph
+from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
+from hetero_bfs.programs.run_options import Limits
+from hetero_bfs.programs.typed_program import Plan
+
+_BATCH_LAUNCHES = 1 << 9
+"""Launches that are queued at once, unless one sweep has more."""
+
+_STEP = 5  # where a turn has its own number
+
+
+class DeviceSweeps(DeviceProgram):
+    """As `DeviceProgram`, for lists of an arranged graph; sweep.cl has its kernels."""
+
+    _kernels: ClassVar[list[str]] = ["programs/kernels/state.cl", "programs/kernels/sweep.cl"]
+
+    def __init__(self, plan: Plan, lists: DeviceGraph, graph: ArrangedGraph) -> None:
+        self.graph = graph
+        super().__init__(plan, lists)
+        self._most_batch = max(1, min(self._most_batch, _BATCH_LAUNCHES // len(self._launches)))
+        self._batch = min(self._batch, self._most_batch)
+
+    def _make_shared(self) -> dict[str, Any]:
+        """Return the buffers that sweep.cl lists."""
+        n, stored, buffer = self._n, np.dtype(self.plan.stored_type), self.device.buffer
+        prepared = self.plan.identity is not None and not self.plan.uses_weights
+        return {
+            "outgoing": buffer(n if prepared else 1, stored),
+            "sent": buffer(n, np.uint8),
+            "dirty": buffer(n, np.uint8),
+            "messages": buffer(n, stored),
+            "gathered": buffer(n, np.int32),
+            "counters": buffer(device_run._COUNTERS, np.uint64),
+            "sums": buffer(self._groups * max(len(self.plan.totals), 1), np.float64),
+            "loop": buffer(device_run._LOOP_WORDS, np.int64),
+        }
+
+    def _bind(self, program: Any) -> None:
+        """Set the arguments of all kernels, and list the launches of a sweep."""
+        weighted, bind = self.plan.uses_weights, self.device.bind
+        lists = [*self.lists.lists("forward", weighted), np.uint32(self._n)]
+        backward = self.lists.lists("backward", weighted)
+        rest = [*self._shared.values(), *self._state.values()]
+        self._starts = [bind(program, name, *lists, *rest) for name in ("begin_run", "spread")]
+        self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *rest)
+        self._apply = bind(program, "apply_part", VARIES, *lists, *rest)
+        most = np.uint32(device_run._MOST_RECORDS)
+        self._end = bind(
+            program, "end_sweep", VARIES, np.uint32(self._groups), self._records, most, *lists,
+            *rest,
+        )  # fmt: skip
+        self._launches = self._list_launches()
+
+    def _list_launches(self) -> list[tuple[BoundKernel, int, npt.NDArray[np.uint32]]]:
+        """Return kernel, work-groups and turn of each launch; see `Turn` in sweep.cl."""
+        launches = []
+        for begin, heavy, end, exact, times in self.graph.parts.tolist():
+            groups = max(heavy - begin, -(-(end - heavy) // device_run._GROUP))
+            groups = min(groups, self._groups)
+            for i in range(times):
+                settled = end if i == times - 1 else begin
+                turn = np.array([begin, heavy, end, exact, settled, 0, 0, 0], np.uint32)
+                for kernel in [self._gather] if exact else [self._gather, self._apply]:
+                    launches.append((kernel, groups, turn))
+        return launches
+
+    def _launch_start(self) -> None:
+        """Queue what makes the initial states."""
+        self._step = 0
+        self.device.fill(self._shared["sums"], 0)
+        for kernel in self._starts:
+            kernel.launch(self._groups * device_run._GROUP, device_run._GROUP)
+        self._end.launch(device_run._GROUP, device_run._GROUP, np.int32(1))
+
+    def _launch_iteration(self) -> None:
+        """Queue a sweep, which does nothing after the end of the run."""
+        group = device_run._GROUP
+        for kernel, groups, turn in self._launches:
+            self._step += kernel is self._gather
+            turn[_STEP] = self._step
+            kernel.launch(groups * group, group, turn)
+        self._end.launch(group, group, np.int32(0))
+
+    def _write_limits(self, limits: Limits) -> None:
+        """Write the limit of iterations."""
+        loop = np.zeros(device_run._LOOP_WORDS, np.int64)
+        loop[device_run._LIMIT] = limits.max_iterations
+        self.device.write(self._shared["loop"], loop)
+        self.device.fill(self._shared["counters"], 0)
+
+    def _read_records(self, seconds: list[float]) -> list[tuple[str, int, int, float]]:
+        name = f"device {self.graph.mode}"
+        return [(name, *record[1:]) for record in super()._read_records(seconds)]
