@@ -112,7 +112,7 @@ class DeviceProgram:
 
     _kernels: ClassVar[list[str]] = [
         "devices/opencl/tiles.cl",
-        *(f"programs/kernels/{name}.cl" for name in _FILES),
+        *(f"programs/kernels/{name}.cl" for name in ("state", "messages", "device", "loop")),
     ]
 
     def __init__(self, plan: Plan, lists: DeviceGraph) -> None:
