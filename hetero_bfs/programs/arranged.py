@@ -157,13 +157,22 @@ def _incoming(placed: PlacedGraph) -> npt.NDArray[np.int64]:
 def _join_levels(
     ends: npt.NDArray[np.int64], edges: npt.NDArray[np.int64]
 ) -> tuple[list[int], list[int]]:
-    """Join levels until they have enough edges; return where each part ends, and its levels."""
+    """Join levels until they have enough edges; return where each part ends, and its levels.
+
+    Vertex i of the order has edges[i + 1] - edges[i]. A level with enough of them is not joined.
+    """
     part_ends: list[int] = []
     times: list[int] = []
-    begin = first = 0
-    for level, end in enumerate(ends.tolist()):
-        if edges[end] - edges[begin] >= _PART_EDGES or level == ends.size - 1:
+    joined = before = 0  # edges of the part so far; where the level begins
+    for end in ends.tolist():
+        size = int(edges[end] - edges[before])
+        if times and joined < _PART_EDGES and size < _PART_EDGES:
+            part_ends[-1] = end
+            times[-1] += 1
+            joined += size
+        else:
             part_ends.append(end)
-            times.append(level + 1 - first)
-            begin, first = end, level + 1
+            times.append(1)
+            joined = size
+        before = end
     return part_ends, times

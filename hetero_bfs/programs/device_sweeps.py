@@ -17,7 +17,7 @@ from hetero_bfs.programs.typed_program import Plan
 _BATCH_LAUNCHES = 1 << 9
 """Launches that are queued at once, unless one sweep has more."""
 
-_STEP = 5  # where a turn has its own number
+_STEP, _TIMES = 5, 6  # where a turn has its number, and how many turns are one launch
 
 
 class DeviceSweeps(DeviceProgram):
@@ -54,6 +54,7 @@ class DeviceSweeps(DeviceProgram):
         rest = [*self._shared.values(), *self._state.values()]
         self._starts = [bind(program, name, *lists, *rest) for name in ("begin_run", "spread")]
         self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *rest)
+        self._run_part = bind(program, "run_part", VARIES, *lists, *backward, *rest)
         self._apply = bind(program, "apply_part", VARIES, *lists, *rest)
         most = np.uint32(device_run._MOST_RECORDS)
         self._end = bind(
@@ -66,18 +67,18 @@ class DeviceSweeps(DeviceProgram):
         """Return kernel, work-groups and turn of each launch; see `Turn` in sweep.cl."""
         launches = []
         for begin, heavy, end, exact, times in self.graph.parts.tolist():
+            turn = np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
+            if times > 1:
+                launches.append((self._run_part, 1, turn))
+                continue
             groups = max(heavy - begin, -(-(end - heavy) // device_run._GROUP))
-            groups = min(groups, self._groups)
-            for i in range(times):
-                settled = end if i == times - 1 else begin
-                turn = np.array([begin, heavy, end, exact, settled, 0, 0, 0], np.uint32)
-                for kernel in [self._gather] if exact else [self._gather, self._apply]:
-                    launches.append((kernel, groups, turn))
+            for kernel in [self._gather] if exact else [self._gather, self._apply]:
+                launches.append((kernel, min(groups, self._groups), turn))
         return launches
 
     def _launch_start(self) -> None:
         """Queue what makes the initial states."""
-        self._step = 0
+        self._step = 1
         self.device.fill(self._shared["sums"], 0)
         for kernel in self._starts:
             kernel.launch(self._groups * device_run._GROUP, device_run._GROUP)
@@ -87,8 +88,9 @@ class DeviceSweeps(DeviceProgram):
         """Queue a sweep, which does nothing after the end of the run."""
         group = device_run._GROUP
         for kernel, groups, turn in self._launches:
-            self._step += kernel is self._gather
-            turn[_STEP] = self._step
+            if kernel is not self._apply:  # which has the turn of the gather before it
+                turn[_STEP] = self._step
+                self._step += int(turn[_TIMES])
             kernel.launch(groups * group, group, turn)
         self._end.launch(group, group, np.int32(0))
 

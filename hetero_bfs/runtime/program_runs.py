@@ -29,7 +29,7 @@ from hetero_bfs.runtime.colourings import Colourings
 from hetero_bfs.runtime.places import Place, Places
 from hetero_bfs.support.checks import check_type
 
-_NUM_EXACT = 4
+_NUM_EXACT = 16
 """Classes of vertices that are not adjacent, in the mode "asynchronous"."""
 
 _MOST_ROOTS = 4

@@ -1,8 +1,8 @@
 /* The phases of a sweep on a device; sweep.py is the twin.
  *
- * A launch is a turn through a part of the arranged graph. The host knows the launches of a sweep
- * beforehand; `end_sweep` decides whether there is another one. A work-group takes a vertex with
- * long lists, a work-item any other one.
+ * A launch is a turn through a part of the arranged graph, or all turns through a part of few
+ * edges. The host knows the launches of a sweep beforehand; `end_sweep` decides whether there is
+ * another one. A work-group takes a vertex with long lists, a work-item any other one.
  *
  *     outgoing, sent, dirty, gathered     as in sweep.py; `messages` is its `combined`
  *     sums            the groups' shares of the totals in the sweep so far
@@ -23,7 +23,7 @@ enum { PENDING = NEXT_COUNT };
 
 /* A turn through a part: the vertices from s0 to s2, those before s1 by work-groups; s3 is 1 if no
  * two are adjacent; vertices before s4 have no further turn in this sweep; s5 is a number that no
- * other turn of the run has. */
+ * other turn of the run has. Of a part that `run_part` takes there are s6 turns, from s5 on. */
 typedef uint8 Turn;
 
 /* What a work-item counts. */
@@ -173,6 +173,59 @@ __kernel void spread(LISTS, SWEEP, STATE)
     add_counts(counts.edges, 0, SCANNED, PENDING, shared, counters);
 }
 
+/* Gather for every `stride`-th vertex from v on, if it is dirty; in an exact part it applies. */
+static void gather_each(uint v, uint stride, Turn turn, Counts *counts, TOTAL *shares, LISTS,
+                        BACKWARD, SWEEP, STATE)
+{
+    for (; v < turn.s2; v += stride) {
+        if (!ALL_ACTIVE && !dirty[v])
+            continue;
+        dirty[v] = 0;
+        MESSAGE total = IDENTITY;
+        bool found = false;
+        if (receives(v, loop[ITERATION], STATE_NAMES)) {
+            counts->received++;
+            found = gather(v, 0, 1, &total, counts, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+        }
+        if (settle(v, total, found, turn.s3, (int)turn.s5, counts, shares, SWEEP_NAMES,
+                   STATE_NAMES))
+            mark(v, 0, 1, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+    }
+}
+
+/* Apply for every `stride`-th vertex from v on, if it gathered in this turn. */
+static void apply_each(uint v, uint stride, Turn turn, Counts *counts, TOTAL *shares, LISTS, SWEEP,
+                       STATE)
+{
+    for (; v < turn.s2; v += stride)
+        if (gathered[v] == (int)turn.s5 &&
+            change(v, messages[v], counts, shares, SWEEP_NAMES, STATE_NAMES))
+            mark(v, 0, 1, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+}
+
+/* Go through a part of few edges s6 times, by one work-group. */
+__kernel void run_part(Turn turn, LISTS, BACKWARD, SWEEP, STATE)
+{
+    __local ulong shared[2];
+    __local TOTAL shared_totals[GROUP];
+    TOTAL shares[NUM_TOTALS + 1] = {0};
+    Counts counts = {0, 0, 0, 0};
+    const uint lid = get_local_id(0), begin = turn.s0;
+    if (loop[MODE] == DONE)
+        return;
+    for (uint i = 0; i < turn.s6; i++) {
+        turn.s4 = i + 1 < turn.s6 ? begin : turn.s2;
+        gather_each(begin + lid, GROUP, turn, &counts, shares, LISTS_NAMES, BACKWARD_NAMES,
+                    SWEEP_NAMES, STATE_NAMES);
+        barrier(CLK_GLOBAL_MEM_FENCE);
+        apply_each(begin + lid, GROUP, turn, &counts, shares, LISTS_NAMES, SWEEP_NAMES,
+                   STATE_NAMES);
+        barrier(CLK_GLOBAL_MEM_FENCE);
+        turn.s5++;
+    }
+    add_all(&counts, shares, shared, shared_totals, counters, sums);
+}
+
 /* Gather for the dirty vertices of a part; in an exact part each applies at once. */
 __kernel void gather_part(const Turn turn, LISTS, BACKWARD, SWEEP, STATE)
 {
@@ -220,19 +273,8 @@ __kernel void gather_part(const Turn turn, LISTS, BACKWARD, SWEEP, STATE)
         if (changed)
             mark(v, lid, GROUP, turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
     }
-    for (uint v = turn.s1 + get_global_id(0); v < turn.s2; v += get_global_size(0)) {
-        if (!ALL_ACTIVE && !dirty[v])
-            continue;
-        dirty[v] = 0;
-        MESSAGE total = IDENTITY;
-        bool found = false;
-        if (receives(v, loop[ITERATION], STATE_NAMES)) {
-            counts.received++;
-            found = gather(v, 0, 1, &total, &counts, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
-        }
-        if (settle(v, total, found, turn.s3, step, &counts, shares, SWEEP_NAMES, STATE_NAMES))
-            mark(v, 0, 1, turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
-    }
+    gather_each(turn.s1 + get_global_id(0), get_global_size(0), turn, &counts, shares, LISTS_NAMES,
+                BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
     add_all(&counts, shares, shared, shared_totals, counters, sums);
 }
 
@@ -257,10 +299,8 @@ __kernel void apply_part(const Turn turn, LISTS, SWEEP, STATE)
         if (changed)
             mark(v, lid, GROUP, turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
     }
-    for (uint v = turn.s1 + get_global_id(0); v < turn.s2; v += get_global_size(0))
-        if (gathered[v] == step &&
-            change(v, messages[v], &counts, shares, SWEEP_NAMES, STATE_NAMES))
-            mark(v, 0, 1, turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+    apply_each(turn.s1 + get_global_id(0), get_global_size(0), turn, &counts, shares, LISTS_NAMES,
+               SWEEP_NAMES, STATE_NAMES);
     add_all(&counts, shares, shared, shared_totals, counters, sums);
 }
 
