@@ -102,6 +102,11 @@ class ProgramRuns(Analysis):
     def _make_device(self, info: DeviceInfo) -> DeviceGraph:
         return DeviceGraph(self.placed, info)
 
+    @property
+    def kept_modes(self) -> list[tuple[str, int | None]]:
+        """The modes, each with its root, whose graphs and programs are kept; the latest last."""
+        return list(self._modes)
+
     def _mode(self, options: RunOptions) -> _Mode:
         """Return the graph as the options' mode needs it, made now if it is not there."""
         key = options.mode, options.root
