@@ -32,6 +32,9 @@ from hetero_bfs.support.checks import check_type
 _NUM_EXACT = 16
 """Classes of vertices that are not adjacent, in the mode "asynchronous"."""
 
+_IDEMPOTENT = ("minimum", "maximum", "bitwise_or", "any_one")
+"""Operations that do not mind a message that comes twice."""
+
 _MOST_ROOTS = 4
 """Roots whose arranged graphs are kept."""
 
@@ -194,13 +197,13 @@ class ProgramRuns(Analysis):
 
 def _check_sweeps(plan: Plan, mode: str) -> None:
     """Raise unless the states of a program stay right if a message comes twice, or early."""
-    operation = plan.monoid.operation
-    if operation == "plus" and (not plan.all_active or mode == "layered"):
-        raise ArgumentError(
-            f"{plan.name} combines by plus, and mode {mode!r} may bring a message again; take mode "
-            '"synchronous"' + (', or set all_active for "asynchronous"' if plan.all_active else "")
-        )
-    if mode == "layered" and plan.all_active:
-        raise ArgumentError(
-            f'{plan.name} has all vertices active; take mode "synchronous" or "asynchronous"'
-        )
+    operation, layered = plan.monoid.operation, mode == "layered"
+    allowed = operation in _IDEMPOTENT or (operation == "plus" and plan.all_active)
+    if allowed and not (layered and plan.all_active):
+        return
+    with_all = " with all_active" if plan.all_active else ""
+    also = "without all_active" if layered else "and plus with all_active"
+    raise ArgumentError(
+        f"{plan.name} combines by {operation}{with_all}; mode {mode!r} is for "
+        f'{", ".join(_IDEMPOTENT)} {also}; take mode "synchronous"'
+    )

@@ -184,7 +184,7 @@ class Sums(Ranks):
 )
 def test_programs_that_a_mode_does_not_allow(program, mode):
     parameters = {"alpha": 0.85, "tol": 1e-3} if type(program) is Ranks else {}
-    message = f"{type(program).__name__} combines by plus, and mode '{mode}' may bring"
+    message = f"{type(program).__name__} combines by plus.*; mode '{mode}' is for minimum, maximum"
     with (
         ProgramRuns(build_search_graph(nasty("grid")), 1) as runs,
         pytest.raises(ArgumentError, match=message),
