@@ -59,6 +59,22 @@ class Ranks(hb.Program):
         return change < tol
 
 
+class ScaledRanks(Ranks):
+    """PageRank up to a factor: restarts are shares of the present sum, which sweeps change."""
+
+    totals = ("dangling", "mass", "change")
+
+    def apply(self, combined, num_vertices, dangling, mass, alpha):
+        """Add what comes."""
+        restart = (1 - alpha) * mass / num_vertices
+        return restart + alpha * (combined + dangling / num_vertices)
+
+    def measure(self, state, previous, degree):
+        """Sum what dangles, all, and the change."""
+        dangling = state.rank if degree == 0 else 0.0
+        return dangling, state.rank, abs(state.rank - previous.rank)
+
+
 class Paths(hb.Program):
     """Shortest paths in rounds of Bellman and Ford."""
 
@@ -146,6 +162,7 @@ class Labels(hb.Program):
 
 PROGRAMS = {
     "ranks": (Ranks, ("synchronous", "asynchronous")),
+    "scaled": (ScaledRanks, ("synchronous", "asynchronous")),
     "paths": (Paths, ("synchronous", "asynchronous", "layered")),
     "levels": (Levels, ("synchronous", "asynchronous", "layered")),
     "reach": (Reach, ("synchronous", "layered")),
@@ -197,7 +214,7 @@ def contest(
 ) -> list[dict[str, Any]]:
     """Run a program in its modes, in turn."""
     kind, modes = PROGRAMS[name]
-    parameters = {"alpha": 0.85, "tol": 1e-6} if name == "ranks" else {"source": source}
+    parameters = {"alpha": 0.85, "tol": 1e-6} if issubclass(kind, Ranks) else {"source": source}
     if name == "labels":
         parameters = {}
     contestants = [(mode, kind, mode, place) for mode in modes for place in options.place]
@@ -226,9 +243,9 @@ def contest(
 
 
 def answer(result: hb.ProgramResult) -> Any:
-    """Return the values of the program's field."""
-    (values,) = result.state.values()
-    return np.nan_to_num(values)
+    """Return the values of the program's field; ranks in proportion to their sum."""
+    ((field, values),) = result.state.items()
+    return values / values.sum() if field == "rank" else np.nan_to_num(values)
 
 
 if __name__ == "__main__":
