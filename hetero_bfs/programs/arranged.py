@@ -25,7 +25,6 @@ BEGIN, HEAVY, END, EXACT, TIMES = range(5)
 of them are adjacent; how often a sweep goes through the part."""
 
 _PART_EDGES = 1 << 12
-_HEAVY_EDGES = 1 << 7
 
 Order = npt.NDArray[np.uint32]
 
@@ -45,11 +44,13 @@ class ArrangedGraph(PlacedGraph):
         Where each part ends in `order`.
     exact, times : sequences of int
         Of each part; see the columns of parts.
+    heavy_edges : int
+        Lists with more entries are long ones.
     """
 
     def __init__(
         self, placed: PlacedGraph, mode: str, order: Order, ends: Sequence[int],
-        exact: Sequence[int], times: Sequence[int],
+        exact: Sequence[int], times: Sequence[int], heavy_edges: int,
     ) -> None:  # fmt: skip
         super().__init__(placed.graph)
         self.num_searched = self.num_vertices
@@ -57,7 +58,7 @@ class ArrangedGraph(PlacedGraph):
         bounds = np.array([0, *ends], np.int64)
         sizes = bounds[1:] - bounds[:-1]
         part_of = np.repeat(np.arange(sizes.size), sizes)
-        light = ~_is_heavy(placed)[order]
+        light = ~_is_heavy(placed, heavy_edges)[order]
         self._order = order[np.argsort(2 * part_of + light, kind="stable")]
         heavy = np.bincount(part_of[~light], minlength=sizes.size)
         parts = np.column_stack([bounds[:-1], bounds[:-1] + heavy, bounds[1:], exact, times])
@@ -100,15 +101,17 @@ class ArrangedGraph(PlacedGraph):
         return self._placed.degree[self._order]
 
 
-def _is_heavy(placed: PlacedGraph) -> npt.NDArray[np.bool_]:
+def _is_heavy(placed: PlacedGraph, edges: int) -> npt.NDArray[np.bool_]:
     """Tell which vertices have a long list, either way."""
-    heavy = placed.degree > _HEAVY_EDGES
+    heavy = placed.degree > edges
     if placed.directed:
-        heavy[: placed.num_searched] |= np.diff(placed.backward.indptr) > _HEAVY_EDGES
+        heavy[: placed.num_searched] |= np.diff(placed.backward.indptr) > edges
     return heavy
 
 
-def by_class(placed: PlacedGraph, classes: npt.NDArray[np.uint8], num_exact: int) -> ArrangedGraph:
+def by_class(
+    placed: PlacedGraph, classes: npt.NDArray[np.uint8], num_exact: int, heavy_edges: int
+) -> ArrangedGraph:
     """Arrange a graph for the mode "asynchronous".
 
     Parameters
@@ -117,16 +120,17 @@ def by_class(placed: PlacedGraph, classes: npt.NDArray[np.uint8], num_exact: int
     classes : uint8 array, shape (num_vertices,)
         In the caller's ids: no edge joins two vertices of a class below `num_exact`; all other
         vertices are in the class of that number.
-    num_exact : int
+    num_exact, heavy_edges : int
     """
     of_vertex = classes[placed.names]
     order = np.argsort(of_vertex, kind="stable").astype(np.uint32)
     ends = np.cumsum(np.bincount(of_vertex, minlength=num_exact + 1)).tolist()
     exact = [1] * num_exact + [0]
-    return ArrangedGraph(placed, "asynchronous", order, ends, exact, [1] * len(exact))
+    times = [1] * len(exact)
+    return ArrangedGraph(placed, "asynchronous", order, ends, exact, times, heavy_edges)
 
 
-def by_level(placed: PlacedGraph, root: int) -> ArrangedGraph:
+def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
     """Arrange a graph for the mode "layered": by level from a root, in the caller's ids.
 
     Vertices that the root does not reach are a part of their own.
@@ -144,7 +148,8 @@ def by_level(placed: PlacedGraph, root: int) -> ArrangedGraph:
     if part_ends[-1] < n:
         part_ends.append(n)
         times.append(1)
-    return ArrangedGraph(placed, "layered", order, part_ends, [0] * len(times), times)
+    exact = [0] * len(times)
+    return ArrangedGraph(placed, "layered", order, part_ends, exact, times, heavy_edges)
 
 
 def _incoming(placed: PlacedGraph) -> npt.NDArray[np.int64]:

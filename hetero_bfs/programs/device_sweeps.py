@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo
 from hetero_bfs.programs import device_run
 from hetero_bfs.programs.arranged import ArrangedGraph
 from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
@@ -17,7 +17,17 @@ from hetero_bfs.programs.typed_program import Plan
 _BATCH_LAUNCHES = 1 << 9
 """Launches that are queued at once, unless one sweep has more."""
 
+_HEAVY_EDGES, _HEAVY_EDGES_OF_CPU = 1 << 7, 1 << 12
+
 _STEP, _TIMES = 5, 6  # where a turn has its number, and how many turns are one launch
+
+
+def heavy_edges(info: DeviceInfo) -> int:
+    """Return from which number of entries on a work-group shares a vertex's list.
+
+    A CPU runs the work-items of a group one after another: sharing costs it barriers only.
+    """
+    return _HEAVY_EDGES_OF_CPU if info.type == "CPU" else _HEAVY_EDGES
 
 
 class DeviceSweeps(DeviceProgram):

@@ -15,7 +15,7 @@ from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
 from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
-from hetero_bfs.programs.device_sweeps import DeviceSweeps
+from hetero_bfs.programs.device_sweeps import DeviceSweeps, heavy_edges
 from hetero_bfs.programs.host_code import host_text
 from hetero_bfs.programs.host_run import HostProgram
 from hetero_bfs.programs.host_sweeps import HostSweeps
@@ -119,10 +119,11 @@ class ProgramRuns(Analysis):
         layered = [kept for kept in self._modes if kept[0] == "layered"]
         if options.mode == "layered" and len(layered) == _MOST_ROOTS:
             self._modes.pop(layered[0]).close()
+        heavy = 0 if self.device is None else heavy_edges(self.device.device.info)
         if options.root is not None:
-            graph = by_level(self.placed, options.root)
+            graph = by_level(self.placed, options.root, heavy)
         else:
-            graph = by_class(self.placed, self._classes(), _NUM_EXACT)
+            graph = by_class(self.placed, self._classes(), _NUM_EXACT, heavy)
         self._modes[key] = _Mode(graph, self._device_lists(graph))
         return self._modes[key]
 

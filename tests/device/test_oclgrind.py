@@ -353,12 +353,13 @@ import hetero_bfs as hb
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import arranged, device_run
+from hetero_bfs.programs import arranged, device_run, device_sweeps
 from hetero_bfs.runtime import program_runs
 from hetero_bfs.runtime.program_runs import ProgramRuns
 
 program_runs._NUM_EXACT = 2
-arranged._HEAVY_EDGES, arranged._PART_EDGES = 6, 30
+arranged._PART_EDGES = 30
+device_sweeps._HEAVY_EDGES = device_sweeps._HEAVY_EDGES_OF_CPU = 6
 SMALL = dict(_FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT=2)
 layered = dict(mode="layered", root=5)
 for graph in (random_graph(150, 300, 1), grid(4, 30)):

@@ -27,7 +27,8 @@ MODES = {"asynchronous": {"mode": "asynchronous"}, "layered": {"mode": "layered"
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Lists of over 40 entries are long ones, levels of fewer than 500 edges are joined."""
-    monkeypatch.setattr(arranged, "_HEAVY_EDGES", 40)
+    monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES_OF_CPU", 40)
+    monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES", 40)
     monkeypatch.setattr(arranged, "_PART_EDGES", 500)
     monkeypatch.setattr(host_run, "_POOL_EDGES", 1)
 
@@ -150,7 +151,7 @@ def test_a_device_without_memory_for_another_copy(opencl_device):
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_memory_of_an_arranged_graph(directed):
     placed = PlacedGraph(build_search_graph(weighted(nasty("Kronecker 12", directed))))
-    graph = arranged.by_level(placed, 0)
+    graph = arranged.by_level(placed, 0, 40)
     parts = graph.parts
     assert parts[0, arranged.BEGIN] == 0
     np.testing.assert_array_equal(parts[1:, arranged.BEGIN], parts[:-1, arranged.END])
