@@ -40,7 +40,14 @@ if TYPE_CHECKING:
     from hetero_bfs.graph.edge_list import EdgeList
     from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
     from hetero_bfs.graph.io.registry import load
-    from hetero_bfs.programs.monoids import any_one, bitwise_or, maximum, minimum, plus
+    from hetero_bfs.programs.monoids import (
+        any_one,
+        bitwise_or,
+        maximum,
+        minimum,
+        most_frequent,
+        plus,
+    )
     from hetero_bfs.programs.program import Program
     from hetero_bfs.programs.program_result import ProgramResult
     from hetero_bfs.programs.run_options import RunOptions
@@ -101,6 +108,7 @@ __all__ = [
     "load",
     "maximum",
     "minimum",
+    "most_frequent",
     "pagerank",
     "plus",
     "sssp",
@@ -152,6 +160,7 @@ _MODULE_OF = {
     "load": "graph.io.registry",
     "maximum": "programs.monoids",
     "minimum": "programs.monoids",
+    "most_frequent": "programs.monoids",
     "plus": "programs.monoids",
     "validate": "algorithms.bfs.validate",
 }

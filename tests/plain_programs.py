@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import inspect
 import random
+from collections import Counter
 from collections.abc import Callable
+from functools import reduce
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -49,14 +51,28 @@ class PlainRun:
         self.message_kind = np.dtype(program.message_type or next(iter(program.state.values())))
         self.identity = program.combine.identity(self.message_kind)
         self.random = random.Random(seed)
-        degrees = np.diff(graph.indptr).astype(np.int64)
-        self.degree = degrees.tolist()
-        incoming = np.bincount(graph.indices, minlength=self.n)
-        self.counts = np.full(self.n, True) if alone else degrees + incoming[: self.n] > 0
+        self.receivers = self._receivers()
+        self.degree = [len(receivers) for receivers in self.receivers]
+        ends = np.diff(graph.indptr) + np.bincount(graph.indices, minlength=self.n)[: self.n]
+        self.counts = np.full(self.n, True) if alone else ends > 0
         names = ("initial", "message", "receives", "apply", "measure", "finished")
         self.methods = {name: self._method(name) for name in names if hasattr(program, name)}
         self.totals: dict[str, float] = {}
         self.iteration = 0
+
+    def _receivers(self) -> list[list[tuple[int, int]]]:
+        """Return to whom each vertex sends, and along which entry of the lists."""
+        receivers: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
+        way = self.program.along if self.graph.directed else "out"
+        indptr, indices = self.graph.indptr.tolist(), self.graph.indices.tolist()
+        for u in range(self.n):
+            for k in range(indptr[u], indptr[u + 1]):
+                v = indices[k]
+                if way in ("out", "both"):
+                    receivers[u].append((v, k))
+                if way in ("in", "both"):
+                    receivers[v].append((u, k))
+        return receivers
 
     def _method(self, name: str) -> tuple[Callable[..., Any], list[str]]:
         function = getattr(self.program, name)
@@ -109,25 +125,31 @@ class PlainRun:
 
     def _gather(self, active: list[int]) -> dict[int, Any]:
         """Return the messages to each vertex, combined."""
-        graph, combine = self.graph, self.program.combine.of
         of_edge = "weight" in self.methods["message"][1]
         receives: dict[int, bool] = {}
-        combined: dict[int, Any] = {}
+        messages: dict[int, list[Any]] = {}
         for u in self.random.sample(active, len(active)):
             message = None
-            for k in range(graph.indptr[u], graph.indptr[u + 1]):
-                v = int(graph.indices[k])
+            for v, k in self.receivers[u]:
                 if v not in receives:
                     receives[v] = self._receives(v)
                 if not receives[v]:
                     continue
                 if message is None or of_edge:
-                    weight = {"weight": graph.weights[k]} if of_edge else {}
+                    weight = {"weight": self.graph.weights[k]} if of_edge else {}
                     sent = self._call("message", u, state=self.states[u], **weight)
                     message = convert(sent, self.message_kind.name)
                 if self._receives(v, message):
-                    combined[v] = combine(combined[v], message) if v in combined else message
-        return combined
+                    messages.setdefault(v, []).append(message)
+        return {v: self._combined(messages[v]) for v in messages}
+
+    def _combined(self, messages: list[Any]) -> Any:
+        combine = self.program.combine
+        if combine != hb.most_frequent:
+            return reduce(combine.of, messages)
+        counts = Counter(message for message in messages if message != self.identity)
+        most = max(counts.values(), default=0)
+        return min((m for m in counts if counts[m] == most), default=messages[0])
 
     def _receives(self, v: int, message: Any = None) -> bool:
         """Tell whether a vertex takes messages, or this one."""

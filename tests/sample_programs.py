@@ -104,3 +104,53 @@ class Reached(hb.Program):
 
     def apply(self, state, combined):
         return state.mask | combined
+
+
+class Communities(hb.Program):
+    """Label propagation (CDLP of Graphalytics): in- and out-neighbours count alike."""
+
+    state = {"label": np.int64}  # noqa: RUF012
+    combine = hb.most_frequent
+    all_active = True
+    along = "both"
+
+    def initial(self, vertex):
+        return vertex
+
+    def message(self, state):
+        return state.label
+
+    def apply(self, state, combined, degree):
+        return combined if degree > 0 else state.label
+
+    def finished(self, iteration, rounds):
+        return iteration >= rounds
+
+
+class Votes(hb.Program):
+    """Messages of 32 bits that depend on weights, of which some are none and some are not taken."""
+
+    state = {"vote": np.uint32, "none": np.int32}  # noqa: RUF012
+    combine = hb.most_frequent
+    all_active = True
+    totals = ("changes",)
+
+    def initial(self, vertex):
+        return vertex % 13, 0
+
+    def receives(self, state, message):
+        return state.none % 5 != 4 and message != 3
+
+    def message(self, state, weight):
+        return -1 if weight == 2 else state.vote + weight * 1000003
+
+    def apply(self, state, combined):
+        if combined == 2**32 - 1:
+            return state.vote, state.none + 1
+        return combined % 13, state.none
+
+    def measure(self, state, previous):
+        return state.vote != previous.vote
+
+    def finished(self, iteration, rounds):
+        return iteration >= rounds

@@ -46,7 +46,8 @@ class Adapters:
             return "second"
         if operation in _SIGNS:
             return self.dialect.binary(_SIGNS[operation], kind, "first", "second")
-        return self.dialect.extreme(operation == "minimum", kind, "first", "second")
+        # Of messages that came equally often, the least counts.
+        return self.dialect.extreme(operation != "maximum", kind, "first", "second")
 
     def is_identity(self, name: str) -> str:
         """Return the code that tells whether the first field, in a variable, says nothing yet."""

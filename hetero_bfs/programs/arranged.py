@@ -52,7 +52,7 @@ class ArrangedGraph(PlacedGraph):
         self, placed: PlacedGraph, mode: str, order: Order, ends: Sequence[int],
         exact: Sequence[int], times: Sequence[int], heavy_edges: int,
     ) -> None:  # fmt: skip
-        super().__init__(placed.graph)
+        super().__init__(placed.graph, placed.way)
         self.num_searched = self.num_vertices
         self.mode, self._placed = mode, placed
         bounds = np.array([0, *ends], np.int64)
@@ -66,13 +66,15 @@ class ArrangedGraph(PlacedGraph):
 
     @cached_property
     def forward(self) -> CSRGraph:
-        """Lists of edges that leave a vertex."""
+        """Lists of those to whom a vertex sends."""
         return self._arranged(self._placed.forward)
 
     @cached_property
     def backward(self) -> CSRGraph:
-        """Lists of edges that lead to a vertex."""
-        return self._arranged(self._placed.backward) if self.directed else self.forward
+        """Lists of those who send to a vertex."""
+        placed = self._placed
+        is_one = placed.backward is placed.forward
+        return self.forward if is_one else self._arranged(placed.backward)
 
     def _arranged(self, lists: CSRGraph) -> CSRGraph:
         from hetero_bfs.programs.kernels.arranging import arrange_lists
@@ -97,15 +99,14 @@ class ArrangedGraph(PlacedGraph):
 
     @cached_property
     def degree(self) -> Order:
-        """Edges that leave each vertex, uint32 (num_vertices,)."""
+        """Edges along which each vertex sends, uint32 (num_vertices,)."""
         return self._placed.degree[self._order]
 
 
 def _is_heavy(placed: PlacedGraph, edges: int) -> npt.NDArray[np.bool_]:
     """Tell which vertices have a long list, either way."""
     heavy = placed.degree > edges
-    if placed.directed:
-        heavy[: placed.num_searched] |= np.diff(placed.backward.indptr) > edges
+    heavy[: placed.num_searched] |= np.diff(placed.backward.indptr) > edges
     return heavy
 
 

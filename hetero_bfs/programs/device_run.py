@@ -16,8 +16,9 @@ from hetero_bfs.devices.opencl.driver import (
     kernel_source,
 )
 from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.device_code import device_text, state_arrays
-from hetero_bfs.programs.placed import PlacedGraph, Run
+from hetero_bfs.programs.placed import PlacedGraph, Run, weights_of
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.support.memory import format_bytes
@@ -33,17 +34,14 @@ _COSTS = (1.0e-10, 2.0e-11, 5.0e-11)
 """Of push edges, pull vertices and pull edges, in seconds; only their ratios matter."""
 
 _SCALARS = "programs/kernels/scalars.cl"
-_KERNELS = [
-    "devices/opencl/tiles.cl",
-    *(f"programs/kernels/{name}.cl" for name in ("state", "messages", "device", "loop")),
-]
+_COUNTING = "programs/kernels/counting.cl"
 _ITERATION, _MODE, _CONVERGED, _LIMIT, _DIRECTION, _RECEIVERS = 0, 2, 7, 8, 9, 10
 _PULL = 2
 _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}
 
 
 class DeviceGraph:
-    """A graph's lists on a device, which several programs share.
+    """Graphs' lists on a device, which several programs share.
 
     Raises
     ------
@@ -52,16 +50,19 @@ class DeviceGraph:
     """
 
     def __init__(self, graph: PlacedGraph, info: DeviceInfo) -> None:
-        self.graph = graph
         self.device = OpenCLDevice(info)
-        self.narrow = graph.num_stored_edges < 2**32
-        self._check_sizes(info)
+        self.check_sizes(graph)
         self._kept: list[Any] = []  # a device may use them in place
-        self._uploaded: dict[str, Any] = {}
+        self._uploaded: dict[Any, Any] = {}
 
-    def _check_sizes(self, info: DeviceInfo) -> None:
-        edges, n = self.graph.num_stored_edges, self.graph.num_vertices
-        largest, needed = max(4 * edges, 8 * n), 4 * edges + 40 * n
+    def check_sizes(self, graph: PlacedGraph, *further: int) -> None:
+        """Raise `DeviceError` if the device cannot hold a graph's arrays.
+
+        `further` are bytes for an entry of the lists, of arrays beside the lists.
+        """
+        info, edges, n = self.device.info, graph.num_stored_edges, graph.num_vertices
+        of_edges = (4, *further)
+        largest, needed = max(max(of_edges) * edges, 8 * n), sum(of_edges) * edges + 40 * n
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
             raise DeviceError(
                 f"programs need {format_bytes(needed)} on {info.name}, up to "
@@ -74,31 +75,31 @@ class DeviceGraph:
         """Name of the device."""
         return self.device.info.name
 
-    def lists(self, direction: str, weighted: bool) -> list[Any]:
-        """Return the buffers of `indptr`, neighbours and weights, "forward" or "backward"."""
-        graph = self.graph
-        if not graph.directed:
-            direction = "forward"
-        lists = graph.forward if direction == "forward" else graph.backward
-        of_weights = graph.forward_weights if direction == "forward" else graph.backward_weights
-        offsets = np.uint32 if self.narrow else np.uint64
+    def lists(self, lists: CSRGraph, weighted: bool) -> list[Any]:
+        """Return the buffers of `indptr`, neighbours and weights of lists that are kept."""
+        offsets = np.uint32 if is_narrow(lists) else np.uint64
         return [
-            self._buffer(f"{direction} indptr", lambda: lists.indptr.astype(offsets)),
-            self._buffer(f"{direction} neighbours", lambda: lists.indices),
-            self._buffer(f"{direction} weights {weighted}", lambda: of_weights(weighted)),
+            self._buffer((lists, "indptr"), lambda: lists.indptr.astype(offsets)),
+            self._buffer((lists, "neighbours"), lambda: lists.indices),
+            self._buffer((lists, "weights", weighted), lambda: weights_of(lists, weighted)),
         ]
 
-    def of_vertices(self, name: str) -> Any:
+    def of_vertices(self, graph: PlacedGraph, name: str) -> Any:
         """Return the buffer of "names" or "degree"."""
-        return self._buffer(name, lambda: getattr(self.graph, name))
+        return self._buffer((graph, name), lambda: getattr(graph, name))
 
-    def _buffer(self, name: str, make: Any) -> Any:
-        if name not in self._uploaded:
+    def _buffer(self, key: Any, make: Any) -> Any:
+        if key not in self._uploaded:
             self._kept.append(
                 np.require(make(), requirements=["C", "W"])
             )  # OpenCL wants writable ones
-            self._uploaded[name] = self.device.upload(self._kept[-1])
-        return self._uploaded[name]
+            self._uploaded[key] = self.device.upload(self._kept[-1])
+        return self._uploaded[key]
+
+
+def is_narrow(lists: CSRGraph) -> bool:
+    """Tell whether offsets into lists fit into 32 bits."""
+    return lists.num_stored_edges < 2**32
 
 
 class DeviceProgram:
@@ -115,12 +116,18 @@ class DeviceProgram:
         *(f"programs/kernels/{name}.cl" for name in ("state", "messages", "device", "loop")),
     ]
 
-    def __init__(self, plan: Plan, lists: DeviceGraph) -> None:
+    def __init__(self, plan: Plan, lists: DeviceGraph, graph: PlacedGraph) -> None:
         self.plan, self.lists, self.device = plan, lists, lists.device
+        self.graph = graph
         info = self.device.info
         self._check_types(info)
+        stored, each = np.dtype(plan.stored_type), self._slots_each
+        lists.check_sizes(graph, each * stored.itemsize, each * 4)
+        slots = each * graph.num_stored_edges
+        buffer = self.device.buffer
+        self._slots = [buffer(slots, kind) for kind in (stored, np.uint32)] if plan.counts else []
         self._groups = _GROUPS_PER_UNIT * info.compute_units
-        self._n = lists.graph.num_vertices
+        self._n = graph.num_vertices
         self._shared = self._make_shared()
         self._records = self.device.buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
         self._state = self._make_state()
@@ -156,13 +163,20 @@ class DeviceProgram:
         if doubles and not info.has_double:
             raise DeviceError(f"{plan.name} needs float64, which {info.name} lacks")
 
+    @property
+    def _slots_each(self) -> int:
+        """Slots in which messages are counted, for an entry of the lists."""
+        from hetero_bfs.programs.kernels.counting import SLOTS
+
+        return SLOTS if self.plan.counts else 0
+
     def _make_state(self) -> dict[str, Any]:
         state, parameters = {}, self.plan.parameters
         sizes = {"integers": 1 + len(parameters.integers), "fractions": len(parameters.fractions),
                  "totals": max(len(self.plan.totals), 1)}  # fmt: skip
         for name, kind, _ in state_arrays(self.plan):
             if name in ("names", "degree"):
-                state[name] = self.lists.of_vertices(name)
+                state[name] = self.lists.of_vertices(self.graph, name)
                 continue
             bytes_each = {"uchar": 1, "int": 4, "uint": 4, "float": 4}.get(kind, 8)
             state[name] = self.device.buffer(bytes_each * sizes.get(name, self._n), np.uint8)
@@ -170,24 +184,26 @@ class DeviceProgram:
 
     def _build(self, info: DeviceInfo) -> Any:
         weight = _C_TYPES[self.plan.weight_type or "int32"] if self.plan.uses_weights else "int"
-        text = device_text(
-            self.plan, weight, "uint" if self.lists.narrow else "ulong", info.has_double
-        )
+        offset = "uint" if is_narrow(self.graph.forward) else "ulong"
+        text = device_text(self.plan, weight, offset, info.has_double)
         options = [f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
+        options += [f"-DSLOTS={self._slots_each}"] if self.plan.counts else []
         options += ["-DHAS_DOUBLE"] if info.has_double else []
-        return self.device.build(options, kernel_source(_SCALARS) + text, self._kernels)
+        kernels = [*self._kernels, _COUNTING] if self.plan.counts else self._kernels
+        return self.device.build(options, kernel_source(_SCALARS) + text, kernels)
 
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels."""
-        weighted, graph = self.plan.uses_weights, self.lists.graph
+        weighted, graph = self.plan.uses_weights, self.graph
         sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
-        lists = [*self.lists.lists("forward", weighted), *sizes]
-        backward = self.lists.lists("backward", weighted)
+        lists = [*self.lists.lists(graph.forward, weighted), *sizes]
+        backward = self.lists.lists(graph.backward, weighted)
         rest = [*self._shared.values(), *self._state.values()]
         bind, records = self.device.bind, self._records
         self._begin = bind(program, "begin", *lists, *rest)
+        names = ("count", "count_long") if self.plan.counts else ("expand", "expand_long")
         self._expand: list[BoundKernel] = [
-            bind(program, name, *lists, *backward, *rest) for name in ("expand", "expand_long")
+            bind(program, name, *lists, *backward, *self._slots, *rest) for name in names
         ]
         self._apply = bind(program, "apply_messages", *lists, *rest)
         self._advance = bind(
@@ -234,7 +250,7 @@ class DeviceProgram:
 
     def _write_limits(self, limits: Limits) -> None:
         """Write the limits, and what iterations count."""
-        device, graph = self.device, self.lists.graph
+        device, graph = self.device, self.graph
         counters = np.zeros(_COUNTERS, np.uint64)
         counters[_LOWEST] = 0x7FFFFFFF
         device.write(self._shared["counters"], counters)
@@ -249,7 +265,7 @@ class DeviceProgram:
 
     def _write(self, plan: Plan) -> None:
         """Write the parameters."""
-        device, graph, parameters = self.device, self.lists.graph, plan.parameters
+        device, graph, parameters = self.device, self.graph, plan.parameters
         integers = [graph.num_vertices, *parameters.integers.values()]
         device.write(self._state["integers"], np.array(integers, np.int64))
         if parameters.fractions:

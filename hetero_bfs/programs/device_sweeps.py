@@ -33,11 +33,11 @@ def heavy_edges(info: DeviceInfo) -> int:
 class DeviceSweeps(DeviceProgram):
     """As `DeviceProgram`, for lists of an arranged graph; sweep.cl has its kernels."""
 
+    graph: ArrangedGraph
     _kernels: ClassVar[list[str]] = ["programs/kernels/state.cl", "programs/kernels/sweep.cl"]
 
     def __init__(self, plan: Plan, lists: DeviceGraph, graph: ArrangedGraph) -> None:
-        self.graph = graph
-        super().__init__(plan, lists)
+        super().__init__(plan, lists, graph)
         self._most_batch = max(1, min(self._most_batch, _BATCH_LAUNCHES // len(self._launches)))
         self._batch = min(self._batch, self._most_batch)
 
@@ -59,8 +59,8 @@ class DeviceSweeps(DeviceProgram):
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels, and list the launches of a sweep."""
         weighted, bind = self.plan.uses_weights, self.device.bind
-        lists = [*self.lists.lists("forward", weighted), np.uint32(self._n)]
-        backward = self.lists.lists("backward", weighted)
+        lists = [*self.lists.lists(self.graph.forward, weighted), np.uint32(self._n)]
+        backward = self.lists.lists(self.graph.backward, weighted)
         rest = [*self._shared.values(), *self._state.values()]
         self._starts = [bind(program, name, *lists, *rest) for name in ("begin_run", "spread")]
         self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *rest)

@@ -89,6 +89,7 @@ class _HostAdapters(Adapters):
             [
                 f"ALL_ACTIVE = {plan.all_active}",
                 f"HAS_IDENTITY = {plan.identity is not None}",
+                f"COUNTS = {plan.counts}",
                 f"IDENTITY = {identity}",
                 f"WEIGHTED = {plan.uses_weights}",
                 f"HAS_PRIORITY = {'priority' in plan.methods}",

@@ -106,8 +106,8 @@ class HostProgram:
         stored = np.dtype(plan.stored_type)
         combined = aligned_empty(n, stored)
         combined[:] = plan.identity or 0
-        return self._program_fields() | {
-            "first": graph.graph.first,
+        fields = self._program_fields() | {
+            "first": graph.first,
             "combined": combined,
             "bits": combined.view(f"i{stored.itemsize}") if stored.kind == "f" else combined,
             "outgoing": aligned_empty(n if self._prepares else 1, stored),
@@ -119,6 +119,13 @@ class HostProgram:
             ),
             "touched_items": aligned_empty(items, np.uint32),
         }
+        if plan.counts:
+            from hetero_bfs.programs.kernels.counting import SLOTS
+
+            slots = self.threads, SLOTS * int(graph.backward.degree().max(initial=1))
+            fields |= {"slot_messages": np.empty(slots, stored)}
+            fields |= {"slot_counts": np.empty(slots, np.uint32)}
+        return fields
 
     def _program_fields(self) -> dict[str, Any]:
         """Return the graph's lists, the program's state, and the parameters."""

@@ -7,14 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-Operation = Literal["minimum", "maximum", "plus", "bitwise_or", "any_one"]
+Operation = Literal["minimum", "maximum", "plus", "bitwise_or", "any_one", "most_frequent"]
 
 
 @dataclass(frozen=True)
 class Monoid:
     """An operation on two messages: associative, commutative, with an identity.
 
-    `any_one` takes one of the messages, no matter which. It has no identity.
+    `any_one` takes one of the messages, no matter which. It has no identity. `most_frequent` is an
+    operation on all messages of a vertex together.
     """
 
     operation: Operation
@@ -25,7 +26,7 @@ class Monoid:
             return None
         if self.operation in ("plus", "bitwise_or"):
             return False if dtype.kind == "b" else dtype.type(0).item()
-        low = self.operation == "maximum"
+        low = self.operation == "maximum"  # most_frequent: the greatest number is no message
         if dtype.kind == "f":
             return -np.inf if low else np.inf
         if dtype.kind == "b":
@@ -35,11 +36,16 @@ class Monoid:
 
     def suits(self, dtype: np.dtype[Any]) -> bool:
         """Tell whether messages of a type can be combined so."""
+        if self.operation == "most_frequent":
+            return dtype.kind in "iu"
         return dtype.kind != "f" if self.operation == "bitwise_or" else True
 
     def of(self, first: Any, second: Any) -> Any:
-        """Combine two messages in plain Python; `any_one` takes the first."""
-        if self.operation == "minimum":
+        """Combine two messages in plain Python; `any_one` takes the first.
+
+        Of two messages `most_frequent` takes the least, as if they came equally often.
+        """
+        if self.operation in ("minimum", "most_frequent"):
             return second if second < first else first
         if self.operation == "maximum":
             return second if second > first else first
@@ -62,3 +68,7 @@ bitwise_or = Monoid("bitwise_or")
 
 any_one = Monoid("any_one")
 """One of them, whichever."""
+
+most_frequent = Monoid("most_frequent")
+"""The one that comes most often, the least of several; for integers, in programs whose vertices are
+all active. The greatest number of the type is no message: a vertex that gets none finds it."""

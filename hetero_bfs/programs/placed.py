@@ -12,6 +12,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights
+from hetero_bfs.programs.program import Along
 
 
 class Run(NamedTuple):
@@ -33,29 +34,46 @@ class PlacedGraph:
     Vertices without edges left the searched range; here they follow it.
     """
 
-    def __init__(self, graph: SearchGraph) -> None:
-        self.graph = graph
+    def __init__(self, graph: SearchGraph, along: Along = "out") -> None:
+        self.graph, self.way = graph, along
         self.num_vertices, self.num_searched = graph.num_vertices, graph.num_searched
+        self._others: dict[Along, PlacedGraph] = {}
 
-    @property
-    def directed(self) -> bool:
-        """Whether edges lead one way."""
-        return self.graph.graph.directed
+    def along(self, way: Along) -> PlacedGraph:
+        """Return this graph for messages that go another way; undirected ones go both in any case.
+
+        It is kept.
+        """
+        if way == self.way or not self.graph.graph.directed:
+            return self
+        if way not in self._others:
+            self._others[way] = PlacedGraph(self.graph, way)
+        return self._others[way]
 
     @property
     def num_stored_edges(self) -> int:
         """Entries of the lists."""
-        return self.graph.graph.num_stored_edges
+        return self.graph.graph.num_stored_edges * (2 if self.way == "both" else 1)
 
     @property
     def forward(self) -> CSRGraph:
-        """Lists of edges that leave a vertex."""
-        return self.graph.graph
+        """Lists of those to whom a vertex sends."""
+        graph = self.graph.graph
+        if self.way == "both":
+            return self._joined
+        return graph if self.way == "out" else graph.transpose
 
     @property
     def backward(self) -> CSRGraph:
-        """Lists of edges that lead to a vertex."""
-        return self.graph.graph.transpose
+        """Lists of those who send to a vertex."""
+        graph = self.graph.graph
+        if self.way == "both":
+            return self._joined
+        return graph.transpose if self.way == "out" else graph
+
+    @cached_property
+    def _joined(self) -> CSRGraph:
+        return join_lists(self.graph.graph, self.graph.graph.transpose)
 
     @cached_property
     def names(self) -> npt.NDArray[np.uint32]:
@@ -66,18 +84,28 @@ class PlacedGraph:
 
     @cached_property
     def degree(self) -> npt.NDArray[np.uint32]:
-        """Edges that leave each vertex, uint32 (num_vertices,)."""
+        """Edges along which each vertex sends, uint32 (num_vertices,)."""
         degree = np.zeros(self.num_vertices, np.uint32)
-        degree[: self.num_searched] = self.graph.degree
+        degree[: self.num_searched] = self.forward.degree()
         return degree
 
+    @cached_property
+    def first(self) -> npt.NDArray[np.uint32]:
+        """The first who sends to a vertex, itself if none does, uint32 (num_searched,)."""
+        if self.way == "out":
+            return self.graph.first
+        lists, first = self.backward, np.arange(self.num_searched, dtype=np.uint32)
+        some = np.flatnonzero(np.diff(lists.indptr))
+        first[some] = lists.indices[lists.indptr[some]]
+        return first
+
     def forward_weights(self, used: bool) -> npt.NDArray[Any]:
-        """Return the weights of `forward`; one zero if they are not used, or there are none."""
-        return _weights(self.forward, used)
+        """Return the weights of `forward`, see `weights_of`."""
+        return weights_of(self.forward, used)
 
     def backward_weights(self, used: bool) -> npt.NDArray[Any]:
-        """Return the weights of `backward`, likewise."""
-        return _weights(self.backward, used)
+        """Return the weights of `backward`."""
+        return weights_of(self.backward, used)
 
     @property
     def weight_type(self) -> str | None:
@@ -99,7 +127,27 @@ class PlacedGraph:
         return max(float(finite.mean()) * 16.0 / degree, 1e-300) if finite.size else 1.0
 
 
-def _weights(graph: CSRGraph, used: bool) -> npt.NDArray[Any]:
+def join_lists(first: CSRGraph, second: CSRGraph) -> CSRGraph:
+    """Return lists that hold those of two graphs, one behind the other, with their weights.
+
+    A neighbour in both lists is there twice, and they are not sorted.
+    """
+    indptr = first.indptr + second.indptr
+    total = first.num_stored_edges + second.num_stored_edges
+    indices = np.empty(total, np.uint32)
+    weights = None if first.weights is None else np.empty(total, first.weights.dtype)
+    for begin, graph in ((indptr[:-1], first), (indptr[:-1] + first.degree(), second)):
+        shift = np.repeat(begin - graph.indptr[:-1], graph.degree())
+        places = shift + np.arange(graph.num_stored_edges)
+        indices[places] = graph.indices
+        if weights is not None:
+            weights[places] = graph.weights
+    degree = np.diff(indptr).astype(np.uint32)
+    return CSRGraph.trusted(indptr, indices, True, first.num_input_edges, degree, weights)
+
+
+def weights_of(graph: CSRGraph, used: bool) -> npt.NDArray[Any]:
+    """Return the weights of lists; one zero if they are not used, or there are none."""
     if not used or graph.num_stored_edges == 0:
         kind = graph.weights.dtype if used and graph.weights is not None else np.int32
         return np.zeros(1, kind)

@@ -12,9 +12,12 @@ device) is not the program's affair.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from hetero_bfs.programs.monoids import Monoid
+
+Along = Literal["out", "in", "both"]
+"""Which way messages go: along edges, against them, or both ways."""
 
 
 class Program:
@@ -24,7 +27,7 @@ class Program:
 
         state           the vertex's fields (state.distance); in `message` those of the sender
         vertex          the vertex's id
-        degree          its edges; in a directed graph those that leave it
+        degree          its edges; in a directed graph those along which it sends
         num_vertices    of the graph
         iteration       number of the iteration, 0 for the first one
         weight          weight of the edge, in `message`
@@ -47,7 +50,12 @@ class Program:
     state : mapping of name to dtype
         The fields: bool, int32, int64, uint32, uint64, float32 or float64.
     combine : Monoid
-        `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or` or `hb.any_one`.
+        `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or`, `hb.any_one` or
+        `hb.most_frequent`.
+    along : {"out", "in", "both"}
+        Which way messages go in a directed graph: to the ends of edges that leave the sender, to
+        the beginnings of edges that lead to it, or both. With "both", a pair of opposite edges
+        brings two messages.
     message_type : dtype, optional
         Of messages; by default that of the first field.
     all_active : bool
@@ -60,6 +68,7 @@ class Program:
 
     state: ClassVar[Mapping[str, Any]]
     combine: ClassVar[Monoid]
+    along: ClassVar[Along] = "out"
     message_type: ClassVar[Any] = None
     all_active: ClassVar[bool] = False
     totals: ClassVar[tuple[str, ...]] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,14 @@ import numpy.typing as npt
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.dialects import Dialect
 from hetero_bfs.programs.method_source import FIELD_TYPES, Method, Source, parameters_of
-from hetero_bfs.programs.monoids import Monoid
-from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.monoids import Monoid, most_frequent
+from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.translate import Function, translate
 
 REQUIRED = ("initial", "message", "apply")
 OPTIONAL = ("receives", "measure", "finished", "priority")
 
+_WAYS = ", ".join(get_args(Along))
 _OF_VERTEX = ("vertex", "degree", "num_vertices")
 _OF_RUN = ("iteration", "num_vertices", "num_active")
 _RESERVED = {*_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "weight", "message", "combined"}
@@ -106,6 +107,7 @@ class Plan:
         self.message_type = self._message_type()
         self.totals = tuple(program.totals)
         self.all_active = bool(program.all_active)
+        self.along: Along = program.along
         if self.uses_weights and weight_type is None:
             raise GraphError(
                 f"{self.name} reads weights, and the graph has none; load it with weights"
@@ -125,7 +127,7 @@ class Plan:
             raise ProgramError(f"{name} has no method {missing[0]}; see help(hetero_bfs.Program)")
         if not isinstance(getattr(program, "combine", None), Monoid):
             raise ProgramError(f"{name}.combine is none of hb.minimum, hb.maximum, hb.plus, "
-                               "hb.bitwise_or, hb.any_one")  # fmt: skip
+                               "hb.bitwise_or, hb.any_one, hb.most_frequent")  # fmt: skip
         state = getattr(program, "state", None)
         if not isinstance(state, Mapping) or not state:
             raise ProgramError(f'{name}.state is no mapping, such as {{"level": numpy.int32}}')
@@ -134,6 +136,11 @@ class Plan:
                 raise ProgramError(
                     f"{name}.state: {field!r} of {kind!r}; use names, and {', '.join(FIELD_TYPES)}"
                 )
+        if program.along not in get_args(Along):
+            raise ProgramError(f"{name}.along is {program.along!r}; use {_WAYS}")
+        if program.combine == most_frequent and not program.all_active:
+            raise ProgramError(f"{name}: most_frequent counts the messages of all neighbours; set "
+                               "all_active = True")  # fmt: skip
         if program.all_active and program.combine.identity(np.dtype(np.int32)) is None:
             raise ProgramError(f"{name}: any_one has no identity, which all_active needs")
         if program.all_active and "priority" in self.methods:
@@ -186,6 +193,11 @@ class Plan:
     def uses_weights(self) -> bool:
         """Whether messages depend on the edge's weight."""
         return "weight" in parameters_of(self.program, "message")
+
+    @property
+    def counts(self) -> bool:
+        """Whether equal messages are counted, not combined."""
+        return self.monoid == most_frequent
 
     @property
     def receives_messages(self) -> bool:

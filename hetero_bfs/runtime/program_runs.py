@@ -20,7 +20,7 @@ from hetero_bfs.programs.host_code import host_text
 from hetero_bfs.programs.host_run import HostProgram
 from hetero_bfs.programs.host_sweeps import HostSweeps
 from hetero_bfs.programs.placed import PlacedGraph
-from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.programs.run_options import RunOptions
 from hetero_bfs.programs.typed_program import Parameters, Plan
@@ -69,7 +69,7 @@ class _Mode:
             return None
         if isinstance(self.graph, ArrangedGraph):
             return DeviceSweeps(plan, self.device, self.graph)
-        return DeviceProgram(plan, self.device)
+        return DeviceProgram(plan, self.device, self.graph)
 
     def close(self) -> None:
         """End the threads."""
@@ -96,8 +96,7 @@ class ProgramRuns(Analysis):
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         self.placed = PlacedGraph(graph)
         super().__init__(graph, threads, device)
-        usual = _Mode(self.placed, self.device)
-        self._modes: dict[tuple[str, int | None], _Mode] = {("synchronous", None): usual}
+        self._modes: dict[tuple[str, int | None, Along], _Mode] = {}
 
     def _make_host(self, threads: int) -> _Threads:
         return _Threads(threads)
@@ -108,22 +107,26 @@ class ProgramRuns(Analysis):
     @property
     def kept_modes(self) -> list[tuple[str, int | None]]:
         """The modes, each with its root, whose graphs and programs are kept; the latest last."""
-        return list(self._modes)
+        return [key[:2] for key in self._modes]
 
-    def _mode(self, options: RunOptions) -> _Mode:
+    def _mode(self, options: RunOptions, way: Along) -> _Mode:
         """Return the graph as the options' mode needs it, made now if it is not there."""
-        key = options.mode, options.root
+        placed = self.placed.along(way)
+        key = options.mode, options.root, placed.way
         if key in self._modes:
             self._modes[key] = self._modes.pop(key)  # the last one of the dict is the latest
+            return self._modes[key]
+        if options.mode == "synchronous":
+            self._modes[key] = _Mode(placed, self.device)
             return self._modes[key]
         layered = [kept for kept in self._modes if kept[0] == "layered"]
         if options.mode == "layered" and len(layered) == _MOST_ROOTS:
             self._modes.pop(layered[0]).close()
         heavy = 0 if self.device is None else heavy_edges(self.device.device.info)
         if options.root is not None:
-            graph = by_level(self.placed, options.root, heavy)
+            graph = by_level(placed, options.root, heavy)
         else:
-            graph = by_class(self.placed, self._classes(), _NUM_EXACT, heavy)
+            graph = by_class(placed, self._classes(), _NUM_EXACT, heavy)
         self._modes[key] = _Mode(graph, self._device_lists(graph))
         return self._modes[key]
 
@@ -178,7 +181,7 @@ class ProgramRuns(Analysis):
             check_vertex(options.root, self.graph.num_vertices)
         if options.mode != "synchronous":
             _check_sweeps(plan, options.mode)
-        mode = self._mode(options)
+        mode = self._mode(options, plan.along)
         compiled = self._compiled(plan, mode)
         place = compiled.places.choose() if options.place == "auto" else options.place
         if place not in compiled.on:

@@ -298,7 +298,7 @@ sys.path.insert(0, {tests!r})
 from unittest import mock
 import numpy as np
 from graphs import random_graph
-from sample_programs import Distances, Labels, Parents, Ranks
+from sample_programs import Communities, Distances, Labels, Parents, Ranks
 import hetero_bfs as hb
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.edge_list import EdgeList
@@ -315,7 +315,8 @@ runs = ProgramRuns(build_search_graph(edges), 1, choose_device())
 assert runs.device_name.startswith("Oclgrind"), runs.notes
 from_five = dict(source=5)
 for program, parameters in (
-    (Distances(), from_five), (Labels(), {{}}), (Parents(), from_five), (Ranks(), ranks)
+    (Distances(), from_five), (Labels(), {{}}), (Parents(), from_five), (Ranks(), ranks),
+    (Communities(), dict(rounds=3)),
 ):
     for direction in ("push", "pull"):
         with mock.patch.multiple(device_run, **SMALL):

@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from graphs import SEARCHABLE_NAMES, nasty
-from sample_programs import Distances, Labels, Parents, Ranks, Reached
+from sample_programs import Communities, Distances, Labels, Parents, Ranks, Reached, Votes
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.validate import validate
@@ -25,8 +25,8 @@ from hetero_bfs.runtime.program_runs import ProgramRuns
 DIRECTIONS = ("auto", "push", "pull")
 
 
-def weighted(edges: EdgeList) -> EdgeList:
-    weights = np.random.default_rng(1).integers(0, 9, edges.src.size).astype(np.float32)
+def weighted(edges: EdgeList, dtype=np.float32) -> EdgeList:
+    weights = np.random.default_rng(1).integers(0, 9, edges.src.size).astype(dtype)
     return EdgeList(edges.src, edges.dst, edges.num_vertices, edges.directed, weights)
 
 
@@ -66,6 +66,46 @@ def test_every_shape(opencl_device, name, directed):
             results = both(runs, Labels(), direction)
             same(results, "label")
             same(results, "changes")
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", SEARCHABLE_NAMES)
+def test_the_most_frequent_message(opencl_device, name, directed):
+    edges = weighted(nasty(name, directed), np.int32)
+    order = "given" if directed else "auto"
+    if not build_search_graph(edges, order).num_searched:
+        return
+    with runs_of(edges, opencl_device, order) as runs:
+        same(both(runs, Communities(), rounds=5), "label")
+        for field in ("vote", "none"):
+            same(both(runs, Votes(), rounds=7), field)
+
+
+@pytest.mark.parametrize("way", ["in", "both"])
+@pytest.mark.parametrize("name", ["star", "Kronecker 10"])
+def test_against_edges_and_both_ways(opencl_device, name, way):
+    edges = weighted(nasty(name, directed=True))
+    mask = (np.arange(edges.num_vertices) % 7 == 0).astype(np.uint32) << 3
+    with runs_of(edges, opencl_device) as runs:
+        for program, field, parameters in (
+            (Reached(), "mask", {"mask": mask}),
+            (Distances(), "distance", {"source": int(edges.dst[0])}),
+            (Communities(), "label", {"rounds": 4}),
+        ):
+            program.along = way
+            for direction in ("push", "pull"):
+                same(both(runs, program, direction, **parameters), field)
+
+
+def test_slots_that_do_not_fit(opencl_device):
+    edges = nasty("Kronecker 10")
+    entries = build_search_graph(edges).graph.num_stored_edges
+    small = replace(opencl_device, max_alloc_bytes=12 * entries)
+    with runs_of(edges, small) as runs:
+        runs.run(Labels(), {}, hb.RunOptions(place="device"))
+        result = runs.run(Communities(), {"rounds": 2}, hb.RunOptions())
+        assert result.traces[0].strategy == "pull"
+        assert "Communities runs on the CPU only: programs need" in runs.notes[0]
 
 
 @pytest.mark.parametrize("name", ["star", "grid", "Kronecker 10"])

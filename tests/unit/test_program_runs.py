@@ -11,7 +11,7 @@ from graphs import NAMES, edge_lists, nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_programs import PlainRun
-from sample_programs import Distances, Labels, Reached
+from sample_programs import Communities, Distances, Labels, Reached, Votes
 
 import hetero_bfs as hb
 from hetero_bfs.graph.edge_list import EdgeList
@@ -21,6 +21,7 @@ from hetero_bfs.runtime.program_runs import ProgramRuns
 
 ORDERS = ("given", "degree", "auto")
 DIRECTIONS = ("auto", "push", "pull")
+WAYS = ("out", "in", "both")
 MOST_EDGES = 10_000
 """Entries of lists up to which plain Python is quick enough."""
 
@@ -129,6 +130,8 @@ def cases(n: int, source: int) -> dict:
         "walk": (Walk(), walk, np.int32, 20),
         "tides": (Tides(), {"rounds": 7}, None, None),
         "gossip": (Gossip(), {"every": 1 + source % 3}, None, 5),
+        "communities": (Communities(), {"rounds": 3}, None, None),
+        "votes": (Votes(), {"rounds": 4}, np.int32, None),
     }
 
 
@@ -173,6 +176,7 @@ def test_every_shape(name, directed):
     for program, parameters, dtype, limit in cases(n, source).values():
         graph = edges if dtype is None else weighted(edges, dtype)
         order, direction = draw.choice(ORDERS), draw.choice(DIRECTIONS)
+        program.along = draw.choice(WAYS)
         width = draw.choice([None, 0.5, 3.0, np.inf])
         confirm(graph, program, parameters, limit, order, draw.choice([1, 2]), direction, width)
 
@@ -186,5 +190,36 @@ def test_any_graph(edges, data):
     program, parameters, dtype, limit = drawn
     graph = edges if dtype is None else weighted(edges, dtype)
     order, direction = data.draw(st.sampled_from(ORDERS)), data.draw(st.sampled_from(DIRECTIONS))
+    program.along = data.draw(st.sampled_from(WAYS))
     confirm(graph, program, parameters, limit, order, data.draw(st.integers(1, 3)), direction,
             data.draw(st.sampled_from([None, 1e-9, 2.0, np.inf])))  # fmt: skip
+
+
+# What is refused
+
+
+def test_what_cannot_be_counted_or_sent_is_refused():
+    graph = build_search_graph(weighted(nasty("grid"), np.int32))
+    wrong = {
+        "Communities: most_frequent counts the messages of all neighbours; set all_active = True":
+            {"all_active": False},
+        "Communities: most_frequent does not combine float32; set message_type to an integer type":
+            {"message_type": np.float32},
+        "Communities: most_frequent does not combine bool; set message_type to an integer type":
+            {"message_type": bool},
+        "Communities.along is 'back'; use out, in, both": {"along": "back"},
+    }  # fmt: skip
+    with ProgramRuns(graph, 1) as runs:
+        for message, attributes in wrong.items():
+            program = Communities()
+            vars(program).update(attributes)
+            with pytest.raises(hb.ProgramError, match=f"^{message}$"):
+                runs.run(program, {"rounds": 1}, hb.RunOptions())
+
+
+def test_both_ways_an_edge_to_and_fro_counts_twice():
+    graph = hb.CSRGraph.from_edges([0, 1, 2, 3], [1, 0, 1, 1], directed=True)
+    with hb.Engine(graph, devices="cpu") as engine:
+        first, second = (engine.run(Communities(), rounds=n).label.tolist() for n in (1, 2))
+    assert first == [1, 0, 1, 1]  # 1 gets 0 twice, and 2 and 3 once each
+    assert second == [0, 1, 0, 0]

@@ -1,0 +1,123 @@
+/* The message that comes most often to a vertex, the least of several; counting.py is the twin.
+ *
+ * Each entry of the incoming lists brings SLOTS slots, so a vertex has those of its messages back to
+ * back. A slot holds a message and its count; IDENTITY, which is no message, marks an empty one.
+ * These kernels take the place of `expand` and `expand_long`. All vertices are active. */
+
+#define SLOTS_OF_GRAPH volatile __global BITS *slot_messages, volatile __global uint *slot_counts
+#define SLOT_NAMES slot_messages, slot_counts
+
+static void clear_slots(OFFSET k, SLOTS_OF_GRAPH)
+{
+    for (size_t slot = SLOTS * (size_t)k; slot < SLOTS * ((size_t)k + 1); slot++) {
+        slot_messages[slot] = TO_BITS(IDENTITY);
+        slot_counts[slot] = 0;
+    }
+}
+
+/* Count the message along the entry k of a list; `most` becomes the highest count of the list. */
+static void count_edge(uint v, OFFSET k, OFFSET first, uint length, volatile __local uint *most,
+                       BACKWARD, SLOTS_OF_GRAPH, SHARED, STATE)
+{
+    const int iteration = (int)loop[ITERATION];
+    MESSAGE message = IDENTITY;
+    if (!gather_edge(v, k, iteration, &message, false, backward_neighbours, backward_weights,
+                     outgoing, active_in, STATE_NAMES) || message == IDENTITY)
+        return;
+    const ulong mixed = (ulong)message * 0x9E3779B97F4A7C15UL >> 32, size = SLOTS * (ulong)length;
+    ulong slot = mixed * size >> 32;
+    const BITS bits = TO_BITS(message), empty = TO_BITS(IDENTITY);
+    while (true) {
+        const size_t at = SLOTS * (size_t)first + slot;
+        const BITS seen = COMPARE_EXCHANGE(slot_messages + at, empty, bits);
+        if (seen == empty || seen == bits) {
+            atomic_max(most, atomic_inc(slot_counts + at) + 1);
+            return;
+        }
+        slot = slot + 1 == size ? 0 : slot + 1;
+    }
+}
+
+/* Let a message that came `most` times stand, if it is less than the others that did. */
+static void choose_slots(uint v, OFFSET k, uint most, volatile __global BITS *combined,
+                         SLOTS_OF_GRAPH)
+{
+    for (size_t slot = SLOTS * (size_t)k; most && slot < SLOTS * ((size_t)k + 1); slot++)
+        if (slot_counts[slot] == most)
+            merge(v, FROM_BITS(slot_messages[slot]), combined);
+}
+
+/* A work-group takes GROUP receivers, and its work-items share all their edges; lists of over
+ * HEAVY_EDGES wait for a work-group of their own. */
+__kernel void count(GRAPH, BACKWARD, SLOTS_OF_GRAPH, SHARED, STATE)
+{
+    __local uint ends[GROUP];
+    __local OFFSET firsts[GROUP];
+    __local uint most[GROUP];
+    __local ulong counts[2];
+    const uint lid = get_local_id(0), end = loop[MODE] == PULL ? searched : 0;
+    ulong scanned = 0, received = 0;
+    for (uint tile = get_group_id(0) * GROUP; tile < end; tile += get_num_groups(0) * GROUP) {
+        const uint v = tile + lid;
+        uint length = 0;
+        if (v < end) {
+            combined[v] = TO_BITS(IDENTITY);
+            if (receives(v, loop[ITERATION], STATE_NAMES)) {
+                received++;
+                firsts[lid] = backward_indptr[v];
+                length = (uint)(backward_indptr[v + 1] - backward_indptr[v]);
+                scanned += length;
+                if (length > HEAVY_EDGES) {
+                    heavy[take_place(counters, HEAVY_COUNT)] = v;
+                    length = 0;
+                }
+            }
+        }
+        ends[lid] = length;
+        most[lid] = 0;
+        const uint total = running_sums(ends);
+        for (uint e = lid; e < total; e += GROUP) {
+            const uint at = owner_of(ends, e);
+            clear_slots(firsts[at] + place_in_list(ends, at, e), SLOT_NAMES);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        for (uint e = lid; e < total; e += GROUP) {
+            const uint at = owner_of(ends, e), place = place_in_list(ends, at, e);
+            const uint of_list = ends[at] - e + place;
+            count_edge(tile + at, firsts[at] + place, firsts[at], of_list, most + at,
+                       BACKWARD_NAMES, SLOT_NAMES, SHARED_NAMES, STATE_NAMES);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        for (uint e = lid; e < total; e += GROUP) {
+            const uint at = owner_of(ends, e);
+            const OFFSET k = firsts[at] + place_in_list(ends, at, e);
+            choose_slots(tile + at, k, most[at], combined, SLOT_NAMES);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    add_counts(scanned, received, SCANNED, RECEIVED, counts, counters);
+}
+
+__kernel void count_long(GRAPH, BACKWARD, SLOTS_OF_GRAPH, SHARED, STATE)
+{
+    __local uint most;
+    const uint lid = get_local_id(0);
+    const uint lists = loop[MODE] == PULL ? (uint)counters[HEAVY_COUNT] : 0;
+    for (uint i = get_group_id(0); i < lists; i += get_num_groups(0)) {
+        const uint v = heavy[i];
+        const OFFSET first = backward_indptr[v], last = backward_indptr[v + 1];
+        for (OFFSET k = first + lid; k < last; k += GROUP)
+            clear_slots(k, SLOT_NAMES);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (lid == 0)
+            most = 0;
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        for (OFFSET k = first + lid; k < last; k += GROUP)
+            count_edge(v, k, first, (uint)(last - first), &most, BACKWARD_NAMES, SLOT_NAMES,
+                       SHARED_NAMES, STATE_NAMES);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        for (OFFSET k = first + lid; k < last; k += GROUP)
+            choose_slots(v, k, most, combined, SLOT_NAMES);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    }
+}

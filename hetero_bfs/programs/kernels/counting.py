@@ -1,0 +1,31 @@
+"""Counts of equal messages in slots of open addressing; counting.cl is its twin.
+
+A vertex has SLOTS slots for each of its messages. A slot holds a message and its count, or `none`,
+the number that no message has.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+SLOTS = 2
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
+_HALF = np.uint64(32)
+
+
+@njit(inline="always")
+def count_message(messages, counts, size, message, none):
+    """Count a message in the first `size` slots; return how often it has come."""
+    mixed = np.uint64(message) * _FACTOR >> _HALF
+    slot = np.int64(mixed * np.uint64(size) >> _HALF)
+    while messages[slot] != none:
+        if messages[slot] == message:
+            counts[slot] += 1
+            return counts[slot]
+        slot += 1
+        if slot == size:
+            slot = 0
+    messages[slot] = message
+    counts[slot] = 1
+    return counts[slot]
