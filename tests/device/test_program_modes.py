@@ -63,11 +63,11 @@ def edges_of(result) -> list[int]:
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
-def test_every_shape(opencl_device, name, directed):
+def test_every_shape(apart, name, directed):
     edges = weighted(nasty(name, directed))
     program, field = (Distances(), "distance") if directed else (Labels(), "label")
     parameters = {"source": 0} if directed else {}
-    with ProgramRuns(build_search_graph(edges), 1 + directed, opencl_device) as runs:
+    with ProgramRuns(build_search_graph(edges), 1 + directed, apart) as runs:
         expected = runs.run(program, parameters, hb.RunOptions(place="cpu"))
         for mode in MODES:
             results = in_all_places(runs, program, mode, parameters)
@@ -78,10 +78,10 @@ def test_every_shape(opencl_device, name, directed):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["star", "grid", "Kronecker 10"])
-def test_masks_and_messages_without_an_identity(opencl_device, name, directed):
+def test_masks_and_messages_without_an_identity(apart, name, directed):
     edges = nasty(name, directed)
     mask = (np.arange(edges.num_vertices) % 7 == 0).astype(np.uint32) << 3
-    with ProgramRuns(build_search_graph(edges), 2, opencl_device) as runs:
+    with ProgramRuns(build_search_graph(edges), 2, apart) as runs:
         reached = runs.run(Reached(), {"mask": mask}, hb.RunOptions(place="cpu"))
         parents = runs.run(Parents(), {"source": 0}, hb.RunOptions(place="cpu"))
         for mode in MODES:
@@ -91,10 +91,10 @@ def test_masks_and_messages_without_an_identity(opencl_device, name, directed):
                 np.testing.assert_array_equal(result.parent < 0, parents.parent < 0)
 
 
-def test_layers_are_the_levels_of_the_root(opencl_device):
+def test_layers_are_the_levels_of_the_root(apart):
     """So a breadth-first search from the root finds all levels in its first sweep."""
     edges = nasty("Kronecker 10")
-    with ProgramRuns(build_search_graph(edges), 2, opencl_device) as runs:
+    with ProgramRuns(build_search_graph(edges), 2, apart) as runs:
         for result in in_all_places(runs, Parents(), "layered", {"source": 0}):
             check = validate(edges, 0, result.parent.astype(np.int64))
             assert check.valid, check.message
@@ -102,11 +102,11 @@ def test_layers_are_the_levels_of_the_root(opencl_device):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_ranks_are_the_same_fixed_point(opencl_device, directed):
+def test_ranks_are_the_same_fixed_point(apart, directed):
     """With vertices that have no edges, and such that none leaves."""
     edges, tol = nasty("Kronecker 10", directed), 1e-9
     parameters = {"alpha": 0.85, "tol": tol}
-    with ProgramRuns(build_search_graph(edges), 1, opencl_device) as runs:
+    with ProgramRuns(build_search_graph(edges), 1, apart) as runs:
         expected = runs.run(Ranks(), parameters, hb.RunOptions(place="cpu"))
         host, device = in_all_places(runs, Ranks(), "asynchronous", parameters)
     bound = 2 * tol * 0.85 / (1 - 0.85)
@@ -121,9 +121,9 @@ def test_ranks_are_the_same_fixed_point(opencl_device, directed):
     assert shared.totals == host.totals
 
 
-def test_limits_and_what_is_kept(opencl_device):
+def test_limits_and_what_is_kept(apart):
     edges = nasty("grid")
-    with ProgramRuns(build_search_graph(edges), 2, opencl_device) as runs:
+    with ProgramRuns(build_search_graph(edges), 2, apart) as runs:
         for place in ("cpu", "device"):
             for limit in (0, 1, 2):
                 options = hb.RunOptions(limit, place=place, mode="asynchronous")
@@ -135,9 +135,9 @@ def test_limits_and_what_is_kept(opencl_device):
         assert [root for _, root in runs.kept_modes if root is not None] == [5, 3, 6, 7]
 
 
-def test_a_device_without_memory_for_another_copy(opencl_device):
+def test_a_device_without_memory_for_another_copy(apart):
     edges = nasty("grid")
-    with ProgramRuns(build_search_graph(edges), 2, opencl_device) as runs:
+    with ProgramRuns(build_search_graph(edges), 2, apart) as runs:
         error = hb.DeviceError("it is full")
         with mock.patch.object(device_sweeps.DeviceProgram, "__init__", side_effect=error):
             result = runs.run(Labels(), {}, hb.RunOptions(mode="asynchronous"))
