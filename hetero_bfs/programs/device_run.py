@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import astuple
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +34,6 @@ _FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations that are queued at once
 _COUNTERS, _LOWEST, _LOOP_WORDS = 9, 8, 12
 
 _SCALARS = "programs/kernels/scalars.cl"
-_KERNELS = [
-    "devices/opencl/tiles.cl",
-    *(f"programs/kernels/{name}.cl" for name in ("state", "messages", "device", "loop")),
-]
 _COUNTING = "programs/kernels/counting.cl"
 _ITERATION, _MODE, _CONVERGED, _LIMIT, _DIRECTION, _RECEIVERS = 0, 2, 7, 8, 9, 10
 _PULL = 2
@@ -115,6 +111,11 @@ class DeviceProgram:
         The device lacks a type that the program needs, or memory; failures of its driver.
     """
 
+    _kernels: ClassVar[list[str]] = [
+        "devices/opencl/tiles.cl",
+        *(f"programs/kernels/{name}.cl" for name in ("state", "messages", "device", "loop")),
+    ]
+
     def __init__(
         self, plan: Plan, lists: DeviceGraph, graph: PlacedGraph, costs: ProgramCosts
     ) -> None:
@@ -122,14 +123,26 @@ class DeviceProgram:
         self.graph, self._costs = graph, costs
         info = self.device.info
         self._check_types(info)
-        stored = np.dtype(plan.stored_type)
-        lists.check_sizes(graph, self._slots_each * stored.itemsize, self._slots_each * 4)
+        stored, each = np.dtype(plan.stored_type), self._slots_each
+        lists.check_sizes(graph, each * stored.itemsize, each * 4)
+        slots = each * graph.num_stored_edges
+        buffer = self.device.buffer
+        self._slots = [buffer(slots, kind) for kind in (stored, np.uint32)] if plan.counts else []
         self._groups = _GROUPS_PER_UNIT * info.compute_units
-        n = self._n = graph.num_vertices
+        self._n = graph.num_vertices
+        self._shared = self._make_shared()
+        self._records = self.device.buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
+        self._state = self._make_state()
+        self._batch, self._most_batch = _FIRST_BATCH, _MOST_BATCH
+        self._bind(self._build(info))
+
+    def _make_shared(self) -> dict[str, Any]:
+        """Return the buffers that state.cl lists."""
+        plan, n, buffer = self.plan, self._n, self.device.buffer
+        stored = np.dtype(plan.stored_type)
         prepared = plan.identity is not None and not plan.uses_weights
         far = 2 * n if "priority" in plan.methods else 1
-        buffer = self.device.buffer
-        self._shared = {
+        return {
             "combined": buffer(n, stored),
             "outgoing": buffer(n if prepared else 1, stored),
             "active_in": buffer(n, np.int32),
@@ -144,12 +157,6 @@ class DeviceProgram:
             "loop": buffer(_LOOP_WORDS, np.int64),
             "limits": buffer(8, np.float32),
         }
-        slots = self._slots_each * graph.num_stored_edges
-        self._slots = [buffer(slots, kind) for kind in (stored, np.uint32)] if plan.counts else []
-        self._records = buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
-        self._state = self._make_state()
-        self._batch = _FIRST_BATCH
-        self._bind(self._build(info))
 
     def _check_types(self, info: DeviceInfo) -> None:
         plan = self.plan
@@ -184,7 +191,7 @@ class DeviceProgram:
         options = [f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
         options += [f"-DSLOTS={self._slots_each}"] if self.plan.counts else []
         options += ["-DHAS_DOUBLE"] if info.has_double else []
-        kernels = [*_KERNELS, _COUNTING] if self.plan.counts else _KERNELS
+        kernels = [*self._kernels, _COUNTING] if self.plan.counts else self._kernels
         return self.device.build(options, kernel_source(_SCALARS) + text, kernels)
 
     def _bind(self, program: Any) -> None:
@@ -208,18 +215,15 @@ class DeviceProgram:
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the types of this program's own."""
-        self._write(plan, limits)
+        self._write(plan)
+        self._write_limits(limits)
         began = time.perf_counter()
         loop = np.zeros(_LOOP_WORDS, np.int64)
-        size, again = self._groups * _GROUP, np.int32(0)
-        self._begin.launch(size, _GROUP)
-        self._advance.launch(_GROUP, _GROUP, np.int32(1))
+        self._launch_start()
         seconds: list[float] = []
         while True:
             for _ in range(self._batch):
-                for kernel in (*self._expand, self._apply):
-                    kernel.launch(size, _GROUP)
-                self._advance.launch(_GROUP, _GROUP, again)
+                self._launch_iteration()
             self.device.read(loop, self._shared["loop"])
             done = int(loop[_ITERATION])
             ended = time.perf_counter()
@@ -228,16 +232,27 @@ class DeviceProgram:
             began = ended
             if not loop[_MODE]:
                 break
-            self._batch = min(2 * self._batch, _MOST_BATCH)
-        self._batch = min(max(done, _FIRST_BATCH), _MOST_BATCH)  # as many as this run took
+            self._batch = min(2 * self._batch, self._most_batch)
+        self._batch = min(max(done, _FIRST_BATCH), self._most_batch)  # as many as this run took
         return Run(
             self._read_state(), done, bool(loop[_CONVERGED]), self._read_totals(),
             self._read_records(seconds),
         )  # fmt: skip
 
-    def _write(self, plan: Plan, limits: Limits) -> None:
-        """Write parameters and limits."""
-        device, graph, parameters = self.device, self.graph, plan.parameters
+    def _launch_start(self) -> None:
+        """Queue what makes the initial states."""
+        self._begin.launch(self._groups * _GROUP, _GROUP)
+        self._advance.launch(_GROUP, _GROUP, np.int32(1))
+
+    def _launch_iteration(self) -> None:
+        """Queue an iteration, which does nothing after the end of the run."""
+        for kernel in (*self._expand, self._apply):
+            kernel.launch(self._groups * _GROUP, _GROUP)
+        self._advance.launch(_GROUP, _GROUP, np.int32(0))
+
+    def _write_limits(self, limits: Limits) -> None:
+        """Write the limits, and what iterations count."""
+        device, graph = self.device, self.graph
         counters = np.zeros(_COUNTERS, np.uint64)
         counters[_LOWEST] = 0x7FFFFFFF
         device.write(self._shared["counters"], counters)
@@ -245,11 +260,15 @@ class DeviceProgram:
         loop[_LIMIT], loop[_DIRECTION] = limits.max_iterations, limits.direction
         loop[_RECEIVERS] = graph.num_searched
         device.write(self._shared["loop"], loop)
-        end = -np.inf if "priority" in plan.methods else np.inf
+        end = -np.inf if "priority" in self.plan.methods else np.inf
         with np.errstate(over="ignore"):
             numbers = np.zeros(8, np.float32)
             numbers[:5] = end, limits.bucket_width, *astuple(self._costs)
         device.write(self._shared["limits"], numbers)
+
+    def _write(self, plan: Plan) -> None:
+        """Write the parameters."""
+        device, graph, parameters = self.device, self.graph, plan.parameters
         integers = [graph.num_vertices, *parameters.integers.values()]
         device.write(self._state["integers"], np.array(integers, np.int64))
         if parameters.fractions:

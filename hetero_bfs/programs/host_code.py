@@ -1,4 +1,4 @@
-"""Writes a program's adapters as Python for Numba, and compiles kernels/host.py with them."""
+"""Writes a program's adapters as Python for Numba, and compiles a file of kernels with them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.support import code_cache
 from hetero_bfs.support.files import replacing
 
-_HOST = Path(__file__).with_name("kernels") / "host.py"
-_AT_ONCE, _MONOTONE = _HOST.with_name("at_once.py"), _HOST.with_name("monotone.py")
+_KERNELS = Path(__file__).with_name("kernels")
 _BEGIN, _END = "from hetero_bfs.programs.kernels.adapters import (", ")\n"
 _IN_TEXT = re.compile(
     r"^from (__future__|hetero_bfs\.programs\.kernels\.(adapters|host)) import "
@@ -26,13 +25,13 @@ _IN_TEXT = re.compile(
 """Imports in files whose text follows that of host.py."""
 
 
-def host_module(plan: Plan) -> ModuleType:
-    """Return kernels/host.py, and what follows it, with this program's adapters.
+def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
+    """Return a file of kernels, "host" or "sweep", and what follows it, with a program's adapters.
 
     Its text is kept beside the compiled code, which is found again by the text's digest. In a
     process there is one module for a text, among Python's own: Numba looks for kept code's there.
     """
-    text = host_text(plan)
+    text = host_text(plan, kernels)
     name = f"program_{plan.name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -48,9 +47,9 @@ def host_module(plan: Plan) -> ModuleType:
     return module
 
 
-def host_text(plan: Plan) -> str:
+def host_text(plan: Plan, kernels: str = "host") -> str:
     """Return the text of `host_module`; equal plans have equal ones, but for types of arrays."""
-    template = _HOST.read_text()
+    template = (_KERNELS / f"{kernels}.py").read_text()
     begin = template.index(_BEGIN)
     end = template.index(_END, begin) + len(_END)
     imports = (
@@ -58,8 +57,9 @@ def host_text(plan: Plan) -> str:
         "lesser, modulo, shift_left, shift_right, to_int64, to_uint64)\n"
     )
     text = template[:begin] + imports + _HostAdapters(plan).text() + template[end:]
-    for path in [_AT_ONCE] * plan.applies_in_pulls + [_MONOTONE] * plan.monotone:
-        text += _IN_TEXT.sub("", path.read_text())
+    if kernels == "host":
+        for name in ["at_once"] * plan.applies_in_pulls + ["monotone"] * plan.monotone:
+            text += _IN_TEXT.sub("", (_KERNELS / f"{name}.py").read_text())
     return text
 
 

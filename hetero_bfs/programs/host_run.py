@@ -42,6 +42,8 @@ class HostProgram:
         By which iterations choose their direction, until they know better.
     """
 
+    _kernels = "host"
+
     def __init__(self, plan: Plan, graph: PlacedGraph, threads: int, costs: ProgramCosts) -> None:
         from hetero_bfs.programs.kernels.loop import RECORD_WIDTH
 
@@ -109,17 +111,8 @@ class HostProgram:
         stored = np.dtype(plan.stored_type)
         combined = aligned_empty(n, stored)
         combined[:] = plan.identity or 0
-        parameters, uses_weights = plan.parameters, plan.uses_weights
-        fields: dict[str, Any] = {
-            "indptr": graph.forward.indptr,
-            "neighbours": graph.forward.indices,
-            "weights": graph.forward_weights(uses_weights),
-            "backward_indptr": graph.backward.indptr,
-            "backward_neighbours": graph.backward.indices,
-            "backward_weights": graph.backward_weights(uses_weights),
+        fields = self._program_fields() | {
             "first": graph.first,
-            "names": graph.names,
-            "degree": graph.degree,
             "combined": combined,
             "bits": combined.view(f"i{stored.itemsize}") if stored.kind == "f" else combined,
             "outgoing": aligned_empty(n if plan.prepares else 1, stored),
@@ -133,8 +126,6 @@ class HostProgram:
                 for _ in range(2)
             ),
             "touched_items": aligned_empty(items, np.uint32),
-            "integers": np.zeros(len(parameters.integers) + 1, np.int64),
-            "fractions": np.zeros(len(parameters.fractions) + 1),
         }
         if plan.counts:
             from hetero_bfs.programs.kernels.counting import SLOTS
@@ -146,6 +137,24 @@ class HostProgram:
             lists = graph.by_weight
             _, fields["neighbours"], fields["weights"] = lists.forward
             _, fields["backward_neighbours"], fields["backward_weights"] = lists.backward
+        return fields
+
+    def _program_fields(self) -> dict[str, Any]:
+        """Return the graph's lists, the program's state, and the parameters."""
+        plan, graph, n = self.plan, self.graph, self.graph.num_vertices
+        parameters, uses_weights = plan.parameters, plan.uses_weights
+        fields: dict[str, Any] = {
+            "indptr": graph.forward.indptr,
+            "neighbours": graph.forward.indices,
+            "weights": graph.forward_weights(uses_weights),
+            "backward_indptr": graph.backward.indptr,
+            "backward_neighbours": graph.backward.indices,
+            "backward_weights": graph.backward_weights(uses_weights),
+            "names": graph.names,
+            "degree": graph.degree,
+            "integers": np.zeros(len(parameters.integers) + 1, np.int64),
+            "fractions": np.zeros(len(parameters.fractions) + 1),
+        }
         fields |= {f"state_{name}": aligned_empty(n, kind) for name, kind in plan.fields.items()}
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"] = np.empty(n, array.dtype)
@@ -156,7 +165,7 @@ class HostProgram:
         from hetero_bfs.support.by_address import Head, Struct
 
         shared = Struct(f"Program_{self.plan.name}", self._fields)
-        host_module(self.plan).link_work(shared, self._fields["work"])
+        host_module(self.plan, self._kernels).link_work(shared, self._fields["work"])
         return Head("Program", shared, self._num_common)
 
     def _start_workers(self) -> None:
@@ -176,25 +185,31 @@ class HostProgram:
 
     @property
     def _loop(self) -> Any:
+        """The compiled loop."""
         from hetero_bfs.programs.kernels import loop, monotone_loop
 
         return monotone_loop.run if self.plan.monotone else loop.run
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the types of this program's own."""
-        fields, graph, parameters = self._fields, self.graph, plan.parameters
+        self._write(plan)
+        self._set_width(limits.bucket_width)
+        arguments = self._arguments(limits.direction, limits.max_iterations)
+        iterations, converged = self._loop(*arguments)
+        state = {name: self._fields[f"state_{name}"] for name in self.plan.fields}
+        totals = dict(zip(self.plan.totals, self._fields["totals"].tolist(), strict=False))
+        return Run(state, iterations, converged, totals, self._records(iterations))
+
+    def _write(self, plan: Plan) -> None:
+        """Write the parameters."""
+        fields, parameters = self._fields, plan.parameters
         fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
         fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
         for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"][:] = array[graph.names]
-        self._write_widths(limits.bucket_width)
-        arguments = self._arguments(limits.direction, limits.max_iterations)
-        iterations, converged = self._loop(*arguments)
-        state = {name: fields[f"state_{name}"] for name in self.plan.fields}
-        totals = dict(zip(self.plan.totals, fields["totals"].tolist(), strict=False))
-        return Run(state, iterations, converged, totals, self._records(iterations))
+            fields[f"parameter_{name}"][:] = array[self.graph.names]
 
-    def _write_widths(self, width: float) -> None:
+    def _set_width(self, width: float) -> None:
+        """Write the widths of buckets."""
         from hetero_bfs.programs.kernels import loop, monotone_loop
 
         limits, graph = self._fields["limits"], self.graph

@@ -10,6 +10,7 @@ from hetero_bfs.support.checks import check_choice, check_integer, check_real
 from hetero_bfs.support.wording import setting
 
 DIRECTIONS = ("auto", "push", "pull")
+MODES = ("synchronous", "asynchronous", "layered")
 _NO_LIMIT = 1 << 40
 
 
@@ -38,6 +39,13 @@ class RunOptions:
         Buckets of a monotone program are narrower at first and wider in the end.
     place : {"auto", "cpu", "device"}
         Where to run. By default each place is tried twice, then the faster one runs.
+    mode : {"synchronous", "asynchronous", "layered"}
+        "synchronous": messages of an iteration come of the states before it. "asynchronous" and
+        "layered" go through the vertices part by part in each iteration, and a part sees what
+        those before it changed: parts are colours, or levels of a breadth-first search. They need
+        fewer iterations to the same fixed point, and serve fewer programs (docs/guide/programs.md).
+    root : int, optional
+        The vertex where the levels of mode "layered" begin, for several runs from one vertex.
 
     Raises
     ------
@@ -49,11 +57,14 @@ class RunOptions:
     direction: Literal["auto", "push", "pull"] = "auto"
     bucket_width: float | None = None
     place: Literal["auto", "cpu", "device"] = "auto"
+    mode: Literal["synchronous", "asynchronous", "layered"] = "synchronous"
+    root: int | None = None
 
     def __post_init__(self) -> None:
         """Check all settings."""
         check_choice("direction", self.direction, DIRECTIONS)
         check_choice("place", self.place, ("auto", "cpu", "device"))
+        self._check_mode()
         if self.max_iterations is not None:
             limit = check_integer("max_iterations", self.max_iterations, 0)
             object.__setattr__(self, "max_iterations", limit)
@@ -64,6 +75,26 @@ class RunOptions:
                     f"{setting('bucket_width')} is {width}; give a number above 0, or math.inf"
                 )
             object.__setattr__(self, "bucket_width", width)
+
+    def _check_mode(self) -> None:
+        """Check the mode, and the settings that only some modes have."""
+        check_choice("mode", self.mode, MODES)
+        if self.root is not None:
+            object.__setattr__(self, "root", check_integer("root", self.root, 0))
+        if (self.root is None) == (self.mode == "layered"):
+            raise ArgumentError(
+                f"{setting('mode')} is {self.mode!r} and {setting('root')} is {self.root}; give a "
+                'root with mode "layered", and only with it'
+            )
+        if self.mode == "synchronous":
+            return
+        for name, given in (("direction", self.direction != "auto"),
+                            ("bucket_width", self.bucket_width is not None)):  # fmt: skip
+            if given:
+                raise ArgumentError(
+                    f"{setting(name)} is {getattr(self, name)!r}, which mode {self.mode!r} has no "
+                    'use for; leave it out, or take mode "synchronous"'
+                )
 
     def limits(self, usual_width: float) -> Limits:
         """Return the numbers for kernels."""

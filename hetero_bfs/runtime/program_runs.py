@@ -7,54 +7,89 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.algorithms.iterations import IterationTrace
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
+from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
 from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
+from hetero_bfs.programs.device_sweeps import DeviceSweeps, heavy_edges
 from hetero_bfs.programs.host_code import host_text
 from hetero_bfs.programs.host_run import HostProgram
+from hetero_bfs.programs.host_sweeps import HostSweeps
 from hetero_bfs.programs.placed import PlacedGraph
-from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.programs.run_options import RunOptions
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.analysis import Analysis
+from hetero_bfs.runtime.colourings import Colourings
 from hetero_bfs.runtime.places import Place, Places
 from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.program_costs import ProgramCosts, first_guess
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.support.checks import check_type
 
+_NUM_EXACT = 16
+"""Classes of vertices that are not adjacent, in the mode "asynchronous"."""
+
+_IDEMPOTENT = ("minimum", "maximum", "bitwise_or", "any_one")
+"""Operations that do not mind a message that comes twice."""
+
+_MOST_ROOTS = 4
+"""Roots whose arranged graphs are kept."""
+
 
 class _Compiled:
     """A program compiled for the places where it can run."""
 
-    def __init__(self, plan: Plan, host: HostProgram, device: DeviceProgram | None) -> None:
-        self.plan = plan
+    def __init__(self, host: HostProgram, device: DeviceProgram | None) -> None:
+        self.host = host
         self.on: dict[Place, HostProgram | DeviceProgram] = {"cpu": host}
         if device is not None:
             self.on["device"] = device
         self.places = Places(list(self.on))
 
 
-class _Threads:
-    """What runs programs on the host: it starts threads for each program."""
+class _Mode:
+    """The graph as a mode of runs needs it, with the programs that were compiled for it."""
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self.programs: list[HostProgram] = []
+    def __init__(self, graph: PlacedGraph, device: DeviceGraph | None) -> None:
+        self.graph, self.device = graph, device
+        self.programs: dict[Any, _Compiled] = {}
 
-    def compile(self, plan: Plan, graph: PlacedGraph, costs: ProgramCosts) -> HostProgram:
-        """Compile a program."""
-        self.programs.append(HostProgram(plan, graph, self.threads, costs))
-        return self.programs[-1]
+    def compile_host(self, plan: Plan, threads: int, costs: ProgramCosts) -> HostProgram:
+        """Compile a program for the host, and start its threads."""
+        if isinstance(self.graph, ArrangedGraph):
+            return HostSweeps(plan, self.graph, threads, costs)
+        return HostProgram(plan, self.graph, threads, costs)
+
+    def compile_device(self, plan: Plan, costs: ProgramCosts) -> DeviceProgram | None:
+        """Compile a program for the device, if there is one; raise if the device cannot run it."""
+        if self.device is None:
+            return None
+        if isinstance(self.graph, ArrangedGraph):
+            return DeviceSweeps(plan, self.device, self.graph, costs)
+        return DeviceProgram(plan, self.device, self.graph, costs)
 
     def close(self) -> None:
         """End the threads."""
         while self.programs:
-            self.programs.pop().close()
+            self.programs.popitem()[1].host.close()
+        self.device = None
+
+
+class _Threads:
+    """What runs programs on the host: each program starts so many threads."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def close(self) -> None:
+        """Do nothing: the modes end the threads of their programs."""
 
 
 class ProgramRuns(Analysis):
@@ -64,11 +99,11 @@ class ProgramRuns(Analysis):
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         self.placed = PlacedGraph(graph)
-        self._programs: dict[Any, _Compiled] = {}
         self._model: SpeedModel | None = None
         with suppress(ModelError):  # the engine's searches say what is wrong with it
             self._model = model_of(device)
         super().__init__(graph, threads, device)
+        self._modes: dict[tuple[str, int | None, Along], _Mode] = {}
 
     def _make_host(self, threads: int) -> _Threads:
         return _Threads(threads)
@@ -76,20 +111,59 @@ class ProgramRuns(Analysis):
     def _make_device(self, info: DeviceInfo) -> DeviceGraph:
         return DeviceGraph(self.placed, info)
 
-    def _compiled(self, plan: Plan) -> _Compiled:
-        key = host_text(plan), plan.along, tuple(plan.parameters.sources.items())
-        if key not in self._programs:
-            graph = self.placed.along(plan.along)
-            host = self.host.compile(plan, graph, self._costs(plan, "cpu"))
-            device = None
-            if self.device is not None:
-                try:
-                    costs = self._costs(plan, "device")
-                    device = DeviceProgram(plan, self.device, graph, costs)
-                except DeviceError as error:
-                    self.notes.append(f"{plan.name} runs on the CPU only: {error}")
-            self._programs[key] = _Compiled(plan, host, device)
-        return self._programs[key]
+    @property
+    def kept_modes(self) -> list[tuple[str, int | None]]:
+        """The modes, each with its root, whose graphs and programs are kept; the latest last."""
+        return [key[:2] for key in self._modes]
+
+    def _mode(self, options: RunOptions, way: Along) -> _Mode:
+        """Return the graph as the options' mode needs it, made now if it is not there."""
+        placed = self.placed.along(way)
+        key = options.mode, options.root, placed.way
+        if key in self._modes:
+            self._modes[key] = self._modes.pop(key)  # the last one of the dict is the latest
+            return self._modes[key]
+        if options.mode == "synchronous":
+            self._modes[key] = _Mode(placed, self.device)
+            return self._modes[key]
+        layered = [kept for kept in self._modes if kept[0] == "layered"]
+        if options.mode == "layered" and len(layered) == _MOST_ROOTS:
+            self._modes.pop(layered[0]).close()
+        heavy = 0 if self.device is None else heavy_edges(self.device.device.info)
+        if options.root is not None:
+            graph = by_level(placed, options.root, heavy)
+        else:
+            graph = by_class(placed, self._classes(), _NUM_EXACT, heavy)
+        self._modes[key] = _Mode(graph, self._device_lists(graph))
+        return self._modes[key]
+
+    def _device_lists(self, graph: ArrangedGraph) -> DeviceGraph | None:
+        """Return an arranged graph's lists on the device, None if there is none for them."""
+        if self.device is None:
+            return None
+        try:
+            return DeviceGraph(graph, self.device.device.info)
+        except DeviceError as error:
+            note = f"{self.device_name} is left out of mode {graph.mode!r}: {error}"
+            self.notes.append(note)
+            return None
+
+    def _classes(self) -> npt.NDArray[np.uint8]:
+        """Return the class of each vertex, in the caller's ids; see `hetero_bfs.hybrid_classes`."""
+        with Colourings(self.graph, self.host.threads) as colourings:
+            return np.minimum(colourings.colour("cpu").colour, _NUM_EXACT).astype(np.uint8)
+
+    def _compiled(self, plan: Plan, mode: _Mode) -> _Compiled:
+        key = host_text(plan), tuple(plan.parameters.sources.items())
+        if key not in mode.programs:
+            costs = self._costs(plan, "cpu")
+            host, device = mode.compile_host(plan, self.host.threads, costs), None
+            try:
+                device = mode.compile_device(plan, self._costs(plan, "device"))
+            except DeviceError as error:
+                self.notes.append(f"{plan.name} runs on the CPU only: {error}")
+            mode.programs[key] = _Compiled(host, device)
+        return mode.programs[key]
 
     def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
         """Return what training found for such programs, or a first guess."""
@@ -99,7 +173,8 @@ class ProgramRuns(Analysis):
 
     def close(self) -> None:
         """End the threads, and let go of the device."""
-        self._programs.clear()
+        while self._modes:
+            self._modes.popitem()[1].close()
         super().close()
 
     def run(
@@ -116,7 +191,12 @@ class ProgramRuns(Analysis):
                 f"{plan.name} has all vertices active and no method finished; give "
                 "RunOptions(max_iterations=...)"
             )
-        compiled = self._compiled(plan)
+        if options.root is not None:
+            check_vertex(options.root, self.graph.num_vertices)
+        if options.mode != "synchronous":
+            _check_sweeps(plan, options.mode)
+        mode = self._mode(options, plan.along)
+        compiled = self._compiled(plan, mode)
         place = compiled.places.choose() if options.place == "auto" else options.place
         if place not in compiled.on:
             raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
@@ -124,10 +204,24 @@ class ProgramRuns(Analysis):
         run = compiled.on[place].run(plan, options.limits(self.placed.usual_step))
         seconds = time.perf_counter() - began
         compiled.places.note(place, seconds)
-        names, state = self.placed.names, {}
+        names, state = mode.graph.names, {}
         for name, array in run.state.items():
             state[name] = np.empty_like(array)
             state[name][names] = array
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
         converged = run.converged or endless
         return ProgramResult(state, seconds, run.iterations, converged, run.totals, traces)
+
+
+def _check_sweeps(plan: Plan, mode: str) -> None:
+    """Raise unless the states of a program stay right if a message comes twice, or early."""
+    operation, layered = plan.monoid.operation, mode == "layered"
+    allowed = operation in _IDEMPOTENT or (operation == "plus" and plan.all_active)
+    if allowed and not (layered and plan.all_active):
+        return
+    with_all = " with all_active" if plan.all_active else ""
+    also = "without all_active" if layered else "and plus with all_active"
+    raise ArgumentError(
+        f"{plan.name} combines by {operation}{with_all}; mode {mode!r} is for "
+        f'{", ".join(_IDEMPOTENT)} {also}; take mode "synchronous"'
+    )

@@ -97,6 +97,57 @@ def test_programs_no_bad_access_and_no_race(peek):
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
 
 
+MODES = """
+import sys
+sys.path.insert(0, {tests!r})
+from unittest import mock
+import numpy as np
+from graphs import grid, random_graph
+from sample_programs import Distances, Labels, Parents, Ranks
+import hetero_bfs as hb
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import arranged, device_run, device_sweeps
+from hetero_bfs.runtime import program_runs
+from hetero_bfs.runtime.program_runs import ProgramRuns
+
+program_runs._NUM_EXACT = 2
+arranged._PART_EDGES = 30
+device_sweeps._HEAVY_EDGES = device_sweeps._HEAVY_EDGES_OF_CPU = 6
+SMALL = dict(_FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT=2)
+layered = dict(mode="layered", root=5)
+for graph in (random_graph(150, 300, 1), grid(4, 30)):
+    weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
+    edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
+    runs = ProgramRuns(build_search_graph(edges), 1, choose_device())
+    assert runs.device_name.startswith("Oclgrind"), runs.notes
+    for program, parameters, mode in (
+        (Distances(), dict(source=5), layered),
+        (Labels(), {{}}, dict(mode="asynchronous")),
+        (Parents(), dict(source=5), layered),
+        (Ranks(), dict(alpha=0.85, tol=0.05), dict(mode="asynchronous")),
+    ):
+        with mock.patch.multiple(device_run, **SMALL):
+            host, device = [
+                runs.run(program, parameters, hb.RunOptions(place=place, **mode))
+                for place in ("cpu", "device")
+            ]
+        assert host.iterations == device.iterations
+        assert device.traces[0].strategy == "device " + mode["mode"]
+        if not isinstance(program, Parents):
+            field = next(iter(host.state))
+            np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
+"""
+
+
+def test_modes_no_bad_access_and_no_race():
+    done = run(MODES.format(tests=str(TESTS)), *FOUR_GROUPS)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+
+
 COMPONENTS = """
 import sys
 sys.path.insert(0, {tests!r})

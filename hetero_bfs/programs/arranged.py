@@ -1,0 +1,184 @@
+"""A graph in an order of its vertices by parts, for the modes that go through it part by part.
+
+"asynchronous" takes the classes of a hybrid colouring: a few colours, whose vertices are not
+adjacent, and all other vertices (Shi et al., 2018, "Frog: asynchronous graph processing on GPU with
+hybrid coloring model"). "layered" takes the levels of a breadth-first search (Zhu et al., 2020,
+"WolfPath: accelerating iterative traversing-based graph processing algorithms on GPU"). There
+levels with few edges are joined to one part, which a sweep goes through once for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.programs.placed import PlacedGraph
+from hetero_bfs.support.memory import aligned_empty
+
+BEGIN, HEAVY, END, EXACT, TIMES = range(5)
+"""Columns of parts: vertices from BEGIN to END, those before HEAVY with long lists; whether no two
+of them are adjacent; how often a sweep goes through the part."""
+
+_PART_EDGES = 1 << 12
+
+Order = npt.NDArray[np.uint32]
+
+
+class ArrangedGraph(PlacedGraph):
+    """The lists of a placed graph once more, with vertices numbered part by part.
+
+    All vertices are in parts, those without edges too: `num_searched` is `num_vertices`.
+
+    Parameters
+    ----------
+    placed : PlacedGraph
+    mode : str
+    order : uint32 array, shape (num_vertices,)
+        The vertices of `placed`, part by part.
+    ends : sequence of int
+        Where each part ends in `order`.
+    exact, times : sequences of int
+        Of each part; see the columns of parts.
+    heavy_edges : int
+        Lists with more entries are long ones.
+    """
+
+    def __init__(
+        self, placed: PlacedGraph, mode: str, order: Order, ends: Sequence[int],
+        exact: Sequence[int], times: Sequence[int], heavy_edges: int,
+    ) -> None:  # fmt: skip
+        super().__init__(placed.graph, placed.way)
+        self.num_searched = self.num_vertices
+        self.mode, self._placed = mode, placed
+        bounds = np.array([0, *ends], np.int64)
+        sizes = bounds[1:] - bounds[:-1]
+        part_of = np.repeat(np.arange(sizes.size), sizes)
+        light = ~_is_heavy(placed, heavy_edges)[order]
+        self._order = order[np.argsort(2 * part_of + light, kind="stable")]
+        heavy = np.bincount(part_of[~light], minlength=sizes.size)
+        parts = np.column_stack([bounds[:-1], bounds[:-1] + heavy, bounds[1:], exact, times])
+        self.parts: npt.NDArray[np.int64] = np.ascontiguousarray(parts[sizes > 0], np.int64)
+
+    @cached_property
+    def forward(self) -> CSRGraph:
+        """Lists of those to whom a vertex sends."""
+        return self._arranged(self._placed.forward)
+
+    @cached_property
+    def backward(self) -> CSRGraph:
+        """Lists of those who send to a vertex."""
+        placed = self._placed
+        is_one = placed.backward is placed.forward
+        return self.forward if is_one else self._arranged(placed.backward)
+
+    def _arranged(self, lists: CSRGraph) -> CSRGraph:
+        from hetero_bfs.programs.kernels.arranging import arrange_lists
+
+        n, edges = self.num_vertices, lists.num_stored_edges
+        position = np.empty(n, np.uint32)
+        position[self._order] = np.arange(n, dtype=np.uint32)
+        given: Any = lists.weights
+        if given is None:
+            given = np.empty(0, np.int32)
+        indptr, indices = aligned_empty(n + 1, np.int64), aligned_empty(edges, np.uint32)
+        weights = aligned_empty(given.size, given.dtype)
+        old = lists.indptr, lists.indices, given
+        arrange_lists(old, self._order, position, (indptr, indices, weights))
+        kept = None if lists.weights is None else weights
+        return CSRGraph.trusted(indptr, indices, lists.directed, edges, self.degree, kept)
+
+    @cached_property
+    def names(self) -> Order:
+        """The caller's id of each vertex, uint32 (num_vertices,)."""
+        return self._placed.names[self._order]
+
+    @cached_property
+    def degree(self) -> Order:
+        """Edges along which each vertex sends, uint32 (num_vertices,)."""
+        return self._placed.degree[self._order]
+
+
+def _is_heavy(placed: PlacedGraph, edges: int) -> npt.NDArray[np.bool_]:
+    """Tell which vertices have a long list, either way."""
+    heavy = placed.degree > edges
+    heavy[: placed.num_searched] |= np.diff(placed.backward.indptr) > edges
+    return heavy
+
+
+def by_class(
+    placed: PlacedGraph, classes: npt.NDArray[np.uint8], num_exact: int, heavy_edges: int
+) -> ArrangedGraph:
+    """Arrange a graph for the mode "asynchronous".
+
+    Parameters
+    ----------
+    placed : PlacedGraph
+    classes : uint8 array, shape (num_vertices,)
+        In the caller's ids: no edge joins two vertices of a class below `num_exact`; all other
+        vertices are in the class of that number.
+    num_exact, heavy_edges : int
+    """
+    of_vertex = classes[placed.names]
+    order = np.argsort(of_vertex, kind="stable").astype(np.uint32)
+    ends = np.cumsum(np.bincount(of_vertex, minlength=num_exact + 1)).tolist()
+    exact = [1] * num_exact + [0]
+    times = [1] * len(exact)
+    return ArrangedGraph(placed, "asynchronous", order, ends, exact, times, heavy_edges)
+
+
+def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
+    """Arrange a graph for the mode "layered": by level from a root, in the caller's ids.
+
+    Vertices that the root does not reach are a part of their own.
+    """
+    from hetero_bfs.programs.kernels.arranging import order_by_level
+
+    n, lists = placed.num_vertices, placed.forward
+    order, ends = np.empty(n, np.uint32), np.empty(n, np.int64)
+    start = int(np.flatnonzero(placed.names == root)[0])
+    levels = order_by_level(lists.indptr, lists.indices, start, order, ends)
+    ends = ends[:levels]
+    edges = np.zeros(n + 1, np.int64)
+    np.cumsum(_incoming(placed)[order], out=edges[1:])
+    part_ends, times = _join_levels(ends, edges)
+    if part_ends[-1] < n:
+        part_ends.append(n)
+        times.append(1)
+    exact = [0] * len(times)
+    return ArrangedGraph(placed, "layered", order, part_ends, exact, times, heavy_edges)
+
+
+def _incoming(placed: PlacedGraph) -> npt.NDArray[np.int64]:
+    """Return the number of edges that lead to each vertex."""
+    incoming = np.zeros(placed.num_vertices, np.int64)
+    incoming[: placed.num_searched] = np.diff(placed.backward.indptr)
+    return incoming
+
+
+def _join_levels(
+    ends: npt.NDArray[np.int64], edges: npt.NDArray[np.int64]
+) -> tuple[list[int], list[int]]:
+    """Join levels until they have enough edges; return where each part ends, and its levels.
+
+    Vertex i of the order has edges[i + 1] - edges[i]. A level with enough of them is not joined.
+    """
+    part_ends: list[int] = []
+    times: list[int] = []
+    joined = before = 0  # edges of the part so far; where the level begins
+    for end in ends.tolist():
+        size = int(edges[end] - edges[before])
+        if times and joined < _PART_EDGES and size < _PART_EDGES:
+            part_ends[-1] = end
+            times[-1] += 1
+            joined += size
+        else:
+            part_ends.append(end)
+            times.append(1)
+            joined = size
+        before = end
+    return part_ends, times

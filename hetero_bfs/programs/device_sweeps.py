@@ -1,0 +1,119 @@
+"""A vertex program on an OpenCL device, in sweeps over an arranged graph."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo
+from hetero_bfs.programs import device_run
+from hetero_bfs.programs.arranged import ArrangedGraph
+from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
+from hetero_bfs.programs.run_options import Limits
+from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection.program_costs import ProgramCosts
+
+_BATCH_LAUNCHES = 1 << 9
+"""Launches that are queued at once, unless one sweep has more."""
+
+_HEAVY_EDGES, _HEAVY_EDGES_OF_CPU = 1 << 7, 1 << 12
+
+_STEP, _TIMES = 5, 6  # where a turn has its number, and how many turns are one launch
+
+
+def heavy_edges(info: DeviceInfo) -> int:
+    """Return from which number of entries on a work-group shares a vertex's list.
+
+    A CPU runs the work-items of a group one after another: sharing costs it barriers only.
+    """
+    return _HEAVY_EDGES_OF_CPU if info.type == "CPU" else _HEAVY_EDGES
+
+
+class DeviceSweeps(DeviceProgram):
+    """As `DeviceProgram`, for lists of an arranged graph; sweep.cl has its kernels."""
+
+    graph: ArrangedGraph
+    _kernels: ClassVar[list[str]] = ["programs/kernels/state.cl", "programs/kernels/sweep.cl"]
+
+    def __init__(
+        self, plan: Plan, lists: DeviceGraph, graph: ArrangedGraph, costs: ProgramCosts
+    ) -> None:
+        super().__init__(plan, lists, graph, costs)
+        self._most_batch = max(1, min(self._most_batch, _BATCH_LAUNCHES // len(self._launches)))
+        self._batch = min(self._batch, self._most_batch)
+
+    def _make_shared(self) -> dict[str, Any]:
+        """Return the buffers that sweep.cl lists."""
+        n, stored, buffer = self._n, np.dtype(self.plan.stored_type), self.device.buffer
+        prepared = self.plan.identity is not None and not self.plan.uses_weights
+        return {
+            "outgoing": buffer(n if prepared else 1, stored),
+            "sent": buffer(n, np.uint8),
+            "dirty": buffer(n, np.uint8),
+            "messages": buffer(n, stored),
+            "gathered": buffer(n, np.int32),
+            "counters": buffer(device_run._COUNTERS, np.uint64),
+            "sums": buffer(self._groups * max(len(self.plan.totals), 1), np.float64),
+            "loop": buffer(device_run._LOOP_WORDS, np.int64),
+        }
+
+    def _bind(self, program: Any) -> None:
+        """Set the arguments of all kernels, and list the launches of a sweep."""
+        weighted, bind = self.plan.uses_weights, self.device.bind
+        lists = [*self.lists.lists(self.graph.forward, weighted), np.uint32(self._n)]
+        backward = self.lists.lists(self.graph.backward, weighted)
+        rest = [*self._shared.values(), *self._state.values()]
+        self._starts = [bind(program, name, *lists, *rest) for name in ("begin_run", "spread")]
+        self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *rest)
+        self._run_part = bind(program, "run_part", VARIES, *lists, *backward, *rest)
+        self._apply = bind(program, "apply_part", VARIES, *lists, *rest)
+        most = np.uint32(device_run._MOST_RECORDS)
+        self._end = bind(
+            program, "end_sweep", VARIES, np.uint32(self._groups), self._records, most, *lists,
+            *rest,
+        )  # fmt: skip
+        self._launches = self._list_launches()
+
+    def _list_launches(self) -> list[tuple[BoundKernel, int, npt.NDArray[np.uint32]]]:
+        """Return kernel, work-groups and turn of each launch; see `Turn` in sweep.cl."""
+        launches = []
+        for begin, heavy, end, exact, times in self.graph.parts.tolist():
+            turn = np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
+            if times > 1:
+                launches.append((self._run_part, 1, turn))
+                continue
+            groups = max(heavy - begin, -(-(end - heavy) // device_run._GROUP))
+            for kernel in [self._gather] if exact else [self._gather, self._apply]:
+                launches.append((kernel, min(groups, self._groups), turn))
+        return launches
+
+    def _launch_start(self) -> None:
+        """Queue what makes the initial states."""
+        self._step = 1
+        self.device.fill(self._shared["sums"], 0)
+        for kernel in self._starts:
+            kernel.launch(self._groups * device_run._GROUP, device_run._GROUP)
+        self._end.launch(device_run._GROUP, device_run._GROUP, np.int32(1))
+
+    def _launch_iteration(self) -> None:
+        """Queue a sweep, which does nothing after the end of the run."""
+        group = device_run._GROUP
+        for kernel, groups, turn in self._launches:
+            if kernel is not self._apply:  # which has the turn of the gather before it
+                turn[_STEP] = self._step
+                self._step += int(turn[_TIMES])
+            kernel.launch(groups * group, group, turn)
+        self._end.launch(group, group, np.int32(0))
+
+    def _write_limits(self, limits: Limits) -> None:
+        """Write the limit of iterations."""
+        loop = np.zeros(device_run._LOOP_WORDS, np.int64)
+        loop[device_run._LIMIT] = limits.max_iterations
+        self.device.write(self._shared["loop"], loop)
+        self.device.fill(self._shared["counters"], 0)
+
+    def _read_records(self, seconds: list[float]) -> list[tuple[str, int, int, float]]:
+        name = f"device {self.graph.mode}"
+        return [(name, *record[1:]) for record in super()._read_records(seconds)]

@@ -1,0 +1,353 @@
+/* The phases of a sweep on a device; sweep.py is the twin.
+ *
+ * A launch is a turn through a part of the arranged graph, or all turns through a part of few
+ * edges. The host knows the launches of a sweep beforehand; `end_sweep` decides whether there is
+ * another one. A work-group takes a vertex with long lists, a work-item any other one.
+ *
+ *     outgoing, sent, dirty, gathered     as in sweep.py; `messages` is its `combined`
+ *     sums            the groups' shares of the totals in the sweep so far
+ *     loop, counters  as in state.cl; only some words are in use
+ */
+
+enum { PENDING = NEXT_COUNT };
+
+#define LISTS                                                                                      \
+    __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
+        const uint n
+#define LISTS_NAMES indptr, neighbours, weights, n
+#define SWEEP                                                                                      \
+    __global MESSAGE *outgoing, __global uchar *sent, __global uchar *dirty,                       \
+        __global MESSAGE *messages, __global int *gathered, volatile __global ulong *counters,     \
+        __global TOTAL *sums, __global long *loop
+#define SWEEP_NAMES outgoing, sent, dirty, messages, gathered, counters, sums, loop
+
+/* A turn through a part: the vertices from s0 to s2, those before s1 by work-groups; s3 is 1 if no
+ * two are adjacent; vertices before s4 have no further turn in this sweep; s5 is a number that no
+ * other turn of the run has. Of a part that `run_part` takes there are s6 turns, from s5 on. */
+typedef uint8 Turn;
+
+/* What a work-item counts. */
+typedef struct {
+    ulong active, pending, edges, received;
+} Counts;
+
+/* Add the counts and the totals of a work-group. All work-items call it. */
+static void add_all(const Counts *counts, const TOTAL *shares, __local ulong *shared,
+                    __local TOTAL *shared_totals, volatile __global ulong *counters,
+                    __global TOTAL *sums)
+{
+    const uint lid = get_local_id(0);
+    add_counts(counts->active, counts->edges, ACTIVE, SCANNED, shared, counters);
+    add_counts(counts->pending, counts->received, PENDING, RECEIVED, shared, counters);
+    for (uint i = 0; i < NUM_TOTALS; i++) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared_totals[lid] = shares[i];
+        for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (lid < half_size)
+                shared_totals[lid] += shared_totals[lid + half_size];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid == 0)
+            sums[get_group_id(0) * NUM_TOTALS + i] += shared_totals[0];
+    }
+}
+
+static MESSAGE message_along(uint u, OFFSET k, __global const WEIGHT *weights, SWEEP, STATE)
+{
+#if PREPARED
+    return outgoing[u];
+#elif WEIGHTED
+    return send(u, loop[ITERATION], weights[k], STATE_NAMES);
+#else
+    return send(u, loop[ITERATION], 0, STATE_NAMES);
+#endif
+}
+
+/* Mark every `stride`-th neighbour from k on, but for those that would not take the message. The
+ * state of those that apply in this step is not looked at. */
+static void mark(uint v, OFFSET k, uint stride, uint settled, int step, Counts *counts, LISTS,
+                 SWEEP, STATE)
+{
+    const OFFSET last = indptr[v + 1];
+    for (k += indptr[v]; k < last; k += stride) {
+        const uint u = neighbours[k];
+        counts->edges++;
+        if (gathered[u] != step) {
+            if (!receives(u, loop[ITERATION], STATE_NAMES))
+                continue;
+            const MESSAGE message = message_along(v, k, weights, SWEEP_NAMES, STATE_NAMES);
+            if (!takes(u, message, loop[ITERATION], STATE_NAMES))
+                continue;
+        }
+        dirty[u] = 1;
+        counts->pending += u < settled;
+    }
+}
+
+/* Apply; tell whether the vertex has to mark its neighbours. */
+static bool change(uint v, MESSAGE total, Counts *counts, TOTAL *shares, SWEEP, STATE)
+{
+    const bool active = apply(v, total, loop[ITERATION], shares, STATE_NAMES);
+#if !ALL_ACTIVE
+    if (!active)
+        return false;
+    sent[v] = 1;
+#endif
+#if PREPARED
+    outgoing[v] = send(v, loop[ITERATION], 0, STATE_NAMES);
+#endif
+    counts->active++;
+    return !ALL_ACTIVE;
+}
+
+/* Do with gathered messages what the part wants; tell whether to mark the neighbours. */
+static bool settle(uint v, MESSAGE total, bool found, bool exact, int step, Counts *counts,
+                   TOTAL *shares, SWEEP, STATE)
+{
+#if !ALL_ACTIVE
+    if (!found || (HAS_IDENTITY && total == IDENTITY))
+        return false;
+#endif
+    if (exact)
+        return change(v, total, counts, shares, SWEEP_NAMES, STATE_NAMES);
+    messages[v] = total;
+    gathered[v] = step;
+    return false;
+}
+
+/* Combine the messages along every `stride`-th incoming edge from k on; tell whether there is one.
+ */
+static bool gather(uint v, OFFSET k, uint stride, MESSAGE *total, Counts *counts, BACKWARD, SWEEP,
+                   STATE)
+{
+    const OFFSET last = backward_indptr[v + 1];
+    bool found = false;
+    for (k += backward_indptr[v]; k < last && (HAS_IDENTITY || !found); k += stride) {
+        const uint u = backward_neighbours[k];
+        counts->edges++;
+#if !PREPARED && !ALL_ACTIVE
+        if (!sent[u])
+            continue;
+#endif
+        const MESSAGE message = message_along(u, k, backward_weights, SWEEP_NAMES, STATE_NAMES);
+        if (!takes(v, message, loop[ITERATION], STATE_NAMES))
+            continue;
+        *total = HAS_IDENTITY ? combine(*total, message) : message;
+        found = true;
+    }
+    return found;
+}
+
+__kernel void begin_run(LISTS, SWEEP, STATE)
+{
+    __local ulong shared[2];
+    __local TOTAL shared_totals[GROUP];
+    TOTAL shares[NUM_TOTALS + 1] = {0};
+    Counts counts = {0, 0, 0, 0};
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
+        const bool active = start(v, shares, STATE_NAMES);
+        counts.active += active;
+        sent[v] = active;
+        dirty[v] = 0;
+        gathered[v] = -1;
+#if PREPARED
+        outgoing[v] = active ? send(v, 0, 0, STATE_NAMES) : IDENTITY;
+#endif
+    }
+    add_all(&counts, shares, shared, shared_totals, counters, sums);
+}
+
+/* Mark the neighbours of the vertices that are active at the start; all vertices if all are. */
+__kernel void spread(LISTS, SWEEP, STATE)
+{
+    __local ulong shared[2];
+    Counts counts = {0, 0, 0, 0};
+    const bool all = counters[ACTIVE] == n;
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
+        if (all)
+            dirty[v] = 1;
+        else if (sent[v])
+            mark(v, 0, 1, 0, 0, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+    }
+    add_counts(counts.edges, 0, SCANNED, PENDING, shared, counters);
+}
+
+/* Gather for every `stride`-th vertex from v on, if it is dirty; in an exact part it applies. */
+static void gather_each(uint v, uint stride, Turn turn, Counts *counts, TOTAL *shares, LISTS,
+                        BACKWARD, SWEEP, STATE)
+{
+    for (; v < turn.s2; v += stride) {
+        if (!ALL_ACTIVE && !dirty[v])
+            continue;
+        dirty[v] = 0;
+        MESSAGE total = IDENTITY;
+        bool found = false;
+        if (receives(v, loop[ITERATION], STATE_NAMES)) {
+            counts->received++;
+            found = gather(v, 0, 1, &total, counts, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+        }
+        if (settle(v, total, found, turn.s3, (int)turn.s5, counts, shares, SWEEP_NAMES,
+                   STATE_NAMES))
+            mark(v, 0, 1, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+    }
+}
+
+/* Apply for every `stride`-th vertex from v on, if it gathered in this turn. */
+static void apply_each(uint v, uint stride, Turn turn, Counts *counts, TOTAL *shares, LISTS, SWEEP,
+                       STATE)
+{
+    for (; v < turn.s2; v += stride)
+        if (gathered[v] == (int)turn.s5 &&
+            change(v, messages[v], counts, shares, SWEEP_NAMES, STATE_NAMES))
+            mark(v, 0, 1, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+}
+
+/* Go through a part of few edges s6 times, by one work-group. */
+__kernel void run_part(Turn turn, LISTS, BACKWARD, SWEEP, STATE)
+{
+    __local ulong shared[2];
+    __local TOTAL shared_totals[GROUP];
+    TOTAL shares[NUM_TOTALS + 1] = {0};
+    Counts counts = {0, 0, 0, 0};
+    const uint lid = get_local_id(0), begin = turn.s0;
+    if (loop[MODE] == DONE)
+        return;
+    for (uint i = 0; i < turn.s6; i++) {
+        turn.s4 = i + 1 < turn.s6 ? begin : turn.s2;
+        gather_each(begin + lid, GROUP, turn, &counts, shares, LISTS_NAMES, BACKWARD_NAMES,
+                    SWEEP_NAMES, STATE_NAMES);
+        barrier(CLK_GLOBAL_MEM_FENCE);
+        apply_each(begin + lid, GROUP, turn, &counts, shares, LISTS_NAMES, SWEEP_NAMES,
+                   STATE_NAMES);
+        barrier(CLK_GLOBAL_MEM_FENCE);
+        turn.s5++;
+    }
+    add_all(&counts, shares, shared, shared_totals, counters, sums);
+}
+
+/* Gather for the dirty vertices of a part; in an exact part each applies at once. */
+__kernel void gather_part(const Turn turn, LISTS, BACKWARD, SWEEP, STATE)
+{
+    __local ulong shared[2];
+    __local TOTAL shared_totals[GROUP];
+    __local MESSAGE parts[GROUP];
+    __local uchar has_part[GROUP];
+    __local int changed;
+    TOTAL shares[NUM_TOTALS + 1] = {0};
+    Counts counts = {0, 0, 0, 0};
+    const uint lid = get_local_id(0);
+    const int step = (int)turn.s5;
+    if (loop[MODE] == DONE)
+        return;
+    for (uint v = turn.s0 + get_group_id(0); v < turn.s1; v += get_num_groups(0)) {
+        const bool due = ALL_ACTIVE || dirty[v];
+        const bool open = due && receives(v, loop[ITERATION], STATE_NAMES);
+        MESSAGE total = IDENTITY;
+        bool found = false;
+        if (open)
+            found = gather(v, lid, GROUP, &total, &counts, BACKWARD_NAMES, SWEEP_NAMES,
+                           STATE_NAMES);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        parts[lid] = total;
+        has_part[lid] = found;
+        for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (lid < half_size && has_part[lid + half_size]) {
+                const MESSAGE other = parts[lid + half_size];
+                parts[lid] = HAS_IDENTITY ? combine(parts[lid], other) : other;
+                has_part[lid] = 1;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (lid == 0) {
+            changed = false;
+            counts.received += open;
+            if (due) {
+                dirty[v] = 0;
+                changed = settle(v, parts[0], has_part[0], turn.s3, step, &counts, shares,
+                                 SWEEP_NAMES, STATE_NAMES);
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (changed)
+            mark(v, lid, GROUP, turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+    }
+    gather_each(turn.s1 + get_global_id(0), get_global_size(0), turn, &counts, shares, LISTS_NAMES,
+                BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+    add_all(&counts, shares, shared, shared_totals, counters, sums);
+}
+
+/* Apply what the vertices of a part gathered in this turn. */
+__kernel void apply_part(const Turn turn, LISTS, SWEEP, STATE)
+{
+    __local ulong shared[2];
+    __local TOTAL shared_totals[GROUP];
+    __local int changed;
+    TOTAL shares[NUM_TOTALS + 1] = {0};
+    Counts counts = {0, 0, 0, 0};
+    const uint lid = get_local_id(0);
+    const int step = (int)turn.s5;
+    if (loop[MODE] == DONE)
+        return;
+    for (uint v = turn.s0 + get_group_id(0); v < turn.s1; v += get_num_groups(0)) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid == 0)
+            changed = gathered[v] == step && change(v, messages[v], &counts, shares, SWEEP_NAMES,
+                                                    STATE_NAMES);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (changed)
+            mark(v, lid, GROUP, turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+    }
+    apply_each(turn.s1 + get_global_id(0), get_global_size(0), turn, &counts, shares, LISTS_NAMES,
+               SWEEP_NAMES, STATE_NAMES);
+    add_all(&counts, shares, shared, shared_totals, counters, sums);
+}
+
+/* End a sweep, or the start if `began`, by one work-group: is there another sweep? */
+__kernel void end_sweep(const int began, const uint groups, __global long *records,
+                        const uint most_records, LISTS, SWEEP, STATE)
+{
+    __local TOTAL shared[GROUP];
+    const uint lid = get_local_id(0);
+    if (loop[MODE] == DONE && !began)
+        return;
+    for (uint i = 0; i < NUM_TOTALS; i++) {
+        TOTAL share = 0;
+        for (uint g = lid; g < groups; g += GROUP) {
+            share += sums[g * NUM_TOTALS + i];
+            sums[g * NUM_TOTALS + i] = 0;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared[lid] = share;
+        for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (lid < half_size)
+                shared[lid] += shared[lid + half_size];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid == 0)
+            totals[i] = shared[0];
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    if (lid)
+        return;
+    const ulong active = ALL_ACTIVE ? n : counters[ACTIVE];
+    bool ends = n == 0 || (began ? active == 0 : !ALL_ACTIVE && counters[PENDING] == 0);
+    loop[NUM_ACTIVE] = active;
+    if (!began) {
+        if (loop[ITERATION] < most_records) {
+            __global long *record = records + loop[ITERATION] * RECORD_WIDTH;
+            record[1] = counters[RECEIVED];
+            record[2] = counters[SCANNED];
+        }
+        counters[SCANNED] = 0; /* those of the start count for the first sweep */
+        loop[ITERATION]++;
+        ends = ends || finished(loop[ITERATION], loop[NUM_ACTIVE], STATE_NAMES);
+    }
+    counters[ACTIVE] = 0;
+    counters[PENDING] = 0;
+    counters[RECEIVED] = 0;
+    loop[CONVERGED] = ends;
+    loop[MODE] = ends || loop[ITERATION] >= loop[LIMIT] ? DONE : PULL;
+}

@@ -1,0 +1,223 @@
+"""The phases of a sweep on the host; sweep_loop.py has the loop that runs them.
+
+host_code.py takes this text, with a program's own adapters in place of the import below.
+
+A vertex gathers the messages along its incoming edges: of all vertices if all are active, else of
+those that were ever active. It does so if it is dirty. Vertices of an exact part are not adjacent,
+so each applies at once. In other parts all gather before the first one applies. A vertex that
+changed marks its neighbours as dirty, but for those that would not take its message.
+
+Arrays beside those of sweep_loop.py (n vertices, numbered part by part):
+
+    state_*     (n,)            the program's fields
+    outgoing    (n,) or (1,)    each vertex's message, if it does not depend on weights; IDENTITY
+                                until the vertex is active
+    sent        uint8 (n,)      whether a vertex was ever active
+    combined    (n,)            messages combined, between a gather and its apply
+    gathered    int32 (n,)      the last step in which a vertex got messages to apply
+    words       uint64          the memory of `dirty`, eight vertices a word
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, njit, types
+
+from hetero_bfs.devices.cpu.sharing import chunk_of
+from hetero_bfs.programs.arranged import BEGIN, EXACT
+from hetero_bfs.programs.kernels.adapters import (
+    ALL_ACTIVE,
+    HAS_FINISHED,
+    HAS_IDENTITY,
+    IDENTITY,
+    NUM_TOTALS,
+    WEIGHTED,
+    apply,
+    combine,
+    finished,
+    is_final,
+    receives,
+    send,
+    start,
+    takes,
+)
+from hetero_bfs.programs.kernels.sweep_loop import (
+    APPLY,
+    FINISHED,
+    GATHER,
+    PART,
+    PENDING,
+    SETTLED,
+    SPREAD,
+    START,
+    STEP,
+)
+from hetero_bfs.support.by_address import chunk_address
+from hetero_bfs.support.compiling import kernel
+
+PREPARED = HAS_IDENTITY and not WEIGHTED
+_ZERO = np.int64(0)
+_NONE = np.int32(-1)
+
+
+@njit(inline="always")
+def _clear(sums):
+    for i in range(NUM_TOTALS):
+        sums[i] = 0.0
+
+
+@kernel(counted=False, inner=True)
+def _start(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    sums = arrays.sums[chunk]
+    _clear(sums)
+    active = _ZERO
+    for v in range(begin, end):
+        is_active = start(arrays, v, sums)
+        arrays.dirty[v] = 0
+        arrays.gathered[v] = _NONE
+        arrays.sent[v] = is_active
+        if PREPARED:
+            arrays.outgoing[v] = IDENTITY
+            if is_active:
+                arrays.outgoing[v] = send(arrays, v, arrays.weights[0])
+        active += is_active
+    return active, _ZERO, _ZERO
+
+
+@njit(inline="always")
+def _mark_neighbours(arrays, v, message, step):
+    """Mark those that take the message of a vertex; return how many neighbours it has.
+
+    The state of neighbours that apply in this step is not looked at: they are marked.
+    """
+    neighbours, weights, dirty = arrays.neighbours, arrays.weights, arrays.dirty
+    settled = arrays.loop[SETTLED]
+    first, last = np.int64(arrays.indptr[v]), np.int64(arrays.indptr[v + 1])
+    for k in range(first, last):
+        u = np.int64(neighbours[k])
+        if arrays.gathered[u] != step:
+            if not receives(arrays, u):
+                continue
+            if WEIGHTED:
+                message = send(arrays, v, weights[k])
+            if not takes(arrays, u, message):
+                continue
+        dirty[u] = 1
+        if u < settled:
+            arrays.loop[PENDING] = 1
+    return last - first
+
+
+@kernel(counted=False, inner=True)
+def _spread(control, arrays, chunk, me):
+    """Mark the neighbours of the vertices that are active at the start."""
+    begin, end = chunk_of(control, chunk)
+    edges = _ZERO
+    for v in range(begin, end):
+        if arrays.sent[v]:
+            edges += _mark_neighbours(arrays, v, send(arrays, v, arrays.weights[0]), np.int32(0))
+    return edges, _ZERO, _ZERO
+
+
+@njit(inline="always")
+def _change(arrays, v, total, step, sums):
+    """Apply; return whether the vertex is active, and the edges along which it said so."""
+    is_active = apply(arrays, v, total, sums)
+    if not ALL_ACTIVE and not is_active:
+        return _ZERO, _ZERO
+    message = send(arrays, v, arrays.weights[0])
+    if PREPARED:
+        arrays.outgoing[v] = message
+    if ALL_ACTIVE:
+        return np.int64(1), _ZERO
+    arrays.sent[v] = 1
+    return np.int64(1), _mark_neighbours(arrays, v, message, step)
+
+
+@kernel(counted=False, inner=True)
+def _gather(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    part = arrays.parts[arrays.loop[PART]]
+    exact = part[EXACT] != 0
+    step = np.int32(arrays.loop[STEP])
+    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
+    weights, outgoing, sent = arrays.backward_weights, arrays.outgoing, arrays.sent
+    dirty, words, combined = arrays.dirty, arrays.words, arrays.combined
+    sums = arrays.sums[chunk]
+    _clear(sums)
+    edges, active, receivers = _ZERO, _ZERO, _ZERO
+    following, end = part[BEGIN] + begin, part[BEGIN] + end
+    while following < end:
+        v = following
+        following += 1
+        if not ALL_ACTIVE:
+            if dirty[v] == 0:
+                if v & 7 == 0 and words[v >> 3] == 0:
+                    following = v + 8
+                continue
+            dirty[v] = 0
+        total, found = IDENTITY, False
+        if receives(arrays, v):
+            receivers += 1
+            first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+            k = first
+            while k < last:
+                u = np.int64(neighbours[k])
+                k += 1
+                if PREPARED:
+                    message = outgoing[u]
+                else:
+                    if not ALL_ACTIVE and sent[u] == 0:
+                        continue
+                    message = send(arrays, u, weights[k - 1] if WEIGHTED else weights[0])
+                if takes(arrays, v, message):
+                    total = combine(total, message) if HAS_IDENTITY or found else message
+                    found = True
+                    if is_final(total):
+                        break
+            edges += k - first
+        if not ALL_ACTIVE and (not found or (HAS_IDENTITY and total == IDENTITY)):
+            continue
+        if exact:
+            changed, looked = _change(arrays, v, total, step, sums)
+            active += changed
+            edges += looked
+        else:
+            combined[v] = total
+            arrays.gathered[v] = step
+    return edges, active, receivers
+
+
+@kernel(counted=False, inner=True)
+def _apply(control, arrays, chunk, me):
+    begin, end = chunk_of(control, chunk)
+    shift = arrays.parts[arrays.loop[PART], BEGIN]
+    step = np.int32(arrays.loop[STEP])
+    gathered, combined = arrays.gathered, arrays.combined
+    sums = arrays.sums[chunk]
+    _clear(sums)
+    edges, active = _ZERO, _ZERO
+    for v in range(shift + begin, shift + end):
+        if gathered[v] == step:
+            changed, looked = _change(arrays, v, combined[v], step, sums)
+            active += changed
+            edges += looked
+    return edges, active, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def _finished(control, arrays, chunk, me):
+    return np.int64(finished(arrays)), _ZERO, _ZERO
+
+
+def link_work(arrays, work):
+    """Compile the phases that the program needs, and fill the arrays' `work` with them."""
+    control = types.Array(int64, 1, "C")
+    tasks = {START: _start, GATHER: _gather, APPLY: _apply}
+    if not ALL_ACTIVE:
+        tasks[SPREAD] = _spread
+    if HAS_FINISHED:
+        tasks[FINISHED] = _finished
+    for task, function in tasks.items():
+        work[task] = chunk_address(function, control, arrays.numba_type)

@@ -1,0 +1,127 @@
+"""The loop of sweeps on the host, the same for all programs; sweep.py has the phases.
+
+A sweep goes through the parts of an arranged graph (arranged.py) in their order. `arrays` is the
+head of a run's struct (by_address.py):
+
+    threads, num_vertices, num_totals, all_active
+    parts       int64 (parts, 5)        of the arranged graph
+    dirty       uint8 (n + 7,)          1 if an in-neighbour changed since the vertex last gathered
+    sums        float64 (chunks, totals)    the chunks' shares of the program's totals
+    totals      float64 (totals,)       those of the sweep before
+    next_totals float64 (totals,)       those of this sweep so far
+    loop        int64 (8,)              ITERATION, NUM_ACTIVE, PART, STEP, SETTLED, PENDING
+    work        int64 (NUM_TASKS,)      addresses of the phases; 0 for those that the program lacks
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.devices.cpu.sharing import share
+from hetero_bfs.programs.arranged import BEGIN, END, EXACT, TIMES
+from hetero_bfs.programs.kernels.loop import ITERATION, NUM_ACTIVE
+from hetero_bfs.support.by_address import call_at
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import clock_seconds
+
+PART, STEP, SETTLED, PENDING = range(NUM_ACTIVE + 1, NUM_ACTIVE + 5)
+"""Words of `loop`: the part at work; a number that each turn through a part has of its own; the
+sweep has no further turn for vertices below SETTLED; whether one of those was marked."""
+
+START, SPREAD, GATHER, APPLY, FINISHED = range(5)
+NUM_TASKS = 5
+
+VERTICES, EDGES, SECONDS = range(3)
+"""Columns of a record: vertices that gathered, edges visited, seconds."""
+CHUNK = 1 << 9
+"""Vertices of a chunk: fixed, so that sums do not depend on the number of threads."""
+
+_ZERO = np.int64(0)
+
+
+@njit(inline="always")
+def _share(control, arrays, task, items):
+    """Do a task for so many vertices, and add to the totals."""
+    counts = share(control, arrays, task, items, CHUNK)
+    for i in range(arrays.num_totals):
+        total = arrays.next_totals[i]
+        for chunk in range(-(-items // CHUNK)):
+            total += arrays.sums[chunk, i]
+        arrays.next_totals[i] = total
+    return counts
+
+
+@njit(inline="always")
+def _end_totals(arrays):
+    for i in range(arrays.num_totals):
+        arrays.totals[i] = arrays.next_totals[i]
+        arrays.next_totals[i] = 0.0
+
+
+@kernel(counted=False, inner=True)
+def _sweep(control, arrays):
+    """Go through all parts; return vertices that changed, edges visited, vertices that gathered."""
+    active, edges, receivers = _ZERO, _ZERO, _ZERO
+    loop = arrays.loop
+    loop[PENDING] = 0
+    for number in range(arrays.parts.shape[0]):
+        part = arrays.parts[number]
+        loop[PART] = number
+        for turn in range(part[TIMES]):
+            loop[STEP] += 1
+            loop[SETTLED] = part[END] if turn == part[TIMES] - 1 else part[BEGIN]
+            size = part[END] - part[BEGIN]
+            looked, changed, gathered = _share(control, arrays, GATHER, size)
+            edges += looked
+            active += changed
+            receivers += gathered
+            if gathered == 0 and arrays.all_active == 0:
+                break
+            if part[EXACT] == 0:
+                looked, changed, _ = _share(control, arrays, APPLY, size)
+                edges += looked
+                active += changed
+    return active, edges, receivers
+
+
+@kernel(counted=False)
+def run_sweeps(control, arrays, max_iterations, records):
+    """Run the program; return how many sweeps it took, and whether it converged.
+
+    `records` is float64 (any, at least 3), a row for each sweep; those that do not fit are left
+    out.
+    """
+    n, all_active, loop = arrays.num_vertices, arrays.all_active != 0, arrays.loop
+    loop[ITERATION] = 0
+    loop[STEP] = 0
+    for i in range(arrays.num_totals):
+        arrays.next_totals[i] = 0.0
+    active, _, _ = _share(control, arrays, START, n)
+    _end_totals(arrays)
+    marked = _ZERO
+    if active == n:
+        arrays.dirty[:n] = 1
+    else:
+        marked, _, _ = share(control, arrays, SPREAD, n, CHUNK)
+    iteration, ends = 0, active == 0
+    while iteration < max_iterations:
+        if ends:
+            return iteration, True
+        began = clock_seconds()
+        active, edges, receivers = _sweep(control, arrays)
+        if all_active:
+            active = np.int64(n)
+        ends = not all_active and loop[PENDING] == 0
+        _end_totals(arrays)
+        if iteration < records.shape[0]:
+            record = records[iteration]
+            record[VERTICES], record[EDGES] = receivers, edges + marked
+            record[SECONDS] = clock_seconds() - began
+        marked = _ZERO
+        iteration += 1
+        loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
+        address = arrays.work[FINISHED]
+        if address != 0 and call_at(address, control, arrays, 0, 0)[0] != 0:
+            return iteration, True
+    return iteration, ends

@@ -1,0 +1,217 @@
+"""Modes of vertex programs: the fixed points of the mode "synchronous", on the host and on devices.
+
+The mode "synchronous" is compared with plain Python in tests/unit/test_program_runs.py.
+"""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from graphs import SEARCHABLE_NAMES, nasty
+from sample_programs import Distances, Labels, Parents, Ranks, Reached
+
+import hetero_bfs as hb
+from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import arranged, device_sweeps, host_run
+from hetero_bfs.programs.placed import PlacedGraph
+from hetero_bfs.runtime.program_runs import ProgramRuns
+
+MODES = {"asynchronous": {"mode": "asynchronous"}, "layered": {"mode": "layered", "root": 0}}
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Lists of over 40 entries are long ones, levels of fewer than 500 edges are joined."""
+    monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES_OF_CPU", 40)
+    monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES", 40)
+    monkeypatch.setattr(arranged, "_PART_EDGES", 500)
+    monkeypatch.setattr(host_run, "_POOL_EDGES", 1)
+
+
+def weighted(edges: EdgeList) -> EdgeList:
+    weights = np.random.default_rng(1).integers(0, 9, edges.src.size).astype(np.float32)
+    return EdgeList(edges.src, edges.dst, edges.num_vertices, edges.directed, weights)
+
+
+def in_all_places(runs: ProgramRuns, program, mode: str, parameters):
+    """Run in a mode on the host, then on the device twice; return both places' last results."""
+    results = []
+    for place in [place for place in ("cpu", "device") if place == "cpu" or runs.device]:
+        for _ in range(2):  # the second one finds what the first one left
+            result = runs.run(program, parameters, hb.RunOptions(place=place, **MODES[mode]))
+        strategy = mode if place == "cpu" else f"device {mode}"
+        assert {trace.strategy for trace in result.traces} <= {strategy}
+        assert len(result.traces) == result.iterations
+        assert result.converged
+        results.append(result)
+    assert not runs.notes, runs.notes
+    assert len({result.iterations for result in results}) == 1
+    return results
+
+
+def edges_of(result) -> list[int]:
+    return [trace.edges_scanned for trace in result.traces]
+
+
+# Results
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", SEARCHABLE_NAMES)
+def test_every_shape(apart, name, directed):
+    edges = weighted(nasty(name, directed))
+    program, field = (Distances(), "distance") if directed else (Labels(), "label")
+    parameters = {"source": 0} if directed else {}
+    with ProgramRuns(build_search_graph(edges), 1 + directed, apart) as runs:
+        expected = runs.run(program, parameters, hb.RunOptions(place="cpu"))
+        for mode in MODES:
+            results = in_all_places(runs, program, mode, parameters)
+            for result in results:
+                np.testing.assert_array_equal(result.state[field], expected.state[field])
+                assert edges_of(result) == edges_of(results[0])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", ["star", "grid", "Kronecker 10"])
+def test_masks_and_messages_without_an_identity(apart, name, directed):
+    edges = nasty(name, directed)
+    mask = (np.arange(edges.num_vertices) % 7 == 0).astype(np.uint32) << 3
+    with ProgramRuns(build_search_graph(edges), 2, apart) as runs:
+        reached = runs.run(Reached(), {"mask": mask}, hb.RunOptions(place="cpu"))
+        parents = runs.run(Parents(), {"source": 0}, hb.RunOptions(place="cpu"))
+        for mode in MODES:
+            for result in in_all_places(runs, Reached(), mode, {"mask": mask}):
+                np.testing.assert_array_equal(result.mask, reached.mask)
+            for result in in_all_places(runs, Parents(), mode, {"source": 0}):
+                np.testing.assert_array_equal(result.parent < 0, parents.parent < 0)
+
+
+def test_layers_are_the_levels_of_the_root(apart):
+    """So a breadth-first search from the root finds all levels in its first sweep."""
+    edges = nasty("Kronecker 10")
+    with ProgramRuns(build_search_graph(edges), 2, apart) as runs:
+        for result in in_all_places(runs, Parents(), "layered", {"source": 0}):
+            check = validate(edges, 0, result.parent.astype(np.int64))
+            assert check.valid, check.message
+            assert result.traces[0].vertices >= np.count_nonzero(result.parent >= 0) - 1
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_ranks_are_the_same_fixed_point(apart, directed):
+    """With vertices that have no edges, and such that none leaves."""
+    edges, tol = nasty("Kronecker 10", directed), 1e-9
+    parameters = {"alpha": 0.85, "tol": tol}
+    with ProgramRuns(build_search_graph(edges), 1, apart) as runs:
+        expected = runs.run(Ranks(), parameters, hb.RunOptions(place="cpu"))
+        host, device = in_all_places(runs, Ranks(), "asynchronous", parameters)
+    bound = 2 * tol * 0.85 / (1 - 0.85)
+    for result in (host, device):
+        assert np.abs(result.rank - expected.rank).sum() < bound
+        assert result.totals["change"] < tol
+        assert edges_of(result) == edges_of(host)
+    np.testing.assert_allclose(device.rank, host.rank, rtol=1e-12)
+    with ProgramRuns(build_search_graph(edges), 2) as runs:
+        (shared,) = in_all_places(runs, Ranks(), "asynchronous", parameters)
+    np.testing.assert_array_equal(shared.rank, host.rank)
+    assert shared.totals == host.totals
+
+
+def test_limits_and_what_is_kept(apart):
+    edges = nasty("grid")
+    with ProgramRuns(build_search_graph(edges), 2, apart) as runs:
+        for place in ("cpu", "device"):
+            for limit in (0, 1, 2):
+                options = hb.RunOptions(limit, place=place, mode="asynchronous")
+                result = runs.run(Labels(), {}, options)
+                assert (result.iterations, result.converged) == (limit, False)
+        for root in (3, 4, 5, 3, 6, 7):
+            options = hb.RunOptions(place="cpu", mode="layered", root=root)
+            assert runs.run(Parents(), {"source": root}, options).converged
+        assert [root for _, root in runs.kept_modes if root is not None] == [5, 3, 6, 7]
+
+
+def test_a_device_without_memory_for_another_copy(apart):
+    edges = nasty("grid")
+    with ProgramRuns(build_search_graph(edges), 2, apart) as runs:
+        error = hb.DeviceError("it is full")
+        with mock.patch.object(device_sweeps.DeviceProgram, "__init__", side_effect=error):
+            result = runs.run(Labels(), {}, hb.RunOptions(mode="asynchronous"))
+        assert result.traces[0].strategy == "asynchronous"
+        assert runs.notes == ["Labels runs on the CPU only: it is full"]
+
+
+# Arranged graphs
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_memory_of_an_arranged_graph(directed):
+    placed = PlacedGraph(build_search_graph(weighted(nasty("Kronecker 12", directed))))
+    graph = arranged.by_level(placed, 0, 40)
+    parts = graph.parts
+    assert parts[0, arranged.BEGIN] == 0
+    np.testing.assert_array_equal(parts[1:, arranged.BEGIN], parts[:-1, arranged.END])
+    assert parts[-1, arranged.END] == graph.num_vertices
+    np.testing.assert_array_equal(np.sort(graph.names), np.arange(graph.num_vertices))
+
+    def size(lists) -> int:
+        return sum(part.nbytes for part in (lists.indptr, lists.indices, lists.weights))
+
+    ways = ["forward", "backward"] if directed else ["forward"]
+    kept = sum(size(getattr(graph, way)) for way in ways) + graph.names.nbytes
+    assert kept < 1.4 * sum(size(getattr(placed, way)) for way in ways)
+
+
+# What is refused
+
+
+class Sums(Ranks):
+    """Sums of active vertices only."""
+
+    all_active = False
+    totals = ()
+    measure = finished = None
+
+    def apply(self, combined):
+        return combined
+
+
+@pytest.mark.parametrize(
+    ("program", "mode"), [(Sums(), "asynchronous"), (Sums(), "layered"), (Ranks(), "layered")]
+)
+def test_programs_that_a_mode_does_not_allow(program, mode):
+    parameters = {"alpha": 0.85, "tol": 1e-3} if type(program) is Ranks else {}
+    message = f"{type(program).__name__} combines by plus.*; mode '{mode}' is for minimum, maximum"
+    with (
+        ProgramRuns(build_search_graph(nasty("grid")), 1) as runs,
+        pytest.raises(ArgumentError, match=message),
+    ):
+        runs.run(program, parameters, hb.RunOptions(**MODES[mode]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "quick"}, "mode is 'quick'; give one of"),
+        ({"mode": "layered"}, "mode is 'layered' and root is None; give a root"),
+        ({"root": 3}, "mode is 'synchronous' and root is 3; give a root"),
+        ({"mode": "layered", "root": -1}, "root is -1"),
+        ({"mode": "asynchronous", "direction": "push"}, "direction is 'push', which mode 'async"),
+        ({"mode": "asynchronous", "bucket_width": 2}, "bucket_width is 2, which mode 'async"),
+    ],
+)
+def test_settings_that_do_not_fit(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        hb.RunOptions(**options)
+
+
+def test_a_root_that_is_not_there():
+    with (
+        ProgramRuns(build_search_graph(nasty("grid")), 1) as runs,
+        pytest.raises(GraphError, match="vertex 9999"),
+    ):
+        runs.run(Labels(), {}, hb.RunOptions(mode="layered", root=9999))
