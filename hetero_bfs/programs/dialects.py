@@ -254,7 +254,7 @@ class DeviceDialect(Dialect):
         if source == "bool":
             return f"({C_TYPES[target]})({code} ? 1 : 0)"
         if source.startswith("float") and not target.startswith("float"):
-            return f"convert_{C_TYPES[target]}_sat_rtz({code})"
+            return f"{C_TYPES[target]}_of_{C_TYPES[source]}({code})"
         return f"({C_TYPES[target]})({code})"
 
     def binary(self, operation: str, kind: str, left: str, right: str) -> str:
@@ -295,7 +295,7 @@ class DeviceDialect(Dialect):
         return code if kind.startswith("u") else f"absolute_{C_TYPES[kind]}({code})"
 
     def rounded(self, name: str, code: str) -> str:
-        return f"convert_long_sat_rtz({name}({code}))"
+        return f"long_of_double({name}({code}))"
 
     def test(self, name: str, code: str) -> str:
         return f"({name}({code}) != 0)"

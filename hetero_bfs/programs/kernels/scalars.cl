@@ -55,11 +55,25 @@
         return count >= bits ? 0 : value >> count;                                                 \
     }
 
+/* Fractions towards zero, within limits. The standard leaves open what becomes of NaN: here 0. */
+#define DEFINE_CONVERSION(integer, fraction)                                                       \
+    static integer integer##_of_##fraction(fraction value)                                         \
+    {                                                                                              \
+        return isnan(value) ? 0 : convert_##integer##_sat_rtz(value);                              \
+    }
+
+#define DEFINE_CONVERSIONS(fraction)                                                               \
+    DEFINE_CONVERSION(int, fraction)                                                               \
+    DEFINE_CONVERSION(uint, fraction)                                                              \
+    DEFINE_CONVERSION(long, fraction)                                                              \
+    DEFINE_CONVERSION(ulong, fraction)
+
 DEFINE_EXTREMES(int)
 DEFINE_EXTREMES(uint)
 DEFINE_EXTREMES(long)
 DEFINE_EXTREMES(ulong)
 DEFINE_EXTREMES(float)
+DEFINE_CONVERSIONS(float)
 DEFINE_SIGNED(int, 32)
 DEFINE_SIGNED(long, 64)
 DEFINE_UNSIGNED(uint, 32)
@@ -67,4 +81,5 @@ DEFINE_UNSIGNED(ulong, 64)
 #ifdef HAS_DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 DEFINE_EXTREMES(double)
+DEFINE_CONVERSIONS(double)
 #endif
