@@ -49,7 +49,7 @@ class Announcer(event.Listener):  # type: ignore[misc]
     def on_end(self, event: Any) -> None:
         """Note the end of compiling; remove the bar when no other function waits for this one."""
         self._within.pop()
-        if event.data["dispatcher"].py_func.__module__.startswith("hetero_bfs."):
+        if (event.data["dispatcher"].py_func.__module__ or "").startswith("hetero_bfs."):
             self._done += 1
             self._bar.update()
         if not self._within:

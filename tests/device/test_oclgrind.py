@@ -158,7 +158,7 @@ def reports_of(searched: dict, name: str) -> list[Report]:
 
 THREE_GROUPS = ("--compute-units", "3", "--num-threads", "3")
 LOOKED_AT = ("random", "hubs over parts", "a kernel for each step")
-IN_ONE_LAUNCH = tuple(name for name in CASES if not {"budget", "type"} & {*CASES[name][3]})
+IN_ONE_LAUNCH = ("random", "mixtures", "hubs over parts", "long lists", "rounds")
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -63,11 +63,11 @@ def edges_of(result) -> list[int]:
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
-def test_every_shape(apart, name, directed):
+def test_every_shape(plain_device, name, directed):
     edges = weighted(nasty(name, directed))
     program, field = (Distances(), "distance") if directed else (Labels(), "label")
     parameters = {"source": 0} if directed else {}
-    with ProgramRuns(build_search_graph(edges), 1 + directed, apart) as runs:
+    with ProgramRuns(build_search_graph(edges), 1 + directed, plain_device) as runs:
         expected = runs.run(program, parameters, hb.RunOptions(place="cpu"))
         for mode in MODES:
             results = in_all_places(runs, program, mode, parameters)
@@ -78,10 +78,10 @@ def test_every_shape(apart, name, directed):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["star", "grid", "Kronecker 10"])
-def test_masks_and_messages_without_an_identity(apart, name, directed):
+def test_masks_and_messages_without_an_identity(plain_device, name, directed):
     edges = nasty(name, directed)
     mask = (np.arange(edges.num_vertices) % 7 == 0).astype(np.uint32) << 3
-    with ProgramRuns(build_search_graph(edges), 2, apart) as runs:
+    with ProgramRuns(build_search_graph(edges), 2, plain_device) as runs:
         reached = runs.run(Reached(), {"mask": mask}, hb.RunOptions(place="cpu"))
         parents = runs.run(Parents(), {"source": 0}, hb.RunOptions(place="cpu"))
         for mode in MODES:

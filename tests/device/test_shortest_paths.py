@@ -64,8 +64,9 @@ def searches_of(edges, threads, place, plan=None, order="auto"):
     return searches
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(
+    ("directed", "dtype"), [(False, np.int32), (True, np.float32), (True, np.float64)]
+)
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_place, name, directed, dtype):
     edges = weighted(nasty(name, directed), dtype)

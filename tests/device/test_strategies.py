@@ -30,12 +30,11 @@ from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.selection.strategies import STRATEGIES
 
 
-@pytest.mark.parametrize("order", ["degree", pytest.param("given", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "directed",
+    ("directed", "order"),
     [
-        pytest.param(False, id="undirected"),
-        pytest.param(True, id="directed", marks=pytest.mark.slow),
+        pytest.param(False, "degree", id="undirected"),
+        pytest.param(True, "given", id="directed, as given", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
