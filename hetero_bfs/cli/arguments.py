@@ -86,6 +86,18 @@ def _add_bfs(commands: Any) -> None:
     add_engine_arguments(command)
 
 
+def _add_run_arguments(
+    command: Any, record: str, directed: str = "keep the edges' direction"
+) -> None:
+    """Add what the algorithms other than searches have alike; the trace has a row per `record`."""
+    add = command.add_argument
+    add("--trace", type=Path, metavar="FILE", help=f"write one CSV record per {record}")
+    add_device_arguments(command)
+    add("--directed", action="store_true", help=directed)
+    add_order_argument(command)
+    add_output_arguments(command)
+
+
 def _add_sssp(commands: Any) -> None:
     command = commands.add_parser(
         "sssp",
@@ -100,11 +112,7 @@ def _add_sssp(commands: Any) -> None:
     add("--source", type=vertex_id, required=True, metavar="V", help="vertex id as in the file")
     add("--out", type=Path, metavar="FILE", help="write distances (NumPy .npy, float64, inf)")
     add("--parents", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1)")
-    add("--trace", type=Path, metavar="FILE", help="write one CSV record per window")
-    add_device_arguments(command)
-    add("--directed", action="store_true", help="keep the edges' direction")
-    add_order_argument(command)
-    add_output_arguments(command)
+    _add_run_arguments(command, "window")
 
 
 def _add_components(commands: Any) -> None:
@@ -122,11 +130,7 @@ def _add_components(commands: Any) -> None:
         metavar="FILE",
         help="write the least vertex of each one's component (NumPy .npy, int64)",
     )
-    add("--trace", type=Path, metavar="FILE", help="write one CSV record per phase")
-    add_device_arguments(command)
-    add("--directed", action="store_true", help="keep the edges' direction")
-    add_order_argument(command)
-    add_output_arguments(command)
+    _add_run_arguments(command, "phase")
 
 
 def _add_colour(commands: Any) -> None:
@@ -138,11 +142,7 @@ def _add_colour(commands: Any) -> None:
     add = command.add_argument
     add("graph", type=Path, metavar="GRAPH", help="graph file")
     add("--out", type=Path, metavar="FILE", help="write colours (NumPy .npy, int32, from 0 on)")
-    add("--trace", type=Path, metavar="FILE", help="write one CSV record per iteration")
-    add_device_arguments(command)
-    add("--directed", action="store_true", help="read the file's edges as directed ones")
-    add_order_argument(command)
-    add_output_arguments(command)
+    _add_run_arguments(command, "iteration", "read the file's edges as directed ones")
 
 
 def _add_pagerank(commands: Any) -> None:
@@ -163,11 +163,7 @@ def _add_pagerank(commands: Any) -> None:
     add("--max-iter", type=positive, default=100, metavar="N", help="(default %(default)s)")
     add("--weighted", action="store_true", help="pass ranks on by the edges' weights")
     add("--out", type=Path, metavar="FILE", help="write ranks (NumPy .npy, float64)")
-    add("--trace", type=Path, metavar="FILE", help="write one CSV record per iteration")
-    add_device_arguments(command)
-    add("--directed", action="store_true", help="keep the edges' direction")
-    add_order_argument(command)
-    add_output_arguments(command)
+    _add_run_arguments(command, "iteration")
 
 
 def _add_train(commands: Any) -> None:

@@ -10,13 +10,10 @@ import numpy as np
 from hetero_bfs.algorithms.colouring.check_colouring import check_colouring
 from hetero_bfs.algorithms.colouring.coloured import Colouring
 from hetero_bfs.algorithms.iterations import format_iterations
-from hetero_bfs.cli.engine_settings import engine_options
-from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json
+from hetero_bfs.cli.analyses import run_analysis, save_result
+from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.runtime.analysis import open_analysis
 from hetero_bfs.runtime.colourings import Colourings
-from hetero_bfs.runtime.places import Place
-from hetero_bfs.selection.trace import write_csv
 
 _LARGEST_CLASSES = 5  # that are printed
 
@@ -24,17 +21,10 @@ _LARGEST_CLASSES = 5  # that are printed
 def run(options: Namespace) -> int:
     """Carry out the command; returns the exit status."""
     edges = read(options.graph, options.directed)
-    with open_analysis(Colourings, edges, engine_options(options)) as colourings:
-        print_notes(colourings.notes)
-        place: Place | None = "device" if options.device is not None else None
-        result = colourings.colour(place)
-        device = colourings.device_name if result.used_device else None
+    result, device = run_analysis(Colourings, edges, options, Colourings.colour)
     if options.validate:
         check_colouring(edges, result.colour).raise_if_invalid()
-    if options.out is not None:
-        save_array(options.out, result.colour)
-    if options.trace is not None:
-        write_csv(options.trace, (trace.row() for trace in result.traces))
+    save_result(options, result.colour, result.traces)
     summary = _summary(options, edges, result, device)
     _print_summary(options, result, summary)
     write_json(options.json, summary)

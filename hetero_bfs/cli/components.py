@@ -8,29 +8,19 @@ from typing import Any
 from hetero_bfs.algorithms.components.check_components import check_components
 from hetero_bfs.algorithms.components.component_result import Components
 from hetero_bfs.algorithms.iterations import format_iterations
-from hetero_bfs.cli.engine_settings import engine_options
-from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json
+from hetero_bfs.cli.analyses import run_analysis, save_result
+from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.runtime.analysis import open_analysis
 from hetero_bfs.runtime.component_runs import ComponentRuns
-from hetero_bfs.runtime.places import Place
-from hetero_bfs.selection.trace import write_csv
 
 
 def run(options: Namespace) -> int:
     """Carry out the command; returns the exit status."""
     edges = read(options.graph, options.directed)
-    with open_analysis(ComponentRuns, edges, engine_options(options)) as runs:
-        print_notes(runs.notes)
-        place: Place | None = "device" if options.device is not None else None
-        result = runs.find(place)
-        device = runs.device_name if result.used_device else None
+    result, device = run_analysis(ComponentRuns, edges, options, ComponentRuns.find)
     if options.validate:
         check_components(edges, result.component).raise_if_invalid()
-    if options.out is not None:
-        save_array(options.out, result.component)
-    if options.trace is not None:
-        write_csv(options.trace, (trace.row() for trace in result.traces))
+    save_result(options, result.component, result.traces)
     summary = _summary(options, edges, result, device)
     _print_summary(options, result, summary)
     write_json(options.json, summary)

@@ -10,13 +10,10 @@ from hetero_bfs.algorithms.iterations import format_iterations
 from hetero_bfs.algorithms.pagerank.check_pagerank import check_pagerank
 from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
 from hetero_bfs.algorithms.pagerank.rank_result import PageRank
-from hetero_bfs.cli.engine_settings import engine_options
-from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json
+from hetero_bfs.cli.analyses import run_analysis, save_result
+from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.runtime.analysis import open_analysis
 from hetero_bfs.runtime.page_ranks import ranks_kind
-from hetero_bfs.runtime.places import Place
-from hetero_bfs.selection.trace import write_csv
 
 _HIGHEST = 5  # vertices that are printed
 
@@ -26,11 +23,12 @@ def run(options: Namespace) -> int:
     check_settings(1, options.alpha, options.tol, options.max_iter)  # before anything is read
     edges = read(options.graph, options.directed, weighted=options.weighted)
     settings = check_settings(edges.num_vertices, options.alpha, options.tol, options.max_iter)
-    with open_analysis(ranks_kind(options.weighted), edges, engine_options(options)) as ranks:
-        print_notes(ranks.notes)
-        place: Place | None = "device" if options.device is not None else None
-        result = ranks.rank(settings, place)
-        device = ranks.device_name if result.used_device else None
+    result, device = run_analysis(
+        ranks_kind(options.weighted),
+        edges,
+        options,
+        lambda ranks, place: ranks.rank(settings, place),
+    )
     if not result.converged:
         print(
             f"note: not converged after {result.iterations} iterations, change "
@@ -41,10 +39,7 @@ def run(options: Namespace) -> int:
     if valid:
         check = check_pagerank(edges, result.rank, options.alpha, options.tol, options.weighted)
         check.raise_if_invalid()
-    if options.out is not None:
-        save_array(options.out, result.rank)
-    if options.trace is not None:
-        write_csv(options.trace, (trace.row() for trace in result.traces))
+    save_result(options, result.rank, result.traces)
     summary = _summary(options, edges, result, device, valid or None)
     _print_summary(options, result, summary)
     write_json(options.json, summary)

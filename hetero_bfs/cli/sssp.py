@@ -10,14 +10,11 @@ import numpy as np
 
 from hetero_bfs.algorithms.sssp.check_paths import check_paths
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, format_windows
-from hetero_bfs.cli.engine_settings import engine_options
-from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json
+from hetero_bfs.cli.analyses import run_analysis, save_result
+from hetero_bfs.cli.output import save_array, text_stream, write_json
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.io.registry import read, vertices_by_header
-from hetero_bfs.runtime.analysis import open_analysis
 from hetero_bfs.runtime.path_searches import PathSearches
-from hetero_bfs.runtime.places import Place
-from hetero_bfs.selection.trace import write_csv
 
 
 def run(options: Namespace) -> int:
@@ -27,21 +24,16 @@ def run(options: Namespace) -> int:
         check_vertex(options.source, named)
     edges = read(options.graph, options.directed, weighted=True)
     check_vertex(options.source, edges.num_vertices)
-    with open_analysis(PathSearches, edges, engine_options(options)) as searches:
-        print_notes(searches.notes)
-        place: Place | None = "device" if options.device is not None else None
-        result = searches.search(options.source, place)
-        device = searches.device_name if result.used_device else None
+    result, device = run_analysis(
+        PathSearches, edges, options, lambda searches, place: searches.search(options.source, place)
+    )
     if result.reached == 1:
         print(f"note: no edge leads from vertex {options.source} to another", file=sys.stderr)
     if options.validate:
         check_paths(edges, options.source, result.distance, result.parent).raise_if_invalid()
-    if options.out is not None:
-        save_array(options.out, result.distance)
+    save_result(options, result.distance, result.traces)
     if options.parents is not None:
         save_array(options.parents, result.parent)
-    if options.trace is not None:
-        write_csv(options.trace, (trace.row() for trace in result.traces))
     summary = _summary(options, edges, result, device)
     _print_summary(options, result, summary)
     write_json(options.json, summary)

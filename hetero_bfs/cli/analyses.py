@@ -1,0 +1,47 @@
+"""What the commands of algorithms other than searches share: the run, and the files it writes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
+
+import numpy.typing as npt
+
+from hetero_bfs.cli.engine_settings import engine_options
+from hetero_bfs.cli.output import print_notes, save_array
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import EdgeSource
+from hetero_bfs.runtime.analysis import A, open_analysis
+from hetero_bfs.runtime.places import Place
+from hetero_bfs.selection.trace import write_csv
+
+
+class _Result(Protocol):
+    @property
+    def used_device(self) -> bool:
+        """Whether an OpenCL device found it."""
+
+
+R = TypeVar("R", bound=_Result)
+
+
+def run_analysis(
+    kind: type[A],
+    edges: CSRGraph | EdgeSource,
+    options: Namespace,
+    find: Callable[[A, Place | None], R],
+) -> tuple[R, str | None]:
+    """Run an algorithm where the options want it; return its result, and the device it used."""
+    with open_analysis(kind, edges, engine_options(options)) as analysis:
+        print_notes(analysis.notes)
+        result = find(analysis, "device" if options.device is not None else None)
+        return result, analysis.device_name if result.used_device else None
+
+
+def save_result(options: Namespace, array: npt.NDArray[Any], traces: Iterable[Any]) -> None:
+    """Write the files of --out and --trace, if they are wanted."""
+    if options.out is not None:
+        save_array(options.out, array)
+    if options.trace is not None:
+        write_csv(options.trace, (trace.row() for trace in traces))
