@@ -59,12 +59,11 @@ class _DeviceAdapters(Adapters):
         wide = np.dtype(plan.stored_type).itemsize == 8
         bits, prefix = ("long", "atom") if wide else ("int", "atomic")
         identity = self.dialect.literal(plan.identity or 0, plan.stored_type)
-        prepared = plan.identity is not None and not plan.uses_weights
         flags = {
             "ALL_ACTIVE": plan.all_active,
             "HAS_IDENTITY": plan.identity is not None,
             "WEIGHTED": plan.uses_weights,
-            "PREPARED": prepared,
+            "PREPARED": plan.prepares,
             "HAS_PRIORITY": "priority" in plan.methods,
         }
         lines = [f"#define {name} {int(flag)}" for name, flag in flags.items()]

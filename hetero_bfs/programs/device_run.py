@@ -140,11 +140,10 @@ class DeviceProgram:
         """Return the buffers that state.cl lists."""
         plan, n, buffer = self.plan, self._n, self.device.buffer
         stored = np.dtype(plan.stored_type)
-        prepared = plan.identity is not None and not plan.uses_weights
         far = 2 * n if "priority" in plan.methods else 1
         return {
             "combined": buffer(n, stored),
-            "outgoing": buffer(n if prepared else 1, stored),
+            "outgoing": buffer(n if plan.prepares else 1, stored),
             "active_in": buffer(n, np.int32),
             "touched": buffer(n, np.int32),
             "waiting": buffer(n, np.uint8),

@@ -47,9 +47,8 @@ class DeviceSweeps(DeviceProgram):
     def _make_shared(self) -> dict[str, Any]:
         """Return the buffers that sweep.cl lists."""
         n, stored, buffer = self._n, np.dtype(self.plan.stored_type), self.device.buffer
-        prepared = self.plan.identity is not None and not self.plan.uses_weights
         return {
-            "outgoing": buffer(n if prepared else 1, stored),
+            "outgoing": buffer(n if self.plan.prepares else 1, stored),
             "sent": buffer(n, np.uint8),
             "dirty": buffer(n, np.uint8),
             "messages": buffer(n, stored),

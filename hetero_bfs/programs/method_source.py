@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from tokenize import TokenError
 from typing import Any, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ProgramError
 
@@ -55,6 +56,9 @@ class Method:
     optional: str | None = None
 
 
+_PARSED: WeakKeyDictionary[Any, tuple[int, ast.FunctionDef]] = WeakKeyDictionary()
+
+
 def parameters_of(program: Any, name: str) -> list[str]:
     """Return the names of a method's parameters, without `self`.
 
@@ -85,8 +89,20 @@ class MethodSource:
         self.title = f"{type(method.program).__name__}.{method.name}"
         function = inspect.unwrap(getattr(method.program, method.name))
         function = getattr(function, "__func__", function)
+        if function not in _PARSED:  # every run of a program comes here
+            _PARSED[function] = self._parse(function)
+        self._first, self.definition = _PARSED[function]
+        names, cells = function.__code__.co_freevars, function.__closure__ or ()
+        self.constants = {**vars(builtins), **function.__globals__}
+        for name, cell in zip(names, cells, strict=True):
+            with contextlib.suppress(ValueError):  # it has no value yet
+                self.constants[name] = cell.cell_contents
+        self.constants["self"] = method.program
+
+    def _parse(self, function: Any) -> tuple[int, ast.FunctionDef]:
+        """Return a function's first line and its definition, which nobody changes."""
         try:
-            lines, self._first = inspect.getsourcelines(function)
+            lines, first = inspect.getsourcelines(function)
         except (OSError, TypeError, SyntaxError, TokenError):
             raise ProgramError(
                 f"{self.title}: its source cannot be read; define the class in a file or a "
@@ -94,16 +110,8 @@ class MethodSource:
             ) from None
         definition = _parsed(lines)
         if not isinstance(definition, ast.FunctionDef):
-            raise ProgramError(
-                f"{self.title}, line {self._first}: it is no plain `def`; write it as one"
-            )
-        self.definition = definition
-        names, cells = function.__code__.co_freevars, function.__closure__ or ()
-        self.constants = {**vars(builtins), **function.__globals__}
-        for name, cell in zip(names, cells, strict=True):
-            with contextlib.suppress(ValueError):  # it has no value yet
-                self.constants[name] = cell.cell_contents
-        self.constants["self"] = method.program
+            raise ProgramError(f"{self.title}, line {first}: it is no plain `def`; write it as one")
+        return first, definition
 
     def place(self, node: Any) -> str:
         """Return class, method and line of a node."""
