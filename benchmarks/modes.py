@@ -22,41 +22,14 @@ import pandas as pd
 import hetero_bfs as hb
 from benchmarks.programs.__main__ import draw_sources
 from benchmarks.programs.graphs import make_graph
+from benchmarks.programs.user import Paths, Ranks
 from benchmarks.tables import markdown, provenance, run_script
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.program_runs import ProgramRuns
+from hetero_bfs.training.measured_programs import Distances
 
 _LAST_HOP = 6
-
-
-class Ranks(hb.Program):
-    """PageRank."""
-
-    state: ClassVar = {"rank": np.float64}
-    combine = hb.plus
-    all_active = True
-    totals = ("dangling", "change")
-
-    def initial(self, num_vertices):
-        """Share evenly."""
-        return 1 / num_vertices
-
-    def message(self, state, degree):
-        """Share with neighbours."""
-        return state.rank / max(degree, 1)
-
-    def apply(self, combined, num_vertices, dangling, alpha):
-        """Add what comes."""
-        return (1 - alpha) / num_vertices + alpha * (combined + dangling / num_vertices)
-
-    def measure(self, state, previous, degree):
-        """Sum what dangles, and the change."""
-        return (state.rank if degree == 0 else 0.0), abs(state.rank - previous.rank)
-
-    def finished(self, change, tol):
-        """End by the change."""
-        return change < tol
 
 
 class ScaledRanks(Ranks):
@@ -73,37 +46,6 @@ class ScaledRanks(Ranks):
         """Sum what dangles, all, and the change."""
         dangling = state.rank if degree == 0 else 0.0
         return dangling, state.rank, abs(state.rank - previous.rank)
-
-
-class Paths(hb.Program):
-    """Shortest paths in rounds of Bellman and Ford."""
-
-    state: ClassVar = {"distance": np.float32}
-    combine = hb.minimum
-
-    def initial(self, vertex, source):
-        """Begin at the source."""
-        return 0.0 if vertex == source else np.inf
-
-    def receives(self, state, message):
-        """Take shorter ones."""
-        return message < state.distance
-
-    def message(self, state, weight):
-        """Add the weight."""
-        return state.distance + weight
-
-    def apply(self, state, combined):
-        """Keep the shortest."""
-        return min(state.distance, combined)
-
-
-class BucketPaths(Paths):
-    """Shortest paths in buckets."""
-
-    def priority(self, state):
-        """Lowest distances first."""
-        return state.distance
 
 
 class Levels(hb.Program):
@@ -163,7 +105,7 @@ class Labels(hb.Program):
 PROGRAMS = {
     "ranks": (Ranks, ("synchronous", "asynchronous")),
     "scaled": (ScaledRanks, ("synchronous", "asynchronous")),
-    "paths": (Paths, ("synchronous", "asynchronous", "layered")),
+    "paths": (Distances, ("synchronous", "asynchronous", "layered")),
     "levels": (Levels, ("synchronous", "asynchronous", "layered")),
     "reach": (Reach, ("synchronous", "layered")),
     "labels": (Labels, ("synchronous", "asynchronous")),
@@ -219,7 +161,7 @@ def contest(
         parameters = {}
     contestants = [(mode, kind, mode, place) for mode in modes for place in options.place]
     if name == "paths":
-        contestants += [("buckets", BucketPaths, "synchronous", p) for p in options.place]
+        contestants += [("buckets", Paths, "synchronous", p) for p in options.place]
     results: dict[Any, list[Any]] = defaultdict(list)
     for _ in range(options.rounds + 1):
         for contestant in contestants:

@@ -30,46 +30,13 @@ from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.page_ranks import PageRanks
 from hetero_bfs.runtime.path_searches import PathSearches
 from hetero_bfs.runtime.program_runs import ProgramRuns
+from hetero_bfs.training.measured_programs import Distances, Parents
 
 _ALPHA, _CHANGE, _MOST_ITERATIONS = 0.85, 1e-4, 100
 
 
-class Search(hb.Program):
-    """Breadth-first search."""
-
-    state = {"parent": np.int32}
-    combine = hb.any_one
-
-    def initial(self, vertex, source):
-        return (source, True) if vertex == source else (-1, False)
-
-    def receives(self, state):
-        return state.parent < 0
-
-    def message(self, vertex):
-        return vertex
-
-    def apply(self, combined):
-        return combined
-
-
-class Paths(hb.Program):
-    """Shortest paths, without the promise that makes them faster."""
-
-    state = {"distance": np.float32}
-    combine = hb.minimum
-
-    def initial(self, vertex, source):
-        return 0.0 if vertex == source else np.inf
-
-    def receives(self, state, message):
-        return message < state.distance
-
-    def message(self, state, weight):
-        return state.distance + weight
-
-    def apply(self, state, combined):
-        return min(state.distance, combined)
+class Paths(Distances):
+    """Shortest paths in buckets, without the promise that makes them faster."""
 
     def priority(self, state):
         return state.distance
@@ -185,7 +152,7 @@ def make_contest(
             pairs = _Pairs(contest, programs, place, source)
             devices = "cpu" if place == "cpu" else options.devices
             engine = hb.Engine(edges, devices=devices, threads=options.threads)
-            search, user = pairs.add("BFS", stack.enter_context(engine).bfs, Search())
+            search, user = pairs.add("BFS", stack.enter_context(engine).bfs, Parents())
             tree = validate(edges, source, user.parent.astype(np.int64), search.level)
             _confirm("BFS", tree.valid)
             tuned, *users = pairs.add(
