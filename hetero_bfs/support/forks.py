@@ -6,9 +6,11 @@ OpenCL waits for ever. This module notes what a parent has started, and refuses 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
-from typing import Literal
+from typing import Any, Literal
+from weakref import WeakValueDictionary
 
 from hetero_bfs.errors import ForkError
 
@@ -53,6 +55,17 @@ def use_opencl() -> None:
     _Process.opencl_started = True
 
 
+_OF_PARENT: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def leave_to_parent(item: Any) -> None:
+    """Let a child of this process never release an item: to unmap memory, OpenCL wakes threads.
+
+    The item lives on in the child until that ends.
+    """
+    _OF_PARENT[id(item)] = item
+
+
 def _refuse_lost(threads: Threads) -> None:
     if threads in _Process.lost:
         raise ForkError(
@@ -63,6 +76,8 @@ def _refuse_lost(threads: Threads) -> None:
 
 def _after_fork() -> None:
     _Process.generation += 1
+    for item in _OF_PARENT.values():  # a list would be released at the child's end
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(item))
     if _Process.opencl_started:
         _Process.lost |= {"OpenCL"}
     if _openmp_started():

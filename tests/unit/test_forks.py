@@ -68,6 +68,36 @@ def test_a_parents_engine_is_the_parents_to_close():
     assert fork("engine", closes, after="engine.bfs(1); engine.close()") == ["done"]
 
 
+TALKS = """
+class Talks:
+    def __del__(self):
+        os.write(1, b"released by the %s\\n" % (b"parent" if os.getpid() == parent else b"child"))
+parent = os.getpid()
+item, other = Talks(), Talks()
+from hetero_bfs.support.forks import leave_to_parent
+leave_to_parent(item)
+"""
+
+
+def test_what_is_the_parents_is_released_by_the_parent_alone():
+    """Mapped memory of OpenCL: to unmap it, PoCL wakes threads that a child lacks, and may hang."""
+    code = (
+        f"import os, sys\n{TALKS}"
+        + """
+child = os.fork()
+if child == 0:
+    del item, other
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+del item, other
+"""
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert said == ["released by the child", *["released by the parent"] * 2]
+
+
 USES = (
     OPENS,
     "hb.kronecker(5)",

@@ -255,6 +255,7 @@ class OpenCLDevice:
                 self.queue, pinned, access, 0, size, np.dtype(dtype)
             )
         result: npt.NDArray[Any] = array
+        forks.leave_to_parent(result)
         return result
 
     def map(self, buffer: Any, array: npt.NDArray[Any]) -> Any:
@@ -264,6 +265,7 @@ class OpenCLDevice:
             mapped, _ = self._cl.enqueue_map_buffer(
                 self.queue, buffer, access, 0, array.size, array.dtype, is_blocking=False
             )
+        forks.leave_to_parent(mapped)
         return mapped
 
     def bind(self, program: Any, name: str, *arguments: Any) -> BoundKernel:
