@@ -326,7 +326,11 @@ class Engine(AnalysisMethods):
         streamed_before = self.bytes_streamed
         seconds = search.run()
         if self._learns is not None and search.source is not None and not search.began_again:
-            self.selector = self._learns.learn(search.recording(), seconds)
+            learned = self._learns.learn(search.recording(), seconds)
+            if learned is not self.selector:
+                self.selector = learned
+                degree = int(self.graph.degree[search.source])
+                self.platform.expect(learned, self.decision_interval, degree)
         return self.bytes_streamed - streamed_before
 
     def _open(self, graph: SearchGraph) -> tuple[CPUExecutor, DeviceExecutor | None]:

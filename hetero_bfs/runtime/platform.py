@@ -94,24 +94,55 @@ class Platform:
         The first choice is stored and serves all sources of similar degree, since choosing takes as
         long as a small level on the device.
         """
+        if frontier.level > 0:
+            self._choose_level(selector, interval, frontier, records)
+            return
+        known = self._first_choice(selector, interval, frontier)
+        records[0] = known
+        records[0, : schema.RECORD_STATE] = frontier.state[: schema.RECORD_STATE]
+        frontier.state[schema.CHOSEN] = known[schema.STRATEGY]
+
+    def expect(self, selector: Selector, interval: int, degree: int) -> None:
+        """Make a new selector's first choice for sources of this degree before a search needs it.
+
+        If the choice is a device, the policy is sent there. So the next search begins no later than
+        with the selector before.
+        """
+        if not self.devices:
+            return
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+        known = self._first_choice(selector, interval, Frontier(degree, n, m))
+        place = selector.candidates[int(known[schema.STRATEGY])].place
+        if place != schema.HOST:
+            self.device_at(place).receive_policy(selector.policy, interval)
+
+    def _choose_level(
+        self,
+        selector: Selector,
+        interval: int,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+    ) -> None:
         from hetero_bfs.selection.policy import choose_level
 
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
-        if frontier.level > 0:
-            choose_level(selector.policy, interval, n, m, frontier.state, records)
-            return
+        choose_level(selector.policy, interval, n, m, frontier.state, records)
+
+    def _first_choice(
+        self, selector: Selector, interval: int, frontier: Frontier
+    ) -> npt.NDArray[np.float64]:
+        """Return the record of a first choice, the stored one if there is one."""
         key = self._first_key(selector, frontier)
-        known = self._first_records[key][1] if key in self._first_records else None
-        if known is None:
-            choose_level(selector.policy, interval, n, m, Frontier(key[1], n, m).state, records)
-            known = records[0].copy()
+        if key not in self._first_records:
+            n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+            records = np.empty((1, schema.record_width(len(selector.candidates))))
+            self._choose_level(selector, interval, Frontier(key[1], n, m), records)
+            known = records[0]
             known[schema.PREDICTED :] = np.nan  # the predictions are another source's
             if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many are of earlier policies
                 self._first_records.clear()
             self._first_records[key] = selector.policy, known
-        records[0] = known
-        records[0, : schema.RECORD_STATE] = frontier.state[: schema.RECORD_STATE]
-        frontier.state[schema.CHOSEN] = known[schema.STRATEGY]
+        return self._first_records[key][1]
 
     def known_choice(
         self, selector: Selector, frontier: Frontier

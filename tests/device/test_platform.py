@@ -39,6 +39,7 @@ class FakeDevice:
         self.device = SimpleNamespace(finish=lambda: None, host_array=np.empty)
         self.graph, self.host, self.own = graph, host, CPUExecutor(graph, 1)
         self.levels_run = 0
+        self.received = None
 
     def begin(self, source, frontier):
         self.own.parent[:] = NO_VERTEX
@@ -46,6 +47,9 @@ class FakeDevice:
 
     def clear(self, frontier):
         self.own.parent[:] = NO_VERTEX
+
+    def receive_policy(self, policy, interval):
+        self.received = policy
 
     def start_early(self, *arguments):
         pass
@@ -174,3 +178,15 @@ def test_a_search_on_one_device_alone(place):
     kept = np.empty(platform.graph.num_searched, np.uint32)
     search.save_parents(kept)
     np.testing.assert_array_equal(kept, platform.devices[place - 1].own.parent)
+
+
+def test_an_expected_selector_sends_its_policy_to_the_device_that_it_chooses_first():
+    platform = platform_of(nasty("Kronecker 10"), 2)
+    first, second = platform.devices
+    platform.expect(FixedSelector(TC, TG), 1, 3)
+    assert first.received is None
+    assert second.received is None
+    selector = FixedSelector(TG.on(2), TG)
+    platform.expect(selector, 1, 3)
+    assert first.received is None
+    assert second.received is selector.policy

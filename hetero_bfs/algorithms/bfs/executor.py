@@ -54,6 +54,10 @@ class DeviceExecutor(Protocol):
         """Reset the arrays after a search: no vertex is visited, none has a parent."""
         ...
 
+    def receive_policy(self, policy: Policy, interval: int) -> None:
+        """Receive the policy of coming searches ahead of them, if that saves time."""
+        ...
+
     def start_early(
         self,
         policy: Policy,

@@ -127,6 +127,10 @@ class OpenCLExecutor:
         policy = self._device_only_policy(strategy)
         return run_one_level(self, policy, frontier)
 
+    def receive_policy(self, policy: Policy, interval: int) -> None:
+        """Send the device the policy of coming searches; see `SearchProgram.load_policy`."""
+        self.program.load_policy(policy, interval, self.place)
+
     def start_early(
         self,
         policy: Policy,

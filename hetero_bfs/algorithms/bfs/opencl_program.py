@@ -98,6 +98,7 @@ class SearchProgram:
         self._sync = make(GAVE_UP + 1, np.uint32)
         self._clear_sync()
         self._policy = make(_POLICY_ITEMS, np.float32)
+        self._policy_sent: Any = None  # an event; without it pyopencl would wait for the copy
         self.one_launch = self._find_grid()
         if not self.one_launch:
             self._program, self._steps = self._build_steps()
@@ -236,7 +237,10 @@ class SearchProgram:
         return bool(passed and not sync[GAVE_UP])
 
     def load_policy(self, policy: Policy, interval: int, place: int) -> None:
-        """Send a policy to the device at this place, unless it has that one already."""
+        """Send a policy to the device at this place, unless it has that one already.
+
+        The next launch waits for the copy; the host does not.
+        """
         if self._packed is not None and self._packed[0] is policy and self._packed[1] == interval:
             return
         graph = self._graph
@@ -246,8 +250,8 @@ class SearchProgram:
         if packed.nbytes > self._policy.size:
             self._policy = self._device.buffer(2 * packed.size, packed.dtype)
             self._bind_search()
-        self._packed = None  # until the copy has succeeded
-        self._device.write(self._policy, packed)
+        self._packed = None  # until the copy is queued
+        self._policy_sent = self._device.send(self._device.queue, self._policy, packed)
         self._packed = (policy, interval)
 
     def _bind_search(self, patience: int = _PATIENCE) -> None:

@@ -177,6 +177,9 @@ class StreamedExecutor:
         """Run one level and advance `frontier`; return the vertices found and the seconds."""
         return run_one_level(self, fixed_policy([0], [strategy]), frontier)
 
+    def receive_policy(self, policy: Policy, interval: int) -> None:
+        """Do nothing: the host chooses every level."""
+
     def start_early(
         self,
         policy: Policy,
