@@ -19,12 +19,8 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place
 
-_STRATEGIES = (
-    "prefix",
-    "full",
-    "pull",
-    "device full",
-)  # as windows.py and device_search.py number them
+_STRATEGIES = "prefix", "full", "pull", "device prefix", "device full", "device pull"
+"""As weighted_lists.py numbers them, then as DeviceSearch does."""
 
 
 class PathSearches(Analysis):

@@ -12,23 +12,33 @@ pytestmark = MARKS
 SHORTEST_PATHS = """
 import sys
 sys.path.insert(0, {tests!r})
-from unittest import mock
 import numpy as np
 from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import device_search
+from hetero_bfs.algorithms.sssp.device_search import DeviceSearch
+from hetero_bfs.algorithms.sssp.weighted_lists import Plan
+from hetero_bfs.devices.opencl import grid as grid_of_groups
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.path_searches import PathSearches
 
-for graph in (random_graph(150, 350, 1), grid(8, 9), star(60)):
-    for dtype in (np.int32, np.float32):
-        weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(dtype)
-        edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
-        with mock.patch.object(device_search, "_HEAVY_EDGES", 40):
-            searches = PathSearches(build_search_graph(edges), 1, choose_device())
-        assert searches.device_name.startswith("Oclgrind"), searches.notes
+device_search._CHUNK_EDGES, device_search._PULL_EDGES, device_search._GROUP = 8, 4, 32
+device_search._GROUPS_PER_UNIT = 1
+grid_of_groups._PROBE_PATIENCE = 1 << 22  # other work may take the cores
+if {step_by_step}:
+    DeviceSearch._find_one_launch = lambda self: None
+for graph, dtype in (
+    (random_graph(150, 350, 1), np.int32), (grid(8, 9), np.float32), (star(60), np.int32)
+):
+    weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(dtype)
+    edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
+    searches = PathSearches(build_search_graph(edges), 1, choose_device())
+    assert searches.device_name.startswith("Oclgrind"), searches.notes
+    assert searches.device.one_launch != {step_by_step}
+    for is_full in (False, True):
+        searches.lists.__dict__["plan"] = Plan(is_full, 2.0, 5.0)
         result = searches.search(5, "device")
         check = hb.check_paths(edges, 5, result.distance, result.parent)
         assert check.valid, check.message
@@ -38,12 +48,21 @@ for graph in (random_graph(150, 350, 1), grid(8, 9), star(60)):
 @pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
 def test_shortest_paths_no_bad_access_and_no_race(peek):
     """Without the option looks at distances are races, which are meant."""
-    done = run(SHORTEST_PATHS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
+    script = SHORTEST_PATHS.format(tests=str(TESTS), step_by_step=True)
+    done = run(script, *FOUR_GROUPS, *peek)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     reports = parse(done.stderr)
     bad = [report.text for report in reports if "PEEK(distance + " not in report.text]
     assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
+
+
+def test_shortest_paths_in_one_launch_no_bad_access():
+    """The checker of races does not know barriers of a grid."""
+    done = run(SHORTEST_PATHS.format(tests=str(TESTS), step_by_step=False), *FOUR_GROUPS)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    bad = [report.text for report in parse(done.stderr) if "data race" not in report.title]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
 
 
 PROGRAMS = """

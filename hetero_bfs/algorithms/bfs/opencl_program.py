@@ -18,7 +18,8 @@ from hetero_bfs.algorithms.bfs.opencl_memory import SearchMemory
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
-from hetero_bfs.devices.opencl.header import GAVE_UP, SHARED, header
+from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
+from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -44,8 +45,6 @@ LOG_ROWS = 4096
 
 _FIRST_ROWS = 64  # read back with the state; further rows are read if needed
 _COOPERATIVE_RESERVE = 4  # a quarter of a work-group's room is for the last list of its share
-_PATIENCE = 1 << 22  # polls; they take seconds, since a single work-group may run many levels
-_PROBE_PATIENCE = 1 << 15
 _ONE_KERNEL = ("step",)
 _POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
 _FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
@@ -95,8 +94,8 @@ class SearchProgram:
         self._read[:] = 0
         self._words = np.zeros(steps.STATE_WORDS, np.uint64)
         self.groups = tuning.groups_per_unit * device.info.compute_units
-        self._sync = make(GAVE_UP + 1, np.uint32)
-        self._clear_sync()
+        self._grid = Grid(device, tuning.groups_per_unit)
+        self._clear_counts()
         self._policy = make(_POLICY_ITEMS, np.float32)
         self._policy_sent: Any = None  # an event; without it pyopencl would wait for the copy
         self.one_launch = self._find_grid()
@@ -187,8 +186,8 @@ class SearchProgram:
             f"-DCOOPERATIVE_EDGES={size * (room - room // _COOPERATIVE_RESERVE) if short else 0}",
         ]
 
-    def _clear_sync(self) -> None:
-        self._device.fill(self._sync, 0)
+    def _clear_counts(self) -> None:
+        self._grid.clear()
         self._device.fill(self._counters, 0)
 
     def _find_grid(self) -> bool:
@@ -203,16 +202,11 @@ class SearchProgram:
             self._program, self._steps = self._build("-DONE_LAUNCH"), _ONE_KERNEL
         except DeviceError:
             return False
-        units = self._device.info.compute_units
-        self._cells = self._device.buffer(self._tuning.groups_per_unit * units, np.uint32)
         self.one_launch = True
-        self._bind_search(_PROBE_PATIENCE)
-        for per_unit in range(self._tuning.groups_per_unit, 0, -1):
-            self.groups = per_unit * units
-            if self._probe():
-                return True
-        self.groups = self._tuning.groups_per_unit * units
-        return False
+        most = self.groups
+        groups = self._grid.largest(self._probe)
+        self.groups = groups or most
+        return groups is not None
 
     def _useful_groups(self) -> int:
         """Return how many of the work-groups that fit get a tile of the graph.
@@ -224,17 +218,17 @@ class SearchProgram:
         wanted = -(-self._graph.num_searched // (tile * units)) * units
         return min(max(wanted, units), self.groups)
 
-    def _probe(self) -> bool:
-        """Tell whether a grid's work-groups wait for each other and see each other's writes."""
+    def _probe(self, groups: int, patience: np.uint32) -> bool:
+        """Launch the probe of grid.cl on so many work-groups; tell whether it ended."""
+        self.groups = groups
+        self._bind_search(patience)
         self._words[:] = 0
         self._words[steps.FLAGS] = steps.PROBES
         self._enqueue(self._kernels[0], 0)
         passed = self._read_state(1)[steps.STATUS] == steps.ENDED
-        sync = np.zeros(GAVE_UP + 1, np.uint32)
-        self._device.read(sync, self._sync)
-        self._clear_sync()
+        self._device.fill(self._counters, 0)
         self._words[:] = 0
-        return bool(passed and not sync[GAVE_UP])
+        return bool(passed)
 
     def load_policy(self, policy: Policy, interval: int, place: int) -> None:
         """Send a policy to the device at this place, unless it has that one already.
@@ -254,14 +248,14 @@ class SearchProgram:
         self._policy_sent = self._device.send(self._device.queue, self._policy, packed)
         self._packed = (policy, interval)
 
-    def _bind_search(self, patience: int = _PATIENCE) -> None:
+    def _bind_search(self, patience: np.uint32 = PATIENCE) -> None:
         arguments = [
             *self._lists.arguments, *self._memory.arguments,
             self._policy, self._counters, self._report, VARIES, VARIES, VARIES,
         ]  # fmt: skip
         bind = self._device.bind
         if self.one_launch:
-            arguments += [self._sync, self._cells, np.uint32(patience)]
+            arguments += [*self._grid.arguments, patience]
             self._kernels = [bind(self._program, "search", *arguments)]
         else:
             self._kernels = [bind(self._program, name, *arguments) for name in self._steps]
@@ -271,7 +265,7 @@ class SearchProgram:
         self._early = None
         if self._launches_pending:
             self._device.finish()
-            self._clear_sync()
+            self._clear_counts()
             self._launches_pending = False
 
     def _is_launched(self) -> bool:

@@ -1,25 +1,85 @@
-"""Shortest paths on an OpenCL device; near_far.cl has the kernels."""
+"""Shortest paths on an OpenCL device; windows.cl has the kernels.
+
+If all work-groups of a grid make progress together, one launch runs a whole search. Otherwise the
+host launches the kernels of each step and reads what comes next.
+"""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from hetero_bfs.algorithms.sssp.weighted_lists import Plan, WeightedLists, Windows
-from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
+from hetero_bfs.algorithms.sssp.weighted_lists import (
+    FULL,
+    PREFIX,
+    PULL_ONCE,
+    ByWeight,
+    Plan,
+    WeightedLists,
+    Windows,
+)
+from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
+from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.support.memory import format_bytes
 
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
-_HEAVY_EDGES = 1 << 13
-_FILES = ("devices/opencl/tiles.cl", "algorithms/sssp/kernels/near_far.cl")
-_NEXT, _PILE, _HEAVY, _OVERFLOW, _LOWEST, _EDGES = range(6)
+_CHUNK_EDGES = 1 << 10  # edges of a work-group's piece of a long list
+_PULL_EDGES = 1 << 6  # from which a work-group pulls along a list, instead of a work-item
+_WIDER = 16.0  # windows of whole lists, beside the host's: a step costs a barrier of the grid
+_MOST_RECORDS = 1 << 14
+_FILES = (
+    "devices/opencl/tiles.cl",
+    "devices/opencl/grid.cl",
+    "algorithms/sssp/kernels/search_state.cl",
+    "algorithms/sssp/kernels/relax.cl",
+    "algorithms/sssp/kernels/windows.cl",
+)
 _DOUBLES_NEED = "cl_khr_int64_extended_atomics"
-_DEVICE_FULL = 3
-"""The way of a record (windows.py): whole lists, on the device."""
+_ON_DEVICE = 3
+"""Added to a record's strategy."""
+
+_WORDS = (
+    "STEP", "COUNT", "IS_FULL", "START", "END", "QUEUE_SIDE", "ACTIVE_SIDE", "LISTED", "ROUND",
+    "NUMBER", "WINDOW", "UNSETTLED", "EDGES", "LEFT", "VERTICES", "STEPS", "ROWS", "BEGAN",
+    "STATUS", "SOURCE",
+)  # fmt: skip
+_STEP, _COUNT, _ROWS, _STATUS = (_WORDS.index(word) for word in ("STEP", "COUNT", "ROWS", "STATUS"))
+_STEPS = ("DONE", "RELAX", "ACTIVE", "SELECT", "FIND", "PULL")
+_RUNNING, _ENDED, _OVERFLOWED, _FAILED = range(4)
+_STEP_COUNTERS, _WINDOW_COUNTERS, _RECORD_WIDTH = 5, 2, 6
+_NUM_COUNTERS = 3 * _STEP_COUNTERS + 3 * _WINDOW_COUNTERS + 1
+
+OPENCL = {
+    **{word: i for i, word in enumerate(_WORDS)},
+    "NOW_WORDS": len(_WORDS),
+    **{step: i for i, step in enumerate(_STEPS)},
+    "RUNNING": _RUNNING,
+    "ENDED": _ENDED,
+    "OVERFLOWED": _OVERFLOWED,
+    "FAILED": _FAILED,
+    "NEXT": 0,
+    "CHUNKS": 1,
+    "SCANNED": 2,
+    "LEFT_OVER": 3,
+    "FRESH": 4,
+    "KEPT": 0,
+    "LOWEST": 1,
+    "OVERFLOW": _NUM_COUNTERS - 1,
+    "STEP_COUNTERS": _STEP_COUNTERS,
+    "WINDOW_COUNTERS": _WINDOW_COUNTERS,
+    "PREFIX": PREFIX,
+    "FULL": FULL,
+    "PULL_ONCE": PULL_ONCE,
+    "RECORD_WIDTH": _RECORD_WIDTH,
+}
+"""Numbers that the kernels share; windows.cl says what they mean."""
 
 
 class _Type(NamedTuple):
@@ -60,35 +120,35 @@ class DeviceSearch:
         ):
             raise DeviceError(f"it lacks {_DOUBLES_NEED}, which weights of float64 need")
         self.lists = lists
-        n = lists.num_vertices
-        forward = lists.forward
-        narrow = forward.indptr[-1] < 2**32
-        indptr = np.ascontiguousarray(forward.indptr, np.uint32 if narrow else np.uint64)
-        self._kept = [indptr, forward.neighbours, forward.weights]  # a device may use them in place
         began = time.perf_counter()
-        self._graph = [self.device.upload(array) for array in self._kept]
+        self._narrow = lists.forward.indptr[-1] < 2**32
+        self._kept: list[Any] = []  # a device may use them in place
+        forward = self._upload(lists.forward)
+        backward = forward if lists.backward is lists.forward else self._upload(lists.backward)
         self.device.finish()
         self.upload_seconds = time.perf_counter() - began
-        self._distance = self.device.buffer(n, self._type.bits)
-        self._marks = [self.device.buffer(n, np.int32) for _ in range(2)]  # queued, piled
-        self._lists = {
-            name: [self.device.buffer(n, np.uint32) for _ in range(2)] for name in ("queue", "pile")
-        }
-        self._heavy = self.device.buffer(n, np.uint32)
-        self._counters = self.device.buffer(8, np.uint64)
-        self._global = _GROUP * _GROUPS_PER_UNIT * info.compute_units
-        self._bind(self._build(narrow))
-        self._warm_up()
+        self._arguments = [*forward, *backward, *self._make_arrays()]
+        self._groups = _GROUPS_PER_UNIT * info.compute_units
+        self._search: BoundKernel | None = None
+        self._search = self._find_one_launch()
+        self._kernels = {} if self._search else self._bind_steps()
 
     @property
     def device_name(self) -> str:
         """Name of the device."""
         return self.device.info.name
 
+    @property
+    def one_launch(self) -> bool:
+        """Whether one launch runs a whole search."""
+        return self._search is not None
+
     @staticmethod
     def _check_sizes(lists: WeightedLists, info: DeviceInfo) -> None:
         n, edges, width = lists.num_vertices, lists.num_stored_edges, lists.weight_dtype.itemsize
-        largest, needed = max(width * edges, 8 * n), (4 + width) * edges + (36 + width) * n
+        ways = 1 if lists.backward is lists.forward else 2
+        largest = max(width * edges, 8 * n)
+        needed = ways * (4 + width) * edges + (36 + 2 * width) * n + 12 * _most_chunks(edges)
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
             raise DeviceError(
                 f"shortest paths need {format_bytes(needed)} on {info.name}, up to "
@@ -96,119 +156,160 @@ class DeviceSearch:
                 f"used, in pieces of {format_bytes(info.max_alloc_bytes)}"
             )
 
-    def _build(self, narrow: bool) -> Any:
+    def _upload(self, lists: ByWeight) -> list[Any]:
+        indptr = np.ascontiguousarray(lists.indptr, np.uint32 if self._narrow else np.uint64)
+        self._kept += [indptr, lists.neighbours, lists.weights]
+        return [self.device.upload(array) for array in self._kept[-3:]]
+
+    def _make_arrays(self) -> list[Any]:
+        """Make the arrays of a search; return the kernels' arguments after the lists."""
+        n, buffer, bits = self.lists.num_vertices, self.device.buffer, self._type.bits
+        chunks = _most_chunks(self.lists.num_stored_edges)
+        self._distance = buffer(n, bits)
+        self._found = self.device.host_array(n, bits)
+        self._now = buffer(len(_WORDS), np.int64)
+        self._records = buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
+        marks = [buffer(n, kind) for kind in (bits, np.uint32, np.int32, np.int32)]
+        pairs = [buffer(2 * n, np.uint32) for _ in range(2)]
+        pieces = [buffer(chunks, kind) for kind in (np.uint32, np.uint64)]
+        return [
+            np.uint32(n), self._distance, *marks, *pairs, *pieces,
+            buffer(_NUM_COUNTERS, np.uint64), self._now, self._records, np.uint32(_MOST_RECORDS),
+        ]  # fmt: skip
+
+    def _build(self, *extra: str) -> Any:
         options = [
             f"-DGROUP={_GROUP}",
-            f"-DHEAVY_EDGES={_HEAVY_EDGES}",
-            f"-DOFFSET={'uint' if narrow else 'ulong'}",
+            f"-DCHUNK_EDGES={_CHUNK_EDGES}",
+            f"-DPULL_EDGES={_PULL_EDGES}",
+            f"-DDEAD_ENDS={int(not self.lists.graph.graph.directed)}",
+            f"-DOFFSET={'uint' if self._narrow else 'ulong'}",
             f"-DWEIGHT={self._type.name}",
             f"-DIS_{self._type.name.upper()}",
         ]
-        return self.device.build(options, "", _FILES)
+        return self.device.build([*options, *extra], header(SHARED, OPENCL), _FILES)
 
-    def _bind(self, program: Any) -> None:
-        """Set the arguments of all kernels, for either queue and either pile that is read."""
-        graph = self._graph  # kernels do not keep their arguments
-        bind, queue, pile = self.device.bind, self._lists["queue"], self._lists["pile"]
-        rest = self._distance, *self._marks, self._counters
-        n = np.uint32(self.lists.num_vertices)
-        self._start = bind(program, "start", n, VARIES, self._distance, *self._marks)
-        ways = [(q, p) for q in range(2) for p in range(2)]
-        self._relax = {
-            (q, p): bind(
-                program, "relax", VARIES, VARIES, VARIES,
-                *graph, queue[q], queue[1 - q], pile[1 - p], self._heavy, *rest,
-            )
-            for q, p in ways
-        }  # fmt: skip
-        self._relax_heavy = {
-            (q, p): bind(
-                program, "relax_heavy", VARIES, VARIES,
-                *graph, queue[1 - q], pile[1 - p], self._heavy, *rest,
-            )
-            for q, p in ways
-        }  # fmt: skip
-        self._select = {
-            (q, p): bind(
-                program, "select_window", VARIES, VARIES, VARIES, VARIES,
-                pile[p], queue[1 - q], pile[1 - p], *rest,
-            )
-            for q, p in ways
-        }  # fmt: skip
+    def _find_one_launch(self) -> BoundKernel | None:
+        """Return the kernel of whole searches, if the device has a grid for it."""
+        if self.device.info.type != "GPU":
+            return None  # a CPU device runs work-groups one after another
+        self._grid = Grid(self.device, _GROUPS_PER_UNIT)
+        program = None
+        with suppress(DeviceError):
+            program = self._build("-DONE_LAUNCH")
+        if program is None:
+            return None
+        search = self.device.bind(
+            program, "search", *self._arguments, *[VARIES] * 4, *self._grid.arguments,
+            VARIES, VARIES,
+        )  # fmt: skip
 
-    def _warm_up(self) -> None:
-        """Launch all kernels without work: some drivers compile them only then."""
-        nothing, end, first = np.uint32(0), self._type.bits(0), np.int32(1)
-        self.device.write(self._counters, np.zeros(8, np.uint64))
-        self._start.launch(_GROUP, _GROUP, nothing)
-        for way in self._relax:
-            self._relax[way].launch(_GROUP, _GROUP, nothing, end, first)
-            self._relax_heavy[way].launch(_GROUP, _GROUP, end, first)
-            self._select[way].launch(_GROUP, _GROUP, nothing, end, end, first)
+        def probe(groups: int, patience: np.uint32) -> bool:
+            search.launch(groups * _GROUP, _GROUP, *self._varying(0, None), patience, np.uint32(1))
+            return bool(self._read_now()[_STATUS] == _ENDED)
+
+        groups = self._grid.largest(probe)
+        self._groups = groups or self._groups
+        return search if groups else None
+
+    def _bind_steps(self) -> dict[str, list[BoundKernel]]:
+        """Return the kernels of each step, and launch them once: some drivers compile then."""
+        program, arguments = self._build(), [*self._arguments, *[VARIES] * 4]
+        bind = self.device.bind
+        relax = [bind(program, name, *arguments) for name in ("relax", "relax_long")]
+        kernels = {"start": [bind(program, "start", *arguments)]}
+        kernels |= {"RELAX": relax, "ACTIVE": relax}
+        kernels |= {"SELECT": [bind(program, "take_window", *arguments)]}
+        kernels |= {"FIND": [bind(program, "find", *arguments)]}
+        kernels |= {"PULL": [bind(program, name, *arguments) for name in ("pull", "pull_long")]}
+        kernels |= {"next": [bind(program, "next_step", *arguments)]}
+        varying = self._varying(0, None)
+        for kernel in {id(k): k for one in kernels.values() for k in one}.values():
+            self.device.fill(self._now, 0)
+            kernel.launch(_GROUP, _GROUP, *varying)
         self.device.finish()
+        return kernels
+
+    def _varying(self, source: int, plan: Plan | None) -> tuple[Any, ...]:
+        """Return the last arguments of all kernels."""
+        kind = self.lists.weight_dtype.type
+        most = self._value(self._type.infinite - 1)
+        is_full, prefix_width, full_width = (False, 1.0, 1.0) if plan is None else plan
+        widths = prefix_width, full_width * (_WIDER if self.one_launch else 1.0)
+        return np.uint32(source), np.int32(is_full), *(kind(min(width, most)) for width in widths)
 
     def run(self, source: int, plan: Plan) -> Windows | None:
         """Search from `source` (a new id); None if a distance is beyond the weights' type."""
+        varying = self._varying(source, plan)
         began = time.perf_counter()
-        device, counters = self.device, np.zeros(8, np.uint64)
-        n, queue, pile, number = self.lists.num_vertices, 0, 0, np.int32(0)
-        self._start.launch(self._size(n), _GROUP, np.uint32(source))
-        device.write(self._lists["queue"][0], np.array([source], np.uint32))
-        queued, piled, start, records = 1, 0, 0.0, []
-        while True:
-            begin, end = self._bits(start), self._bits(start + plan.device_width)
-            if end <= begin:  # a width that the type cannot tell from nothing
-                end = self._type.bits(self._type.infinite)
-            vertices, rounds = 0, 0
-            counters[:] = 0
-            counters[_LOWEST] = self._type.infinite
-            device.write(self._counters, counters)
-            if piled:
-                number += np.int32(1)
-                self._select[queue, pile].launch(
-                    self._size(piled), _GROUP, np.uint32(piled), begin, end, number
-                )
-                device.read(counters, self._counters)
-                queued, queue = int(counters[_NEXT]), 1 - queue
-            while queued:
-                counters[[_NEXT, _HEAVY]] = 0
-                device.write(self._counters, counters)
-                number += np.int32(1)
-                self._relax[queue, pile].launch(
-                    self._size(queued), _GROUP, np.uint32(queued), end, number
-                )
-                self._relax_heavy[queue, pile].launch(self._global, _GROUP, end, number)
-                device.read(counters, self._counters)
-                vertices, rounds = vertices + queued, rounds + 1
-                queued, queue = int(counters[_NEXT]), 1 - queue
-            ended = time.perf_counter()
-            edges = int(counters[_EDGES])
-            records.append((start, _DEVICE_FULL, vertices, edges, rounds, ended - began))
-            began = ended
-            if counters[_OVERFLOW]:
-                return None
-            piled, pile = int(counters[_PILE]), 1 - pile
-            if not piled or counters[_LOWEST] >= self._type.infinite:
-                break
-            start = self._value(int(counters[_LOWEST]))
-        bits = np.empty(n, self._type.bits)
-        device.read(bits, self._distance)
-        distance = bits.view(self.lists.weight_dtype)
+        now, seconds = self._run_one_launch(varying) if self._search else self._run_steps(varying)
+        if now is None:  # the grid stalled
+            self._search, self._kernels = None, self._bind_steps()
+            return self.run(source, plan)
+        if now[_STATUS] == _OVERFLOWED:
+            return None
+        self.device.read(self._found, self._distance)
+        total = time.perf_counter() - began
+        distance = self._found.view(self.lists.weight_dtype)
         infinity = np.array([self._type.infinite], self._type.bits).view(distance.dtype)[0]
-        return Windows(distance, infinity, np.array(records, np.float64))
+        return Windows(distance, infinity, self._read_records(int(now[_ROWS]), seconds, total))
 
-    def _size(self, items: int) -> int:
-        """Return the work-items for so many items: whole work-groups, at most the grid."""
-        return min(-(-items // _GROUP) * _GROUP, self._global)
+    def _run_one_launch(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
+        assert self._search is not None
+        size = self._groups * _GROUP
+        self._search.launch(size, _GROUP, *varying, PATIENCE, np.uint32(0))
+        now = self._read_now()
+        if now[_STATUS] == _FAILED:
+            self._grid.clear()
+            return None, []
+        return now, []
 
-    def _bits(self, distance: float) -> np.signedinteger[Any]:
-        """Return a distance as the kernels store it."""
-        dtype = self.lists.weight_dtype
-        if dtype.kind == "i":
-            return np.int32(min(int(distance), self._type.infinite))
-        with np.errstate(over="ignore"):
-            bits: np.signedinteger[Any] = np.array([distance], dtype).view(self._type.bits)[0]
-        return bits
+    def _run_steps(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
+        """Launch step by step; return the state at the end and the seconds of each record."""
+        most, n = self._groups * _GROUP, self.lists.num_vertices
+        seconds: list[float] = []
+        began = time.perf_counter()
+        self._kernels["start"][0].launch(min(-(-n // _GROUP) * _GROUP, most), _GROUP, *varying)
+        while True:
+            now = self._read_now()
+            if now[_ROWS] > len(seconds):
+                ended = time.perf_counter()
+                seconds, began = [*seconds, ended - began], ended
+            if now[_STATUS] != _RUNNING:
+                return now, seconds
+            size = min(-(-max(int(now[_COUNT]), 1) // _GROUP) * _GROUP, most)
+            first, *long = self._kernels[_STEPS[int(now[_STEP])]]
+            first.launch(size, _GROUP, *varying)
+            for kernel in long:
+                kernel.launch(most, _GROUP, *varying)
+            self._kernels["next"][0].launch(1, 1, *varying)
+
+    def _read_now(self) -> npt.NDArray[np.int64]:
+        now = np.empty(len(_WORDS), np.int64)
+        self.device.read(now, self._now)
+        return now
+
+    def _read_records(
+        self, rows: int, seconds: list[float], total: float
+    ) -> npt.NDArray[np.float64]:
+        """Return the records. Seconds are the device's, else the host's, else equal shares."""
+        words = np.empty((min(rows, _MOST_RECORDS), _RECORD_WIDTH), np.int64)
+        self.device.read(words, self._records)
+        records = words.astype(np.float64)
+        starts = words[:, 0].astype(self._type.bits).view(self.lists.weight_dtype)
+        records[:, 0] = starts
+        records[:, 1] += _ON_DEVICE
+        records[:, 5] *= 1e-9
+        if seconds:
+            records[:, 5] = seconds[: len(records)]
+        elif not records[:, 5].any():
+            records[:, 5] = total / len(records)
+        return records
 
     def _value(self, bits: int) -> float:
         return float(np.array([bits], self._type.bits).view(self.lists.weight_dtype)[0])
+
+
+def _most_chunks(edges: int) -> int:
+    """Return how many pieces of long lists a step may have."""
+    return edges // min(_PULL_EDGES, _CHUNK_EDGES // 2) + 1

@@ -23,6 +23,10 @@ _LONG_LISTS = 8.0
 """Mean degree from which a search relaxes prefixes of lists."""
 
 
+PREFIX, FULL, PULL_ONCE = range(3)
+"""What a record says that its window did; see relax.py."""
+
+
 class Plan(NamedTuple):
     """How a search goes about its windows; windows.py explains the ways.
 
@@ -31,15 +35,12 @@ class Plan(NamedTuple):
     is_full : bool
         Whether whole lists are relaxed from the start on.
     prefix_width, full_width : float
-        Widths of windows on the host.
-    device_width : float
-        Width of a window on a device.
+        Widths of windows.
     """
 
     is_full: bool
     prefix_width: float
     full_width: float
-    device_width: float
 
 
 class Windows(NamedTuple):
@@ -134,7 +135,7 @@ class WeightedLists:
         least = 1.0 if weights.dtype.kind == "i" else float(np.finfo(np.float32).tiny)
         is_full = degree < _LONG_LISTS
         full_edges = _FULL_EDGES if is_full else _AFTER_PULL_EDGES
-        wanted = _PREFIX_EDGES, full_edges, _FULL_EDGES
+        wanted = _PREFIX_EDGES, full_edges
         widths = (max(mean * edges / degree, least) for edges in wanted)
         return Plan(is_full, *widths)
 

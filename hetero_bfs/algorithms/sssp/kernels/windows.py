@@ -24,6 +24,7 @@ from hetero_bfs.algorithms.sssp.kernels.relax import (
     SOURCE,
     START,
 )
+from hetero_bfs.algorithms.sssp.weighted_lists import FULL, PREFIX, PULL_ONCE
 from hetero_bfs.devices.cpu.blocks import close_list, push_item
 from hetero_bfs.devices.cpu.sharing import even_size, share
 from hetero_bfs.support.compiling import kernel
@@ -33,7 +34,6 @@ STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
 """Columns of a record: where the window starts, the strategy, vertices, edges, queues, seconds."""
 
 RECORD_WIDTH = 6
-PREFIX, FULL, PULL_ONCE = range(3)
 
 _LEAST_VERTICES = 1 << 12  # of a chunk of single entries
 

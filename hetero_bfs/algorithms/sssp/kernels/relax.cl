@@ -1,0 +1,274 @@
+/* Phases of a shortest-path search on a device; relax.py is the twin.
+ *
+ * Lists are sorted by weight. So what a vertex relaxes in a window is a run of its list, whose end
+ * a binary search finds. A work-group shares the runs of several vertices evenly. Runs of more than
+ * CHUNK_EDGES are cut into pieces, and each piece is a work-group's. */
+
+static void relax_edge(uint v, BITS from, WEIGHT weight, __local const long *now, BITS *lowest,
+                       SEARCH)
+{
+    const BITS bits = behind(from, weight);
+    if (bits >= INFINITE) {
+        if (!is_infinite(weight))
+            note_overflow(counters);
+        return;
+    }
+    if (bits >= PEEK(distance + v) || LOWER(distance + v, bits) <= bits)
+        return;
+    if (bits < now[END]) {
+        append_once(v, (int)now[ROUND], queued, step_counter(now, NEXT, counters),
+                    written(queue, n, now[QUEUE_SIDE]));
+    } else {
+        *lowest = min(*lowest, bits);
+        append_once(v, 1, listed, (volatile __global uint *)(window_counters(now, counters) + KEPT),
+                    written(active, n, now[ACTIVE_SIDE]));
+    }
+}
+
+/* Return the first entry from `k` on that ends at `limit` or behind it. */
+static OFFSET run_end(OFFSET k, OFFSET last, BITS from, BITS limit, __global const WEIGHT *weights)
+{
+    while (k < last) {
+        const OFFSET middle = k + (last - k) / 2;
+        if (behind(from, weights[middle]) < limit)
+            k = middle + 1;
+        else
+            last = middle;
+    }
+    return k;
+}
+
+/* Find the run that a vertex relaxes now, and keep its position; return its first entry. A PREFIX
+ * that has more edges waits in the list of active vertices. */
+static OFFSET take_run(uint u, uint *length, __local const long *now, Counts *counts, LISTS, SEARCH)
+{
+    const bool is_full = now[IS_FULL];
+    const OFFSET first = indptr[u], last = indptr[u + 1];
+    const BITS from = PEEK(distance + u), before = relaxed[u];
+    OFFSET k = first, stop = last;
+    if (before == from)
+        k = is_full ? last : first + position[u];
+    else if (DEAD_ENDS && last - first == 1 && u != now[SOURCE])
+        k = last; /* the only edge leads back to where the distance came from */
+    if (!is_full)
+        stop = run_end(k, last, from, (BITS)now[END], weights);
+    relaxed[u] = from;
+    position[u] = (uint)(stop - first);
+    counts->fresh += before < 0 ? last - first : 0;
+    counts->scanned += stop - k;
+    *length = (uint)(stop - k);
+    if (stop == last)
+        return k;
+    const BITS waits = behind(from, weights[stop]);
+    if (waits < INFINITE) {
+        counts->lowest = min(counts->lowest, waits);
+        counts->left += last - stop;
+        if (listed[u] == 0) {
+            listed[u] = 1;
+            const uint place =
+                take_place((volatile __global uint *)(window_counters(now, counters) + KEPT));
+            written(active, n, now[ACTIVE_SIDE])[place] = u;
+        }
+    } else if (!is_infinite(weights[stop])) {
+        note_overflow(counters);
+    }
+    return k;
+}
+
+/* Add the work-items' counts to the counters of the step and the window. All of a group call it. */
+static void add_counts(const Counts *counts, __local Shared *mine, volatile __global ulong *counters)
+{
+    const uint lid = get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid == 0) {
+        mine->sums[0] = mine->sums[1] = mine->sums[2] = 0;
+        mine->lowest = INFINITE;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (counts->scanned)
+        atom_add(mine->sums, counts->scanned);
+    if (counts->left)
+        atom_add(mine->sums + 1, counts->left);
+    if (counts->fresh)
+        atom_add(mine->sums + 2, counts->fresh);
+    if (counts->lowest < INFINITE)
+        LOWER(&mine->lowest, counts->lowest);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid == 0) {
+        volatile __global ulong *step = counters + mine->now[NUMBER] % 3 * STEP_COUNTERS;
+        for (uint i = 0; i < 3; i++)
+            if (mine->sums[i])
+                atom_add(step + SCANNED + i, mine->sums[i]);
+        if (mine->lowest < INFINITE)
+            LOWER((volatile __global BITS *)(window_counters(mine->now, counters) + LOWEST),
+                  mine->lowest);
+    }
+}
+
+/* Append the pieces of a list to the chunks. */
+static void append_chunks(uint u, OFFSET first, uint length, uint piece, __local const long *now,
+                          SEARCH)
+{
+    const uint pieces = (length + piece - 1) / piece;
+    uint place = atomic_add(step_counter(now, CHUNKS, counters), pieces);
+    for (uint i = 0; i < pieces; i++, place++) {
+        chunk_vertices[place] = u;
+        chunk_firsts[place] = first + (ulong)i * piece;
+    }
+}
+
+/* Relax edges of the vertices of the queue, or of the active ones. */
+static void relax_lists(uint group, uint groups, __local Shared *mine, LISTS, SEARCH)
+{
+    __local const long *now = mine->now;
+    const uint lid = get_local_id(0), count = (uint)now[COUNT];
+    const bool continues = now[STEP] == ACTIVE;
+    __global const uint *items =
+        continues ? read_of(active, n, now[ACTIVE_SIDE]) : read_of(queue, n, now[QUEUE_SIDE]);
+    const uint each = clamp((count + groups - 1) / groups, 1u, (uint)GROUP);
+    Counts counts = {0, 0, 0, INFINITE};
+    for (uint tile = group * each; tile < count; tile += groups * each) {
+        uint length = 0;
+        if (lid < each && tile + lid < count) {
+            const uint u = items[tile + lid];
+            if (continues)
+                listed[u] = 0;
+            mine->firsts[lid] = take_run(u, &length, now, &counts, LISTS_NAMES, SEARCH_NAMES);
+            mine->froms[lid] = relaxed[u];
+            if (length > CHUNK_EDGES) {
+                append_chunks(u, mine->firsts[lid], length, CHUNK_EDGES, now, SEARCH_NAMES);
+                length = 0;
+            }
+        }
+        mine->ends[lid] = length;
+        const uint total = running_sums(mine->ends);
+        for (uint e = lid; e < total; e += GROUP) {
+            const uint owner = owner_of(mine->ends, e);
+            const OFFSET k = mine->firsts[owner] + place_in_list(mine->ends, owner, e);
+            relax_edge(neighbours[k], mine->froms[owner], weights[k], now, &counts.lowest,
+                       SEARCH_NAMES);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    add_counts(&counts, mine, counters);
+}
+
+/* Relax the pieces of long lists, a work-group each. */
+static void relax_chunks(uint group, uint groups, __local Shared *mine, LISTS, SEARCH)
+{
+    const uint lid = get_local_id(0), count = *step_counter(mine->now, CHUNKS, counters);
+    Counts counts = {0, 0, 0, INFINITE};
+    for (uint i = group; i < count; i += groups) {
+        const uint u = chunk_vertices[i];
+        const OFFSET first = (OFFSET)chunk_firsts[i];
+        const OFFSET stop = min(first + CHUNK_EDGES, indptr[u] + position[u]);
+        const BITS from = relaxed[u];
+        for (OFFSET k = first + lid; k < stop; k += GROUP)
+            relax_edge(neighbours[k], from, weights[k], mine->now, &counts.lowest, SEARCH_NAMES);
+    }
+    add_counts(&counts, mine, counters);
+}
+
+/* List the vertices that no window so far has settled. */
+static void find_unsettled(uint first, uint stride, __local const long *now, SEARCH)
+{
+    volatile __global uint *counter = (volatile __global uint *)(window_counters(now, counters) + KEPT);
+    for (uint v = first; v < n; v += stride)
+        if (distance[v] >= now[END])
+            written(active, n, now[ACTIVE_SIDE])[take_place(counter)] = v;
+}
+
+/* Take the vertices of the window from the far pile; leave out settled ones. */
+static void select_window(uint first, uint stride, __local const long *now, Counts *counts, SEARCH)
+{
+    __global const uint *items = read_of(active, n, now[ACTIVE_SIDE]);
+    volatile __global uint *kept = (volatile __global uint *)(window_counters(now, counters) + KEPT);
+    for (uint i = first; i < now[COUNT]; i += stride) {
+        const uint v = items[i];
+        const BITS bits = distance[v];
+        if (bits >= now[END] && bits < INFINITE) {
+            counts->lowest = min(counts->lowest, bits);
+            written(active, n, now[ACTIVE_SIDE])[take_place(kept)] = v;
+            continue;
+        }
+        listed[v] = 0;
+        if (bits >= now[START] && bits < INFINITE)
+            written(queue, n, now[QUEUE_SIDE])[take_place(step_counter(now, NEXT, counters))] = v;
+    }
+}
+
+/* Return the distance of an unsettled vertex by one incoming edge, or `best` if that is less. */
+static BITS pull_edge(OFFSET k, BITS best, __local const long *now, BACKWARD, SEARCH)
+{
+    const BITS before = PEEK(distance + backward_neighbours[k]);
+    if (before >= now[END])
+        return best;
+    const BITS bits = behind(before, backward_weights[k]);
+    if (bits >= INFINITE && !is_infinite(backward_weights[k]))
+        note_overflow(counters);
+    return min(best, bits);
+}
+
+/* Tell whether an edge's weight alone is too much; then the rest of the list is, too. */
+static bool is_hopeless(WEIGHT weight, BITS best)
+{
+    return behind(0, weight) >= best;
+}
+
+static void settle(uint v, BITS best, Counts *counts, SEARCH)
+{
+    listed[v] = best < INFINITE; /* `select_window` leaves the others out */
+    if (best < INFINITE)
+        LOWER(distance + v, best);
+    counts->lowest = min(counts->lowest, best);
+}
+
+/* Give unsettled vertices the best distance by a settled neighbour. Long lists become chunks. */
+static void pull_lists(uint first, uint stride, __local const long *now, Counts *counts, BACKWARD,
+                       SEARCH)
+{
+    __global const uint *items = read_of(active, n, now[ACTIVE_SIDE]);
+    for (uint i = first; i < now[COUNT]; i += stride) {
+        const uint v = items[i];
+        const OFFSET begin = backward_indptr[v], last = backward_indptr[v + 1];
+        if (last - begin > PULL_EDGES) {
+            append_chunks(v, begin, 1, 1, now, SEARCH_NAMES);
+            continue;
+        }
+        BITS best = PEEK(distance + v);
+        OFFSET k = begin;
+        while (k < last && !is_hopeless(backward_weights[k], best))
+            best = pull_edge(k++, best, now, BACKWARD_NAMES, SEARCH_NAMES);
+        counts->scanned += k - begin;
+        settle(v, best, counts, SEARCH_NAMES);
+    }
+}
+
+/* Pull along the long lists, each by a work-group. */
+static void pull_chunks(uint group, uint groups, __local Shared *mine, BACKWARD, SEARCH)
+{
+    const uint lid = get_local_id(0), count = *step_counter(mine->now, CHUNKS, counters);
+    Counts counts = {0, 0, 0, INFINITE};
+    for (uint i = group; i < count; i += groups) {
+        const uint v = chunk_vertices[i];
+        const OFFSET last = backward_indptr[v + 1];
+        OFFSET k = backward_indptr[v];
+        BITS best = PEEK(distance + v);
+        while (k < last && !is_hopeless(backward_weights[k], best)) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (lid == 0)
+                mine->best = best;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (k + lid < last)
+                LOWER(&mine->best, pull_edge(k + lid, best, mine->now, BACKWARD_NAMES, SEARCH_NAMES));
+            barrier(CLK_LOCAL_MEM_FENCE);
+            best = mine->best;
+            counts.scanned += lid ? 0 : min((OFFSET)GROUP, last - k);
+            k += GROUP;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); /* all have read the distance */
+        if (lid == 0)
+            settle(v, best, &counts, SEARCH_NAMES);
+    }
+    add_counts(&counts, mine, counters);
+}

@@ -1,0 +1,161 @@
+/* What the phases of a shortest-path search share on a device: types, arrays, lists and counters.
+ * relax.cl has the phases, windows.cl the loop.
+ *
+ * Built with -DWEIGHT=int, float or double, and -DOFFSET=uint or ulong for the type of `indptr`. A
+ * distance is stored as the BITS of a WEIGHT of at least 0, which are in the order of signed
+ * integers.
+ *
+ *     distance    BITS (n,)   INFINITE where none is known
+ *     relaxed     BITS (n,)   the distance with which the vertex relaxed edges last; -1 before it did
+ *     position    uint (n,)   how many entries of its list it relaxed then
+ *     queued      int (n,)    the last round in whose queue the vertex was put
+ *     listed      int (n,)    whether a vertex is in the list of active ones
+ *     queue       uint (2 n,) vertices within the window: one half is read, the other one written
+ *     active      uint (2 n,) as in relax.py, in halves too
+ *     chunk_vertices, chunk_firsts   uint, ulong: pieces of long lists (relax.cl)
+ *     counters    ulong       windows.cl lists them */
+
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+
+#if defined(IS_DOUBLE)
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+#define BITS long
+#define TO_BITS(x) as_long(x)
+#define TO_WEIGHT(x) as_double(x)
+#define INFINITE 0x7ff0000000000000L
+#define LOWER(address, bits) atom_min(address, bits)
+#define READ(address) atom_add(address, (BITS)0)
+#else
+#define BITS int
+#define LOWER(address, bits) atomic_min(address, bits)
+#define READ(address) atomic_or(address, 0)
+#if defined(IS_FLOAT)
+#define TO_BITS(x) as_int(x)
+#define TO_WEIGHT(x) as_float(x)
+#define INFINITE 0x7f800000
+#else
+#define TO_WEIGHT(x) (x)
+#define INFINITE 0x7fffffff
+#endif
+#endif
+
+/* A look at a distance that others may lower meanwhile. Before an atomic minimum a stale one only
+ * costs the atomic; of a vertex whose list is relaxed, whoever lowers it has queued it again. With
+ * -DATOMIC_PEEK, for a checker of races, it is atomic too. */
+#ifdef ATOMIC_PEEK
+#define PEEK(address) READ(address)
+#else
+#define PEEK(address) (*(address))
+#endif
+
+#define LISTS                                                                                      \
+    __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights
+#define BACKWARD                                                                                   \
+    __global const OFFSET *backward_indptr, __global const uint *backward_neighbours,              \
+        __global const WEIGHT *backward_weights
+#define SEARCH                                                                                     \
+    const uint n, volatile __global BITS *distance, __global BITS *relaxed,                        \
+        __global uint *position, volatile __global int *queued, volatile __global int *listed,     \
+        __global uint *queue, __global uint *active, __global uint *chunk_vertices,                \
+        __global ulong *chunk_firsts, volatile __global ulong *counters
+#define LISTS_NAMES indptr, neighbours, weights
+#define BACKWARD_NAMES backward_indptr, backward_neighbours, backward_weights
+#define SEARCH_NAMES                                                                               \
+    n, distance, relaxed, position, queued, listed, queue, active, chunk_vertices, chunk_firsts,   \
+        counters
+
+/* What a work-group shares in local memory. */
+typedef struct {
+    uint ends[GROUP];
+    OFFSET firsts[GROUP];
+    BITS froms[GROUP];
+    ulong sums[3]; /* SCANNED, LEFT, FRESH */
+    BITS lowest;   /* least distance that waits for a later window */
+    BITS best;     /* of a vertex that the whole group pulls */
+    long now[NOW_WORDS];
+    uint alright; /* see grid.cl */
+} Shared;
+
+/* What a work-item counts in a phase. */
+typedef struct {
+    ulong scanned, left, fresh;
+    BITS lowest;
+} Counts;
+
+#ifdef NVIDIA
+/* Return the next place of a list. The work-items of a warp that come together do one atomic. */
+static uint take_place(volatile __global uint *counter)
+{
+    uint together, lane, place = 0;
+    asm volatile("activemask.b32 %0;" : "=r"(together));
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    const uint leader = 31 - clz(together);
+    if (lane == leader)
+        place = atomic_add(counter, popcount(together));
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, %3;"
+                 : "=r"(place)
+                 : "r"(place), "r"(leader), "r"(together));
+    return place + popcount(together & ((1u << lane) - 1));
+}
+#else
+static uint take_place(volatile __global uint *counter)
+{
+    return atomic_inc(counter);
+}
+#endif
+
+static volatile __global uint *step_counter(__local const long *now, uint which,
+                                            volatile __global ulong *counters)
+{
+    return (volatile __global uint *)(counters + now[NUMBER] % 3 * STEP_COUNTERS + which);
+}
+
+static volatile __global ulong *window_counters(__local const long *now,
+                                                volatile __global ulong *counters)
+{
+    return counters + 3 * STEP_COUNTERS + now[WINDOW] % 3 * WINDOW_COUNTERS;
+}
+
+/* Return the distance behind an edge, INFINITE if the type does not hold it. */
+static BITS behind(BITS from, WEIGHT weight)
+{
+#ifdef TO_BITS
+    return TO_BITS(TO_WEIGHT(from) + weight);
+#else
+    return weight >= INFINITE - from ? INFINITE : from + weight;
+#endif
+}
+
+static bool is_infinite(WEIGHT weight)
+{
+#ifdef TO_BITS
+    return isinf(weight);
+#else
+    return false;
+#endif
+}
+
+static void note_overflow(volatile __global ulong *counters)
+{
+    atomic_or((volatile __global uint *)(counters + OVERFLOW), 1);
+}
+
+/* Append a vertex to a list unless its mark says that it is there. No mark of a queue is cleared
+ * while others may set it: a device may do atomics of one work-item on two addresses in any order. */
+static void append_once(uint v, int mark, volatile __global int *marks,
+                        volatile __global uint *counter, __global uint *list)
+{
+    if (atomic_xchg(marks + v, mark) != mark)
+        list[take_place(counter)] = v;
+}
+
+static __global uint *written(__global uint *pair, uint n, long side)
+{
+    return pair + (side ? 0 : n);
+}
+
+static __global const uint *read_of(__global const uint *pair, uint n, long side)
+{
+    return pair + (side ? n : 0);
+}
