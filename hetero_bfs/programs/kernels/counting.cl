@@ -69,7 +69,7 @@ __kernel void count(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
                 length = (uint)(backward_indptr[v + 1] - backward_indptr[v]);
                 scanned += length;
                 if (length > HEAVY_EDGES) {
-                    heavy[take_place(counters, HEAVY_COUNT)] = tile + lid;
+                    heavy[take_place(counters, HEAVY_COUNT)] = ROW_OF(tile + lid, v);
                     length = 0;
                 }
             }

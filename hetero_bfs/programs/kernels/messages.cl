@@ -41,7 +41,7 @@ static void push(__local uint *ends, __local OFFSET *firsts, __local uint *verti
             firsts[lid] = indptr[u] - SHIFT(tile, indptr);
             length = (uint)(indptr[u + 1] - indptr[u]);
             if (length > HEAVY_EDGES) {
-                heavy[take_place(counters, HEAVY_COUNT)] = ROW_OF_SENDER(tile + lid);
+                heavy[take_place(counters, HEAVY_COUNT)] = ROW_OF(tile + lid, u);
                 length = 0;
             }
         }
@@ -127,7 +127,7 @@ static void pull(__local uint *ends, __local OFFSET *firsts, __local MESSAGE *st
             length = (uint)(backward_indptr[v + 1] - backward_indptr[v]);
             *scanned += length;
             if (length > HEAVY_EDGES) {
-                heavy[take_place(counters, HEAVY_COUNT)] = tile + lid;
+                heavy[take_place(counters, HEAVY_COUNT)] = ROW_OF(tile + lid, v);
                 length = 0;
             }
         }

@@ -71,7 +71,7 @@ enum { NOT_LISTED, WAITING, RUN };
 #define SHIFT(row, offsets) (offsets[blocks[(row) / GROUP].x * GROUP] - blocks[(row) / GROUP].y)
 #define SENDER(row) VERTEX_OF(row)
 #define IS_SENDER(row) (SENDER(row) < searched && active_in[SENDER(row)] == iteration)
-#define ROW_OF_SENDER(row) (row)
+#define ROW_OF(row, vertex) (row)
 #else
 #define PART
 #define PART_NAMES
@@ -80,7 +80,7 @@ enum { NOT_LISTED, WAITING, RUN };
 #define SHIFT(row, offsets) 0
 #define SENDER(row) items[row]
 #define IS_SENDER(row) ((row) < rows)
-#define ROW_OF_SENDER(row) SENDER(row)
+#define ROW_OF(row, vertex) (vertex)
 #endif
 
 static uint take_place(volatile __global ulong *counters, uint which)
