@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from dataclasses import astuple
 from typing import Any, ClassVar
 
@@ -16,15 +17,16 @@ from hetero_bfs.devices.opencl.driver import (
     OpenCLDevice,
     kernel_source,
 )
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.device_code import device_text, state_arrays
 from hetero_bfs.programs.placed import PlacedGraph, Run, weights_of
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.selection.program_costs import ProgramCosts
-from hetero_bfs.support.memory import format_bytes
 
+_LEAST_VERTEX_BYTES = 40  # of a vertex, whatever the program
+_OF_GRAPH = ("names", "degree")
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
 _HEAVY_EDGES = 1 << 12
@@ -36,39 +38,27 @@ _COUNTERS, _LOWEST, _LOOP_WORDS = 9, 8, 12
 _SCALARS = "programs/kernels/scalars.cl"
 _COUNTING = "programs/kernels/counting.cl"
 _ITERATION, _MODE, _CONVERGED, _LIMIT, _DIRECTION, _RECEIVERS = 0, 2, 7, 8, 9, 10
-_PULL = 2
+PUSH, PULL = 1, 2  # modes of an iteration
 _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}
 
 
 class DeviceGraph:
     """Graphs' lists on a device, which several programs share.
 
+    `streams` is the program whose lists stream, with some of them resident: one at a time.
+
     Raises
     ------
-    DeviceError
-        The device cannot hold them.
+    BudgetError
+        The device cannot hold arrays with an entry for each vertex.
     """
 
     def __init__(self, graph: PlacedGraph, info: DeviceInfo) -> None:
         self.device = OpenCLDevice(info)
-        self.check_sizes(graph)
+        check_sizes(info, 8 * graph.num_vertices, _LEAST_VERTEX_BYTES * graph.num_vertices)
         self._kept: list[Any] = []  # a device may use them in place
         self._uploaded: dict[Any, Any] = {}
-
-    def check_sizes(self, graph: PlacedGraph, *further: int) -> None:
-        """Raise `DeviceError` if the device cannot hold a graph's arrays.
-
-        `further` are bytes for an entry of the lists, of arrays beside the lists.
-        """
-        info, edges, n = self.device.info, graph.num_stored_edges, graph.num_vertices
-        of_edges = (4, *further)
-        largest, needed = max(max(of_edges) * edges, 8 * n), sum(of_edges) * edges + 40 * n
-        if largest > info.max_alloc_bytes or needed > info.memory_bytes:
-            raise DeviceError(
-                f"programs need {format_bytes(needed)} on {info.name}, up to "
-                f"{format_bytes(largest)} in one piece; {format_bytes(info.memory_bytes)} may be "
-                f"used, in pieces of {format_bytes(info.max_alloc_bytes)}"
-            )
+        self.streams: weakref.ref[Any] | None = None
 
     @property
     def device_name(self) -> str:
@@ -77,12 +67,16 @@ class DeviceGraph:
 
     def lists(self, lists: CSRGraph, weighted: bool) -> list[Any]:
         """Return the buffers of `indptr`, neighbours and weights of lists that are kept."""
-        offsets = np.uint32 if is_narrow(lists) else np.uint64
         return [
-            self._buffer((lists, "indptr"), lambda: lists.indptr.astype(offsets)),
+            self.offsets(lists),
             self._buffer((lists, "neighbours"), lambda: lists.indices),
             self._buffer((lists, "weights", weighted), lambda: weights_of(lists, weighted)),
         ]
+
+    def offsets(self, lists: CSRGraph) -> Any:
+        """Return the buffer of `indptr`."""
+        kind = offset_type(lists)
+        return self._buffer((lists, "indptr"), lambda: lists.indptr.astype(kind))
 
     def of_vertices(self, graph: PlacedGraph, name: str) -> Any:
         """Return the buffer of "names" or "degree"."""
@@ -97,16 +91,27 @@ class DeviceGraph:
         return self._uploaded[key]
 
 
-def is_narrow(lists: CSRGraph) -> bool:
-    """Tell whether offsets into lists fit into 32 bits."""
-    return lists.num_stored_edges < 2**32
+def check_sizes(info: DeviceInfo, largest: int, needed: int) -> None:
+    """Raise `BudgetError` if a device lacks room for so many bytes, or for the largest array."""
+    if largest > info.max_alloc_bytes or needed > info.memory_bytes:
+        raise BudgetError(
+            f"programs need {needed} bytes on {info.name}, up to {largest} in one piece; "
+            f"{info.memory_bytes} bytes may be used, in pieces of {info.max_alloc_bytes}"
+        )
+
+
+def offset_type(lists: CSRGraph) -> type[np.unsignedinteger[Any]]:
+    """Return the type of offsets into lists."""
+    return np.uint32 if lists.num_stored_edges < 2**32 else np.uint64
 
 
 class DeviceProgram:
-    """A program compiled for a device, with arrays for one graph.
+    """A program compiled for a device, with arrays for one graph, whose lists the device holds.
 
     Raises
     ------
+    BudgetError
+        The device cannot hold the lists.
     DeviceError
         The device lacks a type that the program needs, or memory; failures of its driver.
     """
@@ -115,6 +120,7 @@ class DeviceProgram:
         "devices/opencl/tiles.cl",
         *(f"programs/kernels/{name}.cl" for name in ("state", "messages", "device", "loop")),
     ]
+    _options: ClassVar[list[str]] = []
 
     def __init__(
         self, plan: Plan, lists: DeviceGraph, graph: PlacedGraph, costs: ProgramCosts
@@ -123,38 +129,75 @@ class DeviceProgram:
         self.graph, self._costs = graph, costs
         info = self.device.info
         self._check_types(info)
-        stored, each = np.dtype(plan.stored_type), self._slots_each
-        lists.check_sizes(graph, each * stored.itemsize, each * 4)
-        slots = each * graph.num_stored_edges
-        buffer = self.device.buffer
-        self._slots = [buffer(slots, kind) for kind in (stored, np.uint32)] if plan.counts else []
         self._groups = _GROUPS_PER_UNIT * info.compute_units
         self._n = graph.num_vertices
-        self._shared = self._make_shared()
-        self._records = self.device.buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
-        self._state = self._make_state()
+        shared, state = self._shared_sizes(), self._state_sizes()
+        records = _MOST_RECORDS * _RECORD_WIDTH, np.int64
+        arrays = *shared.values(), *state.values(), records
+        self._make_room([size * np.dtype(kind).itemsize for size, kind in arrays])
+        buffer = self.device.buffer
+        self._shared = {name: buffer(*size) for name, size in shared.items()}
+        self._records = buffer(*records)
+        of_vertices = {name: lists.of_vertices(graph, name) for name in _OF_GRAPH}
+        self._state = {key: of_vertices.get(key) or buffer(*size) for key, size in state.items()}
         self._batch, self._most_batch = _FIRST_BATCH, _MOST_BATCH
         self._bind(self._build(info))
 
-    def _make_shared(self) -> dict[str, Any]:
-        """Return the buffers that state.cl lists."""
-        plan, n, buffer = self.plan, self._n, self.device.buffer
-        stored = np.dtype(plan.stored_type)
-        far = 2 * n if "priority" in plan.methods else 1
+    def _make_room(self, array_bytes: list[int]) -> None:
+        """Check that there is memory for arrays of these sizes and the lists; make the slots."""
+        edges = self.graph.num_stored_edges
+        of_edges = [size * edges for size in (*self._entry_bytes, *self._slot_bytes)]
+        largest = max(*array_bytes, *of_edges)
+        ways = len(self._ways())
+        needed = sum(array_bytes) + sum(self._offset_bytes())
+        needed += edges * (ways * sum(self._entry_bytes) + sum(self._slot_bytes))
+        check_sizes(self.device.info, largest, needed)
+        self._make_slots(edges)
+
+    def _ways(self) -> list[CSRGraph]:
+        """Return the lists that pushes read, and those that pulls read if they differ."""
+        forward, backward = self.graph.forward, self.graph.backward
+        return [forward] if backward is forward else [forward, backward]
+
+    def _offset_bytes(self) -> list[int]:
+        """Return the bytes of `indptr`, for each way."""
+        return [way.indptr.size * np.dtype(offset_type(way)).itemsize for way in self._ways()]
+
+    @property
+    def _entry_bytes(self) -> list[int]:
+        """Bytes of an entry of the lists: neighbour, and weight if there is one."""
+        if not self.plan.uses_weights:
+            return [4]
+        return [4, np.dtype(self.plan.weight_type).itemsize]
+
+    @property
+    def _slot_bytes(self) -> list[int]:
+        """Bytes of the slots of an entry, in which messages are counted: messages, and counts."""
+        each = self._slots_each
+        return [each * np.dtype(self.plan.stored_type).itemsize, each * 4]
+
+    def _make_slots(self, entries: int) -> None:
+        """Make the slots for so many entries of the lists, if the program counts messages."""
+        size, kinds = self._slots_each * entries, (self.plan.stored_type, np.uint32)
+        self._slots = [self.device.buffer(size, kind) for kind in kinds if self.plan.counts]
+
+    def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
+        """Return size and type of the arrays that state.cl lists."""
+        plan, n, stored = self.plan, self._n, np.dtype(self.plan.stored_type)
         return {
-            "combined": buffer(n, stored),
-            "outgoing": buffer(n if plan.prepares else 1, stored),
-            "active_in": buffer(n, np.int32),
-            "touched": buffer(n, np.int32),
-            "waiting": buffer(n, np.uint8),
-            "next": buffer(2 * n, np.uint32),
-            "far": buffer(far, np.uint32),
-            "touched_items": buffer(n, np.uint32),
-            "heavy": buffer(n, np.uint32),
-            "counters": buffer(_COUNTERS, np.uint64),
-            "sums": buffer(self._groups * max(len(plan.totals), 1), np.float64),
-            "loop": buffer(_LOOP_WORDS, np.int64),
-            "limits": buffer(8, np.float32),
+            "combined": (n, stored),
+            "outgoing": (n if plan.prepares else 1, stored),
+            "active_in": (n, np.int32),
+            "touched": (n, np.int32),
+            "waiting": (n, np.uint8),
+            "next": (2 * n, np.uint32),
+            "far": (2 * n if "priority" in plan.methods else 1, np.uint32),
+            "touched_items": (n, np.uint32),
+            "heavy": (n, np.uint32),
+            "counters": (_COUNTERS, np.uint64),
+            "sums": (self._groups * max(len(plan.totals), 1), np.float64),
+            "loop": (_LOOP_WORDS, np.int64),
+            "limits": (8, np.float32),
         }
 
     def _check_types(self, info: DeviceInfo) -> None:
@@ -171,23 +214,22 @@ class DeviceProgram:
 
         return SLOTS if self.plan.counts else 0
 
-    def _make_state(self) -> dict[str, Any]:
-        state, parameters = {}, self.plan.parameters
+    def _state_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
+        """Return bytes and type of the program's own arrays."""
+        parameters = self.plan.parameters
         sizes = {"integers": 1 + len(parameters.integers), "fractions": len(parameters.fractions),
                  "totals": max(len(self.plan.totals), 1)}  # fmt: skip
-        for name, kind, _ in state_arrays(self.plan):
-            if name in ("names", "degree"):
-                state[name] = self.lists.of_vertices(self.graph, name)
-                continue
-            bytes_each = {"uchar": 1, "int": 4, "uint": 4, "float": 4}.get(kind, 8)
-            state[name] = self.device.buffer(bytes_each * sizes.get(name, self._n), np.uint8)
-        return state
+        bytes_each = {"uchar": 1, "int": 4, "uint": 4, "float": 4}
+        return {
+            name: (bytes_each.get(kind, 8) * sizes.get(name, self._n), np.uint8)
+            for name, kind, _ in state_arrays(self.plan)
+        }
 
     def _build(self, info: DeviceInfo) -> Any:
         weight = _C_TYPES[self.plan.weight_type or "int32"] if self.plan.uses_weights else "int"
-        offset = "uint" if is_narrow(self.graph.forward) else "ulong"
+        offset = "uint" if offset_type(self.graph.forward) is np.uint32 else "ulong"
         text = device_text(self.plan, weight, offset, info.has_double)
-        options = [f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
+        options = [*self._options, f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
         options += [f"-DSLOTS={self._slots_each}"] if self.plan.counts else []
         options += ["-DHAS_DOUBLE"] if info.has_double else []
         kernels = [*self._kernels, _COUNTING] if self.plan.counts else self._kernels
@@ -195,22 +237,35 @@ class DeviceProgram:
 
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels."""
-        weighted, graph = self.plan.uses_weights, self.graph
-        sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
-        lists = [*self.lists.lists(graph.forward, weighted), *sizes]
-        backward = self.lists.lists(graph.backward, weighted)
-        rest = [*self._shared.values(), *self._state.values()]
+        lists, rest = self._forward(), [*self._shared.values(), *self._state.values()]
         bind, records = self.device.bind, self._records
         self._begin = bind(program, "begin", *lists, *rest)
-        names = ("count", "count_long") if self.plan.counts else ("expand", "expand_long")
-        self._expand: list[BoundKernel] = [
-            bind(program, name, *lists, *backward, *self._slots, *rest) for name in names
-        ]
+        self._bind_expand(program, rest)
         self._apply = bind(program, "apply_messages", *lists, *rest)
         self._advance = bind(
             program, "advance", VARIES, np.uint32(self._groups), records, np.uint32(_MOST_RECORDS),
             *lists, *rest,
         )  # fmt: skip
+
+    def _forward(self) -> list[Any]:
+        """Return the arguments GRAPH in state.cl."""
+        graph = self.graph
+        sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
+        return [*self.lists.lists(graph.forward, self.plan.uses_weights), *sizes]
+
+    @property
+    def _expand_names(self) -> tuple[str, str]:
+        """Kernels that send the messages of short lists and of long ones."""
+        return ("count", "count_long") if self.plan.counts else ("expand", "expand_long")
+
+    def _bind_expand(self, program: Any, rest: list[Any]) -> None:
+        """Set the arguments of the kernels that read the lists."""
+        lists = self._forward()
+        lists += self.lists.lists(self.graph.backward, self.plan.uses_weights)
+        self._expand: list[BoundKernel] = [
+            self.device.bind(program, name, *lists, *self._slots, *rest)
+            for name in self._expand_names
+        ]
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the types of this program's own."""
@@ -301,6 +356,6 @@ class DeviceProgram:
         if count:
             self.device.read(rows, self._records)
         return [
-            ("device pull" if mode == _PULL else "device push", vertices, edges, seconds[i])
+            ("device pull" if mode == PULL else "device push", vertices, edges, seconds[i])
             for i, (mode, vertices, edges, _) in enumerate(rows.tolist())
         ]

@@ -44,18 +44,18 @@ class DeviceSweeps(DeviceProgram):
         self._most_batch = max(1, min(self._most_batch, _BATCH_LAUNCHES // len(self._launches)))
         self._batch = min(self._batch, self._most_batch)
 
-    def _make_shared(self) -> dict[str, Any]:
-        """Return the buffers that sweep.cl lists."""
-        n, stored, buffer = self._n, np.dtype(self.plan.stored_type), self.device.buffer
+    def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
+        """Return size and type of the arrays that sweep.cl lists."""
+        n, stored = self._n, np.dtype(self.plan.stored_type)
         return {
-            "outgoing": buffer(n if self.plan.prepares else 1, stored),
-            "sent": buffer(n, np.uint8),
-            "dirty": buffer(n, np.uint8),
-            "messages": buffer(n, stored),
-            "gathered": buffer(n, np.int32),
-            "counters": buffer(device_run._COUNTERS, np.uint64),
-            "sums": buffer(self._groups * max(len(self.plan.totals), 1), np.float64),
-            "loop": buffer(device_run._LOOP_WORDS, np.int64),
+            "outgoing": (n if self.plan.prepares else 1, stored),
+            "sent": (n, np.uint8),
+            "dirty": (n, np.uint8),
+            "messages": (n, stored),
+            "gathered": (n, np.int32),
+            "counters": (device_run._COUNTERS, np.uint64),
+            "sums": (self._groups * max(len(self.plan.totals), 1), np.float64),
+            "loop": (device_run._LOOP_WORDS, np.int64),
         }
 
     def _bind(self, program: Any) -> None:

@@ -19,7 +19,8 @@ from hetero_bfs.programs.program import Along
 class Run(NamedTuple):
     """What a run did: states in new ids, which the next run overwrites, and a record an iteration.
 
-    A record has the strategy, vertices, edges scanned and seconds.
+    A record has the strategy, vertices, edges scanned and seconds. `streamed_bytes` of the lists
+    were sent to a device that does not hold them.
     """
 
     state: dict[str, npt.NDArray[Any]]
@@ -27,6 +28,7 @@ class Run(NamedTuple):
     converged: bool
     totals: dict[str, float]
     records: list[tuple[str, int, int, float]]
+    streamed_bytes: int = 0
 
 
 class PlacedGraph:

@@ -27,6 +27,8 @@ class ProgramResult:
     totals : mapping of name to float
         The program's sums after the last iteration.
     traces : list of IterationTrace
+    streamed_bytes : int
+        Bytes of the lists that were sent to a device that does not hold them.
     """
 
     state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
@@ -35,6 +37,7 @@ class ProgramResult:
     converged: bool
     totals: Mapping[str, float]
     traces: list[IterationTrace] = field(repr=False)
+    streamed_bytes: int = 0
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         state: Mapping[str, npt.NDArray[Any]] = self.__dict__.get("state", {})  # none yet in a copy

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.iterations import IterationTrace
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
+from hetero_bfs.errors import ArgumentError, BudgetError, DeviceError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
@@ -24,6 +24,7 @@ from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.programs.run_options import RunOptions
+from hetero_bfs.programs.streamed_run import StreamedProgram
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.colourings import Colourings
@@ -73,7 +74,10 @@ class _Mode:
             return None
         if isinstance(self.graph, ArrangedGraph):
             return DeviceSweeps(plan, self.device, self.graph, costs)
-        return DeviceProgram(plan, self.device, self.graph, costs)
+        try:
+            return DeviceProgram(plan, self.device, self.graph, costs)
+        except BudgetError:
+            return StreamedProgram(plan, self.device, self.graph, costs)
 
     def close(self) -> None:
         """End the threads."""
@@ -210,7 +214,9 @@ class ProgramRuns(Analysis):
             state[name][names] = array
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
         converged = run.converged or endless
-        return ProgramResult(state, seconds, run.iterations, converged, run.totals, traces)
+        return ProgramResult(
+            state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes
+        )
 
 
 def _check_sweeps(plan: Plan, mode: str) -> None:

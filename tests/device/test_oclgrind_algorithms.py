@@ -116,6 +116,62 @@ def test_programs_no_bad_access_and_no_race(peek):
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
 
 
+STREAMED = """
+import sys
+sys.path.insert(0, {tests!r})
+from dataclasses import replace
+from unittest import mock
+import numpy as np
+from graphs import random_graph
+from sample_programs import Communities, Distances, Parents, Ranks
+import hetero_bfs as hb
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.errors import BudgetError
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import device_run, streamed_run
+from hetero_bfs.programs.streamed_lists import Layout
+from hetero_bfs.runtime.program_runs import ProgramRuns
+
+def lay_out(info, ways, *sizes):
+    return Layout(1, 10**4, max(int(way.sizes.max()) for way in ways), 2)
+
+SMALL = dict(_HEAVY_EDGES=6, _GROUP=32, _GROUPS_PER_UNIT=2)
+graph = random_graph(150, 300, 1)
+weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
+edges = EdgeList(graph.src, graph.dst, graph.num_vertices, True, weights)
+device = replace(choose_device(), unified_memory=False)
+runs = ProgramRuns(build_search_graph(edges), 1, device)
+assert runs.device_name.startswith("Oclgrind"), runs.notes
+for program, parameters, direction in (
+    (Distances(), dict(source=5), "push"), (Distances(), dict(source=5), "pull"),
+    (Parents(), dict(source=5), "auto"), (Ranks(), dict(alpha=0.85, tol=0.05), "auto"),
+    (Communities(), dict(rounds=2), "auto"),
+):
+    with (
+        mock.patch.multiple(device_run, **SMALL),
+        mock.patch.object(streamed_run, "lay_out", lay_out),
+        mock.patch.object(device_run.DeviceProgram, "_make_room", side_effect=BudgetError),
+    ):
+        host, device = [
+            runs.run(program, parameters, hb.RunOptions(direction=direction, place=place))
+            for place in ("cpu", "device")
+        ]
+    assert device.streamed_bytes > 0
+    assert host.iterations == device.iterations
+    if not isinstance(program, Parents):
+        field = next(iter(host.state))
+        np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
+"""
+
+
+def test_streamed_programs_no_bad_access_and_no_race():
+    done = run(STREAMED.format(tests=str(TESTS)), *FOUR_GROUPS, *PEEK)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+
+
 MODES = """
 import sys
 sys.path.insert(0, {tests!r})

@@ -107,17 +107,6 @@ def test_against_edges_and_both_ways(plain_device, name, way):
                 same(both(runs, program, direction, **parameters), field)
 
 
-def test_slots_that_do_not_fit(plain_device):
-    edges = nasty("Kronecker 10")
-    entries = build_search_graph(edges).graph.num_stored_edges
-    small = replace(plain_device, max_alloc_bytes=12 * entries)
-    with runs_of(edges, small) as runs:
-        runs.run(Labels(), {}, hb.RunOptions(place="device"))
-        result = runs.run(Communities(), {"rounds": 2}, hb.RunOptions())
-        assert result.traces[0].strategy == "pull"
-        assert "Communities runs on the CPU only: programs need" in runs.notes[0]
-
-
 @pytest.mark.parametrize("name", ["star", "grid", "Kronecker 10"])
 def test_messages_without_an_identity_and_masks(plain_device, name):
     edges = nasty(name, directed=True)

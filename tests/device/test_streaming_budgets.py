@@ -77,7 +77,7 @@ def test_max_alloc_bounds_the_buffers_of_edges(apart, directed):
     with streaming(apart, graph, 0.6, columns=2, max_alloc_bytes=1500) as engine:
         executor = engine.accelerator
         buffers = [part for parts in executor._lists.pages for part in parts]
-        buffers += [slot.buffer for slot in executor._slots.slots]
+        buffers += [buffer for slot in executor._slots.slots for buffer in slot.buffers]
         assert max(buffer.size for buffer in buffers) <= 1500
         assert len(executor._lists.partition.parts) > 4
         check_search(engine, edges, 458)

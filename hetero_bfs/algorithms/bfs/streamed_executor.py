@@ -159,7 +159,7 @@ class StreamedExecutor:
         self._bound = StreamKernels(self.device, program, self._lists, arrays, self._slots)
         slots = self._slots.slots
         self._scatter = self.device.bind(
-            program, "scatter_parents", VARIES, slots[0].buffer, slots[1].buffer, self._parent
+            program, "scatter_parents", VARIES, *slots[0].buffers, *slots[1].buffers, self._parent
         )
 
     # One search.
@@ -357,8 +357,8 @@ class StreamedExecutor:
         size, room = self.tuning.group_size, self.plan.slot_edges
         for begin in range(0, vertices.size, room):
             some = slice(begin, begin + room)
-            self.device.write(self._slots.slots[0].buffer, vertices[some])
-            self.device.write(self._slots.slots[1].buffer, parents[some])
+            self.device.write(self._slots.slots[0].buffers[0], vertices[some])
+            self.device.write(self._slots.slots[1].buffers[0], parents[some])
             count = vertices[some].size
             groups = min(-(-count // size), self.groups)
             self._scatter.launch(groups * size, size, np.uint32(count))

@@ -86,5 +86,6 @@ class StreamKernels:
                 kind, *graph.pages[direction], *lists, a.status, a.here, *written
             )
             self.sent[kind] = [
-                bind(f"{kind}_sent", VARIES, slot.buffer, *lists, *written) for slot in slots.slots
+                bind(f"{kind}_sent", VARIES, *slot.buffers, *lists, *written)
+                for slot in slots.slots
             ]

@@ -49,7 +49,7 @@ static void choose_slots(uint v, OFFSET k, uint most, volatile __global BITS *co
 
 /* A work-group takes GROUP receivers, and its work-items share all their edges; lists of over
  * HEAVY_EDGES wait for a work-group of their own. */
-__kernel void count(GRAPH, BACKWARD, SLOTS_OF_GRAPH, SHARED, STATE)
+__kernel void count(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
 {
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
@@ -57,18 +57,19 @@ __kernel void count(GRAPH, BACKWARD, SLOTS_OF_GRAPH, SHARED, STATE)
     __local ulong counts[2];
     const uint lid = get_local_id(0), end = loop[MODE] == PULL ? searched : 0;
     ulong scanned = 0, received = 0;
-    for (uint tile = get_group_id(0) * GROUP; tile < end; tile += get_num_groups(0) * GROUP) {
-        const uint v = tile + lid;
+    for (uint tile = get_group_id(0) * GROUP; tile < ROWS(end);
+         tile += get_num_groups(0) * GROUP) {
+        const uint base = VERTEX_OF(tile), v = base + lid;
         uint length = 0;
         if (v < end) {
             combined[v] = TO_BITS(IDENTITY);
             if (receives(v, loop[ITERATION], STATE_NAMES)) {
                 received++;
-                firsts[lid] = backward_indptr[v];
+                firsts[lid] = backward_indptr[v] - SHIFT(tile, backward_indptr);
                 length = (uint)(backward_indptr[v + 1] - backward_indptr[v]);
                 scanned += length;
                 if (length > HEAVY_EDGES) {
-                    heavy[take_place(counters, HEAVY_COUNT)] = v;
+                    heavy[take_place(counters, HEAVY_COUNT)] = ROW_OF(tile + lid, v);
                     length = 0;
                 }
             }
@@ -84,28 +85,32 @@ __kernel void count(GRAPH, BACKWARD, SLOTS_OF_GRAPH, SHARED, STATE)
         for (uint e = lid; e < total; e += GROUP) {
             const uint at = owner_of(ends, e), place = place_in_list(ends, at, e);
             const uint of_list = ends[at] - e + place;
-            count_edge(tile + at, firsts[at] + place, firsts[at], of_list, most + at,
+            count_edge(base + at, firsts[at] + place, firsts[at], of_list, most + at,
                        BACKWARD_NAMES, SLOT_NAMES, SHARED_NAMES, STATE_NAMES);
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (uint e = lid; e < total; e += GROUP) {
             const uint at = owner_of(ends, e);
             const OFFSET k = firsts[at] + place_in_list(ends, at, e);
-            choose_slots(tile + at, k, most[at], combined, SLOT_NAMES);
+            choose_slots(base + at, k, most[at], combined, SLOT_NAMES);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
+#ifdef STREAMED
+    received = 0; /* choose_blocks counts them */
+#endif
     add_counts(scanned, received, SCANNED, RECEIVED, counts, counters);
 }
 
-__kernel void count_long(GRAPH, BACKWARD, SLOTS_OF_GRAPH, SHARED, STATE)
+__kernel void count_long(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
 {
     __local uint most;
     const uint lid = get_local_id(0);
     const uint lists = loop[MODE] == PULL ? (uint)counters[HEAVY_COUNT] : 0;
     for (uint i = get_group_id(0); i < lists; i += get_num_groups(0)) {
-        const uint v = heavy[i];
-        const OFFSET first = backward_indptr[v], last = backward_indptr[v + 1];
+        const uint row = heavy[i], v = VERTEX_OF(row);
+        const OFFSET shift = SHIFT(row, backward_indptr);
+        const OFFSET first = backward_indptr[v] - shift, last = backward_indptr[v + 1] - shift;
         for (OFFSET k = first + lid; k < last; k += GROUP)
             clear_slots(k, SLOT_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);

@@ -25,7 +25,7 @@ __kernel void begin(GRAPH, SHARED, STATE)
 }
 
 /* Send the messages of an iteration, but for long lists. */
-__kernel void expand(GRAPH, BACKWARD, SHARED, STATE)
+__kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
 {
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
@@ -38,21 +38,26 @@ __kernel void expand(GRAPH, BACKWARD, SHARED, STATE)
 #endif
     ulong scanned = 0, received = 0;
     if (loop[MODE] == PUSH)
-        push(ends, firsts, vertices, messages, &scanned, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+        push(ends, firsts, vertices, messages, &scanned, GRAPH_NAMES, PART_NAMES SHARED_NAMES,
+             STATE_NAMES);
 #if HAS_IDENTITY
     if (loop[MODE] == PULL)
         pull(ends, firsts, messages, continued, totals_of_lists, &scanned, &received,
-             BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+             BACKWARD_NAMES, GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
 #else
     if (loop[MODE] == PULL)
-        pull(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+        pull(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, PART_NAMES SHARED_NAMES,
+             STATE_NAMES);
+#endif
+#ifdef STREAMED
+    received = 0; /* choose_blocks counts them */
 #endif
     /* Not within a branch: PoCL 3.1 then lets every work-item do what the first one does. */
     add_counts(scanned, received, SCANNED, RECEIVED, counts, counters);
 }
 
 /* Send along the long lists: a push by the whole grid, a pull by a work-group for each list. */
-__kernel void expand_long(GRAPH, BACKWARD, SHARED, STATE)
+__kernel void expand_long(GRAPH, BACKWARD, PART SHARED, STATE)
 {
     const uint count = loop[MODE] == PUSH || loop[MODE] == PULL ? (uint)counters[HEAVY_COUNT] : 0;
     const int iteration = (int)loop[ITERATION];
@@ -62,9 +67,10 @@ __kernel void expand_long(GRAPH, BACKWARD, SHARED, STATE)
 #endif
     if (loop[MODE] == PUSH) {
         for (uint i = 0; i < count; i++) {
-            const uint u = heavy[i];
+            const uint row = heavy[i], u = VERTEX_OF(row);
             const MESSAGE message = message_of(u, iteration, outgoing, STATE_NAMES);
-            const OFFSET first = indptr[u], last = indptr[u + 1];
+            const OFFSET shift = SHIFT(row, indptr);
+            const OFFSET first = indptr[u] - shift, last = indptr[u + 1] - shift;
             if (get_global_id(0) == 0)
                 atom_add(counters + SCANNED, (ulong)(last - first));
             for (OFFSET k = first + get_global_id(0); k < last; k += get_global_size(0))
@@ -74,10 +80,10 @@ __kernel void expand_long(GRAPH, BACKWARD, SHARED, STATE)
     }
 #if HAS_IDENTITY
     for (uint i = get_group_id(0); i < count; i += get_num_groups(0)) {
-        const uint v = heavy[i];
+        const uint row = heavy[i], v = VERTEX_OF(row);
         MESSAGE total = IDENTITY;
-        const OFFSET last = backward_indptr[v + 1];
-        for (OFFSET k = backward_indptr[v] + lid; k < last; k += GROUP)
+        const OFFSET shift = SHIFT(row, backward_indptr), last = backward_indptr[v + 1] - shift;
+        for (OFFSET k = backward_indptr[v] - shift + lid; k < last; k += GROUP)
             gather_edge(v, k, iteration, &total, true, backward_neighbours, backward_weights,
                         outgoing, active_in, STATE_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE);

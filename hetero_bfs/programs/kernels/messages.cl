@@ -27,21 +27,21 @@ static MESSAGE message_of(uint u, int iteration, __global const MESSAGE *outgoin
 /* A work-group takes GROUP active vertices, and its work-items share all their edges; lists of over
  * HEAVY_EDGES wait for the whole grid. */
 static void push(__local uint *ends, __local OFFSET *firsts, __local uint *vertices,
-                 __local MESSAGE *messages, ulong *scanned, GRAPH, SHARED, STATE)
+                 __local MESSAGE *messages, ulong *scanned, GRAPH, PART SHARED, STATE)
 {
-    const uint lid = get_local_id(0), count = (uint)loop[LISTED];
+    const uint lid = get_local_id(0), rows = ROWS((uint)loop[LISTED]);
     __global const uint *items = next + (loop[SIDES] & NEXT_BIT ? n : 0);
     const int iteration = (int)loop[ITERATION];
-    for (uint tile = get_group_id(0) * GROUP; tile < count; tile += get_num_groups(0) * GROUP) {
+    for (uint tile = get_group_id(0) * GROUP; tile < rows; tile += get_num_groups(0) * GROUP) {
         uint length = 0;
-        if (tile + lid < count) {
-            const uint u = items[tile + lid];
+        if (IS_SENDER(tile + lid)) {
+            const uint u = SENDER(tile + lid);
             vertices[lid] = u;
             messages[lid] = message_of(u, iteration, outgoing, STATE_NAMES);
-            firsts[lid] = indptr[u];
+            firsts[lid] = indptr[u] - SHIFT(tile, indptr);
             length = (uint)(indptr[u + 1] - indptr[u]);
             if (length > HEAVY_EDGES) {
-                heavy[take_place(counters, HEAVY_COUNT)] = u;
+                heavy[take_place(counters, HEAVY_COUNT)] = ROW_OF(tile + lid, u);
                 length = 0;
             }
         }
@@ -82,17 +82,18 @@ static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool fo
 
 #if !HAS_IDENTITY
 /* A work-item looks through a list until it finds a message. */
-static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE)
+static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, STATE)
 {
     const int iteration = (int)loop[ITERATION];
-    for (uint v = get_global_id(0); v < searched; v += get_global_size(0)) {
-        if (!receives(v, iteration, STATE_NAMES))
+    for (uint row = get_global_id(0); row < ROWS(searched); row += get_global_size(0)) {
+        const uint v = VERTEX_OF(row);
+        if (v >= searched || !receives(v, iteration, STATE_NAMES))
             continue;
         (*received)++;
         MESSAGE total = IDENTITY;
         bool found = false;
-        OFFSET k = backward_indptr[v];
-        const OFFSET first = k, last = backward_indptr[v + 1];
+        OFFSET k = backward_indptr[v] - SHIFT(row, backward_indptr);
+        const OFFSET first = k, last = backward_indptr[v + 1] - SHIFT(row, backward_indptr);
         while (k < last && !found)
             found = gather_edge(v, k++, iteration, &total, found, backward_neighbours,
                                 backward_weights, outgoing, active_in, STATE_NAMES);
@@ -108,13 +109,13 @@ static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE
  * total is combined from its runs in their order, so that sums of floats are always the same. */
 static void pull(__local uint *ends, __local OFFSET *firsts, __local MESSAGE *starts,
                  __local MESSAGE *continued, __local MESSAGE *totals_of_lists,
-                 ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE)
+                 ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, STATE)
 {
     const uint lid = get_local_id(0);
     const int iteration = (int)loop[ITERATION];
-    for (uint tile = get_group_id(0) * GROUP; tile < searched;
+    for (uint tile = get_group_id(0) * GROUP; tile < ROWS(searched);
          tile += get_num_groups(0) * GROUP) {
-        const uint v = tile + lid;
+        const uint base = VERTEX_OF(tile), v = base + lid;
         uint length = 0;
 #if ALL_ACTIVE
         if (v < searched)
@@ -122,11 +123,11 @@ static void pull(__local uint *ends, __local OFFSET *firsts, __local MESSAGE *st
 #endif
         if (v < searched && receives(v, iteration, STATE_NAMES)) {
             (*received)++;
-            firsts[lid] = backward_indptr[v];
+            firsts[lid] = backward_indptr[v] - SHIFT(tile, backward_indptr);
             length = (uint)(backward_indptr[v + 1] - backward_indptr[v]);
             *scanned += length;
             if (length > HEAVY_EDGES) {
-                heavy[take_place(counters, HEAVY_COUNT)] = v;
+                heavy[take_place(counters, HEAVY_COUNT)] = ROW_OF(tile + lid, v);
                 length = 0;
             }
         }
@@ -147,7 +148,7 @@ static void pull(__local uint *ends, __local OFFSET *firsts, __local MESSAGE *st
             MESSAGE total = IDENTITY;
             const OFFSET shift = firsts[at] - list_begin;
             for (uint e = edge; e < stop; e++)
-                gather_edge(tile + at, shift + e, iteration, &total, true, backward_neighbours,
+                gather_edge(base + at, shift + e, iteration, &total, true, backward_neighbours,
                             backward_weights, outgoing, active_in, STATE_NAMES);
             if (list_begin < from)
                 continued[lid] = total;

@@ -18,7 +18,8 @@
  *     active_in   int (n,)        the last iteration in which a vertex was active
  *     touched     int (n,)        the last iteration in which a vertex was listed
  *     waiting     uchar (n,)      as in host.py
- *     next, far   uint (2 n,)     pairs of lists; `touched_items` uint (n,); `heavy` uint (n,)
+ *     next, far   uint (2 n,)     pairs of lists; `touched_items` uint (n,)
+ *     heavy       uint (n,)       vertices with long lists, as rows, below
  *     counters    ulong (9,)      what a launch counts, below
  *     sums        TOTAL (groups, NUM_TOTALS)
  *     loop        long (12,)      below
@@ -55,6 +56,32 @@ enum { NOT_LISTED, WAITING, RUN };
 #define SHARED_NAMES                                                                               \
     combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, counters,    \
         sums, loop, limits
+
+/* `expand` and `expand_long` go through rows: the items of `next` in a push, the receivers in a pull.
+ *
+ * With -DSTREAMED the host launches them for parts of the lists, and rows are the vertices of a
+ * part's blocks; blocks.cl chooses them. A block is GROUP vertices in sequence. Row r is vertex
+ * r % GROUP of block r / GROUP. `blocks` has each block's number, and where its lists begin in the
+ * part's neighbours and weights. */
+#ifdef STREAMED
+#define PART __global const uint2 *blocks, const uint num_blocks,
+#define PART_NAMES blocks, num_blocks,
+#define ROWS(unstreamed) (num_blocks * GROUP)
+#define VERTEX_OF(row) (blocks[(row) / GROUP].x * GROUP + (row) % GROUP)
+#define SHIFT(row, offsets) (offsets[blocks[(row) / GROUP].x * GROUP] - blocks[(row) / GROUP].y)
+#define SENDER(row) VERTEX_OF(row)
+#define IS_SENDER(row) (SENDER(row) < searched && active_in[SENDER(row)] == iteration)
+#define ROW_OF(row, vertex) (row)
+#else
+#define PART
+#define PART_NAMES
+#define ROWS(unstreamed) (unstreamed)
+#define VERTEX_OF(row) (row)
+#define SHIFT(row, offsets) 0
+#define SENDER(row) items[row]
+#define IS_SENDER(row) ((row) < rows)
+#define ROW_OF(row, vertex) (vertex)
+#endif
 
 static uint take_place(volatile __global ulong *counters, uint which)
 {

@@ -1,14 +1,15 @@
-"""Pages of edges in transit to a device that has no room for all of them.
+"""Edges in transit to a device that has no room for all of them.
 
-The host gathers pages in pinned memory of a slot. A separate queue copies them to the slot's
-buffer, and kernels read them there. There are several slots, so that gathering, copying and reading
-overlap.
+The host gathers edges in pinned memory of a slot. A separate queue copies them to the slot's
+buffers, and kernels read them there. There are several slots, so that gathering, copying and
+reading overlap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,24 +21,68 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS, StreamPla
 
 @dataclass
 class Slot:
-    """Room for pages: pinned memory of the host, and a buffer of the device.
+    """Room for edges: arrays in pinned memory of the host, and as many buffers of the device.
 
-    `copied` and `read` are the events of the last copy and of the last kernel. PyOpenCL waits for
+    `copied` and `read` are the events of the last copies and of the last kernel. PyOpenCL waits for
     a copy when its event is deleted.
     """
 
     number: int
-    staging: npt.NDArray[np.uint32]
-    buffer: Any
-    copied: Any = field(default=None, repr=False)
+    staging: list[npt.NDArray[Any]]
+    buffers: list[Any]
+    copied: list[Any] = field(default_factory=list, repr=False)
     read: Any = field(default=None, repr=False)
 
 
 Launch = Callable[[Slot, int, Any], Any]
-"""Queues the kernel that reads a number of pages in a slot, after an event; returns its event."""
+"""Queues the kernels that read so many items of a slot, after an event; returns the last one's."""
+
+Fill = Callable[[list[npt.NDArray[Any]]], tuple[int, list[npt.NDArray[Any]]]]
+"""Fills a slot's arrays; returns the number of items, and the part of each array to send."""
 
 
-class PageSlots:
+class Slots:
+    """Slots that are filled and sent in turn.
+
+    Parameters
+    ----------
+    device : OpenCLDevice
+    sizes : sequence of (int, dtype)
+        Of the arrays of a slot.
+    """
+
+    def __init__(self, device: OpenCLDevice, sizes: Sequence[tuple[int, npt.DTypeLike]]) -> None:
+        self._device = device
+        self._queue = device.second_queue()
+        self.slots = [
+            Slot(
+                number,
+                [device.host_array(*size) for size in sizes],
+                [device.buffer(*size) for size in sizes],
+            )
+            for number in range(NUM_SLOTS)
+        ]
+        self._turn = 0
+        self.bytes_sent = 0
+
+    def send_slot(self, fill: Fill, launch: Launch) -> None:
+        """Fill the next slot, send it, and launch kernels on it."""
+        slot = self.slots[self._turn]
+        self._turn = (self._turn + 1) % len(self.slots)
+        if slot.read is not None:
+            self._device.wait(slot.read)  # the copies have then ended, too
+        count, filled = fill(slot.staging)
+        slot.copied = [
+            self._device.send(self._queue, buffer, array)
+            for buffer, array in zip(slot.buffers, filled, strict=True)
+        ]
+        self._queue.flush()
+        slot.read = launch(slot, count, slot.copied[-1])
+        self._device.queue.flush()  # otherwise a slot may wait for a kernel that never starts
+        self.bytes_sent += sum(array.nbytes for array in filled)
+
+
+class PageSlots(Slots):
     """The slots through which pages are sent.
 
     Parameters
@@ -51,38 +96,24 @@ class PageSlots:
     def __init__(
         self, device: OpenCLDevice, edges: Sequence[npt.NDArray[np.uint32]], plan: StreamPlan
     ) -> None:
-        self._device = device
+        super().__init__(device, [(plan.slot_edges, np.uint32)])
         self._edges = edges
         self._plan = plan
-        self._queue = device.second_queue()
-        self.slots = [
-            Slot(
-                number,
-                device.host_array(plan.slot_edges, np.uint32),
-                device.buffer(plan.slot_edges, np.uint32),
-            )
-            for number in range(NUM_SLOTS)
-        ]
-        self._turn = 0
-        self.bytes_sent = 0
 
     def send(self, direction: int, pages: npt.NDArray[np.uint32], launch: Launch) -> None:
         """Send pages of one direction, and launch a kernel on every slot that they fill."""
         for begin in range(0, pages.size, self._plan.slot_pages):
-            self._send_some(direction, pages[begin : begin + self._plan.slot_pages], launch)
+            some = pages[begin : begin + self._plan.slot_pages]
+            self.send_slot(partial(self._fill, self._edges[direction], some), launch)
 
-    def _send_some(self, direction: int, pages: npt.NDArray[np.uint32], launch: Launch) -> None:
+    def _fill(
+        self,
+        edges: npt.NDArray[np.uint32],
+        pages: npt.NDArray[np.uint32],
+        staging: list[npt.NDArray[Any]],
+    ) -> tuple[int, list[npt.NDArray[Any]]]:
         from hetero_bfs.devices.opencl.streaming.page_kernels import gather_pages
 
-        slot = self.slots[self._turn]
-        self._turn = (self._turn + 1) % len(self.slots)
-        if slot.read is not None:
-            self._device.wait(slot.read)  # the copy has then ended, too
         shift = self._plan.page_shift
-        gather_pages(pages, shift, self._edges[direction], slot.staging)
-        sent = slot.staging[: (pages.size << shift) + pages.size]
-        slot.copied = self._device.send(self._queue, slot.buffer, sent)
-        self._queue.flush()
-        slot.read = launch(slot, pages.size, slot.copied)
-        self._device.queue.flush()  # otherwise a slot may wait for a kernel that never starts
-        self.bytes_sent += sent.nbytes
+        gather_pages(pages, shift, edges, staging[0])
+        return pages.size, [staging[0][: (pages.size << shift) + pages.size]]

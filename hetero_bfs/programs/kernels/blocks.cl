@@ -1,0 +1,47 @@
+/* Which lists an iteration reads, for a host that sends them (streamed_run.py). */
+
+/* Mark the blocks that have a vertex with a list that sends, or receives. The mode follows the
+ * marks. Receivers are counted here, since blocks without marks may have some that have no list. */
+__kernel void choose_blocks(__global uchar *chosen, const uint total, GRAPH,
+                            __global const OFFSET *backward_indptr, SHARED, STATE)
+{
+    __local uint marked;
+    __local ulong counts[2];
+    const uint lid = get_local_id(0);
+    const int iteration = (int)loop[ITERATION];
+    const long mode = loop[MODE];
+    ulong received = 0;
+    for (uint block = get_group_id(0); block < total; block += get_num_groups(0)) {
+        const uint v = block * GROUP + lid;
+        bool wanted = false;
+        if (mode == PUSH && v < searched)
+            wanted = active_in[v] == iteration && indptr[v] < indptr[v + 1];
+        if (mode == PULL && v < searched) {
+#if ALL_ACTIVE
+            combined[v] = TO_BITS(IDENTITY);
+#endif
+            if (receives(v, iteration, STATE_NAMES)) {
+                received++;
+                wanted = backward_indptr[v] < backward_indptr[v + 1];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid == 0)
+            marked = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (wanted)
+            atomic_or(&marked, 1);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid == 0)
+            chosen[block] = marked;
+    }
+    if (get_global_id(0) == 0)
+        chosen[total] = mode;
+    add_counts(0, received, SCANNED, RECEIVED, counts, counters);
+}
+
+/* Get ready for the long lists of the next part. */
+__kernel void end_part(volatile __global ulong *counters)
+{
+    counters[HEAVY_COUNT] = 0;
+}

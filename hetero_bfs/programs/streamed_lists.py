@@ -1,0 +1,189 @@
+"""A graph's lists in blocks: the first blocks are resident on a device, the others are sent to it.
+
+A block is the lists of GROUP vertices in sequence, which a work-group takes. A list is in one
+block as a whole. In the order by falling degree the first blocks are those of hubs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS
+from hetero_bfs.devices.opencl.streaming.pages import Launch, Slots
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.programs.device_run import check_sizes
+from hetero_bfs.programs.placed import weights_of
+
+_MOST_SLOT_BYTES = 1 << 22
+_SLOTS_SHARE = 8  # slots take at most 1 / 8 of the memory left, unless that is too little
+_ROW_BYTES = 8  # of a block's number, and where its lists begin
+_ENTRIES_OF_BLOCK = 64  # so many entries of a slot bring a row for a block
+_MOST_ENTRIES = 1 << 31
+
+
+class Blocks:
+    """The blocks of the lists that one direction reads.
+
+    Parameters
+    ----------
+    lists : CSRGraph
+        Of at least one vertex.
+    weighted : bool
+        Whether weights are used.
+    group, heavy_edges : int
+        Vertices of a block; lists with more entries are long ones.
+    """
+
+    def __init__(self, lists: CSRGraph, weighted: bool, group: int, heavy_edges: int) -> None:
+        self.lists = lists
+        self.arrays = [lists.indices, weights_of(lists, True)] if weighted else [lists.indices]
+        self.bounds = np.append(lists.indptr[:-1:group], lists.indptr[-1])
+        self.sizes: npt.NDArray[np.int64] = np.diff(self.bounds)
+        degree = np.diff(lists.indptr)
+        begins = np.arange(0, degree.size, group)
+        self.has_long: npt.NDArray[np.bool_] = np.maximum.reduceat(degree, begins) > heavy_edges
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The use of a device's memory for lists, the same for each direction.
+
+    Parameters
+    ----------
+    resident : int
+        The first blocks, so many, are resident.
+    part_entries : int
+        Entries of a resident part at most; slots have no more if messages are counted.
+    slot_entries, slot_blocks : int
+        Room of a slot; 0 if all blocks are resident.
+    """
+
+    resident: int
+    part_entries: int
+    slot_entries: int
+    slot_blocks: int
+
+
+def lay_out(
+    info: DeviceInfo,
+    ways: Sequence[Blocks],
+    array_bytes: Sequence[int],
+    entry_bytes: Sequence[int],
+    slot_bytes: Sequence[int],
+) -> Layout:
+    """Share what memory other arrays leave among resident blocks and slots.
+
+    Parameters
+    ----------
+    array_bytes : sequence of int
+        Of each of these arrays.
+    entry_bytes : sequence of int
+        Of an entry in each array of the lists.
+    slot_bytes : sequence of int
+        Of an entry in each array in which messages are counted, which has room for a launch.
+
+    Raises
+    ------
+    BudgetError
+        There is no room for slots that hold the largest block beside the resident ones.
+    """
+    whole, counting, others = sum(entry_bytes), sum(slot_bytes), sum(array_bytes)
+    widest = max(*entry_bytes, *slot_bytes)
+    most = min(info.max_alloc_bytes // widest, _MOST_ENTRIES)
+    share = max(info.memory_bytes - others, 0) // (_SLOTS_SHARE * NUM_SLOTS)
+    sizes = np.array([way.sizes for way in ways])
+    largest = np.maximum.accumulate(sizes.max(axis=0)[::-1])[::-1]  # from a block on
+    resident = np.append(0, np.cumsum((whole * sizes + _ROW_BYTES).sum(axis=0)))
+    for usual in (min(_MOST_SLOT_BYTES, share) // whole, 0):
+        # Item i is for i resident blocks.
+        slots = np.append(np.maximum(largest, min(usual, most)), 0)
+        needed = others + resident + NUM_SLOTS * (whole * slots + _ROW_BYTES * _rows(slots))
+        needed += counting * slots[0]
+        if needed.min() <= info.memory_bytes:
+            break
+    check_sizes(info, max(*array_bytes, int(largest[0]) * widest), int(needed.min()))
+    fitting = int(np.flatnonzero(needed <= info.memory_bytes)[-1])
+    slot = int(slots[fitting])
+    return Layout(fitting, int(slots[0]) if counting else most, slot, int(_rows(slot)))
+
+
+def _rows(entries: Any) -> Any:
+    """Return how many blocks a slot of so many entries takes."""
+    return (entries + _ENTRIES_OF_BLOCK - 1) // _ENTRIES_OF_BLOCK
+
+
+class Part(NamedTuple):
+    """Resident blocks from `begin` to `end`: their rows, and their arrays, on a device."""
+
+    begin: int
+    end: int
+    has_long: bool
+    buffers: list[Any]
+
+
+def resident_parts(device: OpenCLDevice, blocks: Blocks, layout: Layout) -> list[Part]:
+    """Upload the resident blocks in parts."""
+    parts, begin = [], 0
+    while begin < layout.resident:
+        most = blocks.bounds[begin] + layout.part_entries
+        end = int(np.searchsorted(blocks.bounds, most, side="right")) - 1
+        end = min(end, layout.resident)
+        parts.append(_upload(device, blocks, begin, end))
+        begin = end
+    return parts
+
+
+def _upload(device: OpenCLDevice, blocks: Blocks, begin: int, end: int) -> Part:
+    first, last = blocks.bounds[begin], blocks.bounds[end]
+    rows = np.column_stack([np.arange(begin, end), blocks.bounds[begin:end] - first])
+    # OpenCL wants writable arrays; a device may use them in place.
+    arrays = [rows.astype(np.uint32).ravel(), *(array[first:last] for array in blocks.arrays)]
+    arrays = [np.require(array, requirements=["C", "W"]) for array in arrays]
+    buffers = [device.upload(array) for array in arrays]
+    return Part(begin, end, bool(blocks.has_long[begin:end].any()), buffers)
+
+
+class BlockSlots(Slots):
+    """The slots through which blocks are sent: their rows, and their arrays."""
+
+    def __init__(self, device: OpenCLDevice, blocks: Blocks, layout: Layout) -> None:
+        super().__init__(
+            device,
+            [
+                (2 * layout.slot_blocks, np.uint32),
+                *((layout.slot_entries, array.dtype) for array in blocks.arrays),
+            ],
+        )
+        self._layout = layout
+
+    def send(self, blocks: Blocks, chosen: npt.NDArray[np.int64], launch: Launch) -> None:
+        """Send chosen blocks, and launch kernels on every slot that they fill."""
+        ends = np.cumsum(blocks.sizes[chosen])
+        begin = before = 0
+        while begin < chosen.size:
+            end = int(np.searchsorted(ends, before + self._layout.slot_entries, side="right"))
+            end = min(end, begin + self._layout.slot_blocks)
+            self.send_slot(partial(_fill, blocks, chosen[begin:end]), launch)
+            begin, before = end, int(ends[end - 1])
+
+
+def _fill(
+    blocks: Blocks, chosen: npt.NDArray[np.int64], staging: list[npt.NDArray[Any]]
+) -> tuple[int, list[npt.NDArray[Any]]]:
+    from hetero_bfs.programs.kernels.gathering import gather_blocks
+
+    sizes = blocks.sizes[chosen]
+    begins = np.cumsum(sizes) - sizes
+    rows, arrays = staging[0], staging[1:]
+    rows[: 2 * chosen.size : 2] = chosen
+    rows[1 : 2 * chosen.size : 2] = begins
+    for array, gathered in zip(blocks.arrays, arrays, strict=True):
+        gather_blocks(chosen, blocks.bounds, begins, array, gathered)
+    return chosen.size, [rows[: 2 * chosen.size], *(array[: sizes.sum()] for array in arrays)]
