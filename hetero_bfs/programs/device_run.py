@@ -17,7 +17,7 @@ from hetero_bfs.devices.opencl.driver import (
     OpenCLDevice,
     kernel_source,
 )
-from hetero_bfs.errors import BudgetError, DeviceError
+from hetero_bfs.errors import BudgetError, DeviceError, GridStalledError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.device_code import device_text, state_arrays
 from hetero_bfs.programs.placed import PlacedGraph, Run, weights_of
@@ -233,7 +233,11 @@ class DeviceProgram:
         options += [f"-DSLOTS={self._slots_each}"] if self.plan.counts else []
         options += ["-DHAS_DOUBLE"] if info.has_double else []
         kernels = [*self._kernels, _COUNTING] if self.plan.counts else self._kernels
-        return self.device.build(options, kernel_source(_SCALARS) + text, kernels)
+        return self.device.build(options, self._header() + text, kernels)
+
+    def _header(self) -> str:
+        """Return what comes before the program's own code."""
+        return kernel_source(_SCALARS)
 
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels."""
@@ -284,6 +288,8 @@ class DeviceProgram:
             share = (ended - began) / max(done - len(seconds), 1)
             seconds += [share] * (done - len(seconds))
             began = ended
+            if loop[_CONVERGED] < 0:
+                raise GridStalledError(f"{self.lists.device_name} did not run its work-groups")
             if not loop[_MODE]:
                 break
             self._batch = min(2 * self._batch, self._most_batch)

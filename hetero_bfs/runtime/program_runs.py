@@ -20,6 +20,7 @@ from hetero_bfs.programs.device_sweeps import DeviceSweeps, heavy_edges
 from hetero_bfs.programs.host_code import host_text
 from hetero_bfs.programs.host_run import HostProgram
 from hetero_bfs.programs.host_sweeps import HostSweeps
+from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
@@ -74,6 +75,9 @@ class _Mode:
             return None
         if isinstance(self.graph, ArrangedGraph):
             return DeviceSweeps(plan, self.device, self.graph, costs)
+        if self.device.device.info.type == "GPU" and not plan.counts:
+            with suppress(DeviceError):
+                return OneLaunch(plan, self.device, self.graph, costs)
         try:
             return DeviceProgram(plan, self.device, self.graph, costs)
         except BudgetError:

@@ -76,11 +76,21 @@ import hetero_bfs as hb
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.devices.opencl import grid as grid_of_groups
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.programs import device_run
+from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.runtime.program_runs import ProgramRuns
 
+if {one_launch}:
+    grid_of_groups._PROBE_PATIENCE = 1 << 22  # other work may take the cores
+else:
+    OneLaunch.__init__ = mock.Mock(side_effect=DeviceError("not now"))
+made = []
+run_one_launch = OneLaunch.run
+OneLaunch.run = lambda self, *args: made.append(self) or run_one_launch(self, *args)
 ranks = dict(alpha=0.85, tol=0.05)
-SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT=2)
+SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
 graph = random_graph(150, 300, 1)
 weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
 edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
@@ -102,18 +112,30 @@ for program, parameters in (
         if not isinstance(program, Parents):
             field = next(iter(host.state))
             np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
+assert len(made) == {one_launch} * 8
+assert all(program._instead is None for program in made)
 """
 
 
 @pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
 def test_programs_no_bad_access_and_no_race(peek):
     """Without the option looks at combined messages are races, which are meant."""
-    done = run(PROGRAMS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
+    script = PROGRAMS.format(tests=str(TESTS), one_launch=False, groups=2)
+    done = run(script, *FOUR_GROUPS, *peek)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     reports = parse(done.stderr)
     bad = [report.text for report in reports if "PEEK(combined + " not in report.text]
     assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
+
+
+def test_programs_in_one_launch_no_bad_access():
+    """The checker of races does not know barriers of a grid."""
+    script = PROGRAMS.format(tests=str(TESTS), one_launch=True, groups=1)
+    done = run(script, *FOUR_GROUPS)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    bad = [report.text for report in parse(done.stderr) if "data race" not in report.title]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
 
 
 STREAMED = """

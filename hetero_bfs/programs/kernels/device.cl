@@ -1,9 +1,22 @@
 /* The phases of a vertex program on a device; host.py is the twin. loop.cl decides between them. */
 
-__kernel void begin(GRAPH, SHARED, STATE)
+/* What a work-group shares in local memory. */
+typedef struct {
+    uint ends[GROUP];
+    OFFSET firsts[GROUP];
+    uint vertices[GROUP];
+    MESSAGE messages[GROUP];
+#if HAS_IDENTITY
+    MESSAGE continued[GROUP];
+    MESSAGE totals_of_lists[GROUP];
+#endif
+    TOTAL totals[GROUP];
+    ulong counts[2];
+} Mine;
+
+/* Make the initial states. */
+static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
 {
-    __local ulong counts[2];
-    __local TOTAL shared[GROUP];
     TOTAL shares[NUM_TOTALS + 1] = {0};
     ulong active = 0, edges = 0;
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
@@ -20,30 +33,22 @@ __kernel void begin(GRAPH, SHARED, STATE)
 #endif
         }
     }
-    add_counts(active, edges, ACTIVE, ACTIVE_EDGES, counts, counters);
-    add_totals(shares, shared, sums);
+    add_counts(active, edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
+    add_totals(shares, mine->totals, sums);
 }
 
 /* Send the messages of an iteration, but for long lists. */
-__kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
+static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
 {
-    __local uint ends[GROUP];
-    __local OFFSET firsts[GROUP];
-    __local uint vertices[GROUP];
-    __local MESSAGE messages[GROUP];
-    __local ulong counts[2];
-#if HAS_IDENTITY
-    __local MESSAGE continued[GROUP];
-    __local MESSAGE totals_of_lists[GROUP];
-#endif
     ulong scanned = 0, received = 0;
     if (loop[MODE] == PUSH)
-        push(ends, firsts, vertices, messages, &scanned, GRAPH_NAMES, PART_NAMES SHARED_NAMES,
-             STATE_NAMES);
+        push(mine->ends, mine->firsts, mine->vertices, mine->messages, &scanned, GRAPH_NAMES,
+             PART_NAMES SHARED_NAMES, STATE_NAMES);
 #if HAS_IDENTITY
     if (loop[MODE] == PULL)
-        pull(ends, firsts, messages, continued, totals_of_lists, &scanned, &received,
-             BACKWARD_NAMES, GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+        pull(mine->ends, mine->firsts, mine->messages, mine->continued, mine->totals_of_lists,
+             &scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, PART_NAMES SHARED_NAMES,
+             STATE_NAMES);
 #else
     if (loop[MODE] == PULL)
         pull(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, PART_NAMES SHARED_NAMES,
@@ -53,16 +58,16 @@ __kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
     received = 0; /* choose_blocks counts them */
 #endif
     /* Not within a branch: PoCL 3.1 then lets every work-item do what the first one does. */
-    add_counts(scanned, received, SCANNED, RECEIVED, counts, counters);
+    add_counts(scanned, received, SCANNED, RECEIVED, mine->counts, counters);
 }
 
 /* Send along the long lists: a push by the whole grid, a pull by a work-group for each list. */
-__kernel void expand_long(GRAPH, BACKWARD, PART SHARED, STATE)
+static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
 {
     const uint count = loop[MODE] == PUSH || loop[MODE] == PULL ? (uint)counters[HEAVY_COUNT] : 0;
     const int iteration = (int)loop[ITERATION];
 #if HAS_IDENTITY
-    __local MESSAGE parts[GROUP];
+    __local MESSAGE *parts = mine->messages;
     const uint lid = get_local_id(0);
 #endif
     if (loop[MODE] == PUSH) {
@@ -109,10 +114,8 @@ __kernel void expand_long(GRAPH, BACKWARD, PART SHARED, STATE)
 }
 
 /* Apply the messages, or move vertices of FAR to the bucket. */
-__kernel void apply_messages(GRAPH, SHARED, STATE)
+static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
 {
-    __local ulong counts[2];
-    __local TOTAL shared[GROUP];
     TOTAL shares[NUM_TOTALS + 1] = {0};
     ulong active = 0, edges = 0;
     const int iteration = (int)loop[ITERATION];
@@ -132,7 +135,7 @@ __kernel void apply_messages(GRAPH, SHARED, STATE)
                 edges += activate(v, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
             }
         }
-        add_counts(active, edges, ACTIVE, ACTIVE_EDGES, counts, counters);
+        add_counts(active, edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
         return;
     }
 #endif
@@ -159,6 +162,32 @@ __kernel void apply_messages(GRAPH, SHARED, STATE)
         }
     }
 #endif
-    add_counts(active, edges, ACTIVE, ACTIVE_EDGES, counts, counters);
-    add_totals(shares, shared, sums);
+    add_counts(active, edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
+    add_totals(shares, mine->totals, sums);
 }
+
+#ifndef ONE_LAUNCH
+__kernel void begin(GRAPH, SHARED, STATE)
+{
+    __local Mine mine;
+    begin_states(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+}
+
+__kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
+{
+    __local Mine mine;
+    expand_lists(&mine, GRAPH_NAMES, BACKWARD_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+}
+
+__kernel void expand_long(GRAPH, BACKWARD, PART SHARED, STATE)
+{
+    __local Mine mine;
+    expand_heavy(&mine, GRAPH_NAMES, BACKWARD_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+}
+
+__kernel void apply_messages(GRAPH, SHARED, STATE)
+{
+    __local Mine mine;
+    apply_all(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+}
+#endif

@@ -1,4 +1,8 @@
-/* What comes after an iteration, decided on the device; loop.py is the twin. */
+/* The loop of iterations on a device; loop.py is the twin.
+ *
+ * Each work-item of one work-group runs `decide` after an iteration. If the work-groups are known to
+ * make progress together, one launch of `run_iterations` runs many iterations, with a barrier across
+ * the work-groups after each phase. Else each phase is a launch. */
 
 static float expected_scans(float receivers, float edges, float stored, float searched)
 {
@@ -11,11 +15,10 @@ static float expected_scans(float receivers, float edges, float stored, float se
 #endif
 }
 
-/* Decide what comes next, by one work-group. `began` is 1 right after `begin`. */
-__kernel void advance(const int began, const uint groups, __global long *records,
-                      const uint most_records, GRAPH, SHARED, STATE)
+/* Decide what comes next, by one work-group. `began` is 1 right after the initial states. */
+static void decide(const int began, const uint groups, __local TOTAL *shared,
+                   __global long *records, const uint most_records, GRAPH, SHARED, STATE)
 {
-    __local TOTAL shared[GROUP];
     const uint lid = get_local_id(0);
     const long mode = loop[MODE];
     if (mode == DONE && !began)
@@ -96,3 +99,67 @@ __kernel void advance(const int began, const uint groups, __global long *records
     }
     loop[MODE] = then;
 }
+
+#ifdef ONE_LAUNCH
+/* Run at most `most` iterations, after the initial states if `begins`; or find out whether the
+ * grid's work-groups make progress together, if `probes`. A run that stalls has CONVERGED -1. */
+__kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *records,
+                             const uint most_records, volatile __global uint *sync,
+                             __global uint *cells, const uint patience, const uint probes,
+                             const uint begins, const uint most)
+{
+    __local Mine mine;
+    __local uint alright;
+    __local uint num_heavy;
+    const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
+    volatile __global ulong *heavy_count = counters + HEAVY_COUNT;
+    ulong turn = poll_long(end_word(sync, group)) & TURN, found;
+    bool goes_on = true;
+#define GRID_BARRIER                                                                               \
+    (goes_on = goes_on && grid_barrier(sync, group, groups, patience, heavy_count, &turn, &found,  \
+                                       &alright))
+    if (probes) {
+        goes_on = probe(cells, sync, group, groups, patience, heavy_count, &turn, &alright);
+        if (group == 0 && lid == 0)
+            loop[CONVERGED] = goes_on ? 0 : -1;
+        return;
+    }
+    if (begins) {
+        begin_states(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+        GRID_BARRIER;
+        if (group == 0)
+            decide(1, groups, mine.totals, records, most_records, GRAPH_NAMES, SHARED_NAMES,
+                   STATE_NAMES);
+        GRID_BARRIER;
+    }
+    for (uint done = 0; goes_on && done < most && loop[MODE] != DONE; done++) {
+        expand_lists(&mine, GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+        GRID_BARRIER;
+        if (lid == 0)
+            num_heavy = (uint)found;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (goes_on && num_heavy) {
+            expand_heavy(&mine, GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+            GRID_BARRIER;
+        }
+        if (goes_on)
+            apply_all(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+        GRID_BARRIER;
+        if (group == 0 && goes_on)
+            decide(0, groups, mine.totals, records, most_records, GRAPH_NAMES, SHARED_NAMES,
+                   STATE_NAMES);
+        GRID_BARRIER;
+    }
+    if (group == 0 && lid == 0 && (!goes_on || poll(sync + GAVE_UP))) {
+        loop[MODE] = DONE;
+        loop[CONVERGED] = -1;
+    }
+}
+#else
+__kernel void advance(const int began, const uint groups, __global long *records,
+                      const uint most_records, GRAPH, SHARED, STATE)
+{
+    __local TOTAL shared[GROUP];
+    decide(began, groups, shared, records, most_records, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+}
+#endif

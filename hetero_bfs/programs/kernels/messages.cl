@@ -24,17 +24,17 @@ static MESSAGE message_of(uint u, int iteration, __global const MESSAGE *outgoin
 #endif
 }
 
-/* A work-group takes GROUP active vertices, and its work-items share all their edges; lists of over
- * HEAVY_EDGES wait for the whole grid. */
+/* A work-group takes up to GROUP active vertices, and its work-items share all their edges; lists of
+ * over HEAVY_EDGES wait for the whole grid. */
 static void push(__local uint *ends, __local OFFSET *firsts, __local uint *vertices,
                  __local MESSAGE *messages, ulong *scanned, GRAPH, PART SHARED, STATE)
 {
-    const uint lid = get_local_id(0), rows = ROWS((uint)loop[LISTED]);
+    const uint lid = get_local_id(0), rows = ROWS((uint)loop[LISTED]), each = TILE_ROWS(rows);
     __global const uint *items = next + (loop[SIDES] & NEXT_BIT ? n : 0);
     const int iteration = (int)loop[ITERATION];
-    for (uint tile = get_group_id(0) * GROUP; tile < rows; tile += get_num_groups(0) * GROUP) {
+    for (uint tile = get_group_id(0) * each; tile < rows; tile += get_num_groups(0) * each) {
         uint length = 0;
-        if (IS_SENDER(tile + lid)) {
+        if (lid < each && IS_SENDER(tile + lid)) {
             const uint u = SENDER(tile + lid);
             vertices[lid] = u;
             messages[lid] = message_of(u, iteration, outgoing, STATE_NAMES);

@@ -9,9 +9,10 @@
  *     STATE               parameters of each kernel for the program's own arrays
  *     STATE_NAMES         the same as arguments
  *
- * An iteration is four launches: expand, expand_long, apply_messages, advance. None of them asks the
- * host: `advance` decides what comes next, and writes it to `loop`. The host queues many iterations
- * at once and then reads `loop`; launches after the end of the run do nothing.
+ * An iteration has four phases: expand, expand_long, apply_messages, advance. None of them asks the
+ * host: `advance` decides what comes next, and writes it to `loop`. If phases are launches, the host
+ * queues many iterations at once and then reads `loop`; launches after the end of the run do
+ * nothing.
  *
  *     combined    MESSAGE (n,)    messages combined so far; IDENTITY between iterations
  *     outgoing    MESSAGE (n,)    the message of an active vertex, if it does not depend on weights
@@ -81,6 +82,14 @@ enum { NOT_LISTED, WAITING, RUN };
 #define SENDER(row) items[row]
 #define IS_SENDER(row) ((row) < rows)
 #define ROW_OF(row, vertex) (vertex)
+#endif
+
+/* Rows that a work-group takes at once in a push: in one launch so few that all groups get some. */
+#ifdef ONE_LAUNCH
+#define TILE_ROWS(rows)                                                                            \
+    clamp(((rows) + (uint)get_num_groups(0) - 1) / (uint)get_num_groups(0), 1u, (uint)GROUP)
+#else
+#define TILE_ROWS(rows) GROUP
 #endif
 
 static uint take_place(volatile __global ulong *counters, uint which)

@@ -1,0 +1,81 @@
+"""A vertex program on a GPU whose work-groups make progress together: one launch for a run."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel
+from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
+from hetero_bfs.devices.opencl.header import SHARED, header
+from hetero_bfs.errors import DeviceError, GridStalledError
+from hetero_bfs.programs import device_run
+from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs.placed import Run
+from hetero_bfs.programs.run_options import Limits
+from hetero_bfs.programs.typed_program import Plan
+
+_ITERATIONS = np.uint32(1 << 10)
+"""Iterations of a launch, after which the host may end a run that has no end."""
+
+_YES, _NO = np.uint32(1), np.uint32(0)
+
+
+class OneLaunch(DeviceProgram):
+    """As `DeviceProgram`, with one launch for up to 1,024 iterations.
+
+    Raises
+    ------
+    DeviceError
+        Work-groups do not make progress together; as `DeviceProgram` does.
+    """
+
+    _kernels: ClassVar[list[str]] = ["devices/opencl/grid.cl", *DeviceProgram._kernels]
+    _options: ClassVar[list[str]] = ["-DONE_LAUNCH"]
+    _instead: DeviceProgram | None = None
+
+    def _header(self) -> str:
+        return header(SHARED) + super()._header()
+
+    def _bind(self, program: Any) -> None:
+        """Set the kernel's arguments, and find the grid."""
+        lists = self._forward()
+        lists += self.lists.lists(self.graph.backward, self.plan.uses_weights)
+        self._grid = Grid(self.device, device_run._GROUPS_PER_UNIT)
+        self._iterate: BoundKernel = self.device.bind(
+            program, "run_iterations", *lists, *self._shared.values(), *self._state.values(),
+            self._records, np.uint32(device_run._MOST_RECORDS), *self._grid.arguments,
+            VARIES, VARIES, VARIES, _ITERATIONS,
+        )  # fmt: skip
+        self._batch = self._most_batch = 1
+        groups = self._grid.largest(self._probe)
+        if groups is None:
+            raise DeviceError(f"{self.lists.device_name} does not run its work-groups together")
+        self._groups = groups
+
+    def _probe(self, groups: int, patience: np.uint32) -> bool:
+        """Launch the probe of grid.cl on so many work-groups; tell whether it ended."""
+        group = device_run._GROUP
+        self._iterate.launch(groups * group, group, patience, _YES, _NO)
+        loop = np.zeros(device_run._LOOP_WORDS, np.int64)
+        self.device.read(loop, self._shared["loop"])
+        return bool(loop[device_run._CONVERGED] == 0)
+
+    def run(self, plan: Plan, limits: Limits) -> Run:
+        """Run with the parameters of `plan`; in launches for each phase after a stalled grid."""
+        if self._instead is None:
+            try:
+                return super().run(plan, limits)
+            except GridStalledError:
+                self._instead = DeviceProgram(self.plan, self.lists, self.graph, self._costs)
+        return self._instead.run(plan, limits)
+
+    def _launch_start(self) -> None:
+        self._begins = _YES
+
+    def _launch_iteration(self) -> None:
+        """Queue a launch of many iterations."""
+        group = device_run._GROUP
+        self._iterate.launch(self._groups * group, group, PATIENCE, _NO, self._begins)
+        self._begins = _NO
