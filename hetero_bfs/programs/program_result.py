@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.iterations import IterationTrace
+from hetero_bfs.programs.run_options import ModeName
 
 
 @dataclass(eq=False)
@@ -29,6 +30,8 @@ class ProgramResult:
     traces : list of IterationTrace
     streamed_bytes : int
         Bytes of the lists that were sent to a device that does not hold them.
+    mode : str
+        The mode that ran; see `RunOptions`.
     """
 
     state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
@@ -38,6 +41,7 @@ class ProgramResult:
     totals: Mapping[str, float]
     traces: list[IterationTrace] = field(repr=False)
     streamed_bytes: int = 0
+    mode: ModeName = "synchronous"
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         state: Mapping[str, npt.NDArray[Any]] = self.__dict__.get("state", {})  # none yet in a copy

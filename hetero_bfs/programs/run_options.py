@@ -10,7 +10,8 @@ from hetero_bfs.support.checks import check_choice, check_integer, check_real
 from hetero_bfs.support.wording import setting
 
 DIRECTIONS = ("auto", "push", "pull")
-MODES = ("synchronous", "asynchronous", "layered")
+ModeName = Literal["synchronous", "asynchronous", "layered"]
+MODES: tuple[ModeName, ...] = ("synchronous", "asynchronous", "layered")
 _NO_LIMIT = 1 << 40
 
 
@@ -39,13 +40,16 @@ class RunOptions:
         Buckets of a monotone program are narrower at first and wider in the end.
     place : {"auto", "cpu", "device"}
         Where to run. By default each place is tried twice, then the faster one runs.
-    mode : {"synchronous", "asynchronous", "layered"}
+    mode : {"synchronous", "asynchronous", "layered", "auto"}
         "synchronous": messages of an iteration come of the states before it. "asynchronous" and
         "layered" go through the vertices part by part in each iteration, and a part sees what
         those before it changed: parts are colours, or levels of a breadth-first search. They need
-        fewer iterations to the same fixed point, and serve fewer programs (docs/guide/programs.md).
+        fewer iterations to the same fixed point, and serve fewer programs (docs/concepts/modes.md).
+        "auto": of the modes that have the same fixed point for this program, each is tried twice,
+        then the faster one runs.
     root : int, optional
         The vertex where the levels of mode "layered" begin, for several runs from one vertex.
+        "auto" tries that mode only with a root.
 
     Raises
     ------
@@ -57,7 +61,7 @@ class RunOptions:
     direction: Literal["auto", "push", "pull"] = "auto"
     bucket_width: float | None = None
     place: Literal["auto", "cpu", "device"] = "auto"
-    mode: Literal["synchronous", "asynchronous", "layered"] = "synchronous"
+    mode: ModeName | Literal["auto"] = "synchronous"
     root: int | None = None
 
     def __post_init__(self) -> None:
@@ -78,13 +82,13 @@ class RunOptions:
 
     def _check_mode(self) -> None:
         """Check the mode, and the settings that only some modes have."""
-        check_choice("mode", self.mode, MODES)
+        check_choice("mode", self.mode, (*MODES, "auto"))
         if self.root is not None:
             object.__setattr__(self, "root", check_integer("root", self.root, 0))
-        if (self.root is None) == (self.mode == "layered"):
+        if (self.root is None) == (self.mode == "layered") and self.mode != "auto":
             raise ArgumentError(
                 f"{setting('mode')} is {self.mode!r} and {setting('root')} is {self.root}; give a "
-                'root with mode "layered", and only with it'
+                'root with mode "layered", and only with it or "auto"'
             )
         if self.mode == "synchronous":
             return

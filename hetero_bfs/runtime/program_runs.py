@@ -24,12 +24,12 @@ from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
-from hetero_bfs.programs.run_options import RunOptions
+from hetero_bfs.programs.run_options import MODES, ModeName, RunOptions
 from hetero_bfs.programs.streamed_run import StreamedProgram
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.colourings import Colourings
-from hetero_bfs.runtime.places import Place, Places
+from hetero_bfs.runtime.places import Place, Trials
 from hetero_bfs.selection.named_selectors import model_of
 from hetero_bfs.selection.program_costs import ProgramCosts, first_guess
 from hetero_bfs.selection.speed_model import SpeedModel
@@ -45,6 +45,10 @@ _MOST_ROOTS = 4
 """Roots whose arranged graphs are kept."""
 
 
+_Key = tuple[Any, ...]
+"""What tells programs apart that are compiled apart."""
+
+
 class _Compiled:
     """A program compiled for the places where it can run."""
 
@@ -53,7 +57,6 @@ class _Compiled:
         self.on: dict[Place, HostProgram | DeviceProgram] = {"cpu": host}
         if device is not None:
             self.on["device"] = device
-        self.places = Places(list(self.on))
 
 
 class _Mode:
@@ -112,6 +115,7 @@ class ProgramRuns(Analysis):
             self._model = model_of(device)
         super().__init__(graph, threads, device)
         self._modes: dict[tuple[str, int | None, Along], _Mode] = {}
+        self._trials: dict[tuple[Any, ...], Trials[tuple[ModeName, Place]]] = {}
 
     def _make_host(self, threads: int) -> _Threads:
         return _Threads(threads)
@@ -124,22 +128,23 @@ class ProgramRuns(Analysis):
         """The modes, each with its root, whose graphs and programs are kept; the latest last."""
         return [key[:2] for key in self._modes]
 
-    def _mode(self, options: RunOptions, way: Along) -> _Mode:
-        """Return the graph as the options' mode needs it, made now if it is not there."""
+    def _mode(self, mode: ModeName, root: int | None, way: Along) -> _Mode:
+        """Return the graph as a mode needs it, made now if it is not there."""
         placed = self.placed.along(way)
-        key = options.mode, options.root, placed.way
+        root = root if mode == "layered" else None
+        key = mode, root, placed.way
         if key in self._modes:
             self._modes[key] = self._modes.pop(key)  # the last one of the dict is the latest
             return self._modes[key]
-        if options.mode == "synchronous":
+        if mode == "synchronous":
             self._modes[key] = _Mode(placed, self.device)
             return self._modes[key]
         layered = [kept for kept in self._modes if kept[0] == "layered"]
-        if options.mode == "layered" and len(layered) == _MOST_ROOTS:
+        if mode == "layered" and len(layered) == _MOST_ROOTS:
             self._modes.pop(layered[0]).close()
         heavy = 0 if self.device is None else heavy_edges(self.device.device.info)
-        if options.root is not None:
-            graph = by_level(placed, options.root, heavy)
+        if root is not None:
+            graph = by_level(placed, root, heavy)
         else:
             graph = by_class(placed, self._classes(), _NUM_EXACT, heavy)
         self._modes[key] = _Mode(graph, self._device_lists(graph))
@@ -161,8 +166,7 @@ class ProgramRuns(Analysis):
         with Colourings(self.graph, self.host.threads) as colourings:
             return np.minimum(colourings.colour("cpu").colour, _NUM_EXACT).astype(np.uint8)
 
-    def _compiled(self, plan: Plan, mode: _Mode) -> _Compiled:
-        key = host_text(plan), tuple(plan.parameters.sources.items())
+    def _compiled(self, plan: Plan, key: _Key, mode: _Mode) -> _Compiled:
         if key not in mode.programs:
             costs = self._costs(plan, "cpu")
             host, device = mode.compile_host(plan, self.host.threads, costs), None
@@ -172,6 +176,20 @@ class ProgramRuns(Analysis):
                 self.notes.append(f"{plan.name} runs on the CPU only: {error}")
             mode.programs[key] = _Compiled(host, device)
         return mode.programs[key]
+
+    def _trials_of(
+        self, plan: Plan, key: _Key, programs: dict[ModeName, _Compiled], options: RunOptions
+    ) -> Trials[tuple[ModeName, Place]]:
+        """Return the modes and places that the options leave open, with their runs so far."""
+        choices = [
+            (mode, place)
+            for mode, compiled in programs.items()
+            for place in compiled.on
+            if options.place in ("auto", place)
+        ]
+        if not choices:
+            raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
+        return self._trials.setdefault((key, options.root, *choices), Trials(choices))
 
     def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
         """Return what training found for such programs, or a first guess."""
@@ -201,37 +219,57 @@ class ProgramRuns(Analysis):
             )
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)
-        if options.mode != "synchronous":
-            _check_sweeps(plan, options.mode)
-        mode = self._mode(options, plan.along)
-        compiled = self._compiled(plan, mode)
-        place = compiled.places.choose() if options.place == "auto" else options.place
-        if place not in compiled.on:
-            raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
+        key = host_text(plan), tuple(plan.parameters.sources.items())
+        programs = {
+            mode: self._compiled(plan, key, self._mode(mode, options.root, plan.along))
+            for mode in _modes_for(plan, options)
+        }
+        trials = self._trials_of(plan, key, programs, options)
+        mode, place = trials.choose()
         began = time.perf_counter()
-        run = compiled.on[place].run(plan, options.limits(self.placed.usual_step))
+        ready = programs[mode].on[place]
+        run = ready.run(plan, options.limits(self.placed.usual_step))
         seconds = time.perf_counter() - began
-        compiled.places.note(place, seconds)
-        names, state = mode.graph.names, {}
+        trials.note((mode, place), seconds)
+        names, state = ready.graph.names, {}
         for name, array in run.state.items():
             state[name] = np.empty_like(array)
             state[name][names] = array
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
         converged = run.converged or endless
         return ProgramResult(
-            state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes
-        )
+            state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
+            mode,
+        )  # fmt: skip
 
 
-def _check_sweeps(plan: Plan, mode: str) -> None:
-    """Raise unless the states of a program stay right if a message comes twice, or early."""
+def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:
+    """Return the modes to try: the one of the options, or those with the same fixed point."""
+    if options.mode != "auto":
+        if options.mode != "synchronous":
+            _check_sweeps(plan, options.mode)
+        return [options.mode]
+    modes = [mode for mode in MODES if mode != "layered" or options.root is not None]
+    differs = plan.monoid.operation == "any_one"  # which message it takes depends on the mode
+    return [
+        mode for mode in modes if mode == "synchronous" or (_serves(plan, mode) and not differs)
+    ]
+
+
+def _serves(plan: Plan, mode: ModeName) -> bool:
+    """Tell whether the states of a program stay right if a message comes twice, or early."""
     operation, layered = plan.monoid.operation, mode == "layered"
     allowed = operation in _IDEMPOTENT or (operation == "plus" and plan.all_active)
-    if allowed and not (layered and plan.all_active):
+    return allowed and not (layered and plan.all_active)
+
+
+def _check_sweeps(plan: Plan, mode: ModeName) -> None:
+    """Raise `ArgumentError` unless a mode serves a program."""
+    if _serves(plan, mode):
         return
     with_all = " with all_active" if plan.all_active else ""
-    also = "without all_active" if layered else "and plus with all_active"
+    also = "without all_active" if mode == "layered" else "and plus with all_active"
     raise ArgumentError(
-        f"{plan.name} combines by {operation}{with_all}; mode {mode!r} is for "
+        f"{plan.name} combines by {plan.monoid.operation}{with_all}; mode {mode!r} is for "
         f'{", ".join(_IDEMPOTENT)} {also}; take mode "synchronous"'
     )

@@ -215,3 +215,36 @@ def test_a_root_that_is_not_there():
         pytest.raises(GraphError, match="vertex 9999"),
     ):
         runs.run(Labels(), {}, hb.RunOptions(mode="layered", root=9999))
+
+
+# The choice of a mode
+
+
+def test_auto_tries_each_mode_and_place_twice(apart):
+    with ProgramRuns(build_search_graph(weighted(nasty("grid"))), 1, apart) as runs:
+        options = hb.RunOptions(mode="auto", root=3)
+        results = [runs.run(Distances(), {"source": 3}, options) for _ in range(13)]
+        plain = hb.RunOptions(mode="auto")
+        others = [runs.run(Distances(), {"source": 3}, plain) for _ in range(8)]
+    tried = [(result.mode, result.traces[0].strategy.startswith("device")) for result in results]
+    modes = ("synchronous", "asynchronous", "layered")
+    assert tried[:12] == [(mode, device) for mode in modes for device in (False, False, True, True)]
+    assert tried[12] in tried[:12]
+    assert {result.mode for result in others} == {"synchronous", "asynchronous"}
+    for result in results + others:
+        np.testing.assert_array_equal(result.distance, results[0].distance)
+
+
+def test_auto_leaves_out_modes_with_another_fixed_point(apart):
+    with ProgramRuns(build_search_graph(nasty("grid")), 1, apart) as runs:
+        options = hb.RunOptions(mode="auto", root=3, place="cpu")
+        modes = [
+            {runs.run(program, parameters, options).mode for _ in range(5)}
+            for program, parameters in (
+                (Parents(), {"source": 3}),
+                (Ranks(), {"alpha": 0.85, "tol": 1e-3}),
+            )
+        ]
+    assert modes[0] == {"synchronous"}
+    assert "layered" not in modes[1]
+    assert "asynchronous" in modes[1]
