@@ -185,5 +185,5 @@ def _fill(
     rows[: 2 * chosen.size : 2] = chosen
     rows[1 : 2 * chosen.size : 2] = begins
     for array, gathered in zip(blocks.arrays, arrays, strict=True):
-        gather_blocks(chosen, blocks.bounds, begins, array, gathered)
+        gather_blocks(chosen, begins, blocks.bounds, array, gathered)
     return chosen.size, [rows[: 2 * chosen.size], *(array[: sizes.sum()] for array in arrays)]
