@@ -120,11 +120,12 @@ def _rows(entries: Any) -> Any:
 
 
 class Part(NamedTuple):
-    """Resident blocks from `begin` to `end`: their rows, and their arrays, on a device."""
+    """Resident blocks from `begin` to `end`: their rows and arrays, which a device may share."""
 
     begin: int
     end: int
     has_long: bool
+    arrays: list[npt.NDArray[Any]]
     buffers: list[Any]
 
 
@@ -143,25 +144,26 @@ def resident_parts(device: OpenCLDevice, blocks: Blocks, layout: Layout) -> list
 def _upload(device: OpenCLDevice, blocks: Blocks, begin: int, end: int) -> Part:
     first, last = blocks.bounds[begin], blocks.bounds[end]
     rows = np.column_stack([np.arange(begin, end), blocks.bounds[begin:end] - first])
-    # OpenCL wants writable arrays; a device may use them in place.
     arrays = [rows.astype(np.uint32).ravel(), *(array[first:last] for array in blocks.arrays)]
-    arrays = [np.require(array, requirements=["C", "W"]) for array in arrays]
+    arrays = [np.require(array, requirements=["C", "W"]) for array in arrays]  # as OpenCL wants
     buffers = [device.upload(array) for array in arrays]
-    return Part(begin, end, bool(blocks.has_long[begin:end].any()), buffers)
+    return Part(begin, end, bool(blocks.has_long[begin:end].any()), arrays, buffers)
 
 
 class BlockSlots(Slots):
-    """The slots through which blocks are sent: their rows, and their arrays."""
+    """The slots through which blocks of `ways` are sent: their rows, and their arrays."""
 
-    def __init__(self, device: OpenCLDevice, blocks: Blocks, layout: Layout) -> None:
+    def __init__(self, device: OpenCLDevice, ways: Sequence[Blocks], layout: Layout) -> None:
         super().__init__(
             device,
             [
                 (2 * layout.slot_blocks, np.uint32),
-                *((layout.slot_entries, array.dtype) for array in blocks.arrays),
+                *((layout.slot_entries, array.dtype) for array in ways[0].arrays),
             ],
         )
         self._layout = layout
+        for blocks in ways:  # what copies them is compiled now
+            _fill(blocks, np.empty(0, np.int64), self.slots[0].staging)
 
     def send(self, blocks: Blocks, chosen: npt.NDArray[np.int64], launch: Launch) -> None:
         """Send chosen blocks, and launch kernels on every slot that they fill."""
@@ -185,5 +187,5 @@ def _fill(
     rows[: 2 * chosen.size : 2] = chosen
     rows[1 : 2 * chosen.size : 2] = begins
     for array, gathered in zip(blocks.arrays, arrays, strict=True):
-        gather_blocks(chosen, blocks.bounds, begins, array, gathered)
+        gather_blocks(chosen, begins, blocks.bounds, array, gathered)
     return chosen.size, [rows[: 2 * chosen.size], *(array[: sizes.sum()] for array in arrays)]

@@ -95,8 +95,9 @@ class StreamedProgram(DeviceProgram):
             return
         if holder is not None:
             holder._give_memory()
-        self.lists.streams = weakref.ref(self)
-        refused = None
+        self.lists.streams = refused = None
+        self._info = self.device.info
+        self._layout = self._lay_out()
         while not self._parts:
             try:
                 self._fill_memory()
@@ -104,6 +105,7 @@ class StreamedProgram(DeviceProgram):
                 refused = refused or error
                 self._give_memory()
                 self._use_less(refused)
+        self.lists.streams = weakref.ref(self)
 
     def _use_less(self, refused: DeviceError) -> None:
         """Lay out with less memory; raise the device's error if it is too little."""
@@ -123,7 +125,7 @@ class StreamedProgram(DeviceProgram):
         """Make the parts of each direction, and the slots."""
         parts = [resident_parts(self.device, blocks, self._layout) for blocks in self._blocks]
         if self._layout.slot_entries:
-            self._slots_sent = BlockSlots(self.device, self._blocks[0], self._layout)
+            self._slots_sent = BlockSlots(self.device, self._blocks, self._layout)
             self._of_slots = [self._bind_part(slot.buffers) for slot in self._slots_sent.slots]
         self._parts = [[(part, self._bind_part(part.buffers)) for part in way] for way in parts]
 

@@ -200,6 +200,18 @@ def test_only_blocks_that_are_needed_are_sent(opencl_device):
     assert 25 * 300 * of_block < pull.streamed_bytes < 33 * 300 * of_block
 
 
+def refuse_above(most_bytes: int):
+    """Let devices have no memory for larger arrays."""
+    make_buffer = OpenCLDevice.buffer
+
+    def buffer(self, size, dtype):
+        if max(size, 1) * np.dtype(dtype).itemsize > most_bytes:
+            raise DeviceError("out of memory")
+        return make_buffer(self, size, dtype)
+
+    return mock.patch.object(OpenCLDevice, "buffer", buffer)
+
+
 def test_programs_take_turns_on_the_device(opencl_device):
     graph = weighted("Kronecker 10")
     names = ("Distances", "Labels")
@@ -215,22 +227,15 @@ def test_programs_take_turns_on_the_device(opencl_device):
             ((*compiled,),) = [mode.programs.values() for mode in runs._modes.values()]
             with_parts = [one for one in compiled if one.on["device"]._parts]
             assert [one.host.plan.name for one in with_parts] == [name]
+        with refuse_above(100), pytest.raises(DeviceError, match="out of memory"):
+            run(runs, "Distances")
+        same(run(runs, "Distances"), whole["Distances"])
         assert not runs.notes
 
 
 def test_a_device_with_less_memory_than_it_says(apart):
     """Others use it, too. Resident parts are given up, then the device."""
     graph = weighted("Kronecker 12")
-    make_buffer = OpenCLDevice.buffer
-
-    def refuse_above(most_bytes: int):
-        def buffer(self, size, dtype):
-            if max(size, 1) * np.dtype(dtype).itemsize > most_bytes:
-                raise DeviceError("out of memory")
-            return make_buffer(self, size, dtype)
-
-        return mock.patch.object(OpenCLDevice, "buffer", buffer)
-
     with ProgramRuns(graph, 1, apart) as runs:
         whole = run(runs, "Labels")
     limited = replace(apart, memory_bytes=2**21)

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import prange
 
 from hetero_bfs.support.compiling import kernel
 
+_BY_ONE_THREAD = 1 << 16
+"""Most entries for which a parallel region costs more than it saves."""
+
+
+@kernel(counted=False, inner=True)
+def _gather_block(block, begin, bounds, entries, gathered):
+    first = bounds[block]
+    for k in range(bounds[block + 1] - first):
+        gathered[begin + k] = entries[first + k]
+
 
 @kernel(parallel=True)
-def gather_blocks(blocks, bounds, begins, entries, gathered):
-    """Copy entries[bounds[b]:bounds[b + 1]] to begins[i] on, for each b = blocks[i]; int64."""
+def _gather_by_pool(blocks, begins, bounds, entries, gathered):
     for i in prange(blocks.size):
-        first, size = bounds[blocks[i]], bounds[blocks[i] + 1] - bounds[blocks[i]]
-        begin = np.int64(begins[i])
-        for k in range(size):
-            gathered[begin + k] = entries[first + k]
+        _gather_block(blocks[i], begins[i], bounds, entries, gathered)
+
+
+@kernel
+def gather_blocks(blocks, begins, bounds, entries, gathered):
+    """Copy entries[bounds[b]:bounds[b + 1]] to begins[i] on, for each b = blocks[i].
+
+    `blocks`, `begins` and `bounds` are int64. `begins` rises.
+    """
+    if blocks.size > 1 and begins[blocks.size - 1] > _BY_ONE_THREAD:
+        _gather_by_pool(blocks, begins, bounds, entries, gathered)
+        return
+    for i in range(blocks.size):
+        _gather_block(blocks[i], begins[i], bounds, entries, gathered)

@@ -1,0 +1,23 @@
+"""Blocks are gathered one after another, by one thread or by several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hetero_bfs.programs.kernels.gathering import _BY_ONE_THREAD, gather_blocks
+
+
+@pytest.mark.parametrize("entries", [50, 2 * _BY_ONE_THREAD])
+@pytest.mark.parametrize("kind", [np.uint32, np.float64])
+def test_blocks_back_to_back(entries, kind):
+    random = np.random.default_rng(3)
+    bounds = np.sort(np.append(random.integers(0, entries, 19), [0, entries]))
+    values = random.integers(0, 1000, entries).astype(kind)
+    blocks = np.array([0, 1, 4, 5, 6, 11, 19], np.int64) if entries == 50 else np.arange(20)
+    sizes = bounds[blocks + 1] - bounds[blocks]
+    gathered = np.full(entries + 1, 7777, kind)
+    gather_blocks(blocks, np.cumsum(sizes) - sizes, bounds, values, gathered)
+    expected = np.concatenate([values[bounds[b] : bounds[b + 1]] for b in blocks])
+    np.testing.assert_array_equal(gathered[: expected.size], expected)
+    assert (gathered[expected.size :] == 7777).all()
