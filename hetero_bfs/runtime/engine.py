@@ -307,8 +307,10 @@ class Engine(AnalysisMethods):
         platform = self.platform
         if kind not in self._analyses:
             info = self.device_info and within_limits(self.device_info, self.options)
-            self._analyses[kind] = kind(self.graph, platform.host.threads, info)
-            self.notes += self._analyses[kind].notes
+            analysis = kind(self.graph, platform.host.threads, info)
+            self.notes += analysis.notes
+            analysis.notes = self.notes  # which runs may add to
+            self._analyses[kind] = analysis
         return cast(A, self._analyses[kind])
 
     def search(self, source: int) -> Search:
