@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import numba
@@ -14,6 +15,10 @@ from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.selection.model_store import MODELS_VARIABLE
 from hetero_bfs.support import code_cache
+
+# Workers of pytest-xdist leave no core idle, so a thread of OpenMP that spins takes the time of
+# another one. Before the first parallel loop; the commands that tests start have it, too.
+os.environ["GOMP_SPINCOUNT"] = "0"
 
 settings.register_profile(
     "hetero_bfs",

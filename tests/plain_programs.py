@@ -48,8 +48,8 @@ class PlainRun:
         self.program, self.graph, self.parameters = program, graph, parameters
         self.n = graph.num_vertices
         self.kinds = {name: np.dtype(kind).name for name, kind in program.state.items()}
-        self.message_kind = np.dtype(program.message_type or next(iter(program.state.values())))
-        self.identity = program.combine.identity(self.message_kind)
+        kind = np.dtype(program.message_type or next(iter(program.state.values())))
+        self.identity, self.message_kind = program.combine.identity(kind), kind.name
         self.random = random.Random(seed)
         self.receivers = self._receivers()
         self.degree = [len(receivers) for receivers in self.receivers]
@@ -57,6 +57,8 @@ class PlainRun:
         self.counts = np.full(self.n, True) if alone else ends > 0
         names = ("initial", "message", "receives", "apply", "measure", "finished")
         self.methods = {name: self._method(name) for name in names if hasattr(program, name)}
+        wanted = self.methods["receives"][1] if "receives" in self.methods else None
+        self.takes = None if wanted is None else "message" in wanted  # messages one by one
         self.totals: dict[str, float] = {}
         self.iteration = 0
 
@@ -80,11 +82,9 @@ class PlainRun:
 
     def _call(self, name: str, vertex: int | None, **known: Any) -> Any:
         function, wanted = self.methods[name]
-        return function(*(self._argument(word, vertex, known) for word in wanted))
+        return function(*[known[w] if w in known else self._argument(w, vertex) for w in wanted])
 
-    def _argument(self, word: str, vertex: int | None, known: dict[str, Any]) -> Any:
-        if word in known:
-            return known[word]
+    def _argument(self, word: str, vertex: int | None) -> Any:
         if word in ("vertex", "degree"):
             return vertex if word == "vertex" else self.degree[vertex]
         if word in ("iteration", "num_vertices"):
@@ -131,15 +131,16 @@ class PlainRun:
         for u in self.random.sample(active, len(active)):
             message = None
             for v, k in self.receivers[u]:
-                if v not in receives:
-                    receives[v] = self._receives(v)
-                if not receives[v]:
-                    continue
+                if self.takes is False:
+                    if v not in receives:
+                        receives[v] = self._receives(v)
+                    if not receives[v]:
+                        continue
                 if message is None or of_edge:
                     weight = {"weight": self.graph.weights[k]} if of_edge else {}
                     sent = self._call("message", u, state=self.states[u], **weight)
-                    message = convert(sent, self.message_kind.name)
-                if self._receives(v, message):
+                    message = convert(sent, self.message_kind)
+                if not self.takes or self._receives(v, message):
                     messages.setdefault(v, []).append(message)
         return {v: self._combined(messages[v]) for v in messages}
 
@@ -152,16 +153,12 @@ class PlainRun:
         return min((m for m in counts if counts[m] == most), default=messages[0])
 
     def _receives(self, v: int, message: Any = None) -> bool:
-        """Tell whether a vertex takes messages, or this one."""
-        if "receives" not in self.methods:
-            return True
-        if ("message" in self.methods["receives"][1]) != (message is not None):
-            return True
+        """Tell whether a vertex takes messages, or this one if `receives` asks for it."""
         return bool(self._call("receives", v, state=self.states[v], message=message))
 
     def _apply(self, combined: dict[int, Any]) -> list[int]:
         if self.program.all_active:
-            identity = convert(self.identity, self.message_kind.name)
+            identity = convert(self.identity, self.message_kind)
             combined = {v: combined.get(v, identity) for v in range(self.n)}
         changes, active = [], []
         for v, total in combined.items():

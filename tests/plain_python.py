@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 _LIMITS = {kind: np.iinfo(kind) for kind in ("int32", "int64", "uint32", "uint64")}
+_SCALARS = {kind: np.dtype(kind).type for kind in (*_LIMITS, "bool", "float32", "float64")}
 
 
 def plain_methods(text: str, name: str, **names: Any) -> Any:
@@ -37,10 +38,12 @@ def plain_methods(text: str, name: str, **names: Any) -> Any:
 
 def convert(value: Any, kind: str) -> Any:
     """Return a number as a NumPy scalar of a type."""
+    if type(value) is _SCALARS[kind]:
+        return value
     if kind == "bool":
         return np.bool_(value != 0)
     if kind in _LIMITS:
-        return np.dtype(kind).type(_integer(value, kind))
+        return _SCALARS[kind](_integer(value, kind))
     if isinstance(value, int) and not isinstance(value, bool):
         value = np.uint64(value) if value >= 2**63 else np.int64(value)
     return np.asarray(value).astype(kind)[()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import mmap
 
 import numpy as np
@@ -76,11 +75,9 @@ def test_memory_serves_again_once_nobody_has_it():
     address = first.ctypes.data
     view = first[10:].reshape(9, 10)[::2]
     del first
-    gc.collect()
     other = recycler.empty(100, np.int64)
     assert other.ctypes.data != address, "a view still shows it"
     del view
-    gc.collect()
     again = recycler.empty(100, np.int64)
     assert again.ctypes.data == address
     again[:] = other[:] = 7
@@ -94,7 +91,6 @@ def test_memory_of_one_size_is_kept_up_to_a_limit():
         arrays = [recycler.empty(size, np.uint8) for _ in range(count)]
         found = {array.ctypes.data for array in arrays}
         del arrays
-        gc.collect()
         return found
 
     first = addresses(1000, 3)
