@@ -42,6 +42,8 @@ REGRET_COLUMNS = ("program", "place", "seconds", "best_seconds", "regret")
 ROUNDS = 5
 _LARGER_ON_A_GPU = 3  # scales
 _HEAVIEST = 255
+_LEAST_SECONDS = 20e-6
+"""Iterations that are shorter have no influence on the costs: what they choose hardly matters."""
 
 
 class Parents(Program):
@@ -127,6 +129,7 @@ class _Measured:
     def __init__(self, edges: EdgeSource, info: DeviceInfo | None, threads: int) -> None:
         placed = build_search_graph(_weighted(edges))
         self.searched = placed.num_searched
+        self.stored_edges = placed.graph.num_stored_edges
         self.source = int(placed.relabelling.old_of_new[0])
         self.runs = ProgramRuns(placed, threads, info)
         self.places: list[Place] = list(self.runs.places)
@@ -138,8 +141,10 @@ class _Measured:
         found: dict[tuple[Place, str], list[list[IterationTrace]]] = {
             (place, direction): [] for place in self.places for direction in DIRECTIONS
         }
+        order = list(found)
         for turn in range(rounds + 1):
-            for place, direction in found:
+            first = turn % len(order)  # who runs after another place finds its caches cold
+            for place, direction in order[first:] + order[:first]:
                 options = RunOptions(direction=direction, place=place)  # type: ignore[arg-type]
                 traces = self.runs.run(program, parameters, options).traces
                 if turn:  # the first one warms up
@@ -179,39 +184,54 @@ def measure_programs(
     -------
     DataFrame
         A row for each graph, kind of message, place and direction; on the host for each of its
-        iterations, on a device for the sum of them: iterations, vertices, edges, seconds.
+        iterations, on a device for the sum of them: iterations, vertices, edges, misses
+        (selection/program_costs.py), seconds.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(list(graphs), "measuring programs", delay_seconds=0.0):
         measured = _Measured(graph.make(), info, threads)
         with measured.runs:
             for kind in MEASURED:
-                for (place, direction), traces in measured.measure(kind, rounds).items():
+                runs = measured.measure(kind, rounds)
+                for (place, direction), traces in runs.items():
                     if direction == "auto":
                         continue
-                    groups = [traces] if place == "device" else [[trace] for trace in traces]
+                    iterations = [
+                        _sample(trace, pushed, measured)
+                        for trace, pushed in zip(traces, runs[place, "push"], strict=True)
+                    ]
+                    groups = [iterations] if place == "device" else [[one] for one in iterations]
+                    what = {"family": graph.family, "kind": kind, "place": place}
                     rows += [
-                        {
-                            "family": graph.family,
-                            "kind": kind,
-                            "place": place,
-                            "direction": direction,
-                            "iterations": len(group),
-                            "vertices": len(group) * measured.searched,
-                            "edges": sum(trace.edges_scanned for trace in group),
-                            "seconds": sum(trace.seconds for trace in group),
-                        }
+                        {**what, "direction": direction, **pd.DataFrame(group).sum().to_dict()}
                         for group in groups
                     ]
     return pd.DataFrame(rows)
 
 
+def _sample(trace: IterationTrace, pushed: IterationTrace, measured: _Measured) -> dict[str, float]:
+    """Return what an iteration cost, and what its cost is thought to be made of.
+
+    A push scans the edges of the active vertices, who are the same in all directions.
+    """
+    share = min(pushed.edges_scanned / max(measured.stored_edges, 1), 1.0)
+    return {
+        "iterations": 1.0,
+        "vertices": float(measured.searched),
+        "edges": float(trace.edges_scanned),
+        "misses": trace.edges_scanned * share * (1.0 - share),
+        "seconds": trace.seconds,
+    }
+
+
 def fit_programs(samples: pd.DataFrame) -> CostTable:
     """Fit the costs of each place and kind of message to `measure_programs`."""
     table: dict[Any, dict[str, ProgramCosts]] = {}
-    for (place, kind), rows in samples[samples["seconds"] > 0].groupby(["place", "kind"]):
+    long = samples[samples["seconds"] > _LEAST_SECONDS]
+    for (place, kind), rows in long.groupby(["place", "kind"]):
         push = fit_linear(rows[rows["direction"] == "push"], ("iterations", "edges"))
-        pull = fit_linear(rows[rows["direction"] == "pull"], ("iterations", "vertices", "edges"))
+        of_pulls = ("iterations", "vertices", "edges", "misses")
+        pull = fit_linear(rows[rows["direction"] == "pull"], of_pulls)
         table.setdefault(place, {})[kind] = ProgramCosts(
             push.coefficients[1], *pull.coefficients[1:]
         )

@@ -323,7 +323,7 @@ class DeviceProgram:
         end = -np.inf if "priority" in self.plan.methods else np.inf
         with np.errstate(over="ignore"):
             numbers = np.zeros(8, np.float32)
-            numbers[:5] = end, limits.bucket_width, *astuple(self._costs)
+            numbers[:6] = end, limits.bucket_width, *astuple(self._costs)
         device.write(self._shared["limits"], numbers)
 
     def _write(self, plan: Plan) -> None:

@@ -29,7 +29,7 @@ from hetero_bfs.training.measured_programs import (
     regret_of_programs,
 )
 
-COSTS = ProgramCosts(4e-9, 2e-9, 1e-9)
+COSTS = ProgramCosts(4e-9, 2e-9, 1e-9, 8e-9)
 
 
 def made_samples() -> pd.DataFrame:
@@ -39,12 +39,14 @@ def made_samples() -> pd.DataFrame:
     for direction in ("push", "pull"):
         for _ in range(200):
             vertices, edges = 10 ** random.uniform(2, 6, 2)
+            misses = edges * random.uniform(0, 0.25)
             seconds = 5e-6 + COSTS.push_edge * edges
             if direction == "pull":
                 seconds = 5e-6 + COSTS.pull_vertex * vertices + COSTS.pull_edge * edges
-            rows.append(("made", "weighted", "cpu", direction, 1, vertices, edges, seconds))
-    names = "family", "kind", "place", "direction", "iterations", "vertices", "edges", "seconds"
-    return pd.DataFrame(rows, columns=list(names))
+                seconds += COSTS.pull_miss * misses
+            rows.append(("made", "weighted", "cpu", direction, 1, vertices, edges, misses, seconds))
+    names = "family kind place direction iterations vertices edges misses seconds"
+    return pd.DataFrame(rows, columns=names.split())
 
 
 def test_costs_are_found_again():

@@ -92,7 +92,10 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         const float stored = (float)indptr[searched], edges = (float)loop[EDGES];
         const float scans =
             expected_scans((float)loop[RECEIVERS], edges, stored, (float)searched);
-        const float pull_cost = searched * limits[PULL_VERTEX] + scans * limits[PULL_EDGE];
+        const float share = clamp(edges / max(stored, 1.0f), 0.0f, 1.0f);
+        const float misses = scans * share * (1.0f - share);
+        const float pull_cost = searched * limits[PULL_VERTEX] + scans * limits[PULL_EDGE] +
+                                misses * limits[PULL_MISS];
         if (ALL_ACTIVE || loop[DIRECTION] == 2 ||
             (loop[DIRECTION] == 0 && pull_cost < edges * limits[PUSH_EDGE]))
             then = PULL;

@@ -49,8 +49,9 @@ NUM_TASKS = 10
 ITERATION, NUM_ACTIVE = range(2)
 END, WIDTH = range(2)
 
-PUSH_EDGE, PULL_VERTEX, PULL_EDGE = range(3)
-"""Costs: seconds for an edge of a push; for a vertex and for an edge of a pull."""
+PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS = range(4)
+"""Costs: seconds for an edge of a push; for a vertex, an edge and a miss of a pull. See
+selection/program_costs.py."""
 
 STRATEGY, VERTICES, EDGES, SECONDS, RECEIVERS = range(5)
 """Columns of a record. A push's vertices are those that send, a pull's those that may receive."""
@@ -93,6 +94,17 @@ def _expected_scans(arrays, edges, receivers):
         return receivers * degree
     hit = min(max(edges, 1) / stored, 1.0)  # chance that an entry leads to an active vertex
     return receivers * min(degree, (1.0 - (1.0 - hit) ** degree) / hit)
+
+
+@njit(inline="always")
+def _expected_pull(arrays, edges, receivers):
+    """Return the seconds expected of a pull."""
+    costs, scans = arrays.costs, _expected_scans(arrays, edges, receivers)
+    share = min(edges / max(arrays.num_edges, 1), 1.0)
+    misses = scans * share * (1.0 - share)
+    return (
+        arrays.searched * costs[PULL_VERTEX] + scans * costs[PULL_EDGE] + misses * costs[PULL_MISS]
+    )
 
 
 @njit(inline="always")
@@ -235,8 +247,7 @@ def run(control, arrays, direction, max_iterations, records):
             return iteration, True
         began = clock_seconds()
         push_seconds = edges * costs[PUSH_EDGE]
-        scans = _expected_scans(arrays, edges, receivers)
-        pull_seconds = searched * costs[PULL_VERTEX] + scans * costs[PULL_EDGE]
+        pull_seconds = _expected_pull(arrays, edges, receivers)
         pulls = all_active or direction == 2 or (direction == 0 and pull_seconds < push_seconds)
         sent = active
         if pulls:
@@ -267,8 +278,8 @@ def run(control, arrays, direction, max_iterations, records):
             listed = blocks
         if pulls:
             factor = _learned_factor(pull_seconds, expanded - began)
-            costs[PULL_VERTEX] *= factor
-            costs[PULL_EDGE] *= factor
+            for cost in (PULL_VERTEX, PULL_EDGE, PULL_MISS):
+                costs[cost] *= factor
         else:
             costs[PUSH_EDGE] *= _learned_factor(push_seconds, expanded - began)
         if iteration < records.shape[0]:
