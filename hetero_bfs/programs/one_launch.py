@@ -14,6 +14,7 @@ from hetero_bfs.programs import device_run
 from hetero_bfs.programs.device_run import DeviceProgram
 from hetero_bfs.programs.placed import Run
 from hetero_bfs.programs.run_options import Limits
+from hetero_bfs.programs.streamed_run import program_in_phases
 from hetero_bfs.programs.typed_program import Plan
 
 _ITERATIONS = np.uint32(1 << 10)
@@ -43,7 +44,7 @@ class OneLaunch(DeviceProgram):
         lists = self._forward()
         lists += self.lists.lists(self.graph.backward, self.plan.uses_weights)
         self._grid = Grid(self.device, device_run._GROUPS_PER_UNIT)
-        self._iterate: BoundKernel = self.device.bind(
+        self._iterate: BoundKernel | None = self.device.bind(
             program, "run_iterations", *lists, *self._shared.values(), *self._state.values(),
             self._records, np.uint32(device_run._MOST_RECORDS), *self._grid.arguments,
             VARIES, VARIES, VARIES, _ITERATIONS,
@@ -56,6 +57,7 @@ class OneLaunch(DeviceProgram):
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
         """Launch the probe of grid.cl on so many work-groups; tell whether it ended."""
+        assert self._iterate is not None
         group = device_run._GROUP
         self._iterate.launch(groups * group, group, patience, _YES, _NO)
         loop = np.zeros(device_run._LOOP_WORDS, np.int64)
@@ -68,7 +70,8 @@ class OneLaunch(DeviceProgram):
             try:
                 return super().run(plan, limits)
             except GridStalledError:
-                self._instead = DeviceProgram(self.plan, self.lists, self.graph, self._costs)
+                self._shared, self._state, self._records, self._iterate = {}, {}, None, None
+                self._instead = program_in_phases(self.plan, self.lists, self.graph, self._costs)
         return self._instead.run(plan, limits)
 
     def _launch_start(self) -> None:
@@ -76,6 +79,7 @@ class OneLaunch(DeviceProgram):
 
     def _launch_iteration(self) -> None:
         """Queue a launch of many iterations."""
+        assert self._iterate is not None
         group = device_run._GROUP
         self._iterate.launch(self._groups * group, group, PATIENCE, _NO, self._begins)
         self._begins = _NO

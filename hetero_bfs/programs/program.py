@@ -67,6 +67,10 @@ class Program:
         either of them grows, and is never below the priority. A message changes a vertex only if
         it is below the vertex's priority, and then the least message is the new priority. Weights
         must be at least 0. Results are wrong if the promise is not kept.
+    any_order : bool
+        True promises that the final states do not depend on when a vertex sees a message. Then
+        `RunOptions(mode="auto")` may take another mode. Programs that count iterations, or whose
+        `receives` passes over messages that would change a state, do not keep it.
     totals : tuple of str
         Names of sums. `measure` returns the vertex's share of each; `apply` and `finished` read the
         sums of the iteration before (at first those of the initial states).
@@ -78,6 +82,7 @@ class Program:
     message_type: ClassVar[Any] = None
     all_active: ClassVar[bool] = False
     monotone: ClassVar[bool] = False
+    any_order: ClassVar[bool] = False
     totals: ClassVar[tuple[str, ...]] = ()
 
     # `initial`, `message` and `apply` are a program's own; the others are optional. They take the

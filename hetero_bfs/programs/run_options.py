@@ -45,8 +45,8 @@ class RunOptions:
         "layered" go through the vertices part by part in each iteration, and a part sees what
         those before it changed: parts are colours, or levels of a breadth-first search. They need
         fewer iterations to the same fixed point, and serve fewer programs (docs/concepts/modes.md).
-        "auto": of the modes that have the same fixed point for this program, each is tried twice,
-        then the faster one runs.
+        "auto": for a program with `any_order` and without `max_iterations`, each mode that serves
+        it is tried twice on each place, then the fastest one runs. For others: "synchronous".
     root : int, optional
         The vertex where the levels of mode "layered" begin, for several runs from one vertex.
         "auto" tries that mode only with a root.

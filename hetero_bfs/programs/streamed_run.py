@@ -13,8 +13,8 @@ from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel
 from hetero_bfs.devices.opencl.streaming.pages import Slot
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.programs import device_run
-from hetero_bfs.programs.device_run import PULL, PUSH, DeviceProgram
-from hetero_bfs.programs.placed import Run
+from hetero_bfs.programs.device_run import PULL, PUSH, DeviceGraph, DeviceProgram
+from hetero_bfs.programs.placed import PlacedGraph, Run
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.streamed_lists import (
     Blocks,
@@ -25,6 +25,7 @@ from hetero_bfs.programs.streamed_lists import (
     resident_parts,
 )
 from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection.program_costs import ProgramCosts
 
 _Kernels = tuple[BoundKernel, BoundKernel]
 """`expand` and `expand_long`, or the kernels that count in their place, for one part."""
@@ -102,7 +103,7 @@ class StreamedProgram(DeviceProgram):
             try:
                 self._fill_memory()
             except DeviceError as error:
-                refused = refused or error
+                refused = refused or DeviceError(str(error))  # an error keeps what it met alive
                 self._give_memory()
                 self._use_less(refused)
         self.lists.streams = weakref.ref(self)
@@ -117,6 +118,7 @@ class StreamedProgram(DeviceProgram):
 
     def _give_memory(self) -> None:
         """Have no lists on the device."""
+        self.device.finish()  # an interrupted run may still read them
         self._parts: list[list[tuple[Part, _Kernels]]] = []
         self._slots_sent: BlockSlots | None = None
         self._of_slots: list[_Kernels] = []
@@ -191,3 +193,13 @@ class StreamedProgram(DeviceProgram):
             long.launch(self._groups * group, group, blocks)
             event = self._end_part.launch(1, 1)
         return event
+
+
+def program_in_phases(
+    plan: Plan, lists: DeviceGraph, graph: PlacedGraph, costs: ProgramCosts
+) -> DeviceProgram:
+    """Compile a program for a device, with a launch for each phase; lists stream if they must."""
+    try:
+        return DeviceProgram(plan, lists, graph, costs)
+    except BudgetError:
+        return StreamedProgram(plan, lists, graph, costs)

@@ -109,6 +109,7 @@ class Plan:
         self.all_active = bool(program.all_active)
         self.along: Along = program.along
         self.monotone = bool(program.monotone)
+        self.any_order = bool(program.any_order)
         if self.uses_weights and weight_type is None:
             raise GraphError(
                 f"{self.name} reads weights, and the graph has none; load it with weights"

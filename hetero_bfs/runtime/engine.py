@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import cast
 from weakref import WeakKeyDictionary
 
@@ -332,7 +333,8 @@ class Engine(AnalysisMethods):
             if learned is not self.selector:
                 self.selector = learned
                 degree = int(self.graph.degree[search.source])
-                self.platform.expect(learned, self.decision_interval, degree)
+                with suppress(DeviceError):  # the next search meets it again
+                    self.platform.expect(learned, self.decision_interval, degree)
         return self.bytes_streamed - streamed_before
 
     def _open(self, graph: SearchGraph) -> tuple[CPUExecutor, DeviceExecutor | None]:

@@ -17,21 +17,23 @@ Choice = TypeVar("Choice")
 class Trials(Generic[Choice]):
     """The choices of how to run an algorithm, and how long each of their runs took."""
 
-    def __init__(self, choices: Sequence[Choice]) -> None:
+    def __init__(self, choices: Sequence[Choice] = ()) -> None:
         self._seconds: dict[Choice, list[float]] = {choice: [] for choice in choices}
 
     def __iter__(self) -> Iterator[Choice]:
         return iter(self._seconds)
 
-    def choose(self) -> Choice:
+    def choose(self, among: Sequence[Choice] = ()) -> Choice:
         """Return how to run next: each choice twice, then the fastest so far.
 
-        The first run of a choice does not count, since it may compile.
+        `among` are those that may be taken, by default all. The first run of a choice does not
+        count, since it may compile.
         """
-        for choice, seconds in self._seconds.items():
-            if len(seconds) < _TRIALS:
+        allowed = [*among] or [*self._seconds]
+        for choice in allowed:
+            if len(self._seconds.setdefault(choice, [])) < _TRIALS:
                 return choice
-        return min(self._seconds, key=lambda choice: min(self._seconds[choice][1:]))
+        return min(allowed, key=lambda choice: min(self._seconds[choice][1:]))
 
     def note(self, choice: Choice, seconds: float) -> None:
         """Take a run into account."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.iterations import IterationTrace
 from hetero_bfs.devices.opencl.driver import DeviceInfo
-from hetero_bfs.errors import ArgumentError, BudgetError, DeviceError, ModelError
+from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
@@ -25,7 +25,7 @@ from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.programs.run_options import MODES, ModeName, RunOptions
-from hetero_bfs.programs.streamed_run import StreamedProgram
+from hetero_bfs.programs.streamed_run import program_in_phases
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.colourings import Colourings
@@ -62,8 +62,8 @@ class _Compiled:
 class _Mode:
     """The graph as a mode of runs needs it, with the programs that were compiled for it."""
 
-    def __init__(self, graph: PlacedGraph, device: DeviceGraph | None) -> None:
-        self.graph, self.device = graph, device
+    def __init__(self, name: ModeName, graph: PlacedGraph, device: DeviceGraph | None) -> None:
+        self.name, self.graph, self.device = name, graph, device
         self.programs: dict[Any, _Compiled] = {}
 
     def compile_host(self, plan: Plan, threads: int, costs: ProgramCosts) -> HostProgram:
@@ -81,10 +81,7 @@ class _Mode:
         if self.device.device.info.type == "GPU" and not plan.counts:
             with suppress(DeviceError):
                 return OneLaunch(plan, self.device, self.graph, costs)
-        try:
-            return DeviceProgram(plan, self.device, self.graph, costs)
-        except BudgetError:
-            return StreamedProgram(plan, self.device, self.graph, costs)
+        return program_in_phases(plan, self.device, self.graph, costs)
 
     def close(self) -> None:
         """End the threads."""
@@ -137,18 +134,23 @@ class ProgramRuns(Analysis):
             self._modes[key] = self._modes.pop(key)  # the last one of the dict is the latest
             return self._modes[key]
         if mode == "synchronous":
-            self._modes[key] = _Mode(placed, self.device)
+            self._modes[key] = _Mode(mode, placed, self.device)
             return self._modes[key]
         layered = [kept for kept in self._modes if kept[0] == "layered"]
         if mode == "layered" and len(layered) == _MOST_ROOTS:
-            self._modes.pop(layered[0]).close()
+            self._forget(layered[0])
         heavy = 0 if self.device is None else heavy_edges(self.device.device.info)
         if root is not None:
             graph = by_level(placed, root, heavy)
         else:
             graph = by_class(placed, self._classes(), _NUM_EXACT, heavy)
-        self._modes[key] = _Mode(graph, self._device_lists(graph))
+        self._modes[key] = _Mode(mode, graph, self._device_lists(graph))
         return self._modes[key]
+
+    def _forget(self, kept: tuple[str, int | None, Along]) -> None:
+        """Let go of a root's graph, its programs and their trials."""
+        self._modes.pop(kept).close()
+        self._trials = {key: one for key, one in self._trials.items() if key[2] != kept[1]}
 
     def _device_lists(self, graph: ArrangedGraph) -> DeviceGraph | None:
         """Return an arranged graph's lists on the device, None if there is none for them."""
@@ -173,23 +175,10 @@ class ProgramRuns(Analysis):
             try:
                 device = mode.compile_device(plan, self._costs(plan, "device"))
             except DeviceError as error:
-                self.notes.append(f"{plan.name} runs on the CPU only: {error}")
+                what = f"{plan.name} in mode {mode.name!r}"
+                self.notes.append(f"{what} runs on the CPU only: {error}")
             mode.programs[key] = _Compiled(host, device)
         return mode.programs[key]
-
-    def _trials_of(
-        self, plan: Plan, key: _Key, programs: dict[ModeName, _Compiled], options: RunOptions
-    ) -> Trials[tuple[ModeName, Place]]:
-        """Return the modes and places that the options leave open, with their runs so far."""
-        choices = [
-            (mode, place)
-            for mode, compiled in programs.items()
-            for place in compiled.on
-            if options.place in ("auto", place)
-        ]
-        if not choices:
-            raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
-        return self._trials.setdefault((key, options.root, *choices), Trials(choices))
 
     def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
         """Return what training found for such programs, or a first guess."""
@@ -224,11 +213,21 @@ class ProgramRuns(Analysis):
             mode: self._compiled(plan, key, self._mode(mode, options.root, plan.along))
             for mode in _modes_for(plan, options)
         }
-        trials = self._trials_of(plan, key, programs, options)
-        mode, place = trials.choose()
-        began = time.perf_counter()
+        choices = _choices(plan, programs, options)
+        way = self.placed.along(plan.along).way
+        kept = key, way, options.root, options.max_iterations
+        trials = self._trials.setdefault(kept, Trials())
+        mode, place = trials.choose(choices)
         ready = programs[mode].on[place]
-        run = ready.run(plan, options.limits(self.placed.usual_step))
+        began = time.perf_counter()
+        try:
+            run = ready.run(plan, options.limits(self.placed.usual_step))
+        except DeviceError as error:
+            if place == "cpu" or options.place != "auto":
+                raise
+            del programs[mode].on[place]
+            self.notes.append(f"{plan.name} runs on the CPU from now on: {error}")
+            return self.run(program, parameters, options)
         seconds = time.perf_counter() - began
         trials.note((mode, place), seconds)
         names, state = ready.graph.names, {}
@@ -243,17 +242,31 @@ class ProgramRuns(Analysis):
         )  # fmt: skip
 
 
+def _choices(
+    plan: Plan, programs: dict[ModeName, _Compiled], options: RunOptions
+) -> list[tuple[ModeName, Place]]:
+    """Return the modes and places that the options leave open."""
+    choices = [
+        (mode, place)
+        for mode, compiled in programs.items()
+        for place in compiled.on
+        if options.place in ("auto", place)
+    ]
+    if not choices:
+        raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
+    return choices
+
+
 def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:
-    """Return the modes to try: the one of the options, or those with the same fixed point."""
+    """Return the mode of the options, or those to try."""
     if options.mode != "auto":
         if options.mode != "synchronous":
             _check_sweeps(plan, options.mode)
         return [options.mode]
+    if not plan.any_order or options.max_iterations is not None:
+        return ["synchronous"]
     modes = [mode for mode in MODES if mode != "layered" or options.root is not None]
-    differs = plan.monoid.operation == "any_one"  # which message it takes depends on the mode
-    return [
-        mode for mode in modes if mode == "synchronous" or (_serves(plan, mode) and not differs)
-    ]
+    return [mode for mode in modes if mode == "synchronous" or _serves(plan, mode)]
 
 
 def _serves(plan: Plan, mode: ModeName) -> bool:

@@ -14,10 +14,11 @@ from sample_programs import Distances, Labels, Parents, Ranks, Reached
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.validate import validate
-from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.errors import ArgumentError, DeviceError, GraphError, GridStalledError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import arranged, device_sweeps, host_run
+from hetero_bfs.programs import arranged, device_run, device_sweeps, host_run
+from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.runtime.program_runs import ProgramRuns
 
@@ -220,12 +221,20 @@ def test_a_root_that_is_not_there():
 # The choice of a mode
 
 
+class AnyOrder(Distances):
+    any_order = True
+
+
+class RanksInAnyOrder(Ranks):
+    any_order = True
+
+
 def test_auto_tries_each_mode_and_place_twice(apart):
     with ProgramRuns(build_search_graph(weighted(nasty("grid"))), 1, apart) as runs:
         options = hb.RunOptions(mode="auto", root=3)
-        results = [runs.run(Distances(), {"source": 3}, options) for _ in range(13)]
+        results = [runs.run(AnyOrder(), {"source": 3}, options) for _ in range(13)]
         plain = hb.RunOptions(mode="auto")
-        others = [runs.run(Distances(), {"source": 3}, plain) for _ in range(8)]
+        others = [runs.run(AnyOrder(), {"source": 3}, plain) for _ in range(8)]
     tried = [(result.mode, result.traces[0].strategy.startswith("device")) for result in results]
     modes = ("synchronous", "asynchronous", "layered")
     assert tried[:12] == [(mode, device) for mode in modes for device in (False, False, True, True)]
@@ -235,16 +244,67 @@ def test_auto_tries_each_mode_and_place_twice(apart):
         np.testing.assert_array_equal(result.distance, results[0].distance)
 
 
-def test_auto_leaves_out_modes_with_another_fixed_point(apart):
-    with ProgramRuns(build_search_graph(nasty("grid")), 1, apart) as runs:
-        options = hb.RunOptions(mode="auto", root=3, place="cpu")
-        modes = [
-            {runs.run(program, parameters, options).mode for _ in range(5)}
-            for program, parameters in (
-                (Parents(), {"source": 3}),
-                (Ranks(), {"alpha": 0.85, "tol": 1e-3}),
-            )
-        ]
-    assert modes[0] == {"synchronous"}
-    assert "layered" not in modes[1]
-    assert "asynchronous" in modes[1]
+def test_auto_is_synchronous_without_a_promise_or_with_a_limit():
+    unlimited = hb.RunOptions(mode="auto", root=3)
+    limited = hb.RunOptions(9, mode="auto", root=3)
+    ranks = {"alpha": 0.85, "tol": 1e-3}
+    with ProgramRuns(build_search_graph(weighted(nasty("grid"))), 1) as runs:
+
+        def modes(program, parameters, options):
+            return {runs.run(program, parameters, options).mode for _ in range(5)}
+
+        assert modes(Distances(), {"source": 3}, unlimited) == {"synchronous"}
+        assert modes(AnyOrder(), {"source": 3}, limited) == {"synchronous"}
+        assert "asynchronous" in modes(RanksInAnyOrder(), ranks, unlimited)
+        assert "layered" not in modes(RanksInAnyOrder(), ranks, unlimited)
+
+
+def test_trials_of_one_direction_say_nothing_of_another():
+    class Against(AnyOrder):
+        along = "in"
+
+    edges = weighted(nasty("Kronecker 10", directed=True))
+    with ProgramRuns(build_search_graph(edges), 1) as runs:
+        for program in (AnyOrder(), Against()):
+            modes = [
+                runs.run(program, {"source": 3}, hb.RunOptions(mode="auto")).mode for _ in range(4)
+            ]
+            assert modes == ["synchronous"] * 2 + ["asynchronous"] * 2
+
+
+# Failures while a program runs
+
+
+def test_a_device_that_fails_in_a_run_leaves_it_to_the_host(apart):
+    with ProgramRuns(build_search_graph(weighted(nasty("grid"))), 1, apart) as runs:
+        on_device = hb.RunOptions(place="device")
+        expected = runs.run(Distances(), {"source": 3}, on_device).distance
+        with mock.patch.object(device_run.DeviceProgram, "run", side_effect=DeviceError("gone")):
+            with pytest.raises(DeviceError, match="gone"):
+                runs.run(Distances(), {"source": 3}, on_device)
+            for _ in range(4):
+                result = runs.run(Distances(), {"source": 3}, hb.RunOptions())
+                np.testing.assert_array_equal(result.distance, expected)
+        assert runs.notes == ["Distances runs on the CPU from now on: gone"]
+
+
+def test_a_stalled_grid_goes_on_in_launches_for_each_phase(apart):
+    with ProgramRuns(build_search_graph(weighted(nasty("grid"))), 1, apart) as runs:
+        options = hb.RunOptions(place="device")
+        expected = runs.run(Distances(), {"source": 3}, options).distance
+        ((_, mode),) = runs._modes.items()
+        ((_, compiled),) = mode.programs.items()
+        stalled = compiled.on["device"]
+        stalled.__class__ = OneLaunch  # PoCL has no grid
+        real = device_run.DeviceProgram.run
+
+        def stall(self, *arguments):
+            if self is stalled:
+                raise GridStalledError("not together")
+            return real(self, *arguments)
+
+        with mock.patch.object(device_run.DeviceProgram, "run", stall):
+            for _ in range(2):
+                result = runs.run(Distances(), {"source": 3}, options)
+                np.testing.assert_array_equal(result.distance, expected)
+        assert type(stalled._instead) is device_run.DeviceProgram

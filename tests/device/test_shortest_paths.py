@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -232,3 +233,14 @@ def test_a_weight_of_minus_zero_is_zero():
 def test_a_graph_without_weights_is_refused():
     with pytest.raises(hb.GraphError, match="the graph has no weights"):
         hb.sssp(nasty("grid"), 0)
+
+
+def test_a_stalled_grid_searches_again_step_by_step(plain_device):
+    edges = weighted(nasty("grid"), np.float32)
+    with searches_of(edges, 1, plain_device) as searches:
+        device = searches.device
+        device._search, device._kernels = mock.Mock(), {}
+        with mock.patch.object(device, "_run_one_launch", return_value=(None, [])) as stalled:
+            confirm(edges, searches.search(7, "device"))
+        assert stalled.call_count == 1
+        assert not device.one_launch

@@ -48,13 +48,13 @@ _ON_DEVICE = 3
 _WORDS = (
     "STEP", "COUNT", "IS_FULL", "START", "END", "QUEUE_SIDE", "ACTIVE_SIDE", "LISTED", "ROUND",
     "NUMBER", "WINDOW", "UNSETTLED", "EDGES", "LEFT", "VERTICES", "STEPS", "ROWS", "BEGAN",
-    "STATUS", "SOURCE",
+    "STATUS", "SOURCE", "BEYOND",
 )  # fmt: skip
 _STEP, _COUNT, _ROWS, _STATUS = (_WORDS.index(word) for word in ("STEP", "COUNT", "ROWS", "STATUS"))
 _STEPS = ("DONE", "RELAX", "ACTIVE", "SELECT", "FIND", "PULL")
 _RUNNING, _ENDED, _OVERFLOWED, _FAILED = range(4)
-_STEP_COUNTERS, _WINDOW_COUNTERS, _RECORD_WIDTH = 5, 2, 6
-_NUM_COUNTERS = 3 * _STEP_COUNTERS + 3 * _WINDOW_COUNTERS + 1
+_STEP_COUNTERS, _WINDOW_COUNTERS, _RECORD_WIDTH = 6, 2, 6
+_NUM_COUNTERS = 3 * _STEP_COUNTERS + 3 * _WINDOW_COUNTERS
 
 OPENCL = {
     **{word: i for i, word in enumerate(_WORDS)},
@@ -71,7 +71,7 @@ OPENCL = {
     "FRESH": 4,
     "KEPT": 0,
     "LOWEST": 1,
-    "OVERFLOW": _NUM_COUNTERS - 1,
+    "OVERFLOW": 5,
     "STEP_COUNTERS": _STEP_COUNTERS,
     "WINDOW_COUNTERS": _WINDOW_COUNTERS,
     "PREFIX": PREFIX,
@@ -148,7 +148,9 @@ class DeviceSearch:
         n, edges, width = lists.num_vertices, lists.num_stored_edges, lists.weight_dtype.itemsize
         ways = 1 if lists.backward is lists.forward else 2
         largest = max(width * edges, 8 * n)
-        needed = ways * (4 + width) * edges + (36 + 2 * width) * n + 12 * _most_chunks(edges)
+        records = 8 * _RECORD_WIDTH * _MOST_RECORDS
+        needed = ways * ((4 + width) * edges + 8 * n) + (28 + 2 * width) * n + records
+        needed += 12 * _most_chunks(edges)
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
             raise DeviceError(
                 f"shortest paths need {format_bytes(needed)} on {info.name}, up to "
@@ -259,10 +261,7 @@ class DeviceSearch:
         size = self._groups * _GROUP
         self._search.launch(size, _GROUP, *varying, PATIENCE, np.uint32(0))
         now = self._read_now()
-        if now[_STATUS] == _FAILED:
-            self._grid.clear()
-            return None, []
-        return now, []
+        return (None, []) if now[_STATUS] == _FAILED else (now, [])
 
     def _run_steps(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
         """Launch step by step; return the state at the end and the seconds of each record."""
@@ -274,7 +273,8 @@ class DeviceSearch:
             now = self._read_now()
             if now[_ROWS] > len(seconds):
                 ended = time.perf_counter()
-                seconds, began = [*seconds, ended - began], ended
+                seconds.append(ended - began)
+                began = ended
             if now[_STATUS] != _RUNNING:
                 return now, seconds
             size = min(-(-max(int(now[_COUNT]), 1) // _GROUP) * _GROUP, most)

@@ -124,7 +124,7 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (lid < SPREAD && *alright) {
-            *found = poll_long(counter);
+            *found = poll_long(counter) & ~TURN;
             post_long(end_word(sync, lid), *turn | *found);
         }
     } else if (lid == 0) {

@@ -17,7 +17,7 @@ _PROBE_PATIENCE = 1 << 15
 
 
 class Grid:
-    """The memory of a grid's barriers.
+    """The memory of a grid's barriers, and the search for the largest grid that has them.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class Grid:
         self._device.fill(self.sync, 0)
 
     def largest(self, probe: Callable[[int, np.uint32], bool]) -> int | None:
-        """Return the work-groups of the largest grid that passes `probe`; None if none does.
+        """Return the work-groups of the largest grid that passes a probe; None if none does.
 
-        `probe` takes work-groups and patience, launches `probe` of grid.cl, and tells whether all
-        of its rounds ended.
+        `probe` is called with a number of work-groups and the patience. It launches a kernel that
+        calls `probe` of grid.cl, and tells whether all rounds ended.
         """
         units = self._device.info.compute_units
         for per_unit in range(self._per_unit, 0, -1):

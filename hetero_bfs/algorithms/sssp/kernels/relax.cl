@@ -10,7 +10,7 @@ static void relax_edge(uint v, BITS from, WEIGHT weight, __local const long *now
     const BITS bits = behind(from, weight);
     if (bits >= INFINITE) {
         if (!is_infinite(weight))
-            note_overflow(counters);
+            note_overflow(now, counters);
         return;
     }
     if (bits >= PEEK(distance + v) || LOWER(distance + v, bits) <= bits)
@@ -70,7 +70,7 @@ static OFFSET take_run(uint u, uint *length, __local const long *now, Counts *co
             written(active, n, now[ACTIVE_SIDE])[place] = u;
         }
     } else if (!is_infinite(weights[stop])) {
-        note_overflow(counters);
+        note_overflow(now, counters);
     }
     return k;
 }
@@ -205,7 +205,7 @@ static BITS pull_edge(OFFSET k, BITS best, __local const long *now, BACKWARD, SE
         return best;
     const BITS bits = behind(before, backward_weights[k]);
     if (bits >= INFINITE && !is_infinite(backward_weights[k]))
-        note_overflow(counters);
+        note_overflow(now, counters);
     return min(best, bits);
 }
 

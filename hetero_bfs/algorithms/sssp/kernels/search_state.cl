@@ -136,9 +136,9 @@ static bool is_infinite(WEIGHT weight)
 #endif
 }
 
-static void note_overflow(volatile __global ulong *counters)
+static void note_overflow(__local const long *now, volatile __global ulong *counters)
 {
-    atomic_or((volatile __global uint *)(counters + OVERFLOW), 1);
+    atomic_or(step_counter(now, OVERFLOW, counters), 1);
 }
 
 /* Append a vertex to a list unless its mark says that it is there. No mark of a queue is cleared

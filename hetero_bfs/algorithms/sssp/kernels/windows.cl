@@ -17,6 +17,7 @@
  *     ROUND, NUMBER, WINDOW       numbers of the step that queues vertices, the step, the window
  *     UNSETTLED, EDGES, LEFT, VERTICES, STEPS     edges of vertices not met; sums of the window
  *     ROWS, BEGAN     records written; the clock when the window began, in nanoseconds
+ *     BEYOND          whether a distance was beyond the type
  *     STATUS          RUNNING, ENDED, OVERFLOWED or FAILED
  *
  * Counters of a step are three sets, used by turns: during a step, work-group 0 clears the next
@@ -56,7 +57,6 @@ static void reset(uint first, uint stride, const uint source, const int is_full,
     }
     if (first == 0) {
         queue[0] = source;
-        counters[OVERFLOW] = 0;
         for (uint i = 0; i < 3; i++)
             clear_counters(i, i, counters);
     }
@@ -96,12 +96,11 @@ static void record(long strategy, __local long *now, __global long *records, uin
 }
 
 /* Go from a finished window to the next one. */
-static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, __local long *now,
-                        volatile __global ulong *counters)
+static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, __local long *now)
 {
-    if (lowest >= INFINITE || counters[OVERFLOW]) {
+    if (lowest >= INFINITE || now[BEYOND]) {
         now[STEP] = DONE;
-        now[STATUS] = counters[OVERFLOW] ? OVERFLOWED : ENDED;
+        now[STATUS] = now[BEYOND] ? OVERFLOWED : ENDED;
         return;
     }
     now[WINDOW]++;
@@ -121,6 +120,7 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, __local
     const long done = now[STEP];
     now[NUMBER]++;
     now[EDGES] += step[SCANNED];
+    now[BEYOND] |= step[OVERFLOW];
     if (done == FIND) {
         now[ACTIVE_SIDE] ^= 1;
         now[LISTED] = now[COUNT] = kept[KEPT];
@@ -130,7 +130,7 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, __local
         now[VERTICES] = now[LISTED];
         now[STEPS] = 1;
         record(PULL_ONCE, now, records, most_records);
-        next_window(lowest, prefix_width, full_width, now, counters);
+        next_window(lowest, prefix_width, full_width, now);
     } else {
         now[LEFT] += step[LEFT_OVER];
         now[UNSETTLED] -= step[FRESH];
@@ -153,7 +153,7 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, __local
         }
         now[ACTIVE_SIDE] ^= 1;
         now[LISTED] = kept[KEPT];
-        next_window(lowest, prefix_width, full_width, now, counters);
+        next_window(lowest, prefix_width, full_width, now);
     }
 }
 
