@@ -175,8 +175,8 @@ class ProgramRuns(Analysis):
             try:
                 device = mode.compile_device(plan, self._costs(plan, "device"))
             except DeviceError as error:
-                what = f"{plan.name} in mode {mode.name!r}"
-                self.notes.append(f"{what} runs on the CPU only: {error}")
+                of_mode = "" if mode.name == "synchronous" else f" in mode {mode.name!r}"
+                self.notes.append(f"{plan.name}{of_mode} runs on the CPU only: {error}")
             mode.programs[key] = _Compiled(host, device)
         return mode.programs[key]
 

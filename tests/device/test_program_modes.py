@@ -143,7 +143,7 @@ def test_a_device_without_memory_for_another_copy(apart):
         with mock.patch.object(device_sweeps.DeviceProgram, "__init__", side_effect=error):
             result = runs.run(Labels(), {}, hb.RunOptions(mode="asynchronous"))
         assert result.traces[0].strategy == "asynchronous"
-        assert runs.notes == ["Labels runs on the CPU only: it is full"]
+        assert runs.notes == ["Labels in mode 'asynchronous' runs on the CPU only: it is full"]
 
 
 # Arranged graphs

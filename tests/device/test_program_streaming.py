@@ -259,7 +259,7 @@ def test_graphs_without_edges_and_modes_that_do_not_stream(opencl_device):
     with ProgramRuns(weighted("Kronecker 10"), 1, small) as runs:
         options = hb.RunOptions(mode="asynchronous")
         assert runs.run(Labels(), {}, options).traces[0].strategy == "asynchronous"
-        assert "Labels runs on the CPU only: programs need" in runs.notes[0]
+        assert "Labels in mode 'asynchronous' runs on the CPU only: programs need" in runs.notes[0]
 
 
 def test_an_engine_streams_programs_as_it_streams_searches(apart):
