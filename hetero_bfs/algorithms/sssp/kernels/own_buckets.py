@@ -9,8 +9,8 @@ like this). Another thread may meanwhile find a shorter way to a vertex. Then it
 bucket of its own, and relaxes it again.
 
 A vertex is put into a bucket each time its distance falls. `relaxed` tells a thread that has it in
-several buckets which of them need no work. So no flag is set or cleared, and `bits` is the only
-array that needs atomics. Arrays beside those of relax.py:
+several buckets which of them need no work. So no flag is cleared, and of what a bucket needs only
+`bits` is changed by atomics. Arrays beside those of relax.py:
 
     pool    uint32 (blocks * POOL_BLOCK,)   items of all buckets
     link    int32 (blocks,)                 the next block of a bucket, or of a thread's free ones
