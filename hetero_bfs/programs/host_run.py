@@ -82,6 +82,7 @@ class HostProgram:
             "has_priority": int("priority" in plan.methods),
             "prepares": int(plan.prepares),
             "applies_in_pulls": int(plan.applies_in_pulls),
+            "applies_in_pushes": int(plan.applies_in_pulls and plan.identity is None),
             "active": tuple(aligned_empty(-(-max(n, 1) // 64), np.uint64) for _ in range(2)),
             "activated": np.zeros((threads, 8), np.int64),
             "touched": np.zeros(searched, np.int32),

@@ -109,7 +109,7 @@ def is_due(control, arrays, v, far_at, me):
 
 
 @njit(inline="always")
-def _activate(control, arrays, v, at, far_at, me):
+def activate(control, arrays, v, at, far_at, me):
     """List an active vertex; return the new cursors, and its edges if it is in the bucket."""
     in_bucket, far_at = is_due(control, arrays, v, far_at, me)
     if not in_bucket:
@@ -134,14 +134,14 @@ def _start(control, arrays, chunk, me):
     active, edges = _ZERO, _ZERO
     for base in range(begin, end, 64):
         bits = np.uint64(0)
-        for v in range(base, min(base + 64, end)):
-            if HAS_PRIORITY and v < arrays.searched:
+        for v in range(np.uint64(base), np.uint64(min(base + 64, end))):
+            if HAS_PRIORITY and v < np.uint64(arrays.searched):
                 arrays.waiting[v] = NOT_LISTED
-            bits |= np.uint64(start(arrays, v, sums)) << np.uint64(v & 63)
+            bits |= np.uint64(start(arrays, v, sums)) << (v & np.uint64(63))
         active += np.int64(population_count(bits))
         while not ALL_ACTIVE and bits != 0:
             bits, place = take_lowest(bits)
-            at, far_at, more = _activate(control, arrays, base + place, at, far_at, me)
+            at, far_at, more = activate(control, arrays, base + place, at, far_at, me)
             edges += more
     arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
     return active, edges, _ZERO
@@ -163,6 +163,15 @@ def merge(arrays, v, message):
             return True
 
 
+@njit(inline="always")
+def prefetch_list(arrays, items, i, end):
+    """Fetch what a push reads of later items: where their lists are, then the lists."""
+    if i + 2 * _PREFETCH_DISTANCE < end:
+        prefetch(arrays.indptr, items[i + 2 * _PREFETCH_DISTANCE])
+    if i + _PREFETCH_DISTANCE < end:
+        prefetch(arrays.neighbours, np.int64(arrays.indptr[items[i + _PREFETCH_DISTANCE]]))
+
+
 @kernel(counted=False, inner=True)
 def _push(control, arrays, chunk, me):
     begin, end = block_of(arrays.next_blocks, chunk)
@@ -173,13 +182,10 @@ def _push(control, arrays, chunk, me):
     number = np.int32(control[ROUND])
     edges = _ZERO
     for i in range(begin, end):
-        if i + 2 * _PREFETCH_DISTANCE < end:
-            prefetch(indptr, items[i + 2 * _PREFETCH_DISTANCE])
-        if i + _PREFETCH_DISTANCE < end:
-            prefetch(neighbours, np.int64(indptr[items[i + _PREFETCH_DISTANCE]]))
+        prefetch_list(arrays, items, i, end)
         u = np.int64(items[i])
-        first, last = np.int64(indptr[u]), np.int64(indptr[u + 1])
-        edges += last - first
+        first, last = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
+        edges += np.int64(last - first)
         message = send(arrays, u, weights[0])
         for k in range(first, last):
             v = np.int64(neighbours[k])
@@ -210,7 +216,8 @@ def _mark(control, arrays, chunk, me):
 @njit(inline="always")
 def is_active(active, u):
     """Tell whether the bit of a vertex is set."""
-    return active[u >> 6] >> np.uint64(u & 63) & np.uint64(1) != 0
+    u = np.uint64(u)
+    return active[u >> np.uint64(6)] >> (u & np.uint64(63)) & np.uint64(1) != 0
 
 
 @kernel(counted=False, inner=True)
@@ -235,7 +242,9 @@ def gathered(arrays, active, v):
         arrays.backward_weights,
         arrays.outgoing,
     )
-    first, last = np.int64(arrays.backward_indptr[v]), np.int64(arrays.backward_indptr[v + 1])
+    v = np.uint64(v)
+    first = np.int64(arrays.backward_indptr[v])
+    last = np.int64(arrays.backward_indptr[v + np.uint64(1)])
     total, found, k = IDENTITY, False, first
     while k < last:
         u = np.int64(neighbours[k])
@@ -323,7 +332,7 @@ def _apply(control, arrays, chunk, me):
             continue
         if apply(arrays, v, total, sums):
             active += 1
-            at, far_at, more = _activate(control, arrays, v, at, far_at, me)
+            at, far_at, more = activate(control, arrays, v, at, far_at, me)
             edges += more
     arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
     return active, edges, _ZERO
@@ -355,7 +364,7 @@ def _select(control, arrays, chunk, me):
         arrays.waiting[v] = NOT_LISTED
         if waits:
             active += 1
-            at, far_at, more = _activate(control, arrays, v, at, far_at, me)
+            at, far_at, more = activate(control, arrays, v, at, far_at, me)
             edges += more
     arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
     return active, edges, _ZERO
@@ -369,7 +378,7 @@ def _finished(control, arrays, chunk, me):
 def link_phases(arrays, work, others):
     """Compile the phases that the program needs, and fill the arrays' `work` with them.
 
-    `others` are phases instead of those here, or beside them.
+    `others` are phases instead of those here, or beside them; None instead of one not needed.
     """
     control = types.Array(int64, 1, "C")
     tasks = {START: _start, GATHER: _count if COUNTS else _gather}
@@ -384,7 +393,8 @@ def link_phases(arrays, work, others):
     if HAS_FINISHED:
         tasks[FINISHED] = _finished
     for task, function in (tasks | others).items():
-        work[task] = chunk_address(function, control, arrays.numba_type)
+        if function is not None:
+            work[task] = chunk_address(function, control, arrays.numba_type)
 
 
 def link_work(arrays, work):

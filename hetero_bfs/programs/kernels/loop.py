@@ -5,7 +5,7 @@ programs. So the loop is compiled once. What a program brings is called by addre
 
     threads, searched, num_vertices, num_edges, num_totals
     all_active, has_identity, has_priority, prepares    flags; `prepares`: pulls read `outgoing`
-    applies_in_pulls    a flag: whether pulls apply messages at once
+    applies_in_pulls, applies_in_pushes     flags: whether they apply messages at once
     active      pair of uint64 (n / 64,)    bitmaps of active vertices, in pulls
     activated   int64 (threads, 8)  vertices that such pulls made active, and their edges, by thread
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
@@ -257,7 +257,7 @@ def run(control, arrays, direction, max_iterations, records):
             if is_marked:
                 blocks = _list_marked(control, arrays)
             control[ROUND] = next_round(control, arrays)
-            scanned, _, _ = share(control, arrays, PUSH, blocks, 1)
+            scanned, active, edges = share(control, arrays, PUSH, blocks, 1)
             count = _ZERO
         expanded = clock_seconds()
         loop[ITERATION] = iteration
@@ -270,9 +270,10 @@ def run(control, arrays, direction, max_iterations, records):
             active, edges = _activated(arrays)
             turn(control, ACTIVE)
         else:
-            touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
-            active, edges, _ = share(control, arrays, APPLY, touched, 1)
-            add_sums(arrays, touched)
+            if pulls or arrays.applies_in_pushes == 0:
+                touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
+                active, edges, _ = share(control, arrays, APPLY, touched, 1)
+                add_sums(arrays, touched)
             blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
             turn(control, NEXT)
             listed = blocks
