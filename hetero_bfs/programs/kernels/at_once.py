@@ -25,6 +25,7 @@ from hetero_bfs.programs.kernels.host import (
     is_active,
     is_due,
     link_phases,
+    mark_changed,
     take_lowest,
     written,
 )
@@ -57,6 +58,7 @@ def _first_looks(arrays, active, begin, end):
 @njit(forceinline=True)
 def _deliver(control, arrays, v, total, far_at, me):
     """Apply at once; return the new cursor, whether it is active, edges, and its bit if listed."""
+    mark_changed(arrays, v)
     if not apply(arrays, v, total, arrays.sums[0]):  # there are no sums
         return far_at, _NONE, _NONE, np.uint64(0)
     in_bucket, far_at = is_due(control, arrays, v, far_at, me)

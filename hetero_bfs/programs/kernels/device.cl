@@ -156,6 +156,8 @@ static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
         if (total == IDENTITY)
             continue;
 #endif
+        if (loop[TRACKS])
+            changed[v] = 1;
         if (apply(v, total, iteration, shares, STATE_NAMES)) {
             active++;
             edges += activate(v, iteration + 1, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
@@ -166,12 +168,35 @@ static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
     add_totals(shares, mine->totals, sums);
 }
 
-#ifndef ONE_LAUNCH
 __kernel void begin(GRAPH, SHARED, STATE)
 {
     __local Mine mine;
     begin_states(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
 }
+
+/* Make ready for an iteration whose active vertices came from another place: they are the first of
+ * those in `next` that were written. */
+__kernel void enter(GRAPH, SHARED, STATE)
+{
+    const int iteration = (int)loop[ITERATION];
+#if ALL_ACTIVE
+#if PREPARED
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0))
+        outgoing[v] = send(v, iteration, 0, STATE_NAMES);
+#endif
+#else
+    const uint count = (uint)counters[NEXT_COUNT];
+    for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
+        const uint v = next[n + i];
+        active_in[v] = iteration;
+#if PREPARED
+        outgoing[v] = send(v, iteration, 0, STATE_NAMES);
+#endif
+    }
+#endif
+}
+
+#ifndef ONE_LAUNCH
 
 __kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
 {
