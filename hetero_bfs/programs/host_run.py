@@ -240,10 +240,10 @@ class HostProgram:
         limits[monotone_loop.SENDS_ALL] = sends_all
 
     def _records(self, iterations: int, first: int) -> list[Record]:
-        rows: npt.NDArray[np.float64] = self.records[first:iterations]
+        rows: npt.NDArray[np.float64] = self.records[first:iterations, :4]
         return [
             ("pull" if pulls else "push", int(vertices), int(edges), seconds)
-            for pulls, vertices, edges, seconds, *_ in rows.tolist()
+            for pulls, vertices, edges, seconds in rows.tolist()
         ]
 
     def close(self) -> None:

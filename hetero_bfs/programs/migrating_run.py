@@ -117,7 +117,7 @@ class _MigratingRun:
     """One run."""
 
     def __init__(self, program: MigratingProgram, plan: Plan, limits: Limits) -> None:
-        self._plan, self._limits = plan, limits
+        self._estimates, self._limits = program.estimates, limits
         self.host, self._device = program.make_stays(plan, limits)
         self._stays: dict[DeviceKind, _Place] = {"cpu": self.host, "device": self._device}
         self._records: list[Record] = []
@@ -161,5 +161,7 @@ class _MigratingRun:
         began = time.perf_counter()
         handover = self._stays[place].leave()
         self._stays[there].enter(handover)
-        self._migrated_bytes += handover.num_bytes
-        return handover.num_bytes, time.perf_counter() - began
+        num_bytes, seconds = handover.num_bytes, time.perf_counter() - began
+        self._estimates.learn_way(there, num_bytes, seconds)
+        self._migrated_bytes += num_bytes
+        return num_bytes, seconds

@@ -22,6 +22,9 @@ _ITERATION_SECONDS: dict[DeviceKind, float] = {"cpu": 5e-6, "device": 25e-6}
 _MARGIN = 0.1
 """Share of a run's seconds that migrations must be expected to save before they are tried."""
 
+_LEARNING = 0.5
+"""Weight of the latest migration in the latency of a way."""
+
 
 class PlaceEstimates:
     """Costs of iterations on both places, and of the ways between them.
@@ -42,7 +45,8 @@ class PlaceEstimates:
         self._has_identity, self._all_active = plan.identity is not None, plan.all_active
         self._item_bytes = sum(np.dtype(kind).itemsize for kind in plan.fields.values())
         self._sizes = graph.num_searched, graph.num_stored_edges
-        self._num_vertices, self._ways = graph.num_vertices, ways
+        self._num_vertices, self._ways = graph.num_vertices, dict(ways)
+        self._migrations = dict.fromkeys(DEVICE_KINDS, 0)
         self._costs = {
             place: np.array([*astuple(costs[place]), _ITERATION_SECONDS[place]])
             for place in DEVICE_KINDS
@@ -95,6 +99,15 @@ class PlaceEstimates:
         if expected > seconds:
             own *= seconds / expected
         own[place_costs.ITERATION_COST] = max(seconds - expected, 0.0) / count
+
+    def learn_way(self, place: DeviceKind, num_bytes: int, seconds: float) -> None:
+        """Take a migration to a place into account; the first one there compiles kernels."""
+        self._migrations[place] += 1
+        if self._migrations[place] > 1:
+            way = self._ways[place]
+            latency = max(seconds - num_bytes * way.byte_seconds, 0.0)
+            latency = way.seconds + _LEARNING * (latency - way.seconds)
+            self._ways[place] = WayCosts(latency, way.byte_seconds)
 
     def _expected(self, place: DeviceKind) -> npt.NDArray[np.float64]:
         from hetero_bfs.selection.place_rule import expect_iterations

@@ -11,7 +11,6 @@ and a long tail of small ones brings it back, but a few of them do not.
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from hetero_bfs.selection.place_costs import (
@@ -82,8 +81,6 @@ def way_seconds(costs, active):
 @njit(inline="always")
 def leaves(costs, direction, active, edges, receivers, sizes, has_identity):
     """Tell whether to migrate before the next iteration; if not, take it into account."""
-    if costs[WAY] == np.inf:
-        return False
     here = iteration_seconds(costs, 0, direction, edges, receivers, sizes, has_identity)
     there = iteration_seconds(costs, OTHER, direction, edges, receivers, sizes, has_identity)
     costs[LOST] = max(costs[LOST] + here - there, 0.0)

@@ -309,16 +309,10 @@ def _count(control, arrays, chunk, me):
     return edges, receivers, _ZERO
 
 
-@njit(inline="always")
-def mark_changed(arrays, v):
-    """Note that a vertex's state is written, if the run may migrate."""
-    if arrays.loop[TRACKS] != 0:
-        arrays.changed[v] = 1
-
-
 @kernel(counted=False, inner=True)
 def _apply(control, arrays, chunk, me):
     begin, end = block_of(arrays.touched_blocks, chunk)
+    tracks = arrays.loop[TRACKS] != 0
     items = arrays.touched_items
     at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
     sums = arrays.sums[chunk]
@@ -331,7 +325,8 @@ def _apply(control, arrays, chunk, me):
         arrays.combined[v] = IDENTITY
         if HAS_IDENTITY and total == IDENTITY:
             continue
-        mark_changed(arrays, v)
+        if tracks:
+            arrays.changed[v] = 1
         if apply(arrays, v, total, sums):
             active += 1
             at, far_at, more = _activate(control, arrays, v, at, far_at, me)

@@ -28,7 +28,7 @@ from numba import njit
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.sharing import ITEMS, even_size, share
 from hetero_bfs.devices.cpu.thread_pool import OWN
-from hetero_bfs.selection.place_costs import PULL_EDGE, PULL_MISS, PULL_VERTEX, PUSH_EDGE
+from hetero_bfs.selection.place_costs import PULL_EDGE, PULL_MISS, PULL_VERTEX, PUSH_EDGE, WAY
 from hetero_bfs.selection.place_rule import leaves, pull_seconds
 from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
@@ -209,7 +209,7 @@ def _expected_pull(arrays, edges, receivers):
 
 @njit(inline="always")
 def _migrates(arrays, direction, active, edges, receivers):
-    """Tell whether the next iteration is to run on another place, if there is one."""
+    """Tell whether the next iteration is to run on the other place."""
     direction = 2 if arrays.all_active != 0 else direction
     sizes = arrays.searched, arrays.num_edges
     return leaves(
@@ -249,6 +249,7 @@ def run(control, arrays, direction, max_iterations, records):
     n, searched = arrays.num_vertices, arrays.searched
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
     loop, costs = arrays.loop, arrays.costs
+    may_migrate = costs[WAY] < np.inf
     if loop[RESUMES] == 0:
         blocks, active, edges = begin_run(control, arrays, -np.inf if has_priority else np.inf)
         _keep(loop, blocks, active, edges, searched, False)
@@ -262,7 +263,7 @@ def run(control, arrays, direction, max_iterations, records):
             listed, is_marked = blocks, False
         if (n if all_active else listed) == 0:
             return iteration, True
-        if _migrates(arrays, direction, active, edges, receivers):
+        if may_migrate and _migrates(arrays, direction, active, edges, receivers):
             _keep(loop, listed, active, edges, receivers, is_marked)
             return iteration, False
         began, senders_edges = clock_seconds(), edges
