@@ -41,6 +41,8 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
     AgreedError
         On all ranks: the graph or an option cannot be used.
     """
+    if len(set(communicator.collect(repr(options)))) > 1:
+        raise AgreedError("the ranks were started with different options; give all the same")
     _check_options(options)
     threads = options.engine.threads or agreed(communicator, lambda: _threads(communicator))
     with hidden():

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.support.checks import check_choice, check_integer, check_real
+from hetero_bfs.selection.strategies import DeviceKind
+from hetero_bfs.support.checks import check_choice, check_integer, check_real, check_type
 from hetero_bfs.support.wording import setting
 
 DIRECTIONS = ("auto", "push", "pull")
+STRATEGIES: dict[str, tuple[DeviceKind, int]] = {
+    "push": ("cpu", 1),
+    "pull": ("cpu", 2),
+    "device push": ("device", 1),
+    "device pull": ("device", 2),
+}
+"""Place, and index of DIRECTIONS, of each strategy of mode "synchronous", as traces name it."""
+
 ModeName = Literal["synchronous", "asynchronous", "layered"]
 MODES: tuple[ModeName, ...] = ("synchronous", "asynchronous", "layered")
 _NO_LIMIT = 1 << 40
 
 
 class Limits(NamedTuple):
-    """The options as numbers for kernels: an index of DIRECTIONS, iterations, a bucket's width."""
+    """The options as numbers for kernels: an index of DIRECTIONS, iterations, a bucket's width.
+
+    `schedule` has the place and the direction of each iteration, if they are given.
+    """
 
     direction: int
     max_iterations: int
     bucket_width: float
+    schedule: tuple[tuple[DeviceKind, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,8 +52,10 @@ class RunOptions:
         For programs with a priority: vertices run that are less than this beyond the lowest
         priority. By default it is chosen by the weights and the degrees. `math.inf` runs all.
         Buckets of a monotone program are narrower at first and wider in the end.
-    place : {"auto", "cpu", "device"}
-        Where to run. By default each place is tried twice, then the faster one runs.
+    place : {"auto", "cpu", "device", "both"}
+        Where to run. "both": the run migrates between iterations where the costs say that it pays;
+        only for mode "synchronous" and programs that are not `monotone`. By default each place is
+        tried twice, and "both" if it may pay, then the fastest one runs.
     mode : {"synchronous", "asynchronous", "layered", "auto"}
         "synchronous": messages of an iteration come of the states before it. "asynchronous" and
         "layered" go through the vertices part by part in each iteration, and a part sees what
@@ -50,6 +66,10 @@ class RunOptions:
     root : int, optional
         The vertex where the levels of mode "layered" begin, for several runs from one vertex.
         "auto" tries that mode only with a root.
+    schedule : sequence of str, optional
+        For tests and studies: a strategy for each iteration, "push", "pull", "device push" or
+        "device pull", as traces have them; the last one is for all iterations to come. It decides
+        on place and direction, where place "both" is possible.
 
     Raises
     ------
@@ -60,14 +80,16 @@ class RunOptions:
     max_iterations: int | None = None
     direction: Literal["auto", "push", "pull"] = "auto"
     bucket_width: float | None = None
-    place: Literal["auto", "cpu", "device"] = "auto"
+    place: Literal["auto", "cpu", "device", "both"] = "auto"
     mode: ModeName | Literal["auto"] = "synchronous"
     root: int | None = None
+    schedule: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Check all settings."""
         check_choice("direction", self.direction, DIRECTIONS)
-        check_choice("place", self.place, ("auto", "cpu", "device"))
+        check_choice("place", self.place, ("auto", "cpu", "device", "both"))
+        self._check_schedule()
         self._check_mode()
         if self.max_iterations is not None:
             limit = check_integer("max_iterations", self.max_iterations, 0)
@@ -93,15 +115,37 @@ class RunOptions:
         if self.mode == "synchronous":
             return
         for name, given in (("direction", self.direction != "auto"),
-                            ("bucket_width", self.bucket_width is not None)):  # fmt: skip
+                            ("bucket_width", self.bucket_width is not None),
+                            ("schedule", self.schedule is not None),
+                            ("place", self.place == "both")):  # fmt: skip
             if given:
                 raise ArgumentError(
                     f"{setting(name)} is {getattr(self, name)!r}, which mode {self.mode!r} has no "
                     'use for; leave it out, or take mode "synchronous"'
                 )
 
+    def _check_schedule(self) -> None:
+        """Check the schedule, and that nothing else decides on what it decides."""
+        if self.schedule is None:
+            return
+        check_type("schedule", self.schedule, (list, tuple), "a list of strategies' names")
+        object.__setattr__(self, "schedule", tuple(self.schedule))
+        wrong = [one for one in self.schedule if one not in STRATEGIES]
+        if wrong or not self.schedule:
+            found = f"has {wrong[0]!r}" if wrong else "is empty"
+            raise ArgumentError(
+                f"{setting('schedule')} {found}; give one or more of {', '.join(STRATEGIES)}"
+            )
+        for name in ("place", "direction"):
+            if getattr(self, name) != "auto":
+                raise ArgumentError(
+                    f"{setting(name)} is {getattr(self, name)!r}, and a schedule decides on it; "
+                    "leave one of them out"
+                )
+
     def limits(self, usual_width: float) -> Limits:
         """Return the numbers for kernels."""
         width = usual_width if self.bucket_width is None else self.bucket_width
         limit = min(_NO_LIMIT if self.max_iterations is None else self.max_iterations, _NO_LIMIT)
-        return Limits(DIRECTIONS.index(self.direction), limit, width)
+        schedule = tuple(STRATEGIES[name] for name in self.schedule or ())
+        return Limits(DIRECTIONS.index(self.direction), limit, width, schedule)

@@ -14,6 +14,7 @@ from plain_programs import PlainRun
 from sample_programs import Communities, Distances, Labels, MonotoneDistances, Reached, Votes
 
 import hetero_bfs as hb
+from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import host_run
@@ -224,3 +225,20 @@ def test_both_ways_an_edge_to_and_fro_counts_twice():
         first, second = (engine.run(Communities(), rounds=n).label.tolist() for n in (1, 2))
     assert first == [1, 0, 1, 1]  # 1 gets 0 twice, and 2 and 3 once each
     assert second == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schedule": []}, "schedule is empty; give one or more of push, pull, device push"),
+        ({"schedule": ["push", "fly"]}, "schedule has 'fly'; give one or more of push"),
+        ({"schedule": "push"}, "schedule is 'push'; give a list"),
+        ({"schedule": ["push"], "place": "cpu"}, "place is 'cpu', and a schedule decides on it"),
+        ({"schedule": ["push"], "direction": "pull"}, "direction is 'pull', and a schedule"),
+        ({"schedule": ["push"], "mode": "asynchronous"}, "schedule is .* which mode 'asynchronous"),
+        ({"place": "both", "mode": "auto"}, "place is 'both', which mode 'auto' has no use for"),
+    ],
+)
+def test_schedules_are_checked(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        hb.RunOptions(**options)

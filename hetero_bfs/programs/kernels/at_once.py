@@ -43,6 +43,7 @@ from hetero_bfs.programs.kernels.loop import (
     PUSH,
     ROUND,
     SIDES,
+    TRACKS,
 )
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import exchange, population_count
@@ -70,8 +71,10 @@ def _first_looks(arrays, active, begin, end):
 
 
 @njit(forceinline=True)
-def _deliver(control, arrays, v, total, far_at, me):
+def _deliver(control, arrays, v, total, far_at, me, tracks):
     """Apply at once; return the new cursor, whether it is active, edges, and its bit if listed."""
+    if tracks:
+        arrays.changed[v] = 1
     if not apply(arrays, v, total, arrays.sums[0]):  # there are no sums
         return far_at, _NONE, _NONE, np.uint64(0)
     in_bucket, far_at = is_due(control, arrays, v, far_at, me)
@@ -92,7 +95,7 @@ def _gather_and_apply(control, arrays, chunk, me):
     active = arrays.active[control[SIDES] >> ACTIVE & 1]
     next_active = arrays.active[written(control, ACTIVE)]
     scanned, receivers, activated, next_edges = _NONE, _NONE, _NONE, _NONE
-    listed = _NONE
+    listed, tracks = _NONE, arrays.loop[TRACKS] != 0
     for base in range(begin, end, 64):
         receiving, hits = _receivers(arrays, base, min(base + 64, end)), np.uint64(0)
         receivers += np.int64(population_count(receiving))
@@ -106,7 +109,7 @@ def _gather_and_apply(control, arrays, chunk, me):
             if takes(arrays, v, message):
                 receiving &= ~(np.uint64(1) << np.uint64(place))
                 scanned += 1
-                far_at, one, edges, bit = _deliver(control, arrays, v, message, far_at, me)
+                far_at, one, edges, bit = _deliver(control, arrays, v, message, far_at, me, tracks)
                 activated += one
                 next_edges += edges
                 word |= bit
@@ -116,7 +119,7 @@ def _gather_and_apply(control, arrays, chunk, me):
             total, found, looks = gathered(arrays, active, v)
             scanned += looks
             if found:
-                far_at, one, edges, bit = _deliver(control, arrays, v, total, far_at, me)
+                far_at, one, edges, bit = _deliver(control, arrays, v, total, far_at, me, tracks)
                 activated += one
                 next_edges += edges
                 word |= bit
@@ -137,6 +140,7 @@ def _push_and_apply(control, arrays, chunk, me):
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
     number = np.int32(control[ROUND])
     scanned, activated, next_edges = _NONE, _NONE, _NONE
+    tracks = arrays.loop[TRACKS] != 0
     for i in range(begin, end):
         prefetch_list(arrays, items, i, end)
         u = np.int64(items[i])
@@ -152,6 +156,8 @@ def _push_and_apply(control, arrays, chunk, me):
             if not takes(arrays, v, message):
                 continue
             if exchange(arrays.touched, v, number) != number:
+                if tracks:
+                    arrays.changed[v] = 1
                 if apply(arrays, v, message, arrays.sums[0]):  # there are no sums
                     activated += 1
                     at, far_at, edges = activate(control, arrays, v, at, far_at, me)

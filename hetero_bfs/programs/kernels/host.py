@@ -17,6 +17,7 @@ Arrays beside those of loop.py (n vertices, of which those numbered below `searc
                                     listed but has run since)
     next, far   pairs of lists; one of a pair is read, the other one written
     touched_items   the list TOUCHED
+    changed     uint8 (n,)          marks of vertices whose state was written (TRACKS)
     slot_messages, slot_counts      (threads, any)  where equal messages to a vertex are counted
 """
 
@@ -57,13 +58,17 @@ from hetero_bfs.programs.kernels.loop import (
     GATHER,
     MARK,
     NEXT,
+    NOT_LISTED,
     PREPARE,
     PUSH,
     ROUND,
+    RUN,
     SELECT,
     SIDES,
     START,
     TOUCHED,
+    TRACKS,
+    WAITING,
 )
 from hetero_bfs.support.by_address import chunk_address
 from hetero_bfs.support.compiling import kernel
@@ -77,8 +82,6 @@ from hetero_bfs.support.intrinsics import (
     trailing_zeros,
     value_of,
 )
-
-NOT_LISTED, WAITING, RUN = np.int8(0), np.int8(1), np.int8(2)
 
 _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)
@@ -318,6 +321,7 @@ def _count(control, arrays, chunk, me):
 @kernel(counted=False, inner=True)
 def _apply(control, arrays, chunk, me):
     begin, end = block_of(arrays.touched_blocks, chunk)
+    tracks = arrays.loop[TRACKS] != 0
     items = arrays.touched_items
     at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
     sums = arrays.sums[chunk]
@@ -330,6 +334,8 @@ def _apply(control, arrays, chunk, me):
         arrays.combined[v] = IDENTITY
         if HAS_IDENTITY and total == IDENTITY:
             continue
+        if tracks:
+            arrays.changed[v] = 1
         if apply(arrays, v, total, sums):
             active += 1
             at, far_at, more = activate(control, arrays, v, at, far_at, me)

@@ -11,10 +11,11 @@ programs. So the loop is compiled once. What a program brings is called by addre
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
     sums        float64 (chunks, totals)    the chunks' shares of the program's totals
     totals      float64 (totals,)
-    loop        int64 (8,)          ITERATION, NUM_ACTIVE
+    loop        int64 (16,)         ITERATION, NUM_ACTIVE, and what a run keeps that is interrupted
     limits      float64 (8,)        the bucket's END and WIDTH
     lowest      float64 (threads, 8)    lowest priority that waits, by thread
-    costs       float64 (8,)        seconds; learned from iteration to iteration
+    costs       float64 (NUM_COSTS,)    seconds (place_costs.py); those of directions are
+                                    learned from iteration to iteration
     work        int64 (NUM_TASKS,)  addresses of the phases; 0 for those that the program lacks
     *_blocks, owners, cursor, counters, place   of the lists NEXT, FAR and TOUCHED (blocks.py)
 """
@@ -27,6 +28,8 @@ from numba import njit
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.sharing import ITEMS, even_size, share
 from hetero_bfs.devices.cpu.thread_pool import OWN
+from hetero_bfs.selection.place_costs import PULL_EDGE, PULL_MISS, PULL_VERTEX, PUSH_EDGE, WAY
+from hetero_bfs.selection.place_rule import leaves, pull_seconds
 from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
@@ -43,20 +46,25 @@ SIDES = ITEMS + 1
 ROUND = OWN
 """Word that stays, from run to run: the number of the push."""
 
+NOT_LISTED, WAITING, RUN = np.int8(0), np.int8(1), np.int8(2)
+"""What host.py's `waiting` has."""
+
 START, PUSH, MARK, LIST, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(10)
 NUM_TASKS = 10
 
-ITERATION, NUM_ACTIVE = range(2)
+ITERATION, NUM_ACTIVE, TRACKS, RESUMES, LISTED, LISTED_EDGES, LAST_RECEIVERS, IS_MARKED = range(8)
+"""TRACKS, a flag: states that are written are marked in `changed`. RESUMES, a flag: the run goes on
+where it was left, with the words behind. LISTED: blocks of active vertices, or how many are marked;
+LISTED_EDGES: their edges; LAST_RECEIVERS: those of the last pull; IS_MARKED: whether active
+vertices are in the bitmap."""
+
 END, WIDTH = range(2)
 
-PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS = range(4)
-"""Costs: seconds for an edge of a push; for a vertex, an edge and a miss of a pull. See
-selection/program_costs.py."""
+STRATEGY, VERTICES, EDGES, SECONDS, RECEIVERS, SENDERS_EDGES = range(6)
+"""Columns of a record. A push's vertices are those that send, a pull's those that may receive.
+SENDERS_EDGES: edges of the active vertices."""
 
-STRATEGY, VERTICES, EDGES, SECONDS, RECEIVERS = range(5)
-"""Columns of a record. A push's vertices are those that send, a pull's those that may receive."""
-
-RECORD_WIDTH = 5
+RECORD_WIDTH = 6
 
 SUM_CHUNK = 1 << 12
 """Vertices of a chunk with sums: fixed, so that sums do not depend on the number of threads."""
@@ -83,28 +91,6 @@ def add_sums(arrays, chunks):
 def turn(control, which):
     """Read the array of a pair that was written."""
     control[SIDES] ^= 1 << which
-
-
-@njit(inline="always")
-def _expected_scans(arrays, edges, receivers):
-    """Return how many edges a pull is expected to scan; those of a random graph."""
-    searched, stored = max(arrays.searched, 1), max(arrays.num_edges, 1)
-    degree = stored / searched
-    if arrays.has_identity:
-        return receivers * degree
-    hit = min(max(edges, 1) / stored, 1.0)  # chance that an entry leads to an active vertex
-    return receivers * min(degree, (1.0 - (1.0 - hit) ** degree) / hit)
-
-
-@njit(inline="always")
-def _expected_pull(arrays, edges, receivers):
-    """Return the seconds expected of a pull."""
-    costs, scans = arrays.costs, _expected_scans(arrays, edges, receivers)
-    share = min(edges / max(arrays.num_edges, 1), 1.0)
-    misses = scans * share * (1.0 - share)
-    return (
-        arrays.searched * costs[PULL_VERTEX] + scans * costs[PULL_EDGE] + misses * costs[PULL_MISS]
-    )
 
 
 @njit(inline="always")
@@ -212,9 +198,35 @@ def begin_run(control, arrays, bucket_end):
     return blocks, active, edges
 
 
+@njit(inline="always")
+def _expected_pull(arrays, edges, receivers):
+    """Return the seconds expected of a pull."""
+    searched, stored = arrays.searched, arrays.num_edges
+    return pull_seconds(
+        arrays.costs, 0, edges, receivers, searched, stored, arrays.has_identity != 0
+    )
+
+
+@njit(inline="always")
+def _migrates(arrays, direction, active, edges, receivers):
+    """Tell whether the next iteration is to run on the other place."""
+    direction = 2 if arrays.all_active != 0 else direction
+    sizes = arrays.searched, arrays.num_edges
+    return leaves(
+        arrays.costs, direction, active, edges, receivers, sizes, arrays.has_identity != 0
+    )
+
+
+@njit(inline="always")
+def _keep(loop, listed, active, edges, receivers, is_marked):
+    """Keep what a run needs that goes on from here."""
+    loop[LISTED], loop[NUM_ACTIVE], loop[LISTED_EDGES] = listed, active, edges
+    loop[LAST_RECEIVERS], loop[IS_MARKED] = np.int64(receivers), is_marked
+
+
 @kernel(counted=False)
 def run(control, arrays, direction, max_iterations, records):
-    """Run the program.
+    """Run the program, or go on with a run (RESUMES).
 
     Parameters
     ----------
@@ -224,6 +236,7 @@ def run(control, arrays, direction, max_iterations, records):
         0 to choose between push and pull; 1 to push, 2 to pull always. Pulls serve programs whose
         vertices are all active in any case.
     max_iterations : int
+        Of the whole run.
     records : float64 (any, RECORD_WIDTH)
         A row for each iteration; those that do not fit are left out.
 
@@ -231,24 +244,32 @@ def run(control, arrays, direction, max_iterations, records):
     -------
     iterations : int
     converged : bool
-        False if max_iterations ended the run.
+        False if max_iterations ended the run, or it is to migrate.
     """
     n, searched = arrays.num_vertices, arrays.searched
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
     loop, costs = arrays.loop, arrays.costs
-    blocks, active, edges = begin_run(control, arrays, -np.inf if has_priority else np.inf)
-    receivers = np.float64(searched)
-    iteration, listed, is_marked = 0, blocks, False  # active vertices are in the list, or marked
+    may_migrate = costs[WAY] < np.inf
+    if loop[RESUMES] == 0:
+        blocks, active, edges = begin_run(control, arrays, -np.inf if has_priority else np.inf)
+        _keep(loop, blocks, active, edges, searched, False)
+    blocks, active, edges = loop[LISTED], loop[NUM_ACTIVE], loop[LISTED_EDGES]
+    receivers = np.float64(loop[LAST_RECEIVERS])
+    iteration, listed = loop[ITERATION], blocks
+    is_marked = loop[IS_MARKED] != 0  # active vertices are in the list, or marked
     while iteration < max_iterations:
         if has_priority and listed == 0:
             blocks, active, edges = _next_bucket(control, arrays)
             listed, is_marked = blocks, False
         if (n if all_active else listed) == 0:
             return iteration, True
-        began = clock_seconds()
-        push_seconds = edges * costs[PUSH_EDGE]
-        pull_seconds = _expected_pull(arrays, edges, receivers)
-        pulls = all_active or direction == 2 or (direction == 0 and pull_seconds < push_seconds)
+        if may_migrate and _migrates(arrays, direction, active, edges, receivers):
+            _keep(loop, listed, active, edges, receivers, is_marked)
+            return iteration, False
+        began, senders_edges = clock_seconds(), edges
+        push_expected = edges * costs[PUSH_EDGE]
+        pull_expected = _expected_pull(arrays, edges, receivers)
+        pulls = all_active or direction == 2 or (direction == 0 and pull_expected < push_expected)
         sent = active
         if pulls:
             scanned, count, listed = _pull(control, arrays, blocks, is_marked)
@@ -278,20 +299,22 @@ def run(control, arrays, direction, max_iterations, records):
             turn(control, NEXT)
             listed = blocks
         if pulls:
-            factor = _learned_factor(pull_seconds, expanded - began)
+            factor = _learned_factor(pull_expected, expanded - began)
             for cost in (PULL_VERTEX, PULL_EDGE, PULL_MISS):
                 costs[cost] *= factor
         else:
-            costs[PUSH_EDGE] *= _learned_factor(push_seconds, expanded - began)
+            costs[PUSH_EDGE] *= _learned_factor(push_expected, expanded - began)
         if iteration < records.shape[0]:
             record = records[iteration]
             record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
             record[SECONDS], record[RECEIVERS] = clock_seconds() - began, count
+            record[SENDERS_EDGES] = senders_edges
         iteration += 1
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):
             return iteration, True
     if has_priority and listed == 0:
-        _, active, _ = _next_bucket(control, arrays)
-        return iteration, active == 0
+        blocks, active, edges = _next_bucket(control, arrays)
+        listed, is_marked = blocks, False
+    _keep(loop, listed, active, edges, receivers, is_marked)
     return iteration, not all_active and listed == 0
