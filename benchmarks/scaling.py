@@ -60,8 +60,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     if options.scales:
         for scale in options.scales:
-            rows = measure(scale, options)
-            keep(options.out / "scaling-runs.csv", rows, ["of_scale"])
+            measure(scale, options)
     for series, scales in simulated_series(options).items():
         rows = []
         for ranks, scale in scales:
@@ -99,15 +98,15 @@ def simulated_series(options: argparse.Namespace) -> dict[str, list[tuple[int, i
     return series
 
 
-def measure(scale: int, options: argparse.Namespace) -> list[Row]:
-    """Run all contestants of a scale in turn."""
+def measure(scale: int, options: argparse.Namespace) -> None:
+    """Run all contestants of a scale in turn; keep the rows after every round."""
     several = [ranks for ranks in options.ranks if ranks > 1]
     contestants = [Contestant("ours", 1, threads, scale) for threads in options.ranks]
     contestants += [Contestant("ours", ranks, 1, scale) for ranks in several]
     contestants += [Contestant("ours", 1, 1, scale - int(math.log2(r))) for r in several]
     if options.reference:
         contestants += [Contestant("reference", ranks, 1, scale) for ranks in options.ranks]
-    rows = []
+    rows: list[Row] = []
     for number in range(options.rounds):
         turn = number % len(contestants)
         for one in contestants[turn:] + contestants[:turn]:
@@ -125,7 +124,7 @@ def measure(scale: int, options: argparse.Namespace) -> list[Row]:
                 }
             )
             print(one, f"{teps:.4g} TEPS", file=sys.stderr)
-    return rows
+        keep(options.out / "scaling-runs.csv", rows, ["of_scale"])
 
 
 def run(one: Contestant, reference: str | None) -> tuple[float, float]:
