@@ -1,7 +1,7 @@
 """How searches scale with ranks: by mpirun on this machine, by simulated ranks, and on paper.
 
     python benchmarks/scaling.py --scales 16 18 20 --ranks 1 2 --rounds 3 --out FOLDER
-    python benchmarks/scaling.py --simulate 20 --per-rank 16 --out FOLDER
+    python benchmarks/scaling.py --simulate 20 --per-rank 14 --out FOLDER
 
 The first runs `hetero-bfs graph500` with 64 keys as one process with 1 and 2 threads and as ranks
 of one thread, in turn, in an order that rotates from round to round. With `--reference PROGRAM` the
@@ -9,7 +9,7 @@ BFS of the Graph500 reference code, built elsewhere with the same MPI, takes tur
 scaling compares P ranks with one thread that searches a P-th of the vertices.
 
 The second searches by 1 to 64 simulated ranks, at a fixed scale and at a fixed number of vertices
-per rank (2^16), and predicts the exchanges (scaling_model.py).
+per rank (2^14), and predicts the exchanges (scaling_model.py).
 
 Both write their rows to `scaling-runs.csv` or `scaling-simulated.csv`, replacing rows of the same
 scales, and then scaling.md and scaling.png of all rows. scaling-commands.csv keeps the commands.
@@ -58,9 +58,8 @@ class Contestant:
 def main() -> None:
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.scales:
-        for scale in options.scales:
-            measure(scale, options)
+    for scale in options.scales:
+        measure(scale, options)
     for series, scales in simulated_series(options).items():
         rows = []
         for ranks, scale in scales:

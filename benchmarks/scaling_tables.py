@@ -202,7 +202,7 @@ def draw(runs: pd.DataFrame, simulated: pd.DataFrame, path: Path) -> None:
             ("work_seconds", "-", "work"),
             ("exchange_seconds", ":", "exchange"),
         ):
-            milli = 1e3 * table[column]
+            milli = 1e3 * table[column].where(table[column] > 0)  # one rank exchanges nothing
             middle.plot(
                 table["ranks"], milli, line, color=color, marker=marker, label=f"{fixed}: {name}"
             )
