@@ -37,7 +37,7 @@ _COUNTERS, _LOWEST, _LOOP_WORDS = 9, 8, 12
 
 _SCALARS = "programs/kernels/scalars.cl"
 _COUNTING = "programs/kernels/counting.cl"
-_ITERATION, _MODE, _CONVERGED, _LIMIT, _DIRECTION, _RECEIVERS = 0, 2, 7, 8, 9, 10
+_ITERATION, _MODE, _CONVERGED, _LIMIT, _PLANNED, _RECEIVERS = 0, 2, 7, 8, 9, 10
 PUSH, PULL = 1, 2  # modes of an iteration
 _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}
 
@@ -197,7 +197,7 @@ class DeviceProgram:
             "counters": (_COUNTERS, np.uint64),
             "sums": (self._groups * max(len(plan.totals), 1), np.float64),
             "loop": (_LOOP_WORDS, np.int64),
-            "limits": (8, np.float32),
+            "limits": (9, np.float32),
         }
 
     def _check_types(self, info: DeviceInfo) -> None:
@@ -272,7 +272,10 @@ class DeviceProgram:
         ]
 
     def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`, which has the types of this program's own."""
+        """Run with the parameters of `plan`, which has the types of this program's own.
+
+        Iterations that are queued at once have equal shares of the seconds.
+        """
         self._write(plan)
         self._write_limits(limits)
         began = time.perf_counter()
@@ -280,7 +283,7 @@ class DeviceProgram:
         self._launch_start()
         seconds: list[float] = []
         while True:
-            for _ in range(self._batch):
+            for _ in range(1 if limits.clocked else self._batch):
                 self._launch_iteration()
             self.device.read(loop, self._shared["loop"])
             done = int(loop[_ITERATION])
@@ -317,13 +320,18 @@ class DeviceProgram:
         counters[_LOWEST] = 0x7FFFFFFF
         device.write(self._shared["counters"], counters)
         loop = np.zeros(_LOOP_WORDS, np.int64)
-        loop[_LIMIT], loop[_DIRECTION] = limits.max_iterations, limits.direction
+        pulls = limits.pulls[:_MOST_RECORDS]
+        loop[_LIMIT], loop[_PLANNED] = limits.max_iterations, len(pulls)
         loop[_RECEIVERS] = graph.num_searched
         device.write(self._shared["loop"], loop)
+        if pulls:
+            records = np.zeros((len(pulls), _RECORD_WIDTH), np.int64)
+            records[:, 0] = np.where(pulls, PULL, PUSH)
+            device.write(self._records, records)
         end = -np.inf if "priority" in self.plan.methods else np.inf
         with np.errstate(over="ignore"):
-            numbers = np.zeros(8, np.float32)
-            numbers[:6] = end, limits.bucket_width, *astuple(self._costs)
+            numbers = np.ones(9, np.float32)
+            numbers[:8] = end, limits.bucket_width, *astuple(self._costs)
         device.write(self._shared["limits"], numbers)
 
     def _write(self, plan: Plan) -> None:

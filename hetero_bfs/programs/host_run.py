@@ -174,8 +174,8 @@ class HostProgram:
         control, shared = self._control, self._shared
         self._stop = start_workers(self, run_worker, control, shared, self.threads)
 
-    def _arguments(self, direction: int, max_iterations: int) -> tuple[Any, ...]:
-        return self._control, self._shared, direction, max_iterations, self.records
+    def _arguments(self, planned: int, max_iterations: int) -> tuple[Any, ...]:
+        return self._control, self._shared, planned, max_iterations, self.records
 
     def _compile(self) -> None:
         import numba
@@ -194,11 +194,17 @@ class HostProgram:
         """Run with the parameters of `plan`, which has the types of this program's own."""
         self._write(plan)
         self._set_width(limits.bucket_width)
-        arguments = self._arguments(limits.direction, limits.max_iterations)
+        pulls = limits.pulls[:_MOST_RECORDS]
+        self.records[: len(pulls), 0] = pulls
+        self._clock(limits.clocked)
+        arguments = self._arguments(len(pulls), limits.max_iterations)
         iterations, converged = self._loop(*arguments)
         state = {name: self._fields[f"state_{name}"] for name in self.plan.fields}
         totals = dict(zip(self.plan.totals, self._fields["totals"].tolist(), strict=False))
-        return Run(state, iterations, converged, totals, self._records(iterations))
+        return Run(
+            state, iterations, converged, totals, self._records(iterations),
+            choosing_seconds=self._choosing_seconds(iterations) if limits.clocked else 0.0,
+        )  # fmt: skip
 
     def _write(self, plan: Plan) -> None:
         """Write the parameters."""
@@ -221,11 +227,23 @@ class HostProgram:
         limits[monotone_loop.FULL_WIDTH] = width if sends_all else width * _WIDER
         limits[monotone_loop.SENDS_ALL] = sends_all
 
+    def _clock(self, is_clocked: bool) -> None:
+        """Write whether the run clocks its choices."""
+        from hetero_bfs.programs.kernels.loop import CLOCKED
+
+        self._fields["loop"][CLOCKED] = is_clocked
+
+    def _choosing_seconds(self, iterations: int) -> float:
+        """Return the seconds of the last run's choices, if it clocked them."""
+        from hetero_bfs.programs.kernels.loop import CHOOSING
+
+        return float(self.records[: min(iterations, _MOST_RECORDS), CHOOSING].sum())
+
     def _records(self, iterations: int) -> list[tuple[str, int, int, float]]:
         rows: npt.NDArray[np.float64] = self.records[: min(iterations, _MOST_RECORDS)]
         return [
             ("pull" if pulls else "push", int(vertices), int(edges), seconds)
-            for pulls, vertices, edges, seconds, _ in rows.tolist()
+            for pulls, vertices, edges, seconds, *_ in rows.tolist()
         ]
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ class HostSweeps(HostProgram):
     def _set_width(self, width: float) -> None:
         """Do nothing: sweeps have no buckets."""
 
-    def _arguments(self, direction: int, max_iterations: int) -> tuple[Any, ...]:
+    def _arguments(self, planned: int, max_iterations: int) -> tuple[Any, ...]:
         return self._control, self._shared, max_iterations, self.records
 
     def _records(self, iterations: int) -> list[tuple[str, int, int, float]]:

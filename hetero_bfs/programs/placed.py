@@ -20,7 +20,8 @@ class Run(NamedTuple):
     """What a run did: states in new ids, which the next run overwrites, and a record an iteration.
 
     A record has the strategy, vertices, edges scanned and seconds. `streamed_bytes` of the lists
-    were sent to a device that does not hold them.
+    were sent to a device that does not hold them. `choosing_seconds` are those of the choices of
+    directions on the host, if the run is clocked.
     """
 
     state: dict[str, npt.NDArray[Any]]
@@ -29,6 +30,7 @@ class Run(NamedTuple):
     totals: dict[str, float]
     records: list[tuple[str, int, int, float]]
     streamed_bytes: int = 0
+    choosing_seconds: float = 0.0
 
 
 class PlacedGraph:

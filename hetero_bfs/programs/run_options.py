@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,17 +11,23 @@ from hetero_bfs.support.checks import check_choice, check_integer, check_real
 from hetero_bfs.support.wording import setting
 
 DIRECTIONS = ("auto", "push", "pull")
+Direction = Literal["auto", "push", "pull"]
 ModeName = Literal["synchronous", "asynchronous", "layered"]
 MODES: tuple[ModeName, ...] = ("synchronous", "asynchronous", "layered")
 _NO_LIMIT = 1 << 40
 
 
 class Limits(NamedTuple):
-    """The options as numbers for kernels: an index of DIRECTIONS, iterations, a bucket's width."""
+    """The options as numbers for kernels: whether iterations pull, iterations, a bucket's width.
 
-    direction: int
+    The last of `pulls` is for all later iterations. If it is empty, the run chooses. A clocked run
+    on a device waits for each iteration, to have its seconds; on the host it clocks its choices.
+    """
+
+    pulls: tuple[bool, ...]
     max_iterations: int
     bucket_width: float
+    clocked: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,9 +38,10 @@ class RunOptions:
     ----------
     max_iterations : int, optional
         The run ends after so many, with `converged` False; by default there is no limit.
-    direction : {"auto", "push", "pull"}
+    direction : {"auto", "push", "pull"} or a list of "push" and "pull"
         "push": active vertices send along their edges. "pull": each receiver looks at its incoming
-        edges. By default each iteration does what is expected to be faster.
+        edges. By default each iteration does what is expected to be faster. A list has the
+        direction of each iteration, the last one for all later ones; a monotone program takes none.
     bucket_width : float, optional
         For programs with a priority: vertices run that are less than this beyond the lowest
         priority. By default it is chosen by the weights and the degrees. `math.inf` runs all.
@@ -58,7 +66,7 @@ class RunOptions:
     """
 
     max_iterations: int | None = None
-    direction: Literal["auto", "push", "pull"] = "auto"
+    direction: Direction | Sequence[Direction] = "auto"
     bucket_width: float | None = None
     place: Literal["auto", "cpu", "device"] = "auto"
     mode: ModeName | Literal["auto"] = "synchronous"
@@ -66,7 +74,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Check all settings."""
-        check_choice("direction", self.direction, DIRECTIONS)
+        self._check_direction()
         check_choice("place", self.place, ("auto", "cpu", "device"))
         self._check_mode()
         if self.max_iterations is not None:
@@ -79,6 +87,18 @@ class RunOptions:
                     f"{setting('bucket_width')} is {width}; give a number above 0, or math.inf"
                 )
             object.__setattr__(self, "bucket_width", width)
+
+    def _check_direction(self) -> None:
+        """Check the direction, or those of a list."""
+        if not isinstance(self.direction, list | tuple):
+            check_choice("direction", self.direction, DIRECTIONS)
+            return
+        directions = tuple(self.direction)
+        if not directions:
+            raise ArgumentError(f'{setting("direction")} is empty; give "push" or "pull" at least')
+        for one in directions:
+            check_choice("direction", one, DIRECTIONS[1:])
+        object.__setattr__(self, "direction", directions)
 
     def _check_mode(self) -> None:
         """Check the mode, and the settings that only some modes have."""
@@ -104,4 +124,6 @@ class RunOptions:
         """Return the numbers for kernels."""
         width = usual_width if self.bucket_width is None else self.bucket_width
         limit = min(_NO_LIMIT if self.max_iterations is None else self.max_iterations, _NO_LIMIT)
-        return Limits(DIRECTIONS.index(self.direction), limit, width)
+        one = isinstance(self.direction, str)
+        directions = [] if self.direction == "auto" else [self.direction] if one else self.direction
+        return Limits(tuple(direction == "pull" for direction in directions), limit, width)

@@ -101,7 +101,11 @@ class _Threads:
 
 
 class ProgramRuns(Analysis):
-    """Runs of vertex programs on one graph; see `Analysis`."""
+    """Runs of vertex programs on one graph; see `Analysis`.
+
+    If `clocked` is set, runs are clocked (`Limits`), and `choosing_seconds` are those that the
+    latest run took to choose its place, and on the host its directions.
+    """
 
     what = "vertex programs"
 
@@ -111,6 +115,7 @@ class ProgramRuns(Analysis):
         with suppress(ModelError):  # the engine's searches say what is wrong with it
             self._model = model_of(device)
         super().__init__(graph, threads, device)
+        self.clocked, self.choosing_seconds = False, 0.0
         self._modes: dict[tuple[str, int | None, Along], _Mode] = {}
         self._trials: dict[tuple[Any, ...], Trials[tuple[ModeName, Place]]] = {}
 
@@ -206,6 +211,8 @@ class ProgramRuns(Analysis):
                 f"{plan.name} has all vertices active and no method finished; give "
                 "RunOptions(max_iterations=...)"
             )
+        if plan.monotone and not isinstance(options.direction, str):
+            raise ArgumentError(f"{plan.name} is monotone; its direction is one for all iterations")
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)
         key = host_text(plan), tuple(plan.parameters.sources.items())
@@ -217,11 +224,13 @@ class ProgramRuns(Analysis):
         way = self.placed.along(plan.along).way
         kept = key, way, options.root, options.max_iterations
         trials = self._trials.setdefault(kept, Trials())
+        limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)
+        chooses = time.perf_counter()
         mode, place = trials.choose(choices)
         ready = programs[mode].on[place]
         began = time.perf_counter()
         try:
-            run = ready.run(plan, options.limits(self.placed.usual_step))
+            run = ready.run(plan, limits)
         except DeviceError as error:
             if place == "cpu" or options.place != "auto":
                 raise
@@ -230,6 +239,7 @@ class ProgramRuns(Analysis):
             return self.run(program, parameters, options)
         seconds = time.perf_counter() - began
         trials.note((mode, place), seconds)
+        self.choosing_seconds = began - chooses + run.choosing_seconds
         names, state = ready.graph.names, {}
         for name, array in run.state.items():
             state[name] = np.empty_like(array)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
 import pytest
-from graphs import NAMES, edge_lists, nasty
+from graphs import NAMES, edge_lists, nasty, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_programs import PlainRun
 from sample_programs import Communities, Distances, Labels, MonotoneDistances, Reached, Votes
 
 import hetero_bfs as hb
+from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import host_run
@@ -160,6 +162,44 @@ def confirm(edges, program, parameters, limit, order, threads, direction, width=
                 assert result.iterations == expected.iterations
             if direction != "auto" and not program.all_active:
                 assert {trace.strategy for trace in result.traces} <= {direction}
+
+
+# Directions
+
+PLANNED = [("push", "pull", "pull", "push"), ("pull", "push"), ["pull"]]
+
+
+@pytest.mark.parametrize("directions", PLANNED)
+def test_directions_of_each_iteration(directions):
+    edges = replace(random_graph(300, 900, 1), weights=np.ones(900, np.float32))
+    for clocked in (False, True):
+        with ProgramRuns(build_search_graph(edges), 2) as runs:
+            runs.clocked = clocked
+            expected = runs.run(WithoutPriority(), {"source": 0}, hb.RunOptions())
+            options = hb.RunOptions(direction=directions)
+            result = runs.run(WithoutPriority(), {"source": 0}, options)
+        np.testing.assert_array_equal(result.distance, expected.distance)
+        last = [directions[-1]] * result.iterations
+        taken = [trace.strategy for trace in result.traces]
+        assert taken == [*directions, *last][: result.iterations]
+
+
+@pytest.mark.parametrize(
+    ("directions", "said"),
+    [((), "direction is empty"), (("push", "auto"), "is 'auto'"), (3, "is 3; give one of")],
+)
+def test_directions_that_cannot_be(directions, said):
+    with pytest.raises(ArgumentError, match=said):
+        hb.RunOptions(direction=directions)
+
+
+def test_a_monotone_program_has_one_direction():
+    edges = hb.EdgeList.from_arrays([0], [1], weights=np.ones(1, np.float32))
+    with (
+        ProgramRuns(build_search_graph(edges), 1) as runs,
+        pytest.raises(ArgumentError, match="MonotoneDistances is monotone"),
+    ):
+        runs.run(MonotoneDistances(), {"source": 0}, hb.RunOptions(direction=["push", "pull"]))
 
 
 # Results

@@ -54,9 +54,15 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         }
         if (mode == PULL)
             loop[RECEIVERS] = counters[RECEIVED];
+        limits[CHANGES_PER_EDGE] =
+            min((float)counters[ACTIVE] / max((float)loop[EDGES], 1.0f), 1.0f);
         loop[ITERATION] = iteration + 1;
     }
     const ulong active = ALL_ACTIVE ? n : counters[ACTIVE];
+#if !HAS_IDENTITY
+    if (mode != SELECT) /* who took a message hardly takes another one */
+        loop[RECEIVERS] = max(loop[RECEIVERS] - (long)active, 0L);
+#endif
     loop[NUM_ACTIVE] = active;
 #if !ALL_ACTIVE
     loop[LISTED] = counters[NEXT_COUNT];
@@ -94,10 +100,17 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
             expected_scans((float)loop[RECEIVERS], edges, stored, (float)searched);
         const float share = clamp(edges / max(stored, 1.0f), 0.0f, 1.0f);
         const float misses = scans * share * (1.0f - share);
+        const float push_edge =
+            limits[PUSH_EDGE] + limits[CHANGES_PER_EDGE] * limits[PUSH_CHANGE];
+        const float push_cost = (float)loop[LISTED] * limits[PUSH_VERTEX] + edges * push_edge;
         const float pull_cost = searched * limits[PULL_VERTEX] + scans * limits[PULL_EDGE] +
                                 misses * limits[PULL_MISS];
-        if (ALL_ACTIVE || loop[DIRECTION] == 2 ||
-            (loop[DIRECTION] == 0 && pull_cost < edges * limits[PUSH_EDGE]))
+        const long planned = loop[PLANNED];
+        if (planned)
+            then = records[min(loop[ITERATION], planned - 1) * RECORD_WIDTH];
+        else if (pull_cost < push_cost)
+            then = PULL;
+        if (ALL_ACTIVE)
             then = PULL;
     }
     loop[MODE] = then;

@@ -11,7 +11,7 @@ programs. So the loop is compiled once. What a program brings is called by addre
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
     sums        float64 (chunks, totals)    the chunks' shares of the program's totals
     totals      float64 (totals,)
-    loop        int64 (8,)          ITERATION, NUM_ACTIVE
+    loop        int64 (8,)          ITERATION, NUM_ACTIVE, CLOCKED
     limits      float64 (8,)        the bucket's END and WIDTH
     lowest      float64 (threads, 8)    lowest priority that waits, by thread
     costs       float64 (8,)        seconds; learned from iteration to iteration
@@ -46,25 +46,27 @@ ROUND = OWN
 START, PUSH, MARK, LIST, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(10)
 NUM_TASKS = 10
 
-ITERATION, NUM_ACTIVE = range(2)
+ITERATION, NUM_ACTIVE, CLOCKED = range(3)
+"""CLOCKED is a flag: whether records have the seconds of choosing."""
+
 END, WIDTH = range(2)
 
-PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS = range(4)
-"""Costs: seconds for an edge of a push; for a vertex, an edge and a miss of a pull. See
-selection/program_costs.py."""
+PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE = range(6)
+"""Costs, in the order of selection/program_costs.py, which explains them."""
 
-STRATEGY, VERTICES, EDGES, SECONDS, RECEIVERS = range(5)
-"""Columns of a record. A push's vertices are those that send, a pull's those that may receive."""
+STRATEGY, VERTICES, EDGES, SECONDS, RECEIVERS, CHOOSING = range(6)
+"""Columns of a record. A push's vertices are those that send, a pull's those that may receive.
+CHOOSING is the part of SECONDS that the choice of a direction took."""
 
-RECORD_WIDTH = 5
+RECORD_WIDTH = 6
 
 SUM_CHUNK = 1 << 12
 """Vertices of a chunk with sums: fixed, so that sums do not depend on the number of threads."""
 
 _LEAST_VERTICES = 1 << 12
 _LEAST_WORDS = 1 << 8
-_LEARNING = 0.5  # weight of the latest iteration in the costs
 _LEAST_LEARNED = 50e-6  # seconds of an iteration that says something about costs
+_RIVAL = 3.0  # times as long: the other direction is then no rival, and errors do not matter
 _LAST_ROUND = np.iinfo(np.int32).max
 _ZERO = np.int64(0)
 
@@ -94,6 +96,14 @@ def _expected_scans(arrays, edges, receivers):
         return receivers * degree
     hit = min(max(edges, 1) / stored, 1.0)  # chance that an entry leads to an active vertex
     return receivers * min(degree, (1.0 - (1.0 - hit) ** degree) / hit)
+
+
+@njit(inline="always")
+def _expected_push(arrays, vertices, edges, changes_per_edge):
+    """Return the seconds expected of a push."""
+    costs = arrays.costs
+    of_edge = costs[PUSH_EDGE] + changes_per_edge * costs[PUSH_CHANGE]
+    return vertices * costs[PUSH_VERTEX] + edges * of_edge
 
 
 @njit(inline="always")
@@ -142,20 +152,26 @@ def _activated(arrays):
 
 
 @njit(inline="always")
-def _learned_factor(expected, seconds):
-    """Return by what to multiply the costs of an iteration that took longer or shorter.
+def _learn(arrays, pulls, expected, seconds):
+    """Correct the costs of a direction by the fourth root of seconds / expected seconds.
 
-    Nothing is expected of vertices without edges, so they teach nothing, however long they took.
+    If nothing is expected they stay, however long the iteration took.
     """
     if expected == 0.0 or max(expected, seconds) < _LEAST_LEARNED:
-        return 1.0
-    factor = min(max(seconds / expected, 0.25), 4.0)
-    return 1.0 + _LEARNING * (factor - 1.0)
+        return
+    factor = np.sqrt(np.sqrt(min(max(seconds / expected, 0.25), 4.0)))
+    costs = arrays.costs
+    if pulls:
+        for cost in (PULL_VERTEX, PULL_EDGE, PULL_MISS):
+            costs[cost] *= factor
+    else:
+        for cost in (PUSH_VERTEX, PUSH_EDGE, PUSH_CHANGE):
+            costs[cost] *= factor
 
 
 @njit(inline="always")
 def _next_bucket(control, arrays):
-    """Move the bucket to the lowest priority that waits; return blocks, vertices and edges.
+    """Move the bucket to the lowest priority that waits; return what `begin_run` does.
 
     The lowest priority may be that of a vertex that has run since. If so the bucket has nothing,
     and the next one begins at the lowest priority of those that still wait.
@@ -171,10 +187,10 @@ def _next_bucket(control, arrays):
         if not arrays.limits[END] > lowest:  # a width that is nothing beside it
             arrays.limits[END] = np.inf
         active, edges, _ = share(control, arrays, SELECT, far, 1)
-        blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+        blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
         turn(control, NEXT)
         if blocks != 0 or active == 0:
-            return blocks, active, edges
+            return blocks, listed, active, edges
 
 
 @njit(inline="always")
@@ -195,7 +211,10 @@ def is_finished(control, arrays):
 
 @njit(inline="always")
 def begin_run(control, arrays, bucket_end):
-    """Start with the initial states; return blocks of active vertices, vertices and edges."""
+    """Start with the initial states.
+
+    Returns blocks of listed vertices, listed vertices, active vertices, and edges of those listed.
+    """
     control[SIDES], arrays.loop[ITERATION] = 0, 0
     for which in range(3):
         arrays.counters[which, 0] = 0
@@ -207,22 +226,37 @@ def begin_run(control, arrays, bucket_end):
     n = arrays.num_vertices
     active, edges, _ = share(control, arrays, START, n, SUM_CHUNK)
     add_sums(arrays, -(-n // SUM_CHUNK))
-    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+    blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
     turn(control, NEXT)
-    return blocks, active, edges
+    return blocks, listed, active, edges
+
+
+@njit(inline="always")
+def _choose(arrays, listed, edges, receivers, changes_per_edge):
+    """Return whether to pull, and the expected seconds if costs can be learned from them.
+
+    Costs are corrected where they matter: at iterations for which both directions are rivals.
+    """
+    push_seconds = _expected_push(arrays, listed, edges, changes_per_edge)
+    if push_seconds <= arrays.searched * arrays.costs[PULL_VERTEX]:  # less than any pull
+        return False, 0.0
+    pull_seconds = _expected_pull(arrays, edges, receivers)
+    expected = min(pull_seconds, push_seconds)
+    are_rivals = max(pull_seconds, push_seconds) < _RIVAL * expected
+    return pull_seconds < push_seconds, expected if are_rivals else 0.0
 
 
 @kernel(counted=False)
-def run(control, arrays, direction, max_iterations, records):
+def run(control, arrays, planned, max_iterations, records):
     """Run the program.
 
     Parameters
     ----------
     control, arrays
         The thread pool's words; the arrays above.
-    direction : int
-        0 to choose between push and pull; 1 to push, 2 to pull always. Pulls serve programs whose
-        vertices are all active in any case.
+    planned : int
+        So many rows of `records` say in STRATEGY whether their iteration pulls, the last one for
+        all later ones. 0 to choose. Programs whose vertices are all active pull in any case.
     max_iterations : int
     records : float64 (any, RECORD_WIDTH)
         A row for each iteration; those that do not fit are left out.
@@ -235,21 +269,27 @@ def run(control, arrays, direction, max_iterations, records):
     """
     n, searched = arrays.num_vertices, arrays.searched
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
-    loop, costs = arrays.loop, arrays.costs
-    blocks, active, edges = begin_run(control, arrays, -np.inf if has_priority else np.inf)
-    receivers = np.float64(searched)
-    iteration, listed, is_marked = 0, blocks, False  # active vertices are in the list, or marked
+    takes_one, loop = arrays.has_identity == 0, arrays.loop
+    is_clocked = loop[CLOCKED] != 0
+    bucket_end = -np.inf if has_priority else np.inf
+    blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
+    receivers = np.float64(searched - active if takes_one else searched)
+    iteration, is_marked = 0, False  # active vertices are in the list, or marked
+    changes_per_edge = 1.0
     while iteration < max_iterations:
         if has_priority and listed == 0:
-            blocks, active, edges = _next_bucket(control, arrays)
-            listed, is_marked = blocks, False
+            blocks, listed, active, edges = _next_bucket(control, arrays)
+            is_marked = False
         if (n if all_active else listed) == 0:
             return iteration, True
         began = clock_seconds()
-        push_seconds = edges * costs[PUSH_EDGE]
-        pull_seconds = _expected_pull(arrays, edges, receivers)
-        pulls = all_active or direction == 2 or (direction == 0 and pull_seconds < push_seconds)
-        sent = active
+        expected, pulls = 0.0, all_active
+        if planned != 0:
+            pulls |= records[min(iteration, planned - 1), STRATEGY] != 0.0
+        elif not all_active:
+            pulls, expected = _choose(arrays, listed, edges, receivers, changes_per_edge)
+        choosing = clock_seconds() - began if is_clocked else 0.0
+        sent, sent_along = active, edges
         if pulls:
             scanned, count, listed = _pull(control, arrays, blocks, is_marked)
             receivers = np.float64(count)
@@ -259,7 +299,6 @@ def run(control, arrays, direction, max_iterations, records):
             control[ROUND] = next_round(control, arrays)
             scanned, _, _ = share(control, arrays, PUSH, blocks, 1)
             count = _ZERO
-        expanded = clock_seconds()
         loop[ITERATION] = iteration
         is_marked = pulls and arrays.applies_in_pulls != 0
         if all_active:
@@ -273,24 +312,22 @@ def run(control, arrays, direction, max_iterations, records):
             touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
             active, edges, _ = share(control, arrays, APPLY, touched, 1)
             add_sums(arrays, touched)
-            blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+            blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
             turn(control, NEXT)
-            listed = blocks
-        if pulls:
-            factor = _learned_factor(pull_seconds, expanded - began)
-            for cost in (PULL_VERTEX, PULL_EDGE, PULL_MISS):
-                costs[cost] *= factor
-        else:
-            costs[PUSH_EDGE] *= _learned_factor(push_seconds, expanded - began)
+        if takes_one:  # who took a message hardly takes another one
+            receivers = max(receivers - active, 0.0)
+        changes_per_edge = min(active / max(sent_along, 1), 1.0)
+        seconds = clock_seconds() - began
+        _learn(arrays, pulls, expected, seconds)
         if iteration < records.shape[0]:
             record = records[iteration]
             record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
-            record[SECONDS], record[RECEIVERS] = clock_seconds() - began, count
+            record[SECONDS], record[RECEIVERS], record[CHOOSING] = seconds, count, choosing
         iteration += 1
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):
             return iteration, True
     if has_priority and listed == 0:
-        _, active, _ = _next_bucket(control, arrays)
+        _, _, active, _ = _next_bucket(control, arrays)
         return iteration, active == 0
     return iteration, not all_active and listed == 0

@@ -105,16 +105,17 @@ def _pull(control, arrays, blocks, floor):
 
 
 @kernel(counted=False)
-def run(control, arrays, direction, max_iterations, records):
-    """Run the program; see `loop.run`."""
-    blocks, _, _ = begin_run(control, arrays, -np.inf)
-    sends_all = arrays.limits[SENDS_ALL] != 0.0 or direction == 2
+def run(control, arrays, planned, max_iterations, records):
+    """Run the program; see `loop.run`. A plan has one row."""
+    blocks, _, _, _ = begin_run(control, arrays, -np.inf)
+    always_pulls = planned != 0 and records[0, STRATEGY] != 0.0
+    sends_all = arrays.limits[SENDS_ALL] != 0.0 or always_pulls
     unmet, left = np.int64(arrays.num_edges), np.int64(0)
     active = np.int64(0)
     iteration = 0
     while iteration < max_iterations:
-        pulls, floor = direction == 2, -np.inf
-        if blocks == 0 and direction == 0 and not sends_all and left > unmet:
+        pulls, floor = always_pulls, -np.inf
+        if blocks == 0 and planned == 0 and not sends_all and left > unmet:
             sends_all = True
             floor = arrays.limits[END]
             blocks, active = _next_bucket(control, arrays, True, True)

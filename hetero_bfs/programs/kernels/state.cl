@@ -24,18 +24,20 @@
  *     counters    ulong (9,)      what a launch counts, below
  *     sums        TOTAL (groups, NUM_TOTALS)
  *     loop        long (12,)      below
- *     limits      float (8,)      END and WIDTH of the bucket, costs as in host.py
- *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers
+ *     limits      float (9,)      END and WIDTH of the bucket, costs as in host.py, CHANGES_PER_EDGE
+ *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers. So many
+ *                                 rows as PLANNED have modes before, the last one for all later ones
  */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
-enum { ITERATION, NUM_ACTIVE, MODE, LISTED, EDGES, SIDES, FAR_LISTED, CONVERGED, LIMIT, DIRECTION,
+enum { ITERATION, NUM_ACTIVE, MODE, LISTED, EDGES, SIDES, FAR_LISTED, CONVERGED, LIMIT, PLANNED,
        RECEIVERS };
 enum { DONE, PUSH, PULL, SELECT };
 enum { NEXT_COUNT, FAR_COUNT, TOUCHED_COUNT, HEAVY_COUNT, ACTIVE, ACTIVE_EDGES, SCANNED, RECEIVED,
        LOWEST, COUNTERS };
-enum { END, WIDTH, PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS };
+enum { END, WIDTH, PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE,
+       CHANGES_PER_EDGE };
 enum { NEXT_BIT = 1, FAR_BIT = 2 };
 enum { NOT_LISTED, WAITING, RUN };
 #define RECORD_WIDTH 4
