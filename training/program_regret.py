@@ -194,8 +194,9 @@ class _Replays:
         logs = np.log([self.seconds[one] for one in self.lives])
         seconds, least = float(np.exp(logs.mean())), self.seconds[best]
         there = min(value for one, value in self.seconds.items() if one[0] == place)
+        regret = max(seconds / least - 1.0, 0.0)  # the mean of equal numbers may be below them
         values = (
-            MEASURED[self.kind].__name__, self.source, place, seconds, least, seconds / least - 1.0,
+            MEASURED[self.kind].__name__, self.source, place, seconds, least, regret,
             there / least - 1.0, self.seconds[self.firsts[place]] / there - 1.0,
             self._choosing(), len(pulls),
             schedule_text(self.lives[-1]), schedule_text(best),

@@ -101,7 +101,8 @@ for program, parameters in (
     (Distances(), from_five), (Labels(), {{}}), (Parents(), from_five), (Ranks(), ranks),
     (Communities(), dict(rounds=3)),
 ):
-    for direction in ("push", "pull"):
+    for direction in ("push", "pull", ("pull", "push")):
+        runs.clocked = direction == "pull"
         with mock.patch.multiple(device_run, **SMALL):
             results = [
                 runs.run(program, parameters, hb.RunOptions(direction=direction, place=place))
@@ -112,7 +113,7 @@ for program, parameters in (
         if not isinstance(program, Parents):
             field = next(iter(host.state))
             np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
-assert len(made) == {one_launch} * 8
+assert len(made) == {one_launch} * 12
 assert all(program._instead is None for program in made)
 """
 

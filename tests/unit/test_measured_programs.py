@@ -132,7 +132,7 @@ def test_samples_and_regret_of_a_graph(plain_place):
     for row in rows:
         assert tuple(row) == COLUMNS
         assert row["regret"] == pytest.approx(row["seconds"] / row["best_seconds"] - 1)
-        assert row["regret"] > -1e-12  # the geometric mean of equal numbers may be less than they
+        assert row["regret"] >= 0
         assert row["place_regret"] >= 0
         assert row["first_regret"] >= 0
         assert 0 <= row["choosing"] < 1
