@@ -6,29 +6,40 @@ from argparse import Namespace
 
 from hetero_bfs.cli.engine_settings import engine_options
 from hetero_bfs.cli.output import print_notes, text_stream, write_json
+from hetero_bfs.distributed.mpi import launched_rank, launched_ranks
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
-from hetero_bfs.graph500.report import format_report
+from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.selection.trace import write_csv
+from hetero_bfs.support import progress
 
 
 def run(options: Namespace) -> int:
     """Run the command; return the exit status, 1 if a search was wrong."""
-    report = run_graph500(
-        Graph500Options(
-            kernel=options.kernel,
-            scale=options.scale or Graph500Options.scale,
-            edgefactor=options.edgefactor or Graph500Options.edgefactor,
-            sources=options.sources,
-            seed1=options.seed1,
-            seed2=options.seed2,
-            graph=options.graph,
-            directed=options.directed,
-            regenerate=options.regenerate,
-            validate=options.validate,
-            power_log=options.power_log,
-            engine=engine_options(options),
-        )
+    settings = Graph500Options(
+        kernel=options.kernel,
+        scale=options.scale or Graph500Options.scale,
+        edgefactor=options.edgefactor or Graph500Options.edgefactor,
+        sources=options.sources,
+        seed1=options.seed1,
+        seed2=options.seed2,
+        graph=options.graph,
+        directed=options.directed,
+        regenerate=options.regenerate,
+        validate=options.validate,
+        power_log=options.power_log,
+        engine=engine_options(options),
     )
+    report: Graph500Report
+    if launched_ranks() > 1:
+        from hetero_bfs.cli.ranks import run_together
+        from hetero_bfs.graph500.ranks import run_on_ranks
+
+        progress.enabled = launched_rank() == 0
+        report = run_together(lambda communicator: run_on_ranks(settings, communicator))
+        if launched_rank() > 0:
+            return 0 if report.valid else 1
+    else:
+        report = run_graph500(settings)
     print_notes(report.notes)
     print(format_report(report, options.verbose), file=text_stream(options))
     if options.trace is not None:

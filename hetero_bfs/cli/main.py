@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from hetero_bfs.cli import terminal
+from hetero_bfs.cli import ranks, terminal
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.cli.preparation import load_numba, prepare
 from hetero_bfs.errors import HeteroBFSError
@@ -32,12 +32,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         with naming_options():
             options = _parse(arguments)
+            ranks.check_command(options)
             prepare(options)
             return _carry_out(options)
     except SystemExit as stop:  # argparse has printed a message
         return int(stop.code or 0)
     except HeteroBFSError as error:
-        print(f"hetero-bfs: {error}", file=sys.stderr)
+        if ranks.says(error):
+            print(f"hetero-bfs: {error}", file=sys.stderr)
         return 1
     except MemoryError:
         print(

@@ -79,6 +79,8 @@ class Graph500Report(ABC):
     sources: list[KeyRecord]
     failures: list[str]
     energy: energy.EnergyReport | None = None
+    processes: int = 1
+    """Processes of MPI."""
 
     @abstractmethod
     def own_figures(self) -> dict[str, Any]:
@@ -120,6 +122,7 @@ class Graph500Report(ABC):
             if self.sources[0].validation is None
             else [r.validate_seconds for r in self.sources],
             self.kernel,
+            self.processes,
         )
 
     def typical(self) -> KeyRecord:
@@ -135,6 +138,7 @@ class Graph500Report(ABC):
             "scale": self.scale,
             "edgefactor": self.edgefactor,
             "nbfs": len(self.sources),
+            "num_mpi_processes": self.processes,
             "valid": self.valid,
             "failures": self.failures,
             "generation_time_seconds": self.generation_seconds,

@@ -70,11 +70,12 @@ def graph500_lines(
     nedges: Sequence[int],
     validate_seconds: Sequence[float] | None,
     kernel: str = "bfs",
+    processes: int = 1,
 ) -> list[str]:
     """Return the lines of the reference's report; `validate_seconds` is None without validation.
 
     `scale` and `edgefactor` may be fractions for graphs of files. `kernel` is "bfs" or "sssp"; the
-    reference reports on both in one run, with the same names.
+    reference reports on both in one run, with the same names. `processes` are those of MPI.
     """
     if validate_seconds is None:
         validate_seconds = [-1.0] * len(seconds)
@@ -83,7 +84,7 @@ def graph500_lines(
         _line("edgefactor:", _whole(edgefactor)),
         _line("NBFS:", f"{len(seconds)}"),
         _line("graph_generation:", f"{generation_seconds:g}"),
-        _line("num_mpi_processes:", "1"),
+        _line("num_mpi_processes:", f"{processes}"),
         _line("construction_time:", f"{construction_seconds:g}"),
     ]
     lines += [_line(f"{kernel:<4} {k}_time:", f"{v:g}") for k, v in _named(seconds)]

@@ -91,7 +91,7 @@ class CPUExecutor:
             self.threads = 1
         self.edge_bits = counter_edge_bits(graph)
         self.parent = allocate(n, np.uint32)
-        self.visited = [allocate(words, np.uint32) for _ in range(2)]
+        self.visited = [allocate(self._bitmap_words(), np.uint32) for _ in range(2)]
         self.queue = [allocate(n, np.uint32) for _ in range(2)]
         self.offsets = [allocate(n, np.int64) for _ in range(2)]
         self.found_list = np.empty(n // _FOUND_LIST_SHARE + 1, np.uint32)
@@ -238,7 +238,8 @@ class CPUExecutor:
         arrays = self._arrays
         shared = self._struct()
         is_packed = self.graph.is_local and not self.graph.is_regular and can_pack()
-        link_work(shared, self.threads, self._count_owners(), is_packed, arrays.work)
+        owners = self._count_owners()
+        link_work(shared, self.threads, owners, is_packed, arrays.work, self._own_work())
         link_levels(shared, arrays.levels)
         return shared
 
@@ -246,6 +247,14 @@ class CPUExecutor:
         from hetero_bfs.support.by_address import Struct
 
         return Struct("HostArrays", self._arrays._asdict())
+
+    def _bitmap_words(self) -> int:
+        """Return the words of a bitmap of all vertices that a list may hold."""
+        return -(-self.graph.num_searched // 32)
+
+    def _own_work(self) -> dict[int, int]:
+        """Return addresses of kernels that take the place of the usual ones, by task."""
+        return {}
 
     @property
     def arrays_type(self) -> Any:

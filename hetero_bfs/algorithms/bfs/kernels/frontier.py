@@ -43,7 +43,7 @@ def queue_words(control, arrays, chunk, me):
     queue, offsets = arrays.queue[control[QUEUE]], arrays.offsets[control[QUEUE]]
     degree = arrays.degree
     low = chunk * control[SIZE]
-    high = min(low + control[SIZE], visited.size)
+    high = min(low + control[SIZE], arrays.written.size)
     count, edges = np.uint64(0), np.uint64(0)
     for word in range(low, high):
         fresh = visited[word] & ~old[word]

@@ -63,5 +63,5 @@ def words_of(control, arrays, chunk):
     Chunks grow: after relabelling, the first words stand for the hubs, which have the longest
     lists.
     """
-    words, chunks = arrays.visited[0].size, control[CHUNKS]
+    words, chunks = arrays.written.size, control[CHUNKS]
     return np.int64(words * (chunk / chunks) ** 2), np.int64(words * ((chunk + 1) / chunks) ** 2)

@@ -123,7 +123,7 @@ def _resolve_deferred(control, arrays, state, records):
 def convert(control, arrays, state):
     """Convert a dense frontier (a bitmap) into a sparse one (a queue); return seconds."""
     began = clock_seconds()
-    words = arrays.visited[0].size
+    words = arrays.written.size
     size = 256
     if state[FRONTIER_VERTICES] <= 4096:
         size = max(_SCAN_WORDS, _SCAN_WORDS_BY_THREAD * arrays.found.shape[0])

@@ -5,7 +5,9 @@ A kernel is compiled once, and only if searches of the graph can come to it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +44,12 @@ from hetero_bfs.algorithms.bfs.kernels.level import (
 )
 from hetero_bfs.algorithms.bfs.kernels.restore import clear_or_restore
 from hetero_bfs.selection.strategies import STRATEGIES
-from hetero_bfs.support.by_address import Struct, chunk_address, level_address
+from hetero_bfs.support.by_address import Head, Struct, chunk_address, level_address
 
 _CONTROL = types.Array(int64, 1, "C")
 
 
-def link_levels(arrays: Struct, levels: npt.NDArray[np.int64]) -> None:
+def link_levels(arrays: Struct | Head, levels: npt.NDArray[np.int64]) -> None:
     """Compile the kernels of the host's strategies, and put their addresses into `levels`.
 
     A strategy's place there is its row in the table of strategies.
@@ -60,12 +62,17 @@ def link_levels(arrays: Struct, levels: npt.NDArray[np.int64]) -> None:
 
 
 def link_work(
-    arrays: Struct, threads: int, owners: int, is_packed: bool, work: npt.NDArray[np.int64]
+    arrays: Struct | Head,
+    threads: int,
+    owners: int,
+    is_packed: bool,
+    work: npt.NDArray[np.int64],
+    replaced: Mapping[int, int],
 ) -> None:
     """Compile the kernels of phases, and put their addresses into `work`.
 
     One thread shares no levels. Where partitions have owners, no level is a dense push
-    (host_strategies.py).
+    (host_strategies.py). `replaced` has addresses of other kernels for some tasks (`chunk_kernel`).
     """
     used = {
         BOTTOM_UP: bottom_up_words,
@@ -84,4 +91,12 @@ def link_work(
     elif threads > 1:
         used |= {PUSH_DENSE: push_dense_chunk, RESOLVE_PUSH: resolve_pushed_words}
     for task, function in used.items():
-        work[task] = chunk_address(function, _CONTROL, arrays.numba_type)
+        if task not in replaced:
+            work[task] = chunk_kernel(function, arrays)
+    for task, address in replaced.items():
+        work[task] = address
+
+
+def chunk_kernel(function: Any, arrays: Struct | Head) -> int:
+    """Compile a kernel of a phase for arrays of this type, and return its address."""
+    return chunk_address(function, _CONTROL, arrays.numba_type)

@@ -174,7 +174,7 @@ def share(control, arrays, state, task, size, chunks):
 def share_words(control, arrays, state, task):
     """Do a piece of a search for all words of the bitmap."""
     threads = arrays.found.shape[0]
-    chunks = min(arrays.visited[0].size // _MIN_CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
+    chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
     return share(control, arrays, state, task, 0, max(chunks, 1))
 
 

@@ -1,0 +1,60 @@
+"""Commands under a launcher of MPI: one run by all ranks, with one report and one message."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from typing import TypeVar
+
+from hetero_bfs.distributed.communicator import Communicator
+from hetero_bfs.distributed.faults import AgreedError
+from hetero_bfs.distributed.mpi import launched_rank, launched_ranks, world
+from hetero_bfs.errors import HeteroBFSError
+
+T = TypeVar("T")
+
+
+def check_command(options: Namespace) -> None:
+    """Refuse commands that several ranks would each run by themselves.
+
+    Raises
+    ------
+    AgreedError
+        A launcher started several processes of such a command.
+    """
+    ranks = launched_ranks()
+    if ranks > 1 and options.command != "graph500":
+        raise AgreedError(
+            f"{options.command} runs in one process, and the launcher started {ranks}; only "
+            "graph500 runs on several"
+        )
+
+
+def says(error: HeteroBFSError) -> bool:
+    """Tell whether this process prints an error: of one that all ranks raise only rank 0 does."""
+    return not (isinstance(error, AgreedError) and launched_rank() > 0)
+
+
+def run_together(work: Callable[[Communicator], T]) -> T:
+    """Run work by all ranks; an error of a single rank ends all of them with status 1.
+
+    Raises
+    ------
+    AgreedError
+        An error that all ranks have raised.
+    """
+    communicator = world()
+    try:
+        return work(communicator)
+    except AgreedError:
+        raise
+    except Exception as error:  # whatever it is, the other ranks would wait for ever
+        known = isinstance(error, (HeteroBFSError, OSError, MemoryError))
+        text = str(error) or type(error).__name__
+        if not known:
+            text = f"{type(error).__name__}: {text}"
+        print(f"hetero-bfs: rank {communicator.rank}: {text}", file=sys.stderr)
+        sys.stderr.flush()
+        communicator.abort()
+        raise

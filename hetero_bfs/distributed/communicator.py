@@ -1,0 +1,83 @@
+"""What ranks say to each other: the few collective calls that a distributed run makes.
+
+mpi.py makes them by MPI. simulated.py makes them within one process, for tests and for predictions.
+Every rank must make the same calls in the same order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Operation = Literal["max", "min", "sum"]
+
+Counts = npt.NDArray[np.int64]
+
+
+class Communicator(Protocol):
+    """The ranks of a run, as one of them sees them.
+
+    Arrays are contiguous and one-dimensional. A host is a machine whose ranks share memory. The
+    arrays of different ranks of a call have one dtype.
+    """
+
+    rank: int
+    """Number of this rank, from 0."""
+    size: int
+    """Number of ranks."""
+    host_rank: int
+    """Number of this rank among those of its host, from 0."""
+    host_size: int
+    """Number of ranks on this host."""
+    num_hosts: int
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+
+    def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
+        """Replace each item by the greatest, the least or the sum of all ranks' items."""
+
+    def collect(self, value: Any) -> list[Any]:
+        """Return the values of all ranks, by rank; values are small and can be pickled."""
+
+    def gather_to_all(
+        self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
+    ) -> None:
+        """Give `send` to all; rank r's counts[r] items arrive at receive[places[r]:].
+
+        `send` may be the part of `receive` where it would arrive.
+        """
+
+    def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
+        """Give item r to rank r, for all r; item r of `receive` is from rank r."""
+
+    def exchange_parts(
+        self,
+        send: npt.NDArray[Any],
+        counts: Counts,
+        places: Counts,
+        receive: npt.NDArray[Any],
+        received: Counts,
+    ) -> None:
+        """Give each rank r the counts[r] items from send[places[r]] on.
+
+        What arrives lies in the order of the ranks, received[r] items of rank r.
+        """
+
+    def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array of zeros that all ranks of this host share."""
+
+    def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
+        """Combine the `shared_array` of all hosts, item by item; all ranks wait for it."""
+
+    def abort(self) -> None:
+        """End all ranks with status 1; this rank at once."""
+
+
+def parts_of(counts: Counts) -> Counts:
+    """Return where each part begins if parts of these sizes lie one behind the other."""
+    places = np.zeros(counts.size, np.int64)
+    np.cumsum(counts[:-1], out=places[1:])
+    return places

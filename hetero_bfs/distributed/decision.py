@@ -1,0 +1,133 @@
+"""The direction of a level, one for all ranks, by the slowest rank's predictions.
+
+Each rank predicts its own seconds of the coming level in both directions: a push by its edges and
+the vertices that it is expected to find, a pull by its machine's speed model. One reduction takes
+the maxima. To them come the seconds of the exchange: latency plus bytes over bandwidth, both
+measured when the search opens (exchange.py). All ranks compute with the same numbers, so they
+decide alike.
+
+A model was trained with all cores of one process. So each rank corrects both predictions by what
+its levels took, beginning with untimed searches when it opens.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.distributed.communicator import Communicator
+from hetero_bfs.distributed.exchange import ExchangeCosts
+from hetero_bfs.selection.named_selectors import make_selector
+from hetero_bfs.selection.policy import CAUTION, MODEL
+from hetero_bfs.selection.selectors import ALPHA, BETA
+from hetero_bfs.selection.strategies import STRATEGIES, Direction, available, schedule_names
+
+DIRECTIONS: tuple[Direction, Direction] = ("top-down", "bottom-up")
+
+_WEIGHT = 0.25  # of a new measurement in a correction
+_LEAST_TO_LEARN = 30e-6  # seconds: shorter levels are mostly calls
+_EARLY = 15  # the frontier has less than this share of the unvisited edges
+
+
+class Decision:
+    """Chooses directions for one rank; all ranks' objects choose alike.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    selector : str
+        "alpha-beta" is Beamer's rule, "fixed:TC,BC" a schedule, of which directions count; all
+        others compare predictions.
+    others_share : float
+        Share of the searched vertices that are other ranks'.
+    num_vertices : int
+        Searched vertices of the rank.
+    costs : ExchangeCosts
+    """
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        selector: str,
+        others_share: float,
+        num_vertices: int,
+        costs: ExchangeCosts,
+    ) -> None:
+        from hetero_bfs.distributed.kernels.prediction import NUM_REDUCED
+
+        self.selector = selector
+        self.factors = np.ones(2)
+        """Corrections of the predictions of a push and of a pull."""
+        self._communicator = communicator
+        self._others_share = others_share
+        self._num_vertices = num_vertices
+        self._costs = costs
+        self._weights = _pull_weights()
+        self._columns = np.zeros_like(self._weights)
+        self._raw = np.zeros(2)
+        self._reduced = np.zeros(NUM_REDUCED)
+        self._schedule: list[Direction] | None = None
+        if selector.startswith("fixed:"):
+            self._schedule = [STRATEGIES[name].direction for name in schedule_names(selector)]
+
+    def agree(self, state: npt.NDArray[np.float64]) -> bool:
+        """Predict, and reduce over all ranks; return false if the search is over."""
+        from hetero_bfs.distributed.kernels.prediction import EDGES, UNVISITED, predict
+
+        reduced = self._reduced
+        share, factors = self._others_share, self.factors
+        predict(state, self._weights, share, factors, self._columns, self._raw, reduced)
+        self._communicator.reduce_to_all(reduced, "max")
+        return bool(reduced[EDGES] > 0 and reduced[UNVISITED] > 0)
+
+    def seconds(self) -> tuple[float, float]:
+        """Return the expected seconds of a push and of a pull, exchange included."""
+        from hetero_bfs.distributed.kernels.prediction import PULL_SECONDS, PUSH_SECONDS, TOLD_BYTES
+
+        reduced = self._reduced
+        push = reduced[PUSH_SECONDS] + self._costs.sparse(reduced[TOLD_BYTES])
+        return float(push), float(reduced[PULL_SECONDS] + self._costs.dense)
+
+    def choose(self, level: int, before: Direction) -> Direction:
+        """Return the direction of the level that the ranks agreed on."""
+        from hetero_bfs.distributed.kernels.prediction import EDGES, UNVISITED_LEFT
+
+        if level == 0:  # a source that has a single edge is not among the bits that ranks send
+            return "top-down"
+        if self._schedule is not None:
+            return self._schedule[min(level, len(self._schedule) - 1)]
+        if self.selector == "alpha-beta":
+            return self._by_rule(before)
+        push, pull = self.seconds()
+        early = _EARLY * self._reduced[EDGES] < self._reduced[UNVISITED_LEFT]
+        if before == "top-down" and early:
+            pull *= CAUTION
+        return "top-down" if push <= pull else "bottom-up"
+
+    def _by_rule(self, before: Direction) -> Direction:
+        """Return the direction by Beamer's rule (2012), of the ranks' maxima."""
+        from hetero_bfs.distributed.kernels.prediction import EDGES, UNVISITED_LEFT, VERTICES
+
+        reduced = self._reduced
+        if before == "bottom-up":
+            stays = reduced[VERTICES] * BETA >= self._num_vertices
+            return "bottom-up" if stays else "top-down"
+        return "bottom-up" if reduced[EDGES] * ALPHA > reduced[UNVISITED_LEFT] else "top-down"
+
+    def learn(self, direction: Direction, seconds: float) -> None:
+        """Correct predictions by the seconds that the rank took for the level agreed on."""
+        i = DIRECTIONS.index(direction)
+        if seconds >= _LEAST_TO_LEARN and self._raw[i] > 0:
+            self.factors[i] *= (seconds / (self.factors[i] * self._raw[i])) ** _WEIGHT
+
+
+def _pull_weights() -> npt.NDArray[np.float64]:
+    """Return the weights of this machine's model for bottom-up on the CPU; zeros without one."""
+    from hetero_bfs.selection.columns import NUM_COLUMNS
+
+    policy = make_selector("learned", None, available(False))[0].policy
+    if policy.rule != MODEL:
+        return np.zeros(NUM_COLUMNS)
+    (row,) = np.flatnonzero(~policy.top_down)
+    weights: npt.NDArray[np.float64] = policy.weights[row].copy()
+    return weights

@@ -1,0 +1,106 @@
+"""Exchanges between ranks, and what they cost.
+
+A *dense* exchange gives all ranks the visited bits of each rank's vertices that lead anywhere: one
+collective call. A *sparse* one tells owners of their vertices, in words of child and parent
+(kernels/push.py): one call for the counts, one for the words.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.distributed.communicator import Communicator, Counts
+from hetero_bfs.distributed.partition import Partition
+
+WORD_BYTES = 8
+_PROBE_REPEATS = 20
+_PROBE_WORDS = 1 << 15  # of a large sparse exchange, for each rank
+
+
+@dataclass(frozen=True)
+class ExchangeCosts:
+    """Seconds of exchanges, measured by `probe`: alike on all ranks.
+
+    `dense` is a whole dense exchange; a sparse one takes `latency` and `per_byte` of what the rank
+    with the most sends.
+    """
+
+    dense: float
+    latency: float
+    per_byte: float
+
+    def sparse(self, num_bytes: float) -> float:
+        """Return the seconds of a sparse exchange."""
+        return self.latency + self.per_byte * num_bytes
+
+
+class Exchange:
+    """The exchanges of one rank, with the bytes that it sent to others in all."""
+
+    def __init__(self, communicator: Communicator, partition: Partition) -> None:
+        self._communicator = communicator
+        self._partition = partition
+        self.counts: Counts = np.zeros(communicator.size, np.int64)
+        """Words for each rank, which `tell` sends."""
+        self._received: Counts = np.zeros(communicator.size, np.int64)
+        self._words = np.empty(0, np.uint64)
+        self._first_column: Counts = partition.first_column
+        self._sent_words: Counts = partition.sent_words
+        self._first_word: Counts = partition.first_word
+        self.bytes_sent = 0
+
+    def dense(self, bitmap: npt.NDArray[np.uint32]) -> None:
+        """Complete a bitmap of all columns by the other ranks' bits."""
+        part = self._partition
+        mine = bitmap[: int(self._sent_words[part.rank])]
+        self._communicator.gather_to_all(mine, bitmap, self._sent_words, self._first_word)
+        if part.ranks > 1:
+            self.bytes_sent += mine.nbytes
+
+    def tell(self, words: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], Counts]:
+        """Send `counts` words to each rank; return those received, and how many each rank sent.
+
+        The words for a rank begin at its first column.
+        """
+        communicator, counts, received = self._communicator, self.counts, self._received
+        communicator.exchange(counts, received)
+        total = int(received.sum())
+        if self._words.size < total:
+            self._words = np.empty(2 * total, np.uint64)
+        into = self._words[:total]
+        communicator.exchange_parts(words, counts, self._first_column, into, received)
+        self.bytes_sent += WORD_BYTES * int(counts.sum())
+        return into, received
+
+    def probe(self) -> ExchangeCosts:
+        """Measure the costs; all ranks get the slowest rank's."""
+        ranks = self._partition.ranks
+        bitmap = np.zeros(self._partition.bitmap_words, np.uint32)
+        before = self.bytes_sent
+        dense = self._time(lambda: self.dense(bitmap))
+        words = np.zeros(self._partition.num_columns, np.uint64)
+        self.counts[:] = 0
+        small = self._time(lambda: self.tell(words))
+        room = int(self._partition.words.min()) * 32
+        self.counts[:] = min(_PROBE_WORDS // ranks, room)
+        sent = WORD_BYTES * int(self.counts.sum())
+        large = self._time(lambda: self.tell(words))
+        self.bytes_sent = before
+        costs = np.array([dense, small, max(large - small, 0.0) / max(sent, 1)])
+        self._communicator.reduce_to_all(costs, "max")
+        return ExchangeCosts(*costs.tolist())
+
+    def _time(self, call: Callable[[], object]) -> float:
+        """Return the median seconds of a call that all ranks make."""
+        seconds = []
+        for _ in range(_PROBE_REPEATS):
+            self._communicator.barrier()
+            started = time.perf_counter()
+            call()
+            seconds.append(time.perf_counter() - started)
+        return float(np.median(seconds))

@@ -1,0 +1,1 @@
+"""Compiled loops of distributed runs: construction, pushes across ranks, validation."""

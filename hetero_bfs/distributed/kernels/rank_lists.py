@@ -1,0 +1,104 @@
+"""Compiled loops that make a rank's neighbour lists of the edges that all ranks read.
+
+A *key* is a uint64 for one entry of a list: the vertex in the upper half, the neighbour in the
+lower one. On its way the vertex is its place among the owner's old ids, the neighbour an old id.
+Sorted keys are sorted lists.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.support.compiling import kernel
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_NO_VERTEX = np.uint32(0xFFFFFFFF)
+
+
+@kernel
+def count_keys(src, dst, both, counts):
+    """Count the keys of edges for each owner, int64 (ranks,); loops have none."""
+    ranks = np.uint32(counts.size)
+    for i in range(src.size):
+        u, v = src[i], dst[i]
+        if u != v:
+            counts[u % ranks] += 1
+            if both:
+                counts[v % ranks] += 1
+
+
+@kernel
+def make_keys(src, dst, both, places, keys):
+    """Write the keys of edges, each owner's behind the place given, which moves on."""
+    ranks = np.uint32(places.size)
+    for i in range(src.size):
+        u, v = src[i], dst[i]
+        if u == v:
+            continue
+        owner = u % ranks
+        keys[places[owner]] = np.uint64(u // ranks) << _HALF | np.uint64(v)
+        places[owner] += 1
+        if both:
+            owner = v % ranks
+            keys[places[owner]] = np.uint64(v // ranks) << _HALF | np.uint64(u)
+            places[owner] += 1
+
+
+@kernel
+def count_degrees(keys, degree):
+    """Count the keys of each vertex, uint32 (own old ids,)."""
+    for i in range(keys.size):
+        degree[keys[i] >> _HALF] += np.uint32(1)
+
+
+@kernel
+def renumber_keys(keys, own, all_numbers, first, ranks):
+    """Replace vertices by their own numbers, and old neighbours by sorting numbers.
+
+    A sorting number is number * ranks + owner, so that hubs of all ranks come first. `own` is the
+    rank's part of `all_numbers` (uint32, by owner and place; `first` says where an owner begins).
+    """
+    for i in range(keys.size):
+        vertex, old = keys[i] >> _HALF, np.uint32(keys[i] & _LOW)
+        owner, place = old % ranks, np.int64(old // ranks)
+        number = np.uint64(all_numbers[first[owner] + place])
+        low = number * np.uint64(ranks) + np.uint64(owner)
+        keys[i] = np.uint64(own[vertex]) << _HALF | low
+
+
+@kernel
+def lists_of_keys(keys, degree, indices):
+    """Make lists of sorted keys; duplicates are left out. Return the length of all lists.
+
+    `indices` lies in the memory of `keys`: an entry is written where keys are read already.
+    """
+    written = 0
+    before = np.uint64(0xFFFFFFFFFFFFFFFF)
+    for i in range(keys.size):
+        key = keys[i]
+        if key != before:
+            before = key
+            degree[key >> _HALF] += np.uint32(1)
+            indices[written] = np.uint32(key & _LOW)
+            written += 1
+    return written
+
+
+@kernel
+def columns_of_numbers(indices, first_column, ranks):
+    """Replace sorting numbers by columns, in place."""
+    for i in range(indices.size):
+        number = indices[i]
+        indices[i] = first_column[number % ranks] + np.int64(number // ranks)
+
+
+@kernel
+def old_of_columns(all_numbers, first, counts, first_column, old_of_column):
+    """Fill the old id of each column; `counts` has how many old ids each rank owns."""
+    ranks = counts.size
+    for owner in range(ranks):
+        for place in range(counts[owner]):
+            number = all_numbers[first[owner] + place]
+            if number != _NO_VERTEX:
+                old_of_column[first_column[owner] + np.int64(number)] = place * ranks + owner

@@ -1,0 +1,152 @@
+"""Ranks by MPI (mpi4py). It is imported only in a process that a launcher of MPI has started."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.distributed.communicator import Counts, Operation, parts_of
+from hetero_bfs.distributed.faults import AgreedError
+
+_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
+"""Environment variables in which launchers tell how many processes they start: those of MPICH,
+Intel MPI and MVAPICH (Hydra), of Open MPI, of Hydra for one host, and of Slurm's srun."""
+
+_RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+
+
+def launched_ranks() -> int:
+    """Return how many processes the launcher of MPI started; 1 without a launcher.
+
+    srun starts single processes, too. So Slurm counts only with a variable of MPI's own.
+    """
+    if not any(name in os.environ for name in _RANK_VARIABLES[:3]):
+        return 1
+    sizes = (os.environ.get(name, "") for name in _SIZE_VARIABLES)
+    return max((int(size) for size in sizes if size.isdigit()), default=1)
+
+
+def launched_rank() -> int:
+    """Return the number of this process that the launcher gave it; 0 without a launcher."""
+    ranks = (os.environ.get(name, "") for name in _RANK_VARIABLES)
+    return next((int(rank) for rank in ranks if rank.isdigit()), 0)
+
+
+@cache
+def world() -> MPICommunicator:
+    """Return all ranks that the launcher started.
+
+    Raises
+    ------
+    AgreedError
+        mpi4py is absent, or it uses another MPI than the launcher.
+    """
+    wanted = launched_ranks()
+    try:
+        import mpi4py
+
+        mpi4py.rc.thread_level = "funneled"  # only the main thread calls MPI
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise AgreedError(
+            f"a launcher of MPI started {wanted} processes, but mpi4py cannot be loaded "
+            f"({reason}); install it with: pip install 'hetero_bfs[mpi]'"
+        ) from None
+    if MPI.COMM_WORLD.size != wanted:
+        library = MPI.Get_library_version().split("\n")[0].strip("\0 ")
+        raise AgreedError(
+            f"the launcher started {wanted} processes, but MPI sees {MPI.COMM_WORLD.size}: mpi4py "
+            f"uses {library}, which is not the launcher's; start with the mpirun of that MPI"
+        )
+    return MPICommunicator(MPI.COMM_WORLD)
+
+
+class MPICommunicator:
+    """The ranks of a communicator of mpi4py; see `Communicator`."""
+
+    def __init__(self, comm: Any) -> None:
+        from mpi4py import MPI
+
+        self._comm = comm
+        self._operations = {"max": MPI.MAX, "min": MPI.MIN, "sum": MPI.SUM}
+        self.rank: int = comm.rank
+        self.size: int = comm.size
+        self._host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        self.host_rank: int = self._host.rank
+        self.host_size: int = self._host.size
+        self._leaders = comm.Split(0 if self.host_rank == 0 else MPI.UNDEFINED)
+        self.num_hosts: int = sum(comm.allgather(self.host_rank == 0))
+        self._windows: list[Any] = []
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+        self._comm.Barrier()
+
+    def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
+        """Replace each item by the greatest, the least or the sum of all ranks' items."""
+        from mpi4py import MPI
+
+        self._comm.Allreduce(MPI.IN_PLACE, array, self._operations[operation])
+
+    def collect(self, value: Any) -> list[Any]:
+        """Return the values of all ranks, by rank."""
+        return list(self._comm.allgather(value))
+
+    def gather_to_all(
+        self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
+    ) -> None:
+        """Give `send` to all."""
+        from mpi4py import MPI
+
+        begin = int(places[self.rank])
+        there = receive[begin : begin + int(counts[self.rank])]
+        in_place = there.ctypes.data == send.ctypes.data
+        self._comm.Allgatherv(MPI.IN_PLACE if in_place else send, [receive, (counts, places)])
+
+    def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
+        """Give item r to rank r, for all r."""
+        self._comm.Alltoall(send, receive)
+
+    def exchange_parts(
+        self,
+        send: npt.NDArray[Any],
+        counts: Counts,
+        places: Counts,
+        receive: npt.NDArray[Any],
+        received: Counts,
+    ) -> None:
+        """Give each rank its part of `send`."""
+        self._comm.Alltoallv([send, (counts, places)], [receive, (received, parts_of(received))])
+
+    def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array of zeros that all ranks of this host share."""
+        from mpi4py import MPI
+
+        dtype = np.dtype(dtype)
+        mine = size * dtype.itemsize if self.host_rank == 0 else 0
+        window = MPI.Win.Allocate_shared(mine, dtype.itemsize, comm=self._host)
+        self._windows.append(window)  # its memory lives as long as the window
+        memory, _ = window.Shared_query(0)
+        array: npt.NDArray[Any] = np.frombuffer(memory, dtype, size)
+        if self.host_rank == 0:
+            array[:] = 0
+        self._host.Barrier()
+        return array
+
+    def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
+        """Combine the `shared_array` of all hosts."""
+        from mpi4py import MPI
+
+        self._host.Barrier()
+        if self.num_hosts > 1 and self.host_rank == 0:
+            self._leaders.Allreduce(MPI.IN_PLACE, array, self._operations[operation])
+        self._host.Barrier()
+
+    def abort(self) -> None:
+        """End all ranks with status 1."""
+        self._comm.Abort(1)

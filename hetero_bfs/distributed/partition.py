@@ -1,0 +1,141 @@
+"""Which rank owns a vertex, and the numbers that a rank gives to all vertices.
+
+Old ids (the caller's) are dealt out: rank r owns the ids r, r + P, r + 2 P and so on (P ranks). A
+rank numbers its own vertices by falling degree; those without edges get no number.
+
+A rank searches with *columns*: its own vertices come first, then those of the next rank, and so on,
+the rank before it last. Each rank's vertices begin at a multiple of 512, a cache line of a bitmap.
+So the first words of a rank's bitmap are its own vertices, as in a search by one process, and the
+same kernels search them. A neighbour list holds columns, those of all ranks' hubs first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
+from hetero_bfs.graph.search_graph import SearchGraph
+
+_LINE_WORDS = 16
+
+LINE_COLUMNS = 32 * _LINE_WORDS
+"""Columns whose bits share a cache line of a bitmap; they are all one rank's."""
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def num_owned(num_vertices: int, rank: int, ranks: int) -> int:
+    """Return how many old ids a rank owns."""
+    return max((num_vertices - rank + ranks - 1) // ranks, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """The vertices of all ranks, as one of them numbers them.
+
+    Parameters
+    ----------
+    num_vertices : int
+        In old ids.
+    rank : int
+    sizes : int64 array, shape (ranks,)
+        Vertices with edges of each rank.
+    leading : int64 array, shape (ranks,)
+        Those of them, in front of the others, that may have several edges. A vertex with a single
+        edge leads nowhere: nobody but its only neighbour reads its bit.
+    """
+
+    num_vertices: int
+    rank: int
+    sizes: Int64Array
+    leading: Int64Array
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return int(self.sizes.size)
+
+    @cached_property
+    def words(self) -> Int64Array:
+        """Words of a bitmap for each rank's vertices, whole cache lines."""
+        lines: Int64Array = -(-self.sizes // LINE_COLUMNS)
+        return lines * _LINE_WORDS
+
+    @cached_property
+    def first_word(self) -> Int64Array:
+        """Where each rank's words begin in this rank's bitmap."""
+        ring = (self.rank + np.arange(self.ranks)) % self.ranks
+        first = np.zeros(self.ranks, np.int64)
+        first[ring[1:]] = np.cumsum(self.words[ring])[:-1]
+        return first
+
+    @cached_property
+    def sent_words(self) -> Int64Array:
+        """Words that each rank sends in a dense exchange: those of vertices that lead anywhere."""
+        sent: Int64Array = -(-self.leading // 32)
+        return sent
+
+    @property
+    def bitmap_words(self) -> int:
+        """Words of a bitmap of all columns."""
+        return int(self.words.sum())
+
+    @property
+    def num_columns(self) -> int:
+        """All columns, with the gaps at the ends of ranks."""
+        return 32 * self.bitmap_words
+
+    @cached_property
+    def first_column(self) -> Int64Array:
+        """Each rank's first column."""
+        return 32 * self.first_word
+
+    def owner(self, vertex: int) -> int:
+        """Return the rank that owns an old id."""
+        return vertex % self.ranks
+
+
+@dataclass(frozen=True, eq=False)
+class RankGraph(SearchGraph):
+    """A rank's part of a graph: the lists of its own vertices, which hold columns.
+
+    `relabelling.old_of_new` has the old id of each column, of all ranks; `new_of_old` has the own
+    number of each old id that the rank owns, in their order. `input_degree` is in that order, too.
+    `num_input_edges` counts the edges of the whole graph.
+    """
+
+    partition: Partition
+
+    @property
+    def num_searched(self) -> int:
+        """The rank's own vertices with edges."""
+        return int(self.degree.size)
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of the whole graph, in old ids."""
+        return self.partition.num_vertices
+
+    def searched_id(self, vertex: int) -> int | None:
+        """Return the own number of a vertex (an old id); None if it is another rank's or bare."""
+        part = self.partition
+        if part.owner(vertex) != part.rank:
+            return None
+        own = int(self.relabelling.new_of_old[vertex // part.ranks])
+        return None if own == NO_VERTEX else own
+
+    @property
+    def replicated_bytes(self) -> int:
+        """Bytes that do not shrink with more ranks: the old ids of all columns."""
+        return int(self.relabelling.old_of_new.nbytes)
+
+
+def own_old_ids(partition: Partition) -> VertexArray:
+    """Return the old ids that a rank owns, in their order."""
+    count = num_owned(partition.num_vertices, partition.rank, partition.ranks)
+    ids = np.arange(count, dtype=np.uint32)
+    return (ids * np.uint32(partition.ranks) + np.uint32(partition.rank)).astype(np.uint32)

@@ -1,0 +1,140 @@
+"""The executor of a rank on its host's cores: that of one process, with bitmaps of all ranks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.distributed.communicator import Counts
+from hetero_bfs.distributed.partition import LINE_COLUMNS, Partition, RankGraph
+from hetero_bfs.selection import schema
+from hetero_bfs.selection.strategies import STRATEGIES, plain
+from hetero_bfs.support.by_address import Head, Struct
+
+Words = npt.NDArray[np.uint64]
+
+_PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
+
+
+class RankExecutor(CPUExecutor):
+    """Runs the levels of a rank; what ranks tell each other is the business of its caller."""
+
+    graph: RankGraph
+
+    def __init__(self, graph: RankGraph, threads: int | None = None) -> None:
+        super().__init__(graph, threads)
+        self._records = np.zeros((1, schema.record_width(1)))
+
+    @property
+    def partition(self) -> Partition:
+        """The vertices of all ranks."""
+        return self.graph.partition
+
+    def _bitmap_words(self) -> int:
+        return cast(RankGraph, self.graph).partition.bitmap_words
+
+    @cached_property
+    def _rank_arrays(self) -> Struct:
+        """The `HostArrays`, with the `RankFields` behind them."""
+        from hetero_bfs.distributed.kernels.push import COUNT_STRIDE, RankFields
+
+        part = self.partition
+        owners = np.empty(part.num_columns // LINE_COLUMNS, np.uint32)
+        for rank, (first, words) in enumerate(zip(part.first_word, part.words, strict=True)):
+            begin, end = 32 * first // LINE_COLUMNS, 32 * (first + words) // LINE_COLUMNS
+            owners[begin:end] = rank
+        fields = RankFields(
+            np.empty(part.num_columns, np.uint64),
+            np.zeros(COUNT_STRIDE * part.ranks, np.int64),
+            owners,
+            part.first_column,
+        )
+        self.told: Words = fields.told
+        self._told_counts: Counts = fields.told_counts
+        return Struct("RankArrays", self._arrays._asdict() | fields._asdict())
+
+    def _struct(self) -> Head:
+        """Return the `HostArrays`, to the kernels of one process."""
+        return Head("HostArrays", self._rank_arrays, len(self._arrays))
+
+    def _own_work(self) -> dict[int, int]:
+        from hetero_bfs.algorithms.bfs.kernels.job import TOP_DOWN
+        from hetero_bfs.algorithms.bfs.kernels.link import chunk_kernel
+        from hetero_bfs.distributed.kernels.push import push_alone, push_chunk
+
+        own = push_alone if self.threads == 1 else push_chunk
+        return {TOP_DOWN: chunk_kernel(own, self._rank_arrays)}
+
+    def start(self, source: int | None) -> Frontier:
+        """Forget the last search; the own number `source` is the frontier, if it is not None."""
+        from hetero_bfs.distributed.kernels.pull import blank
+
+        blank(*self.visited)
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+        degree = 0 if source is None else int(self.graph.degree[source])
+        frontier = Frontier(degree, n, m)
+        frontier.keep_no_list()
+        frontier.place = schema.HOST
+        state = frontier.state
+        if source is None:
+            state[schema.FRONTIER_VERTICES] = 0
+            state[schema.UNVISITED_VERTICES] = n
+            return frontier
+        this = frontier.queue_index
+        self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))
+        self.parent[source] = source
+        self.queue[this][0], self.offsets[this][0] = source, 0
+        return frontier
+
+    def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
+        """Run a top-down level; return own vertices found, and their edges.
+
+        The words for other ranks are in `told`, each rank's from its first column on. Fills
+        `counts` with their numbers.
+        """
+        from hetero_bfs.distributed.kernels.push import push
+
+        found: tuple[int, int] = push(
+            self._control, self._shared, frontier.state, self._told_counts, counts
+        )
+        return found
+
+    def receive(
+        self, frontier: Frontier, words: Words, counts: Counts, found: tuple[int, int]
+    ) -> None:
+        """Visit what other ranks told of, and advance to the next level."""
+        from hetero_bfs.distributed.kernels.push import receive
+
+        in_all = receive(self._rank_arrays, frontier.state, words, counts, *found)
+        schema.advance(frontier.state, schema.QUEUE, *in_all)
+
+    def pull(self, frontier: Frontier) -> int:
+        """Run a bottom-up level; return the neighbours that it looked at."""
+        from hetero_bfs.distributed.kernels.pull import pull
+
+        state, level = frontier.state, frontier.level
+        state[schema.LEVEL] = 0  # of the records there is one
+        scanned = pull(self._control, self._shared, _PULL_ROW, state, self._records)
+        state[schema.LEVEL] = level + 1
+        return int(scanned)
+
+    def copy_others(self, source: int, target: int) -> None:
+        """Copy what one bitmap knows of other ranks' vertices to the other one."""
+        from hetero_bfs.distributed.kernels.pull import copy_words
+
+        own = int(self.partition.words[self.partition.rank])
+        copy_words(self.visited[source], self.visited[target], own)
+
+    def restored(self) -> npt.NDArray[np.uint32]:
+        """Return the parents of the own old ids, old ids themselves; NO_VERTEX for none."""
+        from hetero_bfs.distributed.kernels.pull import restore
+
+        numbers = self.graph.relabelling
+        restored = np.empty(numbers.new_of_old.size, np.uint32)
+        restore(numbers.new_of_old, self.parent, numbers.old_of_new, restored)
+        return restored

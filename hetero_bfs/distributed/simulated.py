@@ -1,0 +1,176 @@
+"""Ranks within one process: threads that run one at a time, in turn.
+
+A rank runs until its next collective call, then the next rank runs. So each rank has the machine
+for itself, and the seconds of its levels are those that it would take on a machine of its own. The
+transfers cost nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.distributed.communicator import Counts, Operation
+
+T = TypeVar("T")
+
+_REDUCTIONS = {"max": np.maximum.reduce, "min": np.minimum.reduce, "sum": np.add.reduce}
+
+
+class _Aborted(BaseException):
+    """Another rank failed; this one ends without a message."""
+
+
+class _Meeting:
+    """Where the ranks meet: whose turn it is, and what they brought to the present call."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.changed = threading.Condition()
+        self.turn = 0
+        self.number = 0
+        self.brought: list[Any] = [None] * size
+        self.result: Any = None
+        self.failure: BaseException | None = None
+
+    def await_turn(self, rank: int, number: int) -> None:
+        """Wait until call `number` is over, and it is this rank's turn."""
+        with self.changed:
+            self.changed.wait_for(
+                lambda: self.failure or (self.turn == rank and self.number == number)
+            )
+            if self.failure:
+                raise _Aborted
+
+    def pass_turn(self, rank: int) -> None:
+        """Let the next rank run."""
+        with self.changed:
+            self.turn = (rank + 1) % self.size
+            self.changed.notify_all()
+
+    def fail(self, error: BaseException) -> None:
+        """End all ranks."""
+        with self.changed:
+            self.failure = self.failure or error
+            self.changed.notify_all()
+
+
+class SimulatedCommunicator:
+    """A rank of `run_ranks`; see `Communicator`. `host_size` ranks in a row are a host."""
+
+    def __init__(self, rank: int, meeting: _Meeting, host_size: int) -> None:
+        self.rank, self.size = rank, meeting.size
+        self.host_rank, self._host = rank % host_size, rank // host_size
+        self.host_size = min(host_size, self.size - self._host * host_size)
+        self.num_hosts = -(-self.size // host_size)
+        self._first_ranks = range(0, self.size, host_size)
+        self._meeting = meeting
+        self.calls = 0
+        """Collective calls so far."""
+
+    def _meet(self, brought: Any, combine: Callable[[list[Any]], Any]) -> Any:
+        """Bring something; the last rank combines; return the result to each in turn."""
+        meeting, number = self._meeting, self._meeting.number
+        self.calls += 1
+        meeting.brought[self.rank] = brought
+        if self.rank == self.size - 1:
+            meeting.result = combine(meeting.brought)
+            with meeting.changed:
+                meeting.number += 1
+        meeting.pass_turn(self.rank)
+        meeting.await_turn(self.rank, number + 1)
+        return meeting.result
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+        self._meet(None, lambda _: None)
+
+    def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
+        """Replace each item by the greatest, the least or the sum of all ranks' items."""
+        array[:] = self._meet(array.copy(), lambda all_: _REDUCTIONS[operation](np.stack(all_)))
+
+    def collect(self, value: Any) -> list[Any]:
+        """Return the values of all ranks, by rank."""
+        return list(self._meet(value, list))
+
+    def gather_to_all(
+        self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
+    ) -> None:
+        """Give `send` to all."""
+        for r, items in enumerate(self._meet(send.copy(), list)):
+            receive[places[r] : places[r] + counts[r]] = items
+
+    def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
+        """Give item r to rank r, for all r."""
+        receive[:] = self._meet(send.copy(), np.stack)[:, self.rank]
+
+    def exchange_parts(
+        self,
+        send: npt.NDArray[Any],
+        counts: Counts,
+        places: Counts,
+        receive: npt.NDArray[Any],
+        received: Counts,
+    ) -> None:
+        """Give each rank its part of `send`."""
+        parts = [send[p : p + n].copy() for p, n in zip(places, counts, strict=True)]
+        mine = [parts[self.rank] for parts in self._meet(parts, list)]
+        assert [part.size for part in mine] == received.tolist(), "the ranks disagree"
+        receive[:] = np.concatenate(mine)
+
+    def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array of zeros that all ranks of this host share."""
+        hosts = self._meet(None, lambda _: [np.zeros(size, dtype) for _ in range(self.num_hosts)])
+        return np.asarray(hosts[self._host])
+
+    def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
+        """Combine the `shared_array` of all hosts."""
+
+        def combine(brought: list[Any]) -> None:
+            hosts = [brought[r] for r in self._first_ranks]
+            result = _REDUCTIONS[operation](np.stack(hosts))
+            for one in brought:
+                one[:] = result
+
+        self._meet(array, combine)
+
+    def abort(self) -> None:
+        """End all ranks."""
+        raise _Aborted
+
+
+def run_ranks(
+    size: int, function: Callable[[SimulatedCommunicator], T], host_size: int | None = None
+) -> list[T]:
+    """Run a function by so many ranks; return what each returned.
+
+    Raises
+    ------
+    Exception
+        What the first rank that failed raised.
+    """
+    meeting = _Meeting(size)
+    results: list[Any] = [None] * size
+
+    def run(rank: int) -> None:
+        try:
+            meeting.await_turn(rank, 0)
+            results[rank] = function(SimulatedCommunicator(rank, meeting, host_size or size))
+            meeting.pass_turn(rank)
+        except _Aborted:
+            pass
+        except BaseException as error:  # it must reach the caller, and end the other ranks
+            meeting.fail(error)
+
+    threads = [threading.Thread(target=run, args=(r,), daemon=True) for r in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if meeting.failure:
+        raise meeting.failure
+    return results

@@ -1,0 +1,297 @@
+"""The Graph500 protocol by several ranks: as protocol.py, with the graph shared out among them."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from hetero_bfs.distributed.communicator import Communicator
+from hetero_bfs.distributed.construction import construct
+from hetero_bfs.distributed.faults import AgreedError, agreed
+from hetero_bfs.distributed.partition import RankGraph
+from hetero_bfs.distributed.rank_validation import RankValidator
+from hetero_bfs.distributed.search import DistributedSearch, RankResult
+from hetero_bfs.distributed.shares import FileShare, KroneckerShare, read_share
+from hetero_bfs.distributed.simulated import run_ranks
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
+from hetero_bfs.graph500.protocol import Graph500Options
+from hetero_bfs.graph500.ranks_report import LevelOfRanks, RanksReport, SearchOfRanks
+from hetero_bfs.graph500.report import KeyRecord
+from hetero_bfs.support import memory
+from hetero_bfs.support.progress import hidden, progress
+
+_KEY_BYTES = 8
+_VERTEX_BYTES = 64
+"""Of a rank, for each of its old ids and for each vertex that it numbers, about."""
+_REPLICATED_BYTES = 4 + 8
+"""Of a rank, for each vertex of the graph: old ids of columns, words for other ranks."""
+_SHARED_BYTES = 8
+"""Of a host, for each vertex of the graph: the tree that is validated."""
+
+
+def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksReport:
+    """Run the benchmark by all ranks; each returns the report.
+
+    Raises
+    ------
+    AgreedError
+        On all ranks: the graph or an option cannot be used.
+    """
+    _check_options(options)
+    threads = options.engine.threads or agreed(communicator, lambda: _threads(communicator))
+    with hidden():
+        _compile(communicator, options, threads)
+    started = time.perf_counter()
+    share = _share(communicator, options)
+    generation = _slowest(communicator, time.perf_counter() - started)
+    started = time.perf_counter()
+    graph = construct(communicator, share.edges, share.num_input_edges, share.input_degree)
+    construction = _slowest(communicator, time.perf_counter() - started)
+    keys = _keys(communicator, graph, options)
+    started = time.perf_counter()
+    search = DistributedSearch(communicator, graph, options.engine.selector, threads)
+    try:
+        opened = _slowest(communicator, time.perf_counter() - started)
+        validator = (
+            RankValidator(communicator, share.edges, share.input_degree)
+            if options.validate
+            else None
+        )
+        for key in keys:
+            search.search(key)
+        records = [
+            _search(communicator, search, validator, key) for key in progress(keys, "searching")
+        ]
+        return RanksReport(
+            scale=math.log2(graph.num_vertices) if options.graph else float(options.scale),
+            edgefactor=share.num_input_edges / graph.num_vertices,
+            device=None,
+            order="degree",
+            searched_vertices=int(graph.partition.sizes.sum()),
+            num_vertices=graph.num_vertices,
+            generation_seconds=generation,
+            construction_seconds=construction,
+            upload_seconds=0.0,
+            compile_seconds=opened,
+            edge_passes=None,
+            searches_back_to_back=1,
+            notes=_notes(options, keys),
+            sources=records,
+            failures=_failures(records),
+            processes=communicator.size,
+            hosts=communicator.num_hosts,
+            threads=threads,
+            selector=str(options.engine.selector),
+            costs=search.costs,
+            rank_bytes=max(communicator.collect(_graph_bytes(graph))),
+            replicated_bytes=graph.replicated_bytes,
+        )
+    finally:
+        search.close()
+
+
+def _check_options(options: Graph500Options) -> None:
+    """Refuse what several ranks cannot do.
+
+    Raises
+    ------
+    AgreedError
+        All ranks have the same options, so all raise it.
+    """
+    engine = options.engine
+    refused = {
+        "--kernel sssp": options.kernel != "bfs",
+        "--directed": options.directed,
+        "--order": engine.order not in ("auto", "degree"),
+        "--power-log": options.power_log is not None,
+        "--optimize": engine.optimize != "time",
+        "--device": engine.device is not None,
+    }
+    for name, given in refused.items():
+        if given:
+            raise AgreedError(f"{name} needs a single process; start without mpirun")
+
+
+def _threads(communicator: Communicator) -> int:
+    """Return a rank's threads: the cores that it may use, shared out among its host's ranks."""
+    import numba
+
+    return max(int(numba.get_num_threads()) // communicator.host_size, 1)
+
+
+def _compile(communicator: Communicator, options: Graph500Options, threads: int) -> None:
+    """Compile all kernels with a tiny graph, one rank of each host before the others."""
+    share = KroneckerShare(KroneckerEdges(8), 0, 1)
+    for first in (True, False):
+        if (communicator.host_rank == 0) == first:
+            run_ranks(1, lambda alone: _search_tiny(alone, share, options, threads))
+        communicator.barrier()
+
+
+def _search_tiny(
+    communicator: Communicator, share: KroneckerShare, options: Graph500Options, threads: int
+) -> None:
+    graph = construct(communicator, share.materialise(), share.num_input_edges)
+    search = DistributedSearch(communicator, graph, "fixed:TC,BC,TC", threads)
+    try:
+        result = search.search(0)
+        if options.validate:
+            RankValidator(communicator, share, None).validate(0, result.parent)
+    finally:
+        search.close()
+
+
+def _share(communicator: Communicator, options: Graph500Options) -> FileShare:
+    """Read or generate this rank's edges."""
+    if options.graph is not None:
+        return read_share(communicator, options.graph)
+    arguments = options.scale, options.edgefactor, options.seed1, options.seed2
+    edges = KroneckerEdges(*arguments)
+    share = KroneckerShare(edges, communicator.rank, communicator.size)
+    held = 2 * _KEY_BYTES  # for each edge, in both directions
+    if not options.regenerate:
+        held += _KEY_BYTES
+    need = held * share.num_input_edges
+    need += (_VERTEX_BYTES // communicator.size + _REPLICATED_BYTES) * edges.num_vertices
+    need += _SHARED_BYTES * edges.num_vertices // communicator.host_size
+    agreed(communicator, lambda: _check_memory(communicator, need, options.scale))
+    kept: EdgeList | KroneckerShare = share if options.regenerate else share.materialise()
+    return FileShare(kept, edges.num_input_edges, None)
+
+
+def _check_memory(communicator: Communicator, need: int, scale: int) -> None:
+    memory.check_free_memory(
+        need * communicator.host_size,
+        f"a graph of scale {scale} on {communicator.size} ranks, {communicator.host_size} of them "
+        "on this machine,",
+        "choose a smaller scale or more machines",
+    )
+
+
+def _keys(communicator: Communicator, graph: RankGraph, options: Graph500Options) -> list[int]:
+    """Draw the keys of one process; all ranks ask the owner whether a vertex has edges.
+
+    Raises
+    ------
+    AgreedError
+        There is none.
+    """
+    lone = _LoneVertices(communicator, graph)
+    n = graph.num_vertices
+    keys = search_keys(n, lone.is_isolated, options.sources, options.seed1, options.seed2)
+    if not keys:
+        raise AgreedError("the graph has no edge between two vertices, so there is no search key")
+    return keys
+
+
+class _LoneVertices:
+    """Tells whether vertices have no edges; all ranks must ask alike."""
+
+    def __init__(self, communicator: Communicator, graph: RankGraph) -> None:
+        self._communicator, self._graph = communicator, graph
+        self._answer = np.zeros(1, np.int64)
+
+    def is_isolated(self, vertex: int) -> bool:
+        """Ask the owner."""
+        self._answer[0] = self._graph.searched_id(vertex) is not None
+        self._communicator.reduce_to_all(self._answer, "max")
+        return not self._answer[0]
+
+
+def _search(
+    communicator: Communicator,
+    search: DistributedSearch,
+    validator: RankValidator | None,
+    key: int,
+) -> KeyRecord:
+    """Search, validate, and collect what all ranks did."""
+    result = search.search(key)
+    started = time.perf_counter()
+    validation = None if validator is None else validator.validate(key, result.parent)
+    seconds = -1.0 if validator is None else time.perf_counter() - started
+    levels = _levels_of_ranks(communicator, result)
+    traces = [replace(level, number=i) for i, level in enumerate(levels)]
+    found = SearchOfRanks(key, result.seconds, 0.0, result.nedge, traces)
+    return KeyRecord(found, len(levels), result.reached, validation, seconds)
+
+
+def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[LevelOfRanks]:
+    """Return the levels of a search, with the figures of all ranks combined."""
+    figures = np.array(
+        [
+            [
+                level.seconds,
+                level.exchange_seconds,
+                level.bytes_sent,
+                level.frontier_vertices,
+                level.frontier_edges,
+                level.found_vertices,
+            ]
+            for level in result.levels
+        ]
+    ).reshape(-1)
+    most, total = figures.copy(), figures.copy()
+    communicator.reduce_to_all(most, "max")
+    communicator.reduce_to_all(total, "sum")
+    rows = zip(result.levels, most.reshape(-1, 6), total.reshape(-1, 6), strict=True)
+    return [
+        LevelOfRanks(
+            number=0,
+            direction=level.direction,
+            seconds=float(m[0]),
+            mean_seconds=float(t[0]) / communicator.size,
+            exchange_seconds=float(m[1]),
+            bytes_sent=int(t[2]),
+            frontier_vertices=int(t[3]),
+            frontier_edges=int(t[4]),
+            most_frontier_edges=int(m[4]),
+            ranks=communicator.size,
+            push_seconds=level.push_seconds,
+            pull_seconds=level.pull_seconds,
+        )
+        for level, m, t in rows
+    ]
+
+
+def _failures(records: list[KeyRecord]) -> list[str]:
+    """Return what failed of all searches."""
+    failures = []
+    for record in records:
+        outcome, result = record.validation, record.result
+        if outcome is not None and not outcome.valid:
+            failures.append(outcome.message)
+        elif outcome is not None and outcome.nedge != result.nedge:
+            failures.append(
+                f"source {result.source}: {result.nedge} traversed edges were counted, validation "
+                f"counts {outcome.nedge}"
+            )
+    return failures
+
+
+def _notes(options: Graph500Options, keys: list[int]) -> list[str]:
+    notes = []
+    if options.engine.devices != "cpu":
+        notes.append("ranks search on the CPU; OpenCL devices are for single processes so far")
+    if len(keys) < options.sources:
+        notes.append(
+            f"{len(keys)} search keys instead of {options.sources}: "
+            "the graph has no more vertices with edges that the reference would draw"
+        )
+    return notes
+
+
+def _graph_bytes(graph: RankGraph) -> int:
+    """Return the bytes of a rank's lists and arrays per own vertex."""
+    lists = graph.graph
+    arrays = lists.indptr, lists.indices, graph.degree, graph.first, graph.input_degree
+    return sum(int(array.nbytes) for array in arrays)
+
+
+def _slowest(communicator: Communicator, seconds: float) -> float:
+    slowest = np.array([seconds])
+    communicator.reduce_to_all(slowest, "max")
+    return float(slowest[0])
