@@ -1,12 +1,13 @@
 """Regret of vertex programs: how much slower the chosen schedule is than the best one known.
 
-A schedule is a place, and a direction for each iteration. Active vertices are the same in all
-schedules of a program on one graph, iteration by iteration. So any schedule can be replayed.
+A schedule has a strategy for each iteration: a direction on a place. Active vertices are the same
+in all schedules of a program on one graph, iteration by iteration. So any schedule can be replayed.
 
 For each place the oracle measures four schedules: all push, all pull, and both that alternate. They
 have each direction of an iteration after each direction of the one before, so transitions are
 charged: a pull after a push marks the active vertices, a push after a pull lists them. The best
-schedule is a shortest path. On a device the host waits for each iteration, to have its seconds.
+schedule is a shortest path. On a device the host waits for each iteration, to have its seconds. The
+oracle has no schedules that migrate; those that the scheduler chose are replayed beside the others.
 
 The scheduler first runs the program from another source, until it has tried all places and knows
 what they take; then from the source, some times. The schedules of these runs, the oracle's and
@@ -15,10 +16,12 @@ them. `seconds` are the geometric mean over the runs, each with the median of it
 replays. So equal schedules have equal seconds, and noise is no regret. `regret` is seconds /
 best_seconds - 1.
 `place_regret` is that of the fastest schedule on the place that was chosen. `first_regret` is that
-of the schedule of the very first run on that place, which knows the model's costs alone.
+of the schedule of the very first run on that place, which knows the model's costs alone. The place
+of a schedule that migrates is "both", and its first run is that on the CPU.
 
 A schedule whose iterations add up to more than `SLOWEST` times those of the oracle's is not
-replayed. Its seconds are that sum. If all of a place are such, its iterations are measured once.
+replayed. Its seconds are that sum, without migrations. If all of a place are such, its iterations
+are measured once.
 
 Seconds are those of a whole run, from the initial states to the states on the host. `choosing` is
 the share of the time of choosing in them, beyond the time to read a schedule. On the host clocks
@@ -27,8 +30,7 @@ measure it. If the device chooses, it is the run's time beyond that of the repla
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
@@ -41,15 +43,16 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.program_result import ProgramResult
-from hetero_bfs.programs.run_options import RunOptions
+from hetero_bfs.programs.run_options import STRATEGIES, RunOptions, Where
 from hetero_bfs.runtime.places import Place
 from hetero_bfs.runtime.program_runs import ProgramRuns
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measured_programs import MEASURED, drawn_sources, run_measured, weighted
+from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import ROUNDS, SLOWEST
 
-Schedule = tuple[Place, tuple[bool, ...]]
-"""A place, and whether each iteration pulls."""
+Schedule = tuple[str, ...]
+"""The strategy of each iteration; at least one."""
 
 COLUMNS = (
     "program", "source", "place", "seconds", "best_seconds", "regret", "place_regret",
@@ -118,12 +121,14 @@ class _Replays:
         for place in runs.places:
             self.costs[place] = self._measure(place)
         best = [
-            (place, best_schedule(costs * [1.0, factor]))
+            schedule_on(place, best_schedule(costs * [1.0, factor]))
             for place, costs in self.costs.items()
             for factor in _SPOILED
         ]
-        n = len(self.lives[0][1])
-        pure = [(place, (pulls,) * n) for place in runs.places for pulls in (False, True)]
+        n = len(self.lives[0])
+        pure = [
+            schedule_on(place, (pulls,) * n) for place in runs.places for pulls in (False, True)
+        ]
         firsts = self.firsts.values()
         sums = {one: self._sum(one) for one in [*best, *pure, *self.lives, *firsts]}
         limit = SLOWEST * min(sums[one] for one in best)
@@ -144,7 +149,7 @@ class _Replays:
     def _measure(self, place: Place) -> npt.NDArray[np.float64]:
         """Return seconds by iteration, direction before, and direction; see the head."""
         least = min((_least_sum(costs) for costs in self.costs.values()), default=np.inf)
-        n = len(self.lives[0][1])
+        n = len(self.lives[0])
         odd = np.arange(n) % 2 == 1
         plans = [np.zeros(n, bool), ~odd, odd, np.ones(n, bool)]
         self.runs.clocked = True
@@ -152,7 +157,7 @@ class _Replays:
         for _ in range(1 + _ORACLE_ROUNDS):
             costs = np.zeros((n, 2, 2))
             for plan in plans:
-                result = self._run(options_of((place, tuple(plan))), self.source)
+                result = self._run(options_of(schedule_on(place, plan)), self.source)
                 before = np.concatenate([plan[:1], plan[:-1]]).astype(int)
                 seconds = [trace.seconds for trace in result.traces]
                 costs[np.arange(n), before, plan.astype(int)] = seconds
@@ -164,10 +169,14 @@ class _Replays:
         return np.median(rounds[1:] or rounds, axis=0)  # type: ignore[no-any-return]
 
     def _sum(self, schedule: Schedule) -> float:
-        place, pulls = schedule
-        now = np.array(pulls, int)
-        before = np.concatenate([now[:1], now[:-1]])
-        return float(self.costs[place][np.arange(now.size), before, now].sum())
+        """Return the seconds of a schedule's iterations, as the oracle measured them."""
+        total, before = 0.0, schedule[0]
+        for number, name in enumerate(schedule):
+            (place, pulls), (place_before, pulled) = STRATEGIES[name], STRATEGIES[before]
+            came_of = pulled if place == place_before else pulls
+            total += self.costs[place][number, int(came_of), int(pulls)]
+            before = name
+        return float(total)
 
     def _replay(
         self, schedules: Sequence[Schedule], rounds: int, sums: dict[Schedule, float]
@@ -190,15 +199,16 @@ class _Replays:
     def row(self) -> dict[str, Any]:
         """Return the row of this program and source."""
         best = min(self.seconds, key=lambda one: self.seconds[one])
-        place, pulls = self.lives[-1]
+        place = place_of(self.lives[-1])
         logs = np.log([self.seconds[one] for one in self.lives])
         seconds, least = float(np.exp(logs.mean())), self.seconds[best]
-        there = min(value for one, value in self.seconds.items() if one[0] == place)
+        there = min(value for one, value in self.seconds.items() if place_of(one) == place)
+        first = self.firsts["device" if place == "device" else "cpu"]
         regret = max(seconds / least - 1.0, 0.0)  # the mean of equal numbers may be below them
         values = (
             MEASURED[self.kind].__name__, self.source, place, seconds, least, regret,
-            there / least - 1.0, self.seconds[self.firsts[place]] / there - 1.0,
-            self._choosing(), len(pulls),
+            there / least - 1.0, max(self.seconds[first] / there - 1.0, 0.0),
+            self._choosing(), len(self.lives[-1]),
             schedule_text(self.lives[-1]), schedule_text(best),
         )  # fmt: skip
         return dict(zip(COLUMNS, values, strict=True))
@@ -206,7 +216,7 @@ class _Replays:
     def _choosing(self) -> float:
         """Return the share of choosing in a run's seconds."""
         schedule = self.lives[-1]
-        if schedule[0] == "device":
+        if place_of(schedule) != "cpu":
             return max(self.live_seconds - self.seconds[schedule], 0.0) / self.live_seconds
         choosing, reading = (
             median(self._choosing_seconds(options) for _ in range(_CHOSEN_RUNS))
@@ -243,23 +253,21 @@ def best_schedule(costs: npt.NDArray[np.float64]) -> tuple[bool, ...]:
 
 def schedule_of(result: ProgramResult) -> Schedule:
     """Return the schedule that a run took."""
-    names = [trace.strategy for trace in result.traces]
-    on_device = bool(names) and names[0].startswith("device")
-    return "device" if on_device else "cpu", tuple(name.endswith("pull") for name in names)
+    return tuple(trace.strategy for trace in result.traces)
+
+
+def schedule_on(place: Place, pulls: Iterable[bool]) -> Schedule:
+    """Return the schedule on one place in which so many iterations pull, or push."""
+    names = {strategy: name for name, strategy in STRATEGIES.items()}
+    return tuple(names[place, bool(pull)] for pull in pulls)
 
 
 def options_of(schedule: Schedule) -> RunOptions:
     """Return the options that replay a schedule."""
-    place, pulls = schedule
-    directions = tuple("pull" if pull else "push" for pull in pulls)
-    return RunOptions(place=place, direction=directions or ("push",))
+    return RunOptions(schedule=schedule)
 
 
-def schedule_text(schedule: Schedule) -> str:
-    """Return a schedule as text, such as "cpu push pull*3 push*2"."""
-    place, pulls = schedule
-    parts = [place]
-    for pull, run in groupby(pulls):
-        count = len(list(run))
-        parts.append(("pull" if pull else "push") + (f"*{count}" if count > 1 else ""))
-    return " ".join(parts)
+def place_of(schedule: Schedule) -> Where:
+    """Return where a schedule runs, "both" if it migrates."""
+    places = {STRATEGIES[name][0] for name in schedule}
+    return "both" if len(places) == 2 else places.pop()

@@ -67,6 +67,13 @@ class Labels(hb.Program):
         return min(state.label, combined)
 
 
+class OrderedLabels(Labels):
+    """The same, the least label first."""
+
+    def priority(self, state):
+        return state.label
+
+
 class Ranks(hb.Program):
     """PageRank."""
 
@@ -160,10 +167,13 @@ def make_contest(
             )
             for user in users:
                 _confirm("SSSP", np.allclose(user.distance, tuned.distance))
-            tuned, user = pairs.add(
-                "components", lambda _, place=place: components.find(place), Labels()
+            tuned, *users = pairs.add(
+                "components",
+                lambda _, place=place: components.find(place),
+                *(Labels(), OrderedLabels()),
             )
-            _confirm("components", np.array_equal(user.label, tuned.component))
+            for user in users:
+                _confirm("components", np.array_equal(user.label, tuned.component))
             tuned, user = pairs.add(
                 "PageRank",
                 lambda _, place=place: ranks.rank(rank_settings, place),

@@ -19,6 +19,10 @@ class IterationTrace(NamedTuple):
     edges_scanned : int
         Entries of neighbour lists that it read.
     seconds : float
+    migrated_bytes : int
+        That crossed to another place before the iteration.
+    migration_seconds : float
+        Of that, beside `seconds`.
     """
 
     iteration: int
@@ -26,6 +30,8 @@ class IterationTrace(NamedTuple):
     vertices: int
     edges_scanned: int
     seconds: float
+    migrated_bytes: int = 0
+    migration_seconds: float = 0.0
 
     def row(self) -> dict[str, Any]:
         """Return the fields for CSV."""

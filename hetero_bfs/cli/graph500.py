@@ -31,8 +31,8 @@ def run(options: Namespace) -> int:
     )
     report: Graph500Report
     if launched_ranks() > 1:
-        from hetero_bfs.cli.ranks import run_together
-        from hetero_bfs.graph500.ranks import run_on_ranks
+        from hetero_bfs.cli.launched import run_together
+        from hetero_bfs.graph500.rank_protocol import run_on_ranks
 
         progress.enabled = launched_rank() == 0
         report = run_together(lambda communicator: run_on_ranks(settings, communicator))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from hetero_bfs.cli import ranks, terminal
+from hetero_bfs.cli import launched, terminal
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.cli.preparation import load_numba, prepare
 from hetero_bfs.errors import HeteroBFSError
@@ -31,14 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         with naming_options():
-            options = _parse(arguments)
-            ranks.check_command(options)
+            with launched.one_voice():
+                options = _parse(arguments)
+            launched.check_command(options)
             prepare(options)
             return _carry_out(options)
     except SystemExit as stop:  # argparse has printed a message
         return int(stop.code or 0)
     except HeteroBFSError as error:
-        if ranks.says(error):
+        if launched.says(error):
             print(f"hetero-bfs: {error}", file=sys.stderr)
         return 1
     except MemoryError:

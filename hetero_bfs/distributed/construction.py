@@ -74,7 +74,7 @@ def _chunks(share: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]:
 
 def _collect_keys(communicator: Communicator, share: EdgeSource) -> Keys:
     """Return the keys of this rank's vertices; every rank reads its share twice."""
-    from hetero_bfs.distributed.kernels.rank_lists import count_keys, make_keys
+    from hetero_bfs.distributed.kernels.owned_lists import count_keys, make_keys
 
     both = not share.both_directions
     counts = np.zeros(communicator.size, np.int64)
@@ -106,7 +106,7 @@ def _collect_keys(communicator: Communicator, share: EdgeSource) -> Keys:
 
 def _number_own(keys: Keys, owned: int) -> tuple[VertexArray, VertexArray, VertexArray]:
     """Return input degrees and numbers of the own old ids, and the places of those numbered."""
-    from hetero_bfs.distributed.kernels.rank_lists import count_degrees
+    from hetero_bfs.distributed.kernels.owned_lists import count_degrees
     from hetero_bfs.graph.kernels.buckets import order_by_falling_degree
 
     degree = np.zeros(owned, np.uint32)
@@ -125,7 +125,7 @@ def _lists(
     size: int,
 ) -> tuple[VertexArray, VertexArray, int]:
     """Return degrees, lists of sorting numbers, and how many vertices may lead anywhere."""
-    from hetero_bfs.distributed.kernels.rank_lists import lists_of_keys, renumber_keys
+    from hetero_bfs.distributed.kernels.owned_lists import lists_of_keys, renumber_keys
 
     ranks = np.uint32(communicator.size)
     if int(all_numbers.size) * communicator.size >= 2**32:
@@ -145,7 +145,7 @@ def _lists(
 
 def _to_columns(indices: VertexArray, partition: Partition) -> None:
     """Replace the sorting numbers in lists by columns."""
-    from hetero_bfs.distributed.kernels.rank_lists import columns_of_numbers
+    from hetero_bfs.distributed.kernels.owned_lists import columns_of_numbers
 
     columns_of_numbers(indices, partition.first_column, np.uint32(partition.ranks))
 
@@ -156,7 +156,7 @@ def _old_of_columns(
     first: npt.NDArray[np.int64],
     owned: npt.NDArray[np.int64],
 ) -> VertexArray:
-    from hetero_bfs.distributed.kernels.rank_lists import old_of_columns
+    from hetero_bfs.distributed.kernels.owned_lists import old_of_columns
 
     old_of_column = np.full(partition.num_columns, NO_VERTEX, np.uint32)
     old_of_columns(all_numbers, first, owned, partition.first_column, old_of_column)

@@ -91,7 +91,7 @@ class Exchange:
         sent = WORD_BYTES * int(self.counts.sum())
         large = self._time(lambda: self.tell(words))
         self.bytes_sent = before
-        costs = np.array([dense, small, max(large - small, 0.0) / max(sent, 1)])
+        costs = np.array([dense, small, max(large - small, 0.0) / sent if sent else 0.0])
         self._communicator.reduce_to_all(costs, "max")
         return ExchangeCosts(*costs.tolist())
 

@@ -131,7 +131,7 @@ class MPICommunicator:
         mine = size * dtype.itemsize if self.host_rank == 0 else 0
         window = MPI.Win.Allocate_shared(mine, dtype.itemsize, comm=self._host)
         self._windows.append(window)  # its memory lives as long as the window
-        memory, _ = window.Shared_query(0)
+        memory: Any = window.Shared_query(0)[0]
         array: npt.NDArray[Any] = np.frombuffer(memory, dtype, size)
         if self.host_rank == 0:
             array[:] = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +35,7 @@ class RankExecutor(CPUExecutor):
         return self.graph.partition
 
     def _bitmap_words(self) -> int:
-        return cast(RankGraph, self.graph).partition.bitmap_words
+        return self.graph.partition.bitmap_words
 
     @cached_property
     def _rank_arrays(self) -> Struct:

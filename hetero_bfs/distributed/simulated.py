@@ -71,6 +71,8 @@ class SimulatedCommunicator:
         self._meeting = meeting
         self.calls = 0
         """Collective calls so far."""
+        self.items_sent = 0
+        """Items of arrays that this rank gave to `gather_to_all` and the exchanges so far."""
 
     def _meet(self, brought: Any, combine: Callable[[list[Any]], Any]) -> Any:
         """Bring something; the last rank combines; return the result to each in turn."""
@@ -101,11 +103,13 @@ class SimulatedCommunicator:
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
         """Give `send` to all."""
+        self.items_sent += send.size
         for r, items in enumerate(self._meet(send.copy(), list)):
             receive[places[r] : places[r] + counts[r]] = items
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Give item r to rank r, for all r."""
+        self.items_sent += send.size
         receive[:] = self._meet(send.copy(), np.stack)[:, self.rank]
 
     def exchange_parts(
@@ -117,6 +121,7 @@ class SimulatedCommunicator:
         received: Counts,
     ) -> None:
         """Give each rank its part of `send`."""
+        self.items_sent += int(counts.sum())
         parts = [send[p : p + n].copy() for p, n in zip(places, counts, strict=True)]
         mine = [parts[self.rank] for parts in self._meet(parts, list)]
         assert [part.size for part in mine] == received.tolist(), "the ranks disagree"

@@ -17,12 +17,14 @@ from hetero_bfs.devices.opencl.driver import (
     OpenCLDevice,
     kernel_source,
 )
+from hetero_bfs.devices.opencl.header import header
 from hetero_bfs.errors import BudgetError, DeviceError, GridStalledError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.device_code import device_text, state_arrays
-from hetero_bfs.programs.placed import PlacedGraph, Run, weights_of
+from hetero_bfs.programs.placed import PlacedGraph, Record, Run, weights_of
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection.place_costs import NUM_COSTS, OPENCL, lone_costs
 from hetero_bfs.selection.program_costs import ProgramCosts
 
 _LEAST_VERTEX_BYTES = 40  # of a vertex, whatever the program
@@ -34,12 +36,18 @@ _MOST_RECORDS = 1 << 14
 _RECORD_WIDTH = 4
 _FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations that are queued at once
 _COUNTERS, _LOWEST, _LOOP_WORDS = 9, 8, 12
+_FIRST_COST = 2  # behind END and WIDTH in `limits`
 
 _SCALARS = "programs/kernels/scalars.cl"
 _COUNTING = "programs/kernels/counting.cl"
 _ITERATION, _MODE, _CONVERGED, _LIMIT, _PLANNED, _RECEIVERS = 0, 2, 7, 8, 9, 10
 PUSH, PULL = 1, 2  # modes of an iteration
 _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}
+
+
+def num_planned(limits: Limits) -> int:
+    """Return for how many iterations the records have room to plan a direction."""
+    return min(len(limits.pulls), _MOST_RECORDS)
 
 
 class DeviceGraph:
@@ -129,19 +137,21 @@ class DeviceProgram:
         self.graph, self._costs = graph, costs
         info = self.device.info
         self._check_types(info)
-        self._groups = _GROUPS_PER_UNIT * info.compute_units
+        self.groups = _GROUPS_PER_UNIT * info.compute_units
         self._n = graph.num_vertices
         shared, state = self._shared_sizes(), self._state_sizes()
         records = _MOST_RECORDS * _RECORD_WIDTH, np.int64
         arrays = *shared.values(), *state.values(), records
         self._make_room([size * np.dtype(kind).itemsize for size, kind in arrays])
         buffer = self.device.buffer
-        self._shared = {name: buffer(*size) for name, size in shared.items()}
+        self.shared = {name: buffer(*size) for name, size in shared.items()}
         self._records = buffer(*records)
         of_vertices = {name: lists.of_vertices(graph, name) for name in _OF_GRAPH}
-        self._state = {key: of_vertices.get(key) or buffer(*size) for key, size in state.items()}
+        self.state = {key: of_vertices.get(key) or buffer(*size) for key, size in state.items()}
         self._batch, self._most_batch = _FIRST_BATCH, _MOST_BATCH
-        self._bind(self._build(info))
+        self.program = self._build(info)
+        self._own: dict[str, BoundKernel] = {}
+        self._bind(self.program)
 
     def _make_room(self, array_bytes: list[int]) -> None:
         """Check that there is memory for arrays of these sizes and the lists; make the slots."""
@@ -194,10 +204,11 @@ class DeviceProgram:
             "far": (2 * n if "priority" in plan.methods else 1, np.uint32),
             "touched_items": (n, np.uint32),
             "heavy": (n, np.uint32),
+            "changed": (n, np.uint8),
             "counters": (_COUNTERS, np.uint64),
-            "sums": (self._groups * max(len(plan.totals), 1), np.float64),
+            "sums": (self.groups * max(len(plan.totals), 1), np.float64),
             "loop": (_LOOP_WORDS, np.int64),
-            "limits": (9, np.float32),
+            "limits": (_FIRST_COST + NUM_COSTS, np.float32),
         }
 
     def _check_types(self, info: DeviceInfo) -> None:
@@ -237,21 +248,21 @@ class DeviceProgram:
 
     def _header(self) -> str:
         """Return what comes before the program's own code."""
-        return kernel_source(_SCALARS)
+        return header(OPENCL) + kernel_source(_SCALARS)
 
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels."""
-        lists, rest = self._forward(), [*self._shared.values(), *self._state.values()]
+        lists, rest = self.forward(), [*self.shared.values(), *self.state.values()]
         bind, records = self.device.bind, self._records
         self._begin = bind(program, "begin", *lists, *rest)
         self._bind_expand(program, rest)
         self._apply = bind(program, "apply_messages", *lists, *rest)
         self._advance = bind(
-            program, "advance", VARIES, np.uint32(self._groups), records, np.uint32(_MOST_RECORDS),
+            program, "advance", VARIES, np.uint32(self.groups), records, np.uint32(_MOST_RECORDS),
             *lists, *rest,
         )  # fmt: skip
 
-    def _forward(self) -> list[Any]:
+    def forward(self) -> list[Any]:
         """Return the arguments GRAPH in state.cl."""
         graph = self.graph
         sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
@@ -264,53 +275,87 @@ class DeviceProgram:
 
     def _bind_expand(self, program: Any, rest: list[Any]) -> None:
         """Set the arguments of the kernels that read the lists."""
-        lists = self._forward()
+        lists = self.forward()
         lists += self.lists.lists(self.graph.backward, self.plan.uses_weights)
         self._expand: list[BoundKernel] = [
             self.device.bind(program, name, *lists, *self._slots, *rest)
             for name in self._expand_names
         ]
 
+    @property
+    def current(self) -> DeviceProgram:
+        """The program to run: this one, or what replaced it."""
+        return self
+
+    def after_stall(self) -> None:
+        """Do nothing: launches for each phase do not stall."""
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes of the lists that were sent to a device that does not hold them."""
+        return 0
+
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the types of this program's own.
 
         Iterations that are queued at once have equal shares of the seconds.
         """
+        before = self.start(plan, limits)
+        self.launch_start()
+        done, converged, records = self.run_on(limits.max_iterations)
+        self._batch = min(max(done, _FIRST_BATCH), self._most_batch)  # as many as this run took
+        sent = self.bytes_sent - before
+        return Run(self.read_state(), done, converged, self.read_totals(), records, sent)
+
+    def start(self, plan: Plan, limits: Limits) -> int:
+        """Write what is given to a run; return `bytes_sent`."""
         self._write(plan)
         self._write_limits(limits)
+        self._clocked = limits.clocked
+        return self.bytes_sent
+
+    def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
+        """Run from iteration `first` on; return iterations of the run, `converged`, and records."""
         began = time.perf_counter()
         loop = np.zeros(_LOOP_WORDS, np.int64)
-        self._launch_start()
         seconds: list[float] = []
+        batch, most = (1, 1) if self._clocked else (self._batch, self._most_batch)
+        done = first
         while True:
-            for _ in range(1 if limits.clocked else self._batch):
+            for _ in range(min(batch, max(max_iterations - done, 1))):
                 self._launch_iteration()
-            self.device.read(loop, self._shared["loop"])
+            self.device.read(loop, self.shared["loop"])
             done = int(loop[_ITERATION])
             ended = time.perf_counter()
-            share = (ended - began) / max(done - len(seconds), 1)
-            seconds += [share] * (done - len(seconds))
+            more = done - first - len(seconds)
+            seconds += [(ended - began) / max(more, 1)] * more
             began = ended
             if loop[_CONVERGED] < 0:
                 raise GridStalledError(f"{self.lists.device_name} did not run its work-groups")
             if not loop[_MODE]:
-                break
-            self._batch = min(2 * self._batch, self._most_batch)
-        self._batch = min(max(done, _FIRST_BATCH), self._most_batch)  # as many as this run took
-        return Run(
-            self._read_state(), done, bool(loop[_CONVERGED]), self._read_totals(),
-            self._read_records(seconds),
-        )  # fmt: skip
+                return done, bool(loop[_CONVERGED]), self._read_records(first, seconds)
+            batch = min(2 * batch, most)
 
-    def _launch_start(self) -> None:
+    def launch_start(self) -> None:
         """Queue what makes the initial states."""
-        self._begin.launch(self._groups * _GROUP, _GROUP)
+        self._begin.launch(self.groups * _GROUP, _GROUP)
+        self._advance.launch(_GROUP, _GROUP, np.int32(1))
+
+    def launch_own(self, name: str) -> None:
+        """Queue a kernel that takes the arguments of `begin`, for a run that migrates."""
+        if name not in self._own:
+            arguments = [*self.forward(), *self.shared.values(), *self.state.values()]
+            self._own[name] = self.device.bind(self.program, name, *arguments)
+        self._own[name].launch(self.groups * _GROUP, _GROUP)
+
+    def launch_entry(self) -> None:
+        """Queue the decision on an iteration whose active vertices are listed already."""
         self._advance.launch(_GROUP, _GROUP, np.int32(1))
 
     def _launch_iteration(self) -> None:
         """Queue an iteration, which does nothing after the end of the run."""
         for kernel in (*self._expand, self._apply):
-            kernel.launch(self._groups * _GROUP, _GROUP)
+            kernel.launch(self.groups * _GROUP, _GROUP)
         self._advance.launch(_GROUP, _GROUP, np.int32(0))
 
     def _write_limits(self, limits: Limits) -> None:
@@ -318,57 +363,66 @@ class DeviceProgram:
         device, graph = self.device, self.graph
         counters = np.zeros(_COUNTERS, np.uint64)
         counters[_LOWEST] = 0x7FFFFFFF
-        device.write(self._shared["counters"], counters)
+        device.write(self.shared["counters"], counters)
         loop = np.zeros(_LOOP_WORDS, np.int64)
-        pulls = limits.pulls[:_MOST_RECORDS]
-        loop[_LIMIT], loop[_PLANNED] = limits.max_iterations, len(pulls)
+        planned = num_planned(limits)
+        loop[_LIMIT], loop[_PLANNED] = limits.max_iterations, planned
         loop[_RECEIVERS] = graph.num_searched
-        device.write(self._shared["loop"], loop)
-        if pulls:
-            records = np.zeros((len(pulls), _RECORD_WIDTH), np.int64)
-            records[:, 0] = np.where(pulls, PULL, PUSH)
+        device.write(self.shared["loop"], loop)
+        if planned:
+            records = np.zeros((planned, _RECORD_WIDTH), np.int64)
+            records[:, 0] = np.where(limits.pulls[:planned], PULL, PUSH)
             device.write(self._records, records)
         end = -np.inf if "priority" in self.plan.methods else np.inf
         with np.errstate(over="ignore"):
-            numbers = np.ones(9, np.float32)
-            numbers[:8] = end, limits.bucket_width, *astuple(self._costs)
-        device.write(self._shared["limits"], numbers)
+            numbers = np.array([end, limits.bucket_width, *lone_costs(astuple(self._costs))])
+            device.write(self.shared["limits"], numbers.astype(np.float32))
 
     def _write(self, plan: Plan) -> None:
         """Write the parameters."""
         device, graph, parameters = self.device, self.graph, plan.parameters
         integers = [graph.num_vertices, *parameters.integers.values()]
-        device.write(self._state["integers"], np.array(integers, np.int64))
+        device.write(self.state["integers"], np.array(integers, np.int64))
         if parameters.fractions:
             fractions = np.array(list(parameters.fractions.values()), np.float64)
-            device.write(self._state["fractions"], fractions)
+            device.write(self.state["fractions"], fractions)
         for name, array in parameters.arrays.items():
             placed = np.ascontiguousarray(array[graph.names])
             if placed.size:
-                device.write(self._state[f"parameter_{name}"], placed.view(np.uint8))
+                device.write(self.state[f"parameter_{name}"], placed.view(np.uint8))
 
-    def _read_state(self) -> dict[str, npt.NDArray[Any]]:
+    def read_state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the vertices' states."""
         state = {}
         for name, kind in self.plan.fields.items():
             array = np.empty(self._n, kind)
             if self._n:
-                self.device.read(array.view(np.uint8), self._state[f"state_{name}"])
+                self.device.read(array.view(np.uint8), self.state[f"state_{name}"])
             state[name] = array
         return state
 
-    def _read_totals(self) -> dict[str, float]:
+    def read_totals(self) -> dict[str, float]:
+        """Return the program's sums."""
         if not self.plan.totals:
             return {}
-        kind = np.float64 if self.device.info.has_double else np.float32
-        totals = np.empty(len(self.plan.totals), kind)
-        self.device.read(totals, self._state["totals"])
+        totals = np.empty(len(self.plan.totals), self._total_type)
+        self.device.read(totals, self.state["totals"])
         return dict(zip(self.plan.totals, totals.tolist(), strict=True))
 
-    def _read_records(self, seconds: list[float]) -> list[tuple[str, int, int, float]]:
-        count = min(len(seconds), _MOST_RECORDS)
-        rows = np.empty((count, _RECORD_WIDTH), np.int64)
-        if count:
-            self.device.read(rows, self._records)
+    @property
+    def _total_type(self) -> type[np.floating[Any]]:
+        return np.float64 if self.device.info.has_double else np.float32
+
+    def write_totals(self, totals: npt.NDArray[np.float64]) -> None:
+        """Write the program's sums."""
+        if self.plan.totals:
+            self.device.write(self.state["totals"], totals.astype(self._total_type))
+
+    def _read_records(self, first: int, seconds: list[float]) -> list[Record]:
+        count = min(first + len(seconds), _MOST_RECORDS) - first
+        rows = np.empty((max(count, 0), _RECORD_WIDTH), np.int64)
+        if rows.size:
+            self.device.read(rows, self._records, first * rows.itemsize * _RECORD_WIDTH)
         return [
             ("device pull" if mode == PULL else "device push", vertices, edges, seconds[i])
             for i, (mode, vertices, edges, _) in enumerate(rows.tolist())

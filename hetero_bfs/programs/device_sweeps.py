@@ -11,6 +11,7 @@ from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo
 from hetero_bfs.programs import device_run
 from hetero_bfs.programs.arranged import ArrangedGraph
 from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
+from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.selection.program_costs import ProgramCosts
@@ -54,7 +55,7 @@ class DeviceSweeps(DeviceProgram):
             "messages": (n, stored),
             "gathered": (n, np.int32),
             "counters": (device_run._COUNTERS, np.uint64),
-            "sums": (self._groups * max(len(self.plan.totals), 1), np.float64),
+            "sums": (self.groups * max(len(self.plan.totals), 1), np.float64),
             "loop": (device_run._LOOP_WORDS, np.int64),
         }
 
@@ -63,14 +64,14 @@ class DeviceSweeps(DeviceProgram):
         weighted, bind = self.plan.uses_weights, self.device.bind
         lists = [*self.lists.lists(self.graph.forward, weighted), np.uint32(self._n)]
         backward = self.lists.lists(self.graph.backward, weighted)
-        rest = [*self._shared.values(), *self._state.values()]
+        rest = [*self.shared.values(), *self.state.values()]
         self._starts = [bind(program, name, *lists, *rest) for name in ("begin_run", "spread")]
         self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *rest)
         self._run_part = bind(program, "run_part", VARIES, *lists, *backward, *rest)
         self._apply = bind(program, "apply_part", VARIES, *lists, *rest)
         most = np.uint32(device_run._MOST_RECORDS)
         self._end = bind(
-            program, "end_sweep", VARIES, np.uint32(self._groups), self._records, most, *lists,
+            program, "end_sweep", VARIES, np.uint32(self.groups), self._records, most, *lists,
             *rest,
         )  # fmt: skip
         self._launches = self._list_launches()
@@ -85,15 +86,15 @@ class DeviceSweeps(DeviceProgram):
                 continue
             groups = max(heavy - begin, -(-(end - heavy) // device_run._GROUP))
             for kernel in [self._gather] if exact else [self._gather, self._apply]:
-                launches.append((kernel, min(groups, self._groups), turn))
+                launches.append((kernel, min(groups, self.groups), turn))
         return launches
 
-    def _launch_start(self) -> None:
+    def launch_start(self) -> None:
         """Queue what makes the initial states."""
         self._step = 1
-        self.device.fill(self._shared["sums"], 0)
+        self.device.fill(self.shared["sums"], 0)
         for kernel in self._starts:
-            kernel.launch(self._groups * device_run._GROUP, device_run._GROUP)
+            kernel.launch(self.groups * device_run._GROUP, device_run._GROUP)
         self._end.launch(device_run._GROUP, device_run._GROUP, np.int32(1))
 
     def _launch_iteration(self) -> None:
@@ -110,9 +111,9 @@ class DeviceSweeps(DeviceProgram):
         """Write the limit of iterations."""
         loop = np.zeros(device_run._LOOP_WORDS, np.int64)
         loop[device_run._LIMIT] = limits.max_iterations
-        self.device.write(self._shared["loop"], loop)
-        self.device.fill(self._shared["counters"], 0)
+        self.device.write(self.shared["loop"], loop)
+        self.device.fill(self.shared["counters"], 0)
 
-    def _read_records(self, seconds: list[float]) -> list[tuple[str, int, int, float]]:
+    def _read_records(self, first: int, seconds: list[float]) -> list[Record]:
         name = f"device {self.graph.mode}"
-        return [(name, *record[1:]) for record in super()._read_records(seconds)]
+        return [(name, *record[1:]) for record in super()._read_records(first, seconds)]

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
 from hetero_bfs.programs.host_code import host_module
-from hetero_bfs.programs.placed import PlacedGraph, Run
+from hetero_bfs.programs.placed import PlacedGraph, Record, Run
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection.place_costs import lone_costs
 from hetero_bfs.selection.program_costs import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
 
@@ -49,10 +50,11 @@ class HostProgram:
 
         self.threads = 1 if graph.num_stored_edges < _POOL_EDGES else threads
         self.plan, self.graph, self._costs = plan, graph, costs
-        self._fields = self._make_fields()
+        self.fields = self._make_fields()
         self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
-        self._control = make_control(self.threads)
+        self.control = make_control(self.threads)
         self._shared = self._link()
+        self._planned = 0
         self._stop: Callable[[], object] = no_workers
         self._start_workers()
         self._compile()
@@ -82,15 +84,16 @@ class HostProgram:
             "has_priority": int("priority" in plan.methods),
             "prepares": int(plan.prepares),
             "applies_in_pulls": int(plan.applies_in_pulls),
+            "applies_in_pushes": int(plan.applies_in_pulls and plan.identity is None),
             "active": tuple(aligned_empty(-(-max(n, 1) // 64), np.uint64) for _ in range(2)),
             "activated": np.zeros((threads, 8), np.int64),
             "touched": np.zeros(searched, np.int32),
             "sums": np.zeros((chunks, max(len(plan.totals), 1))),
             "totals": np.zeros(max(len(plan.totals), 1)),
-            "loop": np.zeros(8, np.int64),
+            "loop": np.zeros(16, np.int64),
             "limits": np.zeros(8),
             "lowest": np.zeros((threads, 8)),
-            "costs": np.resize(astuple(self._costs), 8),
+            "costs": lone_costs(astuple(self._costs)),
             "work": np.zeros(NUM_TASKS, np.int64),
             "next_blocks": np.zeros((2, blocks), np.int32),
             "far_blocks": np.zeros((2, blocks), np.int32),
@@ -119,6 +122,7 @@ class HostProgram:
             "waiting": aligned_empty(searched, np.int8),
             "position": aligned_empty(searched if plan.monotone else 1, np.uint32),
             "due": aligned_empty(searched if plan.monotone else 1, np.float64),
+            "changed": np.zeros(n, np.uint8),
             "is_directed": int(graph.forward.directed),
             "next": tuple(aligned_empty(items, np.uint32) for _ in range(2)),
             "far": tuple(
@@ -164,23 +168,23 @@ class HostProgram:
         """Compile the phases; return the struct's head, which the loop reads."""
         from hetero_bfs.support.by_address import Head, Struct
 
-        shared = Struct(f"Program_{self.plan.name}", self._fields)
-        host_module(self.plan, self._kernels).link_work(shared, self._fields["work"])
+        shared = Struct(f"Program_{self.plan.name}", self.fields)
+        host_module(self.plan, self._kernels).link_work(shared, self.fields["work"])
         return Head("Program", shared, self._num_common)
 
     def _start_workers(self) -> None:
         from hetero_bfs.devices.cpu.sharing import run_worker
 
-        control, shared = self._control, self._shared
+        control, shared = self.control, self._shared
         self._stop = start_workers(self, run_worker, control, shared, self.threads)
 
-    def _arguments(self, planned: int, max_iterations: int) -> tuple[Any, ...]:
-        return self._control, self._shared, planned, max_iterations, self.records
+    def _arguments(self, max_iterations: int) -> tuple[Any, ...]:
+        return self.control, self._shared, self._planned, max_iterations, self.records
 
     def _compile(self) -> None:
         import numba
 
-        kinds = tuple(numba.typeof(argument) for argument in self._arguments(0, 0))
+        kinds = tuple(numba.typeof(argument) for argument in self._arguments(0))
         self._loop.compile(kinds)
 
     @property
@@ -192,23 +196,38 @@ class HostProgram:
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the types of this program's own."""
+        self.start(plan, limits)
+        iterations, converged, records = self.run_on(limits.max_iterations)
+        return Run(
+            self.state(), iterations, converged, self.totals(), records,
+            choosing_seconds=self._choosing_seconds(iterations) if limits.clocked else 0.0,
+        )  # fmt: skip
+
+    def start(self, plan: Plan, limits: Limits) -> None:
+        """Write what is given to a run."""
         self._write(plan)
         self._set_width(limits.bucket_width)
         pulls = limits.pulls[:_MOST_RECORDS]
         self.records[: len(pulls), 0] = pulls
+        self._planned = len(pulls)
         self._clock(limits.clocked)
-        arguments = self._arguments(len(pulls), limits.max_iterations)
-        iterations, converged = self._loop(*arguments)
-        state = {name: self._fields[f"state_{name}"] for name in self.plan.fields}
-        totals = dict(zip(self.plan.totals, self._fields["totals"].tolist(), strict=False))
-        return Run(
-            state, iterations, converged, totals, self._records(iterations),
-            choosing_seconds=self._choosing_seconds(iterations) if limits.clocked else 0.0,
-        )  # fmt: skip
+
+    def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
+        """Run from iteration `first` on; return iterations of the run, `converged`, and records."""
+        iterations, converged = self._loop(*self._arguments(max_iterations))
+        return iterations, converged, self._records(iterations, first)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the vertices' states; runs overwrite them."""
+        return {name: self.fields[f"state_{name}"] for name in self.plan.fields}
+
+    def totals(self) -> dict[str, float]:
+        """Return the program's sums."""
+        return dict(zip(self.plan.totals, self.fields["totals"].tolist(), strict=False))
 
     def _write(self, plan: Plan) -> None:
         """Write the parameters."""
-        fields, parameters = self._fields, plan.parameters
+        fields, parameters = self.fields, plan.parameters
         fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
         fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
         for name, array in parameters.arrays.items():
@@ -218,7 +237,7 @@ class HostProgram:
         """Write the widths of buckets."""
         from hetero_bfs.programs.kernels import loop, monotone_loop
 
-        limits, graph = self._fields["limits"], self.graph
+        limits, graph = self.fields["limits"], self.graph
         limits[loop.WIDTH] = width
         if not self.plan.monotone:
             return
@@ -231,7 +250,7 @@ class HostProgram:
         """Write whether the run clocks its choices."""
         from hetero_bfs.programs.kernels.loop import CLOCKED
 
-        self._fields["loop"][CLOCKED] = is_clocked
+        self.fields["loop"][CLOCKED] = is_clocked
 
     def _choosing_seconds(self, iterations: int) -> float:
         """Return the seconds of the last run's choices, if it clocked them."""
@@ -239,11 +258,11 @@ class HostProgram:
 
         return float(self.records[: min(iterations, _MOST_RECORDS), CHOOSING].sum())
 
-    def _records(self, iterations: int) -> list[tuple[str, int, int, float]]:
-        rows: npt.NDArray[np.float64] = self.records[: min(iterations, _MOST_RECORDS)]
+    def _records(self, iterations: int, first: int) -> list[Record]:
+        rows: npt.NDArray[np.float64] = self.records[first:iterations, :4]
         return [
             ("pull" if pulls else "push", int(vertices), int(edges), seconds)
-            for pulls, vertices, edges, seconds, *_ in rows.tolist()
+            for pulls, vertices, edges, seconds in rows.tolist()
         ]
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hetero_bfs.programs.arranged import ArrangedGraph
 from hetero_bfs.programs.host_run import HostProgram
+from hetero_bfs.programs.placed import Record
 from hetero_bfs.support.memory import aligned_empty
 
 
@@ -58,11 +59,11 @@ class HostSweeps(HostProgram):
     def _set_width(self, width: float) -> None:
         """Do nothing: sweeps have no buckets."""
 
-    def _arguments(self, planned: int, max_iterations: int) -> tuple[Any, ...]:
-        return self._control, self._shared, max_iterations, self.records
+    def _arguments(self, max_iterations: int) -> tuple[Any, ...]:
+        return self.control, self._shared, max_iterations, self.records
 
-    def _records(self, iterations: int) -> list[tuple[str, int, int, float]]:
+    def _records(self, iterations: int, first: int) -> list[Record]:
         return [
             (self.graph.mode, int(vertices), int(edges), seconds)
-            for vertices, edges, seconds, *_ in self.records[:iterations].tolist()
+            for vertices, edges, seconds, *_ in self.records[first:iterations].tolist()
         ]

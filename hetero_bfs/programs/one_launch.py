@@ -20,7 +20,7 @@ from hetero_bfs.programs.typed_program import Plan
 _ITERATIONS = np.uint32(1 << 10)
 """Iterations of a launch, after which the host may end a run that has no end."""
 
-_YES, _NO = np.uint32(1), np.uint32(0)
+_NO, _YES, _ENTERED = np.uint32(0), np.uint32(1), np.uint32(2)
 
 
 class OneLaunch(DeviceProgram):
@@ -41,11 +41,11 @@ class OneLaunch(DeviceProgram):
 
     def _bind(self, program: Any) -> None:
         """Set the kernel's arguments, and find the grid."""
-        lists = self._forward()
+        lists = self.forward()
         lists += self.lists.lists(self.graph.backward, self.plan.uses_weights)
         self._grid = Grid(self.device, device_run._GROUPS_PER_UNIT)
         self._iterate: BoundKernel | None = self.device.bind(
-            program, "run_iterations", *lists, *self._shared.values(), *self._state.values(),
+            program, "run_iterations", *lists, *self.shared.values(), *self.state.values(),
             self._records, np.uint32(device_run._MOST_RECORDS), *self._grid.arguments,
             VARIES, VARIES, VARIES, VARIES,
         )  # fmt: skip
@@ -53,7 +53,7 @@ class OneLaunch(DeviceProgram):
         groups = self._grid.largest(self._probe)
         if groups is None:
             raise DeviceError(f"{self.lists.device_name} does not run its work-groups together")
-        self._groups = groups
+        self.groups = groups
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
         """Launch the probe of grid.cl on so many work-groups; tell whether it ended."""
@@ -61,26 +61,44 @@ class OneLaunch(DeviceProgram):
         group = device_run._GROUP
         self._iterate.launch(groups * group, group, patience, _YES, _NO, _ITERATIONS)
         loop = np.zeros(device_run._LOOP_WORDS, np.int64)
-        self.device.read(loop, self._shared["loop"])
+        self.device.read(loop, self.shared["loop"])
         return bool(loop[device_run._CONVERGED] == 0)
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`; in launches for each phase after a stalled grid."""
         if self._instead is None:
-            self._iterations = np.uint32(1) if limits.clocked else _ITERATIONS
             try:
                 return super().run(plan, limits)
             except GridStalledError:
-                self._shared, self._state, self._records, self._iterate = {}, {}, None, None
-                self._instead = program_in_phases(self.plan, self.lists, self.graph, self._costs)
-        return self._instead.run(plan, limits)
+                self.after_stall()
+        return self.current.run(plan, limits)
 
-    def _launch_start(self) -> None:
+    def start(self, plan: Plan, limits: Limits) -> int:
+        """Write what is given to a run; see `DeviceProgram`."""
+        self._iterations = np.uint32(1) if limits.clocked else _ITERATIONS
+        return super().start(plan, limits)
+
+    @property
+    def current(self) -> DeviceProgram:
+        """The program to run: this one, or that of launches for each phase."""
+        return self._instead or self
+
+    def after_stall(self) -> None:
+        """Have launches for each phase from now on."""
+        self.shared, self.state, self._records, self._iterate = {}, {}, None, None
+        self._instead = program_in_phases(self.plan, self.lists, self.graph, self._costs)
+
+    def launch_start(self) -> None:
+        """Have the next launch make the initial states."""
         self._begins = _YES
+
+    def launch_entry(self) -> None:
+        """Have the next launch decide on its first iteration; see `DeviceProgram`."""
+        self._begins = _ENTERED
 
     def _launch_iteration(self) -> None:
         """Queue a launch of many iterations."""
         assert self._iterate is not None
         group, most = device_run._GROUP, self._iterations
-        self._iterate.launch(self._groups * group, group, PATIENCE, _NO, self._begins, most)
+        self._iterate.launch(self.groups * group, group, PATIENCE, _NO, self._begins, most)
         self._begins = _NO

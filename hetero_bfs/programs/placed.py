@@ -15,21 +15,26 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.programs.program import Along
 
+Record = tuple[Any, ...]
+"""An iteration: strategy, vertices, edges scanned, seconds; bytes and seconds of a migration before
+it, if there was one."""
+
 
 class Run(NamedTuple):
     """What a run did: states in new ids, which the next run overwrites, and a record an iteration.
 
-    A record has the strategy, vertices, edges scanned and seconds. `streamed_bytes` of the lists
-    were sent to a device that does not hold them. `choosing_seconds` are those of the choices of
-    directions on the host, if the run is clocked.
+    `streamed_bytes` of the lists were sent to a device that does not hold them; `migrated_bytes`
+    crossed between places. `choosing_seconds` are those of the choices of directions on the host,
+    if the run is clocked and stays there.
     """
 
     state: dict[str, npt.NDArray[Any]]
     iterations: int
     converged: bool
     totals: dict[str, float]
-    records: list[tuple[str, int, int, float]]
+    records: list[Record]
     streamed_bytes: int = 0
+    migrated_bytes: int = 0
     choosing_seconds: float = 0.0
 
 

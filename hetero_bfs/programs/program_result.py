@@ -32,6 +32,8 @@ class ProgramResult:
         Bytes of the lists that were sent to a device that does not hold them.
     mode : str
         The mode that ran; see `RunOptions`.
+    migrated_bytes : int
+        Bytes that crossed between the CPU and a device, but for those of the last states.
     """
 
     state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
@@ -42,6 +44,7 @@ class ProgramResult:
     traces: list[IterationTrace] = field(repr=False)
     streamed_bytes: int = 0
     mode: ModeName = "synchronous"
+    migrated_bytes: int = 0
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         state: Mapping[str, npt.NDArray[Any]] = self.__dict__.get("state", {})  # none yet in a copy

@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.support.checks import check_choice, check_integer, check_real
+from hetero_bfs.selection.strategies import DeviceKind
+from hetero_bfs.support.checks import check_choice, check_integer, check_real, check_type
 from hetero_bfs.support.wording import setting
 
 DIRECTIONS = ("auto", "push", "pull")
-Direction = Literal["auto", "push", "pull"]
+STRATEGIES: dict[str, tuple[DeviceKind, bool]] = {
+    "push": ("cpu", False),
+    "pull": ("cpu", True),
+    "device push": ("device", False),
+    "device pull": ("device", True),
+}
+"""Place, and whether it pulls, of each strategy of mode "synchronous", as traces name it."""
+
+Where = Literal["cpu", "device", "both"]
+"""Where a run stays, or "both" if it may migrate."""
+
 ModeName = Literal["synchronous", "asynchronous", "layered"]
 MODES: tuple[ModeName, ...] = ("synchronous", "asynchronous", "layered")
 _NO_LIMIT = 1 << 40
@@ -20,13 +31,16 @@ _NO_LIMIT = 1 << 40
 class Limits(NamedTuple):
     """The options as numbers for kernels: whether iterations pull, iterations, a bucket's width.
 
-    The last of `pulls` is for all later iterations. If it is empty, the run chooses. A clocked run
-    on a device waits for each iteration, to have its seconds; on the host it clocks its choices.
+
+    The last of `pulls` is for all later iterations. If it is empty, the run chooses. `places` are
+    those of a schedule, as many. A clocked run on a device waits for each iteration, to have its
+    seconds; on the host it clocks its choices.
     """
 
     pulls: tuple[bool, ...]
     max_iterations: int
     bucket_width: float
+    places: tuple[DeviceKind, ...] = ()
     clocked: bool = False
 
 
@@ -38,16 +52,17 @@ class RunOptions:
     ----------
     max_iterations : int, optional
         The run ends after so many, with `converged` False; by default there is no limit.
-    direction : {"auto", "push", "pull"} or a list of "push" and "pull"
+    direction : {"auto", "push", "pull"}
         "push": active vertices send along their edges. "pull": each receiver looks at its incoming
-        edges. By default each iteration does what is expected to be faster. A list has the
-        direction of each iteration, the last one for all later ones; a monotone program takes none.
+        edges. By default each iteration does what is expected to be faster.
     bucket_width : float, optional
         For programs with a priority: vertices run that are less than this beyond the lowest
         priority. By default it is chosen by the weights and the degrees. `math.inf` runs all.
         Buckets of a monotone program are narrower at first and wider in the end.
-    place : {"auto", "cpu", "device"}
-        Where to run. By default each place is tried twice, then the faster one runs.
+    place : {"auto", "cpu", "device", "both"}
+        Where to run. "both": the run migrates between iterations where the costs say that it pays;
+        only for mode "synchronous" and programs that are not `monotone`. By default each place is
+        tried twice, and "both" if it may pay, then the fastest one runs.
     mode : {"synchronous", "asynchronous", "layered", "auto"}
         "synchronous": messages of an iteration come of the states before it. "asynchronous" and
         "layered" go through the vertices part by part in each iteration, and a part sees what
@@ -58,6 +73,11 @@ class RunOptions:
     root : int, optional
         The vertex where the levels of mode "layered" begin, for several runs from one vertex.
         "auto" tries that mode only with a root.
+    schedule : sequence of str, optional
+        For tests and studies: a strategy for each iteration, "push", "pull", "device push" or
+        "device pull", as traces have them; the last one is for all iterations to come. It decides
+        on direction and place: a run migrates only if strategies of both places are in it. Not for
+        programs that are `monotone`.
 
     Raises
     ------
@@ -66,16 +86,18 @@ class RunOptions:
     """
 
     max_iterations: int | None = None
-    direction: Direction | Sequence[Direction] = "auto"
+    direction: Literal["auto", "push", "pull"] = "auto"
     bucket_width: float | None = None
-    place: Literal["auto", "cpu", "device"] = "auto"
+    place: Literal["auto", "cpu", "device", "both"] = "auto"
     mode: ModeName | Literal["auto"] = "synchronous"
     root: int | None = None
+    schedule: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Check all settings."""
-        self._check_direction()
-        check_choice("place", self.place, ("auto", "cpu", "device"))
+        check_choice("direction", self.direction, DIRECTIONS)
+        check_choice("place", self.place, ("auto", "cpu", "device", "both"))
+        self._check_schedule()
         self._check_mode()
         if self.max_iterations is not None:
             limit = check_integer("max_iterations", self.max_iterations, 0)
@@ -87,18 +109,6 @@ class RunOptions:
                     f"{setting('bucket_width')} is {width}; give a number above 0, or math.inf"
                 )
             object.__setattr__(self, "bucket_width", width)
-
-    def _check_direction(self) -> None:
-        """Check the direction, or those of a list."""
-        if not isinstance(self.direction, list | tuple):
-            check_choice("direction", self.direction, DIRECTIONS)
-            return
-        directions = tuple(self.direction)
-        if not directions:
-            raise ArgumentError(f'{setting("direction")} is empty; give "push" or "pull" at least')
-        for one in directions:
-            check_choice("direction", one, DIRECTIONS[1:])
-        object.__setattr__(self, "direction", directions)
 
     def _check_mode(self) -> None:
         """Check the mode, and the settings that only some modes have."""
@@ -113,17 +123,47 @@ class RunOptions:
         if self.mode == "synchronous":
             return
         for name, given in (("direction", self.direction != "auto"),
-                            ("bucket_width", self.bucket_width is not None)):  # fmt: skip
+                            ("bucket_width", self.bucket_width is not None),
+                            ("schedule", self.schedule is not None),
+                            ("place", self.place == "both")):  # fmt: skip
             if given:
                 raise ArgumentError(
                     f"{setting(name)} is {getattr(self, name)!r}, which mode {self.mode!r} has no "
                     'use for; leave it out, or take mode "synchronous"'
                 )
 
+    def _check_schedule(self) -> None:
+        """Check the schedule, and that nothing else decides on what it decides."""
+        if self.schedule is None:
+            return
+        check_type("schedule", self.schedule, (list, tuple), "a list of strategies' names")
+        object.__setattr__(self, "schedule", tuple(self.schedule))
+        wrong = [one for one in self.schedule if one not in STRATEGIES]
+        if wrong or not self.schedule:
+            found = f"has {wrong[0]!r}" if wrong else "is empty"
+            raise ArgumentError(
+                f"{setting('schedule')} {found}; give one or more of {', '.join(STRATEGIES)}"
+            )
+        for name in ("place", "direction"):
+            if getattr(self, name) != "auto":
+                raise ArgumentError(
+                    f"{setting(name)} is {getattr(self, name)!r}, and a schedule decides on it; "
+                    "leave one of them out"
+                )
+
+    @property
+    def where(self) -> Where | Literal["auto"]:
+        """Where the schedule, or `place`, wants the run."""
+        places = {STRATEGIES[name][0] for name in self.schedule or ()}
+        return ("both" if len(places) == 2 else places.pop()) if places else self.place
+
     def limits(self, usual_width: float) -> Limits:
         """Return the numbers for kernels."""
         width = usual_width if self.bucket_width is None else self.bucket_width
         limit = min(_NO_LIMIT if self.max_iterations is None else self.max_iterations, _NO_LIMIT)
-        one = isinstance(self.direction, str)
-        directions = [] if self.direction == "auto" else [self.direction] if one else self.direction
-        return Limits(tuple(direction == "pull" for direction in directions), limit, width)
+        steps = [STRATEGIES[name] for name in self.schedule or ()]
+        pulls = [pulls for _, pulls in steps]
+        if self.direction != "auto":
+            pulls = [self.direction == "pull"]
+        places = tuple(place for place, _ in steps)
+        return Limits(tuple(pulls), limit, width, places)

@@ -14,7 +14,7 @@ from hetero_bfs.devices.opencl.streaming.pages import Slot
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.programs import device_run
 from hetero_bfs.programs.device_run import PULL, PUSH, DeviceGraph, DeviceProgram
-from hetero_bfs.programs.placed import PlacedGraph, Run
+from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.streamed_lists import (
     Blocks,
@@ -67,7 +67,7 @@ class StreamedProgram(DeviceProgram):
             self._info, self._blocks, self._array_bytes, self._entry_bytes, self._slot_bytes
         )
 
-    def _forward(self) -> list[Any]:
+    def forward(self) -> list[Any]:
         """Return the arguments GRAPH of kernels that read no lists."""
         return self._lists_of(self._nothing, self._nothing)
 
@@ -78,13 +78,13 @@ class StreamedProgram(DeviceProgram):
 
     def _bind_expand(self, program: Any, rest: list[Any]) -> None:
         """Set the arguments of the kernels that choose blocks, and take memory for the lists."""
-        self._program, self._rest = program, rest
+        self.program, self._rest = program, rest
         self._backward = self.lists.offsets(self.graph.backward)
         self._choose = self.device.bind(
             program, "choose_blocks", self._marks_buffer, np.uint32(self._marks.size - 1),
-            *self._forward(), self._backward, *rest,
+            *self.forward(), self._backward, *rest,
         )  # fmt: skip
-        self._end_part = self.device.bind(program, "end_part", self._shared["counters"])
+        self._end_part = self.device.bind(program, "end_part", self.shared["counters"])
         self._give_memory()
         self._batch = self._most_batch = 1
         self._take_memory()
@@ -140,15 +140,13 @@ class StreamedProgram(DeviceProgram):
             VARIES, *self._slots, *self._rest,
         ]  # fmt: skip
         short, long = self._expand_names
-        bind, program = self.device.bind, self._program
+        bind, program = self.device.bind, self.program
         return bind(program, short, *arguments), bind(program, long, *arguments)
 
-    def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`, as `DeviceProgram` does."""
+    def start(self, plan: Plan, limits: Limits) -> int:
+        """Write what is given to a run, as `DeviceProgram` does, with lists in the memory."""
         self._take_memory()
-        before = self.bytes_sent
-        run = super().run(plan, limits)
-        return run._replace(streamed_bytes=self.bytes_sent - before)
+        return super().start(plan, limits)
 
     @property
     def bytes_sent(self) -> int:
@@ -157,7 +155,7 @@ class StreamedProgram(DeviceProgram):
 
     def _launch_iteration(self) -> None:
         """Run an iteration; after the end of the run it does nothing."""
-        group, groups = device_run._GROUP, self._groups
+        group, groups = device_run._GROUP, self.groups
         self._choose.launch(groups * group, group)
         self.device.read(self._marks, self._marks_buffer)
         mode = self._marks[-1]
@@ -188,9 +186,9 @@ class StreamedProgram(DeviceProgram):
         """Queue the kernels of a part of so many blocks; return the last one's event."""
         group, (short, long) = device_run._GROUP, kernels
         blocks = np.uint32(count)
-        event = short.launch(min(self._groups, count) * group, group, blocks, after=after)
+        event = short.launch(min(self.groups, count) * group, group, blocks, after=after)
         if has_long:
-            long.launch(self._groups * group, group, blocks)
+            long.launch(self.groups * group, group, blocks)
             event = self._end_part.launch(1, 1)
         return event
 

@@ -20,17 +20,20 @@ from hetero_bfs.programs.device_sweeps import DeviceSweeps, heavy_edges
 from hetero_bfs.programs.host_code import host_text
 from hetero_bfs.programs.host_run import HostProgram
 from hetero_bfs.programs.host_sweeps import HostSweeps
+from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.programs.place_estimates import PlaceEstimates
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
-from hetero_bfs.programs.run_options import MODES, ModeName, RunOptions
+from hetero_bfs.programs.run_options import MODES, ModeName, RunOptions, Where
 from hetero_bfs.programs.streamed_run import program_in_phases
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.colourings import Colourings
 from hetero_bfs.runtime.places import Place, Trials
 from hetero_bfs.selection.named_selectors import model_of
+from hetero_bfs.selection.place_costs import WayCosts
 from hetero_bfs.selection.program_costs import ProgramCosts, first_guess
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.support.checks import check_type
@@ -52,11 +55,27 @@ _Key = tuple[Any, ...]
 class _Compiled:
     """A program compiled for the places where it can run."""
 
-    def __init__(self, host: HostProgram, device: DeviceProgram | None) -> None:
-        self.host = host
-        self.on: dict[Place, HostProgram | DeviceProgram] = {"cpu": host}
+    def __init__(
+        self, host: HostProgram, device: DeviceProgram | None, both: MigratingProgram | None
+    ) -> None:
+        self.host, self.both = host, both
+        self.on: dict[Where, HostProgram | DeviceProgram | MigratingProgram] = {"cpu": host}
         if device is not None:
             self.on["device"] = device
+        if both is not None:
+            self.on["both"] = both
+
+    def places(self, options: RunOptions) -> list[Where]:
+        """Return where the options let it run; "both" by default only if that may pay."""
+        wanted = options.where
+        pays = self.both is not None and self.both.estimates.may_pay()
+        tried = [place for place in self.on if place != "both" or pays]
+        return tried if wanted == "auto" else [place for place in self.on if place == wanted]
+
+    def leave_device(self) -> None:
+        """Run on the host only from now on."""
+        self.both = None
+        self.on = {"cpu": self.host}
 
 
 class _Mode:
@@ -117,7 +136,7 @@ class ProgramRuns(Analysis):
         super().__init__(graph, threads, device)
         self.clocked, self.choosing_seconds = False, 0.0
         self._modes: dict[tuple[str, int | None, Along], _Mode] = {}
-        self._trials: dict[tuple[Any, ...], Trials[tuple[ModeName, Place]]] = {}
+        self._trials: dict[tuple[Any, ...], Trials[tuple[ModeName, Where]]] = {}
 
     def _make_host(self, threads: int) -> _Threads:
         return _Threads(threads)
@@ -182,8 +201,19 @@ class ProgramRuns(Analysis):
             except DeviceError as error:
                 of_mode = "" if mode.name == "synchronous" else f" in mode {mode.name!r}"
                 self.notes.append(f"{plan.name}{of_mode} runs on the CPU only: {error}")
-            mode.programs[key] = _Compiled(host, device)
+            mode.programs[key] = _Compiled(host, device, self._migrating(plan, host, device))
         return mode.programs[key]
+
+    def _migrating(
+        self, plan: Plan, host: HostProgram, device: DeviceProgram | None
+    ) -> MigratingProgram | None:
+        """Return a program's runs that migrate, None if it cannot."""
+        if device is None or plan.monotone or isinstance(host, HostSweeps):
+            return None
+        places: tuple[Place, ...] = "cpu", "device"
+        costs = {place: self._costs(plan, place) for place in places}
+        ways = {place: WayCosts.to(place, self._model) for place in places}
+        return MigratingProgram(host, device, PlaceEstimates(plan, host.graph, costs, ways))
 
     def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
         """Return what training found for such programs, or a first guess."""
@@ -211,8 +241,11 @@ class ProgramRuns(Analysis):
                 f"{plan.name} has all vertices active and no method finished; give "
                 "RunOptions(max_iterations=...)"
             )
-        if plan.monotone and not isinstance(options.direction, str):
-            raise ArgumentError(f"{plan.name} is monotone; its direction is one for all iterations")
+        if plan.monotone and (options.schedule or options.where == "both"):
+            raise ArgumentError(
+                f"{plan.name} is monotone, and such runs stay on one place and take no schedule; "
+                "leave monotone out"
+            )
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)
         key = host_text(plan), tuple(plan.parameters.sources.items())
@@ -222,7 +255,7 @@ class ProgramRuns(Analysis):
         }
         choices = _choices(plan, programs, options)
         way = self.placed.along(plan.along).way
-        kept = key, way, options.root, options.max_iterations
+        kept = key, way, options.root, options.max_iterations, options.schedule
         trials = self._trials.setdefault(kept, Trials())
         limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)
         chooses = time.perf_counter()
@@ -232,14 +265,17 @@ class ProgramRuns(Analysis):
         try:
             run = ready.run(plan, limits)
         except DeviceError as error:
-            if place == "cpu" or options.place != "auto":
+            if place == "cpu" or options.where != "auto":
                 raise
-            del programs[mode].on[place]
+            programs[mode].leave_device()
             self.notes.append(f"{plan.name} runs on the CPU from now on: {error}")
             return self.run(program, parameters, options)
         seconds = time.perf_counter() - began
         trials.note((mode, place), seconds)
         self.choosing_seconds = began - chooses + run.choosing_seconds
+        both = programs[mode].both
+        if both is not None and not limits.pulls and not self.clocked:
+            both.learn(place, run)
         names, state = ready.graph.names, {}
         for name, array in run.state.items():
             state[name] = np.empty_like(array)
@@ -248,19 +284,16 @@ class ProgramRuns(Analysis):
         converged = run.converged or endless
         return ProgramResult(
             state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
-            mode,
+            mode, run.migrated_bytes,
         )  # fmt: skip
 
 
 def _choices(
     plan: Plan, programs: dict[ModeName, _Compiled], options: RunOptions
-) -> list[tuple[ModeName, Place]]:
+) -> list[tuple[ModeName, Where]]:
     """Return the modes and places that the options leave open."""
     choices = [
-        (mode, place)
-        for mode, compiled in programs.items()
-        for place in compiled.on
-        if options.place in ("auto", place)
+        (mode, place) for mode, compiled in programs.items() for place in compiled.places(options)
     ]
     if not choices:
         raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")

@@ -101,12 +101,12 @@ for program, parameters in (
     (Distances(), from_five), (Labels(), {{}}), (Parents(), from_five), (Ranks(), ranks),
     (Communities(), dict(rounds=3)),
 ):
-    for direction in ("push", "pull", ("pull", "push")):
-        runs.clocked = direction == "pull"
+    for names in (("push",), ("pull",), ("pull", "push")):
+        runs.clocked = names == ("pull",)
         with mock.patch.multiple(device_run, **SMALL):
             results = [
-                runs.run(program, parameters, hb.RunOptions(direction=direction, place=place))
-                for place in ("cpu", "device")
+                runs.run(program, parameters, hb.RunOptions(schedule=schedule))
+                for schedule in (names, ["device " + name for name in names])
             ]
         host, device = results
         assert host.iterations == device.iterations
@@ -134,6 +134,71 @@ def test_programs_in_one_launch_no_bad_access():
     """The checker of races does not know barriers of a grid."""
     script = PROGRAMS.format(tests=str(TESTS), one_launch=True, groups=1)
     done = run(script, *FOUR_GROUPS)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    bad = [report.text for report in parse(done.stderr) if "data race" not in report.title]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+
+
+MIGRATING = """
+import sys
+sys.path.insert(0, {tests!r})
+from unittest import mock
+import numpy as np
+from graphs import random_graph, star
+from sample_programs import Distances, Labels, Ranks
+import hetero_bfs as hb
+from hetero_bfs.devices.opencl import grid as grid_of_groups
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import device_run
+from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.runtime.program_runs import ProgramRuns
+
+if {one_launch}:
+    grid_of_groups._PROBE_PATIENCE = 1 << 22  # other work may take the cores
+else:
+    OneLaunch.__init__ = mock.Mock(side_effect=DeviceError("not now"))
+SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
+crossed = set()
+for graph in (random_graph(150, 300, 1), star(70)):
+    weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
+    edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
+    runs = ProgramRuns(build_search_graph(edges), 1, choose_device())
+    assert runs.device_name.startswith("Oclgrind"), runs.notes
+    for program, parameters in (
+        (Distances(), dict(source=5)), (Labels(), {{}}), (Ranks(), dict(alpha=0.85, tol=0.05)),
+    ):
+        with mock.patch.multiple(device_run, **SMALL):
+            alone = runs.run(program, parameters, hb.RunOptions(place="cpu"))
+            schedule = ("device push", "push", "device pull", "device push", "pull") * 20
+            result = runs.run(program, parameters, hb.RunOptions(schedule=schedule))
+        assert result.iterations == alone.iterations
+        assert not runs.notes, runs.notes
+        for field, state in alone.state.items():
+            np.testing.assert_allclose(result.state[field], state, rtol=1e-9)
+        crossed |= {{trace.migrated_bytes for trace in result.traces}}
+    assert all(
+        isinstance(one.on["device"].current, OneLaunch) == {one_launch}
+        for mode in runs._modes.values() for one in mode.programs.values()
+    )
+assert len(crossed) > 5  # as pairs, as all states, as lists and as bitmaps
+"""
+
+
+def test_migrating_programs_no_bad_access_and_no_race():
+    script = MIGRATING.format(tests=str(TESTS), one_launch=False, groups=2)
+    done = run(script, *FOUR_GROUPS, *PEEK)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    bad = [report.text for report in reports if "PEEK(combined + " not in report.text]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+
+
+def test_migrating_programs_in_one_launch_no_bad_access():
+    """The checker of races does not know barriers of a grid."""
+    done = run(MIGRATING.format(tests=str(TESTS), one_launch=True, groups=1), *FOUR_GROUPS)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     bad = [report.text for report in parse(done.stderr) if "data race" not in report.title]
     assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"

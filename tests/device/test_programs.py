@@ -145,16 +145,16 @@ def test_a_monotone_program_may_take_other_iterations(plain_device):
 
 
 def test_directions_of_each_iteration(plain_device):
-    plan = ("push", "pull", "pull", "push", "pull")
+    plan = ("device push", "device pull", "device pull", "device push", "device pull")
     edges = nasty("Kronecker 10")
     with runs_of(edges, plain_device) as runs:
         for runs.clocked in (False, True):
             expected = runs.run(Labels(), {}, hb.RunOptions(place="cpu"))
-            result = runs.run(Labels(), {}, hb.RunOptions(place="device", direction=plan))
+            result = runs.run(Labels(), {}, hb.RunOptions(schedule=plan))
             np.testing.assert_array_equal(result.label, expected.label)
             taken = [trace.strategy for trace in result.traces]
-            planned = [f"device {name}" for name in (*plan, *(["pull"] * len(taken)))]
-            assert taken == planned[: len(taken)]
+            assert taken == [*plan, *[plan[-1]] * len(taken)][: len(taken)]
+            assert result.migrated_bytes == 0
 
 
 def test_parents_are_a_tree(plain_device):

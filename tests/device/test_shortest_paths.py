@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from real_graphs import real_graph_file
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.sssp.kernels import own_buckets
 from hetero_bfs.algorithms.sssp.weighted_lists import Plan
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -84,6 +85,17 @@ def test_every_plan(many_threads, threads, plan, dtype):
     for name in ("Kronecker 12", "grid", "star", "isolated vertices"):
         edges = weighted(nasty(name), dtype)
         with searches_of(edges, threads, None, plan) as searches:
+            for source in sources_of(edges, 1):
+                confirm(edges, searches.search(source))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("plan", ["narrow, whole lists", "wide, whole lists"])
+def test_a_full_pool_drops_items_and_finds_them_again(many_threads, threads, plan):
+    for name in ("Kronecker 12", "grid", "star"):
+        edges = weighted(nasty(name), np.int32)
+        blocks = mock.patch.object(own_buckets, "pool_blocks", return_value=3)
+        with blocks, searches_of(edges, threads, None, PLANS[plan]) as searches:
             for source in sources_of(edges, 1):
                 confirm(edges, searches.search(source))
 

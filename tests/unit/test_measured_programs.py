@@ -28,12 +28,14 @@ from hetero_bfs.training.measured_programs import (
     fit_programs,
     measure_programs,
 )
+from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.program_regret import (
     COLUMNS,
     best_schedule,
     options_of,
+    place_of,
     regret_of_programs,
-    schedule_text,
+    schedule_on,
     summarise_programs,
 )
 
@@ -136,7 +138,7 @@ def test_samples_and_regret_of_a_graph(plain_place):
         assert row["place_regret"] >= 0
         assert row["first_regret"] >= 0
         assert 0 <= row["choosing"] < 1
-        assert row["schedule"].split()[0] == row["place"]
+        assert row["schedule"].startswith("device") == (row["place"] == "device")
 
 
 def test_programs_are_summarised_by_family():
@@ -162,7 +164,15 @@ def test_the_best_schedule_is_the_best_of_all():
 
 
 def test_schedules_as_options_and_as_text():
-    schedule = "cpu", (False, True, True)
-    assert options_of(schedule) == hb.RunOptions(place="cpu", direction=("push", "pull", "pull"))
-    assert schedule_text(schedule) == "cpu push pull*2"
-    assert options_of(("device", ())) == hb.RunOptions(place="device", direction=["push"])
+    schedule = schedule_on("cpu", (False, True, True))
+    assert options_of(schedule) == hb.RunOptions(schedule=("push", "pull", "pull"))
+    assert schedule_text(schedule) == "push pull*2"
+    assert schedule_on("device", (True, False)) == ("device pull", "device push")
+    assert schedule_text(("push", "device pull", "device pull")) == "push device pull*2"
+
+
+def test_places_of_schedules():
+    places = [
+        place_of(one) for one in (("push", "pull"), ("device pull",), ("device pull", "pull"))
+    ]
+    assert places == ["cpu", "device", "both"]

@@ -176,7 +176,7 @@ def test_directions_of_each_iteration(directions):
         with ProgramRuns(build_search_graph(edges), 2) as runs:
             runs.clocked = clocked
             expected = runs.run(WithoutPriority(), {"source": 0}, hb.RunOptions())
-            options = hb.RunOptions(direction=directions)
+            options = hb.RunOptions(schedule=directions)
             result = runs.run(WithoutPriority(), {"source": 0}, options)
         np.testing.assert_array_equal(result.distance, expected.distance)
         last = [directions[-1]] * result.iterations
@@ -184,22 +184,13 @@ def test_directions_of_each_iteration(directions):
         assert taken == [*directions, *last][: result.iterations]
 
 
-@pytest.mark.parametrize(
-    ("directions", "said"),
-    [((), "direction is empty"), (("push", "auto"), "is 'auto'"), (3, "is 3; give one of")],
-)
-def test_directions_that_cannot_be(directions, said):
-    with pytest.raises(ArgumentError, match=said):
-        hb.RunOptions(direction=directions)
-
-
-def test_a_monotone_program_has_one_direction():
+def test_a_monotone_program_takes_no_schedule():
     edges = hb.EdgeList.from_arrays([0], [1], weights=np.ones(1, np.float32))
     with (
         ProgramRuns(build_search_graph(edges), 1) as runs,
         pytest.raises(ArgumentError, match="MonotoneDistances is monotone"),
     ):
-        runs.run(MonotoneDistances(), {"source": 0}, hb.RunOptions(direction=["push", "pull"]))
+        runs.run(MonotoneDistances(), {"source": 0}, hb.RunOptions(schedule=["push", "pull"]))
 
 
 # Results
@@ -264,3 +255,23 @@ def test_both_ways_an_edge_to_and_fro_counts_twice():
         first, second = (engine.run(Communities(), rounds=n).label.tolist() for n in (1, 2))
     assert first == [1, 0, 1, 1]  # 1 gets 0 twice, and 2 and 3 once each
     assert second == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schedule": []}, "schedule is empty; give one or more of push, pull, device push"),
+        ({"schedule": ["push", "fly"]}, "schedule has 'fly'; give one or more of push"),
+        ({"schedule": ["push", "auto"]}, "schedule has 'auto'; give one or more of push"),
+        ({"schedule": "push"}, "schedule is 'push'; give a list"),
+        ({"schedule": 3}, "schedule is 3; give a list"),
+        ({"direction": ["push"]}, "direction is \\['push'\\]; give one of"),
+        ({"schedule": ["push"], "place": "cpu"}, "place is 'cpu', and a schedule decides on it"),
+        ({"schedule": ["push"], "direction": "pull"}, "direction is 'pull', and a schedule"),
+        ({"schedule": ["push"], "mode": "asynchronous"}, "schedule is .* which mode 'asynchronous"),
+        ({"place": "both", "mode": "auto"}, "place is 'both', which mode 'auto' has no use for"),
+    ],
+)
+def test_schedules_are_checked(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        hb.RunOptions(**options)

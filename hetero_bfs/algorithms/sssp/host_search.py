@@ -78,7 +78,13 @@ class _Run:
     @cached_property
     def _shared(self) -> Any:
         """The arrays in the form that kernels take, with the compiled functions they call."""
-        from hetero_bfs.algorithms.sssp.kernels.relax import INFINITY, NUM_TASKS, link_work
+        from hetero_bfs.algorithms.sssp.kernels.own_buckets import (
+            MOST_BUCKETS,
+            POOL_BLOCK,
+            pool_blocks,
+        )
+        from hetero_bfs.algorithms.sssp.kernels.relax import INFINITY
+        from hetero_bfs.algorithms.sssp.kernels.windows import NUM_TASKS, link_work
         from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
         from hetero_bfs.support.by_address import Struct
 
@@ -88,6 +94,7 @@ class _Run:
         window[INFINITY] = self.infinity
         forward, backward = self._lists.forward, self._lists.backward
         line, blocks = (self.threads, 8), most_blocks(n, self.threads)
+        pool = pool_blocks(n, self.threads)
         fields: dict[str, Any] = {
             "threads": self.threads,
             "is_directed": int(forward is not backward),
@@ -110,9 +117,14 @@ class _Run:
             "place": np.zeros(self.threads, np.int64),
             "queued": aligned_empty(n, np.int32),
             "listed": aligned_empty(n, np.int8),
+            "pool": aligned_empty(pool * POOL_BLOCK, np.uint32),
+            "link": np.zeros(pool, np.int32),
+            "top": np.zeros((self.threads, MOST_BUCKETS), np.int64),
+            "free": np.zeros(line, np.int64),
+            "offer": np.zeros(line, np.int64),
             "window": window,
             "lowest": np.zeros(line, dtype),
-            "counters": np.zeros((3, 8), np.int64),
+            "counters": np.zeros((7, 8), np.int64),
             "work": np.zeros(NUM_TASKS, np.int64),
         }
         shared = Struct("WeightedSearch", fields)
@@ -127,9 +139,11 @@ class _Run:
         self.stop_workers = start_workers(self, run_worker, control, shared, self.threads)
 
     def _arguments(self, source: int, plan: Plan) -> tuple[Any, ...]:
-        dtype = self.distance.dtype
-        most = float((np.finfo if dtype.kind == "f" else np.iinfo)(dtype).max)
-        widths = np.minimum((plan.prefix_width, plan.full_width), most).astype(dtype)
+        from hetero_bfs.algorithms.sssp.kernels.windows import PLANNED_BUCKETS
+
+        least = 0.0 if self.distance.dtype.kind == "f" else 1.0
+        bucket = plan.full_width / PLANNED_BUCKETS
+        widths = np.maximum((plan.prefix_width, bucket), least)
         return self._control, self._shared, source, widths, plan.is_full, self.records
 
     def compile(self) -> None:

@@ -27,7 +27,8 @@ class WindowTrace(NamedTuple):
     vertices, edges_scanned : int
         Vertices whose lists were read, and entries of them.
     rounds : int
-        How often a queue of vertices was relaxed.
+        How often a queue of vertices was relaxed. 1 where the host relaxes whole lists: its
+        threads do not wait for each other within a window.
     seconds : float
     """
 

@@ -35,7 +35,8 @@ class Plan(NamedTuple):
     is_full : bool
         Whether whole lists are relaxed from the start on.
     prefix_width, full_width : float
-        Widths of windows.
+        Widths of windows. With whole lists the host cuts this width into buckets, and takes more
+        or fewer of them for a window.
     """
 
     is_full: bool

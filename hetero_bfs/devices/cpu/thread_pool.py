@@ -134,7 +134,7 @@ def await_share(control, thread, phase, patience=_PATIENCE):
         looks += 1
         if looks > patience and load(control, word) < phase and take_share(control, thread, phase):
             return True
-        _pause(looks)
+        pause(looks)
     return False
 
 
@@ -194,7 +194,7 @@ def _take_next(control, word, tag, share):
 
 
 @njit(inline="always")
-def _pause(looks):
+def pause(looks):
     """Wait a little; after many looks, let another thread have the processor."""
     if looks < _SPINS_BEFORE_YIELD:
         relax()

@@ -1,8 +1,11 @@
-"""Pulls that apply messages at once, on the host.
+"""Pulls and pushes that apply messages at once, on the host.
 
 host_code.py takes this text behind that of host.py if such a pull reads no state of other vertices:
 their messages are written before, or do not depend on the state. Active vertices are then marked in
 a bitmap, and listed only if a push comes next.
+
+Where besides one of the messages will do, a push applies at once as well. The thread that lists a
+receiver first in this push applies its message.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.devices.cpu.blocks import push_item
+from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.sharing import chunk_of
 from hetero_bfs.programs.kernels.adapters import (
     HAS_IDENTITY,
@@ -21,16 +24,29 @@ from hetero_bfs.programs.kernels.adapters import (
     takes,
 )
 from hetero_bfs.programs.kernels.host import (
+    activate,
     gathered,
     is_active,
     is_due,
     link_phases,
+    prefetch_list,
     take_lowest,
     written,
 )
-from hetero_bfs.programs.kernels.loop import ACTIVE, FAR, GATHER, LIST, NEXT, SIDES
+from hetero_bfs.programs.kernels.loop import (
+    ACTIVE,
+    APPLY,
+    FAR,
+    GATHER,
+    LIST,
+    NEXT,
+    PUSH,
+    ROUND,
+    SIDES,
+    TRACKS,
+)
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import population_count
+from hetero_bfs.support.intrinsics import exchange, population_count
 
 _NONE = np.int64(0)
 
@@ -39,8 +55,8 @@ _NONE = np.int64(0)
 def _receivers(arrays, begin, end):
     """Return bits of up to 64 vertices: which receive."""
     bits = np.uint64(0)
-    for v in range(begin, end):
-        bits |= np.uint64(receives(arrays, v)) << np.uint64(v & 63)
+    for v in range(np.uint64(begin), np.uint64(end)):  # an index below 0 would count from the end
+        bits |= np.uint64(receives(arrays, v)) << (v & np.uint64(63))
     return bits
 
 
@@ -48,15 +64,17 @@ def _receivers(arrays, begin, end):
 def _first_looks(arrays, active, begin, end):
     """Return bits of up to 64 vertices: whose first neighbour is active."""
     first, bits = arrays.first, np.uint64(0)
-    for v in range(begin, end):  # without branches: they would be hard to predict
-        u = np.int64(first[v])
-        bits |= np.uint64((u != v) & is_active(active, u)) << np.uint64(v & 63)
+    for v in range(np.uint64(begin), np.uint64(end)):  # without branches, which are hard to predict
+        u = np.uint64(first[v])
+        bits |= np.uint64((u != v) & is_active(active, u)) << (v & np.uint64(63))
     return bits
 
 
 @njit(forceinline=True)
-def _deliver(control, arrays, v, total, far_at, me):
+def _deliver(control, arrays, v, total, far_at, me, tracks):
     """Apply at once; return the new cursor, whether it is active, edges, and its bit if listed."""
+    if tracks:
+        arrays.changed[v] = 1
     if not apply(arrays, v, total, arrays.sums[0]):  # there are no sums
         return far_at, _NONE, _NONE, np.uint64(0)
     in_bucket, far_at = is_due(control, arrays, v, far_at, me)
@@ -77,7 +95,7 @@ def _gather_and_apply(control, arrays, chunk, me):
     active = arrays.active[control[SIDES] >> ACTIVE & 1]
     next_active = arrays.active[written(control, ACTIVE)]
     scanned, receivers, activated, next_edges = _NONE, _NONE, _NONE, _NONE
-    listed = _NONE
+    listed, tracks = _NONE, arrays.loop[TRACKS] != 0
     for base in range(begin, end, 64):
         receiving, hits = _receivers(arrays, base, min(base + 64, end)), np.uint64(0)
         receivers += np.int64(population_count(receiving))
@@ -86,22 +104,22 @@ def _gather_and_apply(control, arrays, chunk, me):
             hits = receiving & _first_looks(arrays, active, base, min(base + 64, end))
         while hits != 0:
             hits, place = take_lowest(hits)
-            v = base + place
+            v = np.uint64(base + place)
             message = send(arrays, np.int64(arrays.first[v]), arrays.backward_weights[0])
             if takes(arrays, v, message):
                 receiving &= ~(np.uint64(1) << np.uint64(place))
                 scanned += 1
-                far_at, one, edges, bit = _deliver(control, arrays, v, message, far_at, me)
+                far_at, one, edges, bit = _deliver(control, arrays, v, message, far_at, me, tracks)
                 activated += one
                 next_edges += edges
                 word |= bit
         while receiving != 0:
             receiving, place = take_lowest(receiving)
-            v = base + place
+            v = np.uint64(base + place)
             total, found, looks = gathered(arrays, active, v)
             scanned += looks
             if found:
-                far_at, one, edges, bit = _deliver(control, arrays, v, total, far_at, me)
+                far_at, one, edges, bit = _deliver(control, arrays, v, total, far_at, me, tracks)
                 activated += one
                 next_edges += edges
                 word |= bit
@@ -111,6 +129,41 @@ def _gather_and_apply(control, arrays, chunk, me):
     arrays.activated[me, 0] += activated
     arrays.activated[me, 1] += next_edges
     return scanned, receivers, listed
+
+
+@kernel(counted=False, inner=True)
+def _push_and_apply(control, arrays, chunk, me):
+    """Return edges scanned, and the vertices made active, and their edges."""
+    begin, end = block_of(arrays.next_blocks, chunk)
+    items = arrays.next[control[SIDES] >> NEXT & 1]
+    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
+    number = np.int32(control[ROUND])
+    scanned, activated, next_edges = _NONE, _NONE, _NONE
+    tracks = arrays.loop[TRACKS] != 0
+    for i in range(begin, end):
+        prefetch_list(arrays, items, i, end)
+        u = np.int64(items[i])
+        first, last = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
+        scanned += np.int64(last - first)
+        message = send(arrays, u, weights[0])
+        for k in range(first, last):
+            v = np.int64(neighbours[k])
+            if not receives(arrays, v):
+                continue
+            if WEIGHTED:
+                message = send(arrays, u, weights[k])
+            if not takes(arrays, v, message):
+                continue
+            if exchange(arrays.touched, v, number) != number:
+                if tracks:
+                    arrays.changed[v] = 1
+                if apply(arrays, v, message, arrays.sums[0]):  # there are no sums
+                    activated += 1
+                    at, far_at, edges = activate(control, arrays, v, at, far_at, me)
+                    next_edges += edges
+    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    return scanned, activated, next_edges
 
 
 @kernel(counted=False, inner=True)
@@ -131,4 +184,7 @@ def _list_marked(control, arrays, chunk, me):
 
 def link_work(arrays, work):
     """Link these phases instead of those of host.py, and others from there."""
-    link_phases(arrays, work, {GATHER: _gather_and_apply, LIST: _list_marked})
+    phases = {GATHER: _gather_and_apply, LIST: _list_marked}
+    if not HAS_IDENTITY:
+        phases |= {PUSH: _push_and_apply, APPLY: None}
+    link_phases(arrays, work, phases)

@@ -113,32 +113,29 @@ static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 #endif
 }
 
-/* Apply the messages, or move vertices of FAR to the bucket. */
-static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
-{
-    TOTAL shares[NUM_TOTALS + 1] = {0};
-    ulong active = 0, edges = 0;
-    const int iteration = (int)loop[ITERATION];
-    const long mode = loop[MODE];
-    if (mode == DONE)
-        return;
 #if HAS_PRIORITY
-    if (mode == SELECT) {
-        __global const uint *items = far + (loop[SIDES] & FAR_BIT ? n : 0);
-        const uint count = (uint)loop[FAR_LISTED];
-        for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
-            const uint v = items[i];
-            const bool waits = waiting[v] == WAITING;
-            waiting[v] = NOT_LISTED;
-            if (waits) {
-                active++;
-                edges += activate(v, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-            }
+/* Move vertices of FAR to the bucket; count them and their edges. */
+static void select_waiting(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
+{
+    const int iteration = (int)loop[ITERATION];
+    __global const uint *items = far + (loop[SIDES] & FAR_BIT ? n : 0);
+    const uint count = (uint)loop[FAR_LISTED];
+    for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
+        const uint v = items[i];
+        const bool waits = waiting[v] == WAITING;
+        waiting[v] = NOT_LISTED;
+        if (waits) {
+            (*active)++;
+            *edges += activate(v, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
         }
-        add_counts(active, edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
-        return;
     }
+}
 #endif
+
+/* Apply the messages; count the vertices that become active, and their edges. */
+static void apply_messages_to(TOTAL *shares, ulong *active, ulong *edges, GRAPH, SHARED, STATE)
+{
+    const int iteration = (int)loop[ITERATION];
 #if ALL_ACTIVE
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         apply(v, FROM_BITS(combined[v]), iteration, shares, STATE_NAMES);
@@ -156,22 +153,63 @@ static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
         if (total == IDENTITY)
             continue;
 #endif
+        if (loop[TRACKS])
+            changed[v] = 1;
         if (apply(v, total, iteration, shares, STATE_NAMES)) {
-            active++;
-            edges += activate(v, iteration + 1, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+            (*active)++;
+            *edges += activate(v, iteration + 1, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
         }
     }
 #endif
+}
+
+/* Apply the messages, or move vertices of FAR to the bucket. */
+static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
+{
+    TOTAL shares[NUM_TOTALS + 1] = {0};
+    ulong active = 0, edges = 0;
+    const long mode = loop[MODE];
+#if HAS_PRIORITY
+    if (mode == SELECT)
+        select_waiting(&active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+#endif
+    if (mode == PUSH || mode == PULL)
+        apply_messages_to(shares, &active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+    /* Not within a branch, nor behind a return: see expand_lists. `sums` are of no use but after
+     * a push or a pull. */
     add_counts(active, edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
     add_totals(shares, mine->totals, sums);
 }
 
-#ifndef ONE_LAUNCH
 __kernel void begin(GRAPH, SHARED, STATE)
 {
     __local Mine mine;
     begin_states(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
 }
+
+/* Make ready for an iteration whose active vertices came from another place: they are the first of
+ * those in `next` that were written. */
+__kernel void enter(GRAPH, SHARED, STATE)
+{
+    const int iteration = (int)loop[ITERATION];
+#if ALL_ACTIVE
+#if PREPARED
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0))
+        outgoing[v] = send(v, iteration, 0, STATE_NAMES);
+#endif
+#else
+    const uint count = (uint)counters[NEXT_COUNT];
+    for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
+        const uint v = next[n + i];
+        active_in[v] = iteration;
+#if PREPARED
+        outgoing[v] = send(v, iteration, 0, STATE_NAMES);
+#endif
+    }
+#endif
+}
+
+#ifndef ONE_LAUNCH
 
 __kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
 {

@@ -17,6 +17,7 @@ Arrays beside those of loop.py (n vertices, of which those numbered below `searc
                                     listed but has run since)
     next, far   pairs of lists; one of a pair is read, the other one written
     touched_items   the list TOUCHED
+    changed     uint8 (n,)          marks of vertices whose state was written (TRACKS)
     slot_messages, slot_counts      (threads, any)  where equal messages to a vertex are counted
 """
 
@@ -57,13 +58,17 @@ from hetero_bfs.programs.kernels.loop import (
     GATHER,
     MARK,
     NEXT,
+    NOT_LISTED,
     PREPARE,
     PUSH,
     ROUND,
+    RUN,
     SELECT,
     SIDES,
     START,
     TOUCHED,
+    TRACKS,
+    WAITING,
 )
 from hetero_bfs.support.by_address import chunk_address
 from hetero_bfs.support.compiling import kernel
@@ -77,8 +82,6 @@ from hetero_bfs.support.intrinsics import (
     trailing_zeros,
     value_of,
 )
-
-NOT_LISTED, WAITING, RUN = np.int8(0), np.int8(1), np.int8(2)
 
 _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)
@@ -109,7 +112,7 @@ def is_due(control, arrays, v, far_at, me):
 
 
 @njit(inline="always")
-def _activate(control, arrays, v, at, far_at, me):
+def activate(control, arrays, v, at, far_at, me):
     """List an active vertex; return the new cursors, and its edges if it is in the bucket."""
     in_bucket, far_at = is_due(control, arrays, v, far_at, me)
     if not in_bucket:
@@ -134,14 +137,14 @@ def _start(control, arrays, chunk, me):
     active, edges = _ZERO, _ZERO
     for base in range(begin, end, 64):
         bits = np.uint64(0)
-        for v in range(base, min(base + 64, end)):
-            if HAS_PRIORITY and v < arrays.searched:
+        for v in range(np.uint64(base), np.uint64(min(base + 64, end))):
+            if HAS_PRIORITY and v < np.uint64(arrays.searched):
                 arrays.waiting[v] = NOT_LISTED
-            bits |= np.uint64(start(arrays, v, sums)) << np.uint64(v & 63)
+            bits |= np.uint64(start(arrays, v, sums)) << (v & np.uint64(63))
         active += np.int64(population_count(bits))
         while not ALL_ACTIVE and bits != 0:
             bits, place = take_lowest(bits)
-            at, far_at, more = _activate(control, arrays, base + place, at, far_at, me)
+            at, far_at, more = activate(control, arrays, base + place, at, far_at, me)
             edges += more
     arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
     return active, edges, _ZERO
@@ -163,6 +166,15 @@ def merge(arrays, v, message):
             return True
 
 
+@njit(inline="always")
+def prefetch_list(arrays, items, i, end):
+    """Fetch what a push reads of later items: where their lists are, then the lists."""
+    if i + 2 * _PREFETCH_DISTANCE < end:
+        prefetch(arrays.indptr, items[i + 2 * _PREFETCH_DISTANCE])
+    if i + _PREFETCH_DISTANCE < end:
+        prefetch(arrays.neighbours, np.int64(arrays.indptr[items[i + _PREFETCH_DISTANCE]]))
+
+
 @kernel(counted=False, inner=True)
 def _push(control, arrays, chunk, me):
     begin, end = block_of(arrays.next_blocks, chunk)
@@ -173,13 +185,10 @@ def _push(control, arrays, chunk, me):
     number = np.int32(control[ROUND])
     edges = _ZERO
     for i in range(begin, end):
-        if i + 2 * _PREFETCH_DISTANCE < end:
-            prefetch(indptr, items[i + 2 * _PREFETCH_DISTANCE])
-        if i + _PREFETCH_DISTANCE < end:
-            prefetch(neighbours, np.int64(indptr[items[i + _PREFETCH_DISTANCE]]))
+        prefetch_list(arrays, items, i, end)
         u = np.int64(items[i])
-        first, last = np.int64(indptr[u]), np.int64(indptr[u + 1])
-        edges += last - first
+        first, last = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
+        edges += np.int64(last - first)
         message = send(arrays, u, weights[0])
         for k in range(first, last):
             v = np.int64(neighbours[k])
@@ -210,7 +219,8 @@ def _mark(control, arrays, chunk, me):
 @njit(inline="always")
 def is_active(active, u):
     """Tell whether the bit of a vertex is set."""
-    return active[u >> 6] >> np.uint64(u & 63) & np.uint64(1) != 0
+    u = np.uint64(u)
+    return active[u >> np.uint64(6)] >> (u & np.uint64(63)) & np.uint64(1) != 0
 
 
 @kernel(counted=False, inner=True)
@@ -235,7 +245,9 @@ def gathered(arrays, active, v):
         arrays.backward_weights,
         arrays.outgoing,
     )
-    first, last = np.int64(arrays.backward_indptr[v]), np.int64(arrays.backward_indptr[v + 1])
+    v = np.uint64(v)
+    first = np.int64(arrays.backward_indptr[v])
+    last = np.int64(arrays.backward_indptr[v + np.uint64(1)])
     total, found, k = IDENTITY, False, first
     while k < last:
         u = np.int64(neighbours[k])
@@ -309,6 +321,7 @@ def _count(control, arrays, chunk, me):
 @kernel(counted=False, inner=True)
 def _apply(control, arrays, chunk, me):
     begin, end = block_of(arrays.touched_blocks, chunk)
+    tracks = arrays.loop[TRACKS] != 0
     items = arrays.touched_items
     at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
     sums = arrays.sums[chunk]
@@ -321,9 +334,11 @@ def _apply(control, arrays, chunk, me):
         arrays.combined[v] = IDENTITY
         if HAS_IDENTITY and total == IDENTITY:
             continue
+        if tracks:
+            arrays.changed[v] = 1
         if apply(arrays, v, total, sums):
             active += 1
-            at, far_at, more = _activate(control, arrays, v, at, far_at, me)
+            at, far_at, more = activate(control, arrays, v, at, far_at, me)
             edges += more
     arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
     return active, edges, _ZERO
@@ -355,7 +370,7 @@ def _select(control, arrays, chunk, me):
         arrays.waiting[v] = NOT_LISTED
         if waits:
             active += 1
-            at, far_at, more = _activate(control, arrays, v, at, far_at, me)
+            at, far_at, more = activate(control, arrays, v, at, far_at, me)
             edges += more
     arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
     return active, edges, _ZERO
@@ -369,7 +384,7 @@ def _finished(control, arrays, chunk, me):
 def link_phases(arrays, work, others):
     """Compile the phases that the program needs, and fill the arrays' `work` with them.
 
-    `others` are phases instead of those here, or beside them.
+    `others` are phases instead of those here, or beside them; None instead of one not needed.
     """
     control = types.Array(int64, 1, "C")
     tasks = {START: _start, GATHER: _count if COUNTS else _gather}
@@ -384,7 +399,8 @@ def link_phases(arrays, work, others):
     if HAS_FINISHED:
         tasks[FINISHED] = _finished
     for task, function in (tasks | others).items():
-        work[task] = chunk_address(function, control, arrays.numba_type)
+        if function is not None:
+            work[task] = chunk_address(function, control, arrays.numba_type)
 
 
 def link_work(arrays, work):

@@ -4,15 +4,43 @@
  * make progress together, one launch of `run_iterations` runs many iterations, with a barrier across
  * the work-groups after each phase. Else each phase is a launch. */
 
-static float expected_scans(float receivers, float edges, float stored, float searched)
+static float pull_seconds(__global const float *costs, float edges, float receivers, float searched,
+                          float stored)
 {
     const float degree = stored / max(searched, 1.0f);
+    const float share = clamp(edges / max(stored, 1.0f), 0.0f, 1.0f);
 #if HAS_IDENTITY
-    return receivers * degree;
+    const float scans = receivers * degree;
 #else
-    const float hit = clamp(edges / max(stored, 1.0f), 1e-9f, 1.0f);
-    return receivers * min(degree, (1.0f - pow(1.0f - hit, degree)) / hit);
+    const float hit = clamp(share, 1e-9f, 1.0f);
+    const float scans = receivers * min(degree, (1.0f - pow(1.0f - hit, degree)) / hit);
 #endif
+    return searched * costs[PULL_VERTEX] + scans * costs[PULL_EDGE] +
+           scans * share * (1.0f - share) * costs[PULL_MISS];
+}
+
+/* Tell whether a pull is to come, and what the iteration is expected to cost; see place_rule.py.
+ * `given` is PUSH or PULL if there is no choice. */
+static bool pulls_next(__global const float *costs, long given, float changes, float senders,
+                       float edges, float receivers, float searched, float stored, float *seconds)
+{
+    const float push_edge = costs[PUSH_EDGE] + changes * costs[PUSH_CHANGE];
+    const float pushed = senders * costs[PUSH_VERTEX] + edges * push_edge;
+    const float pulled = pull_seconds(costs, edges, receivers, searched, stored);
+    const bool pulls = given == PULL || (given != PUSH && pulled < pushed);
+    *seconds = costs[ITERATION_COST] + (pulls ? pulled : pushed);
+    return pulls;
+}
+
+/* Tell whether to migrate before the next iteration; if not, take it into account. */
+static bool leaves(__global float *costs, float here, float there, float active)
+{
+    const float states = min(costs[NUM_CHANGED] * costs[CHANGED_VERTEX], costs[ALL_STATES]);
+    costs[LOST] = max(costs[LOST] + here - there, 0.0f);
+    if (costs[LOST] > costs[WAY] + states + min(active * costs[LISTED_VERTEX], costs[BITMAP]))
+        return true;
+    costs[NUM_CHANGED] += active;
+    return false;
 }
 
 /* Decide what comes next, by one work-group. `began` is 1 right after the initial states. */
@@ -54,7 +82,7 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         }
         if (mode == PULL)
             loop[RECEIVERS] = counters[RECEIVED];
-        limits[CHANGES_PER_EDGE] =
+        limits[FIRST_COST + CHANGES_PER_EDGE] =
             min((float)counters[ACTIVE] / max((float)loop[EDGES], 1.0f), 1.0f);
         loop[ITERATION] = iteration + 1;
     }
@@ -95,29 +123,32 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         *(volatile __global int *)(counters + LOWEST) = 0x7fffffff;
         then = SELECT;
     } else {
+        __global float *costs = limits + FIRST_COST;
         const float stored = (float)indptr[searched], edges = (float)loop[EDGES];
-        const float scans =
-            expected_scans((float)loop[RECEIVERS], edges, stored, (float)searched);
-        const float share = clamp(edges / max(stored, 1.0f), 0.0f, 1.0f);
-        const float misses = scans * share * (1.0f - share);
-        const float push_edge =
-            limits[PUSH_EDGE] + limits[CHANGES_PER_EDGE] * limits[PUSH_CHANGE];
-        const float push_cost = (float)loop[LISTED] * limits[PUSH_VERTEX] + edges * push_edge;
-        const float pull_cost = searched * limits[PULL_VERTEX] + scans * limits[PULL_EDGE] +
-                                misses * limits[PULL_MISS];
+        const float senders = (float)loop[LISTED], receivers = (float)loop[RECEIVERS];
+        const float changes = costs[CHANGES_PER_EDGE];
         const long planned = loop[PLANNED];
-        if (planned)
-            then = records[min(loop[ITERATION], planned - 1) * RECORD_WIDTH];
-        else if (pull_cost < push_cost)
-            then = PULL;
+        long given = DONE; /* that is, to choose */
         if (ALL_ACTIVE)
+            given = PULL;
+        else if (planned)
+            given = records[min(loop[ITERATION], planned - 1) * RECORD_WIDTH];
+        float here, there;
+        if (pulls_next(costs, given, changes, senders, edges, receivers, searched, stored, &here))
             then = PULL;
+        if (costs[WAY] < INFINITY) {
+            pulls_next(costs + OTHER, given, changes, senders, edges, receivers, searched, stored,
+                       &there);
+            if (leaves(costs, here, there, (float)active))
+                then = DONE;
+        }
     }
     loop[MODE] = then;
 }
 
 #ifdef ONE_LAUNCH
-/* Run at most `most` iterations, after the initial states if `begins`; or find out whether the
+/* Run at most `most` iterations, after the initial states if `begins` is 1, or as `enter` left the
+ * arrays if it is 2; or find out whether the
  * grid's work-groups make progress together, if `probes`. A run that stalls has CONVERGED -1. */
 __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *records,
                              const uint most_records, volatile __global uint *sync,
@@ -141,7 +172,8 @@ __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *reco
         return;
     }
     if (begins) {
-        begin_states(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+        if (begins == 1)
+            begin_states(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
         GRID_BARRIER;
         if (group == 0)
             decide(1, groups, mine.totals, records, most_records, GRAPH_NAMES, SHARED_NAMES,

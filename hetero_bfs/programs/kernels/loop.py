@@ -5,16 +5,18 @@ programs. So the loop is compiled once. What a program brings is called by addre
 
     threads, searched, num_vertices, num_edges, num_totals
     all_active, has_identity, has_priority, prepares    flags; `prepares`: pulls read `outgoing`
-    applies_in_pulls    a flag: whether pulls apply messages at once
+    applies_in_pulls, applies_in_pushes     flags: whether they apply messages at once
     active      pair of uint64 (n / 64,)    bitmaps of active vertices, in pulls
     activated   int64 (threads, 8)  vertices that such pulls made active, and their edges, by thread
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
     sums        float64 (chunks, totals)    the chunks' shares of the program's totals
     totals      float64 (totals,)
-    loop        int64 (8,)          ITERATION, NUM_ACTIVE, CLOCKED
+    loop        int64 (16,)         ITERATION, NUM_ACTIVE, CLOCKED, and what a run keeps that is
+                                    interrupted
     limits      float64 (8,)        the bucket's END and WIDTH
     lowest      float64 (threads, 8)    lowest priority that waits, by thread
-    costs       float64 (8,)        seconds; learned from iteration to iteration
+    costs       float64 (NUM_COSTS,)    seconds (place_costs.py); those of directions are
+                                    learned from iteration to iteration
     work        int64 (NUM_TASKS,)  addresses of the phases; 0 for those that the program lacks
     *_blocks, owners, cursor, counters, place   of the lists NEXT, FAR and TOUCHED (blocks.py)
 """
@@ -27,6 +29,17 @@ from numba import njit
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.sharing import ITEMS, even_size, share
 from hetero_bfs.devices.cpu.thread_pool import OWN
+from hetero_bfs.selection.place_costs import (
+    CHANGES_PER_EDGE,
+    PULL_EDGE,
+    PULL_MISS,
+    PULL_VERTEX,
+    PUSH_CHANGE,
+    PUSH_EDGE,
+    PUSH_VERTEX,
+    WAY,
+)
+from hetero_bfs.selection.place_rule import leaves, pull_seconds, push_seconds
 from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
@@ -43,22 +56,31 @@ SIDES = ITEMS + 1
 ROUND = OWN
 """Word that stays, from run to run: the number of the push."""
 
+NOT_LISTED, WAITING, RUN = np.int8(0), np.int8(1), np.int8(2)
+"""What host.py's `waiting` has."""
+
 START, PUSH, MARK, LIST, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(10)
 NUM_TASKS = 10
 
-ITERATION, NUM_ACTIVE, CLOCKED = range(3)
-"""CLOCKED is a flag: whether records have the seconds of choosing."""
+ITERATION, NUM_ACTIVE, CLOCKED, TRACKS, RESUMES = range(5)
+"""Flags from CLOCKED on. CLOCKED: records have the seconds of choosing. TRACKS: states that are
+written are marked in `changed`. RESUMES: the run goes on where it was left, by the words below."""
+
+BLOCKS, LISTED, LISTED_EDGES, EXPECTED_RECEIVERS, IS_MARKED = range(5, 10)
+"""Blocks of listed vertices, if they are listed; how many are listed or marked, and their edges;
+vertices that are expected to receive; a flag: active vertices are in the bitmap."""
 
 END, WIDTH = range(2)
 
-PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE = range(6)
-"""Costs, in the order of selection/program_costs.py, which explains them."""
+STRATEGY, VERTICES, EDGES, SECONDS, CHOOSING = range(5)
+"""Columns of a record. VERTICES are those that send. CHOOSING is the part of SECONDS that the
+choice of a direction took."""
 
-STRATEGY, VERTICES, EDGES, SECONDS, RECEIVERS, CHOOSING = range(6)
-"""Columns of a record. A push's vertices are those that send, a pull's those that may receive.
-CHOOSING is the part of SECONDS that the choice of a direction took."""
+SENDERS, SENDERS_EDGES, RECEIVERS, CHANGES = range(5, 9)
+"""What was known before the iteration: listed vertices, their edges, vertices that are expected to
+receive, and CHANGES_PER_EDGE of the costs."""
 
-RECORD_WIDTH = 6
+RECORD_WIDTH = 9
 
 SUM_CHUNK = 1 << 12
 """Vertices of a chunk with sums: fixed, so that sums do not depend on the number of threads."""
@@ -85,36 +107,6 @@ def add_sums(arrays, chunks):
 def turn(control, which):
     """Read the array of a pair that was written."""
     control[SIDES] ^= 1 << which
-
-
-@njit(inline="always")
-def _expected_scans(arrays, edges, receivers):
-    """Return how many edges a pull is expected to scan; those of a random graph."""
-    searched, stored = max(arrays.searched, 1), max(arrays.num_edges, 1)
-    degree = stored / searched
-    if arrays.has_identity:
-        return receivers * degree
-    hit = min(max(edges, 1) / stored, 1.0)  # chance that an entry leads to an active vertex
-    return receivers * min(degree, (1.0 - (1.0 - hit) ** degree) / hit)
-
-
-@njit(inline="always")
-def _expected_push(arrays, vertices, edges, changes_per_edge):
-    """Return the seconds expected of a push."""
-    costs = arrays.costs
-    of_edge = costs[PUSH_EDGE] + changes_per_edge * costs[PUSH_CHANGE]
-    return vertices * costs[PUSH_VERTEX] + edges * of_edge
-
-
-@njit(inline="always")
-def _expected_pull(arrays, edges, receivers):
-    """Return the seconds expected of a pull."""
-    costs, scans = arrays.costs, _expected_scans(arrays, edges, receivers)
-    share = min(edges / max(arrays.num_edges, 1), 1.0)
-    misses = scans * share * (1.0 - share)
-    return (
-        arrays.searched * costs[PULL_VERTEX] + scans * costs[PULL_EDGE] + misses * costs[PULL_MISS]
-    )
 
 
 @njit(inline="always")
@@ -232,23 +224,48 @@ def begin_run(control, arrays, bucket_end):
 
 
 @njit(inline="always")
-def _choose(arrays, listed, edges, receivers, changes_per_edge):
+def _choose(arrays, senders, edges, receivers):
     """Return whether to pull, and the expected seconds if costs can be learned from them.
 
     Costs are corrected where they matter: at iterations for which both directions are rivals.
     """
-    push_seconds = _expected_push(arrays, listed, edges, changes_per_edge)
-    if push_seconds <= arrays.searched * arrays.costs[PULL_VERTEX]:  # less than any pull
+    costs, searched, stored = arrays.costs, arrays.searched, arrays.num_edges
+    pushed = push_seconds(costs, 0, senders, edges)
+    if pushed <= searched * costs[PULL_VERTEX]:  # less than any pull
         return False, 0.0
-    pull_seconds = _expected_pull(arrays, edges, receivers)
-    expected = min(pull_seconds, push_seconds)
-    are_rivals = max(pull_seconds, push_seconds) < _RIVAL * expected
-    return pull_seconds < push_seconds, expected if are_rivals else 0.0
+    pulled = pull_seconds(costs, 0, edges, receivers, searched, stored, arrays.has_identity != 0)
+    expected = min(pulled, pushed)
+    are_rivals = max(pulled, pushed) < _RIVAL * expected
+    return pulled < pushed, expected if are_rivals else 0.0
+
+
+@njit(inline="always")
+def _planned_direction(records, planned, iteration):
+    """Return 1 if a push is planned, 2 if a pull is, 0 to choose."""
+    if planned == 0:
+        return 0
+    return 2 if records[min(iteration, planned - 1), STRATEGY] != 0.0 else 1
+
+
+@njit(inline="always")
+def _migrates(arrays, direction, active, senders, edges, receivers):
+    """Tell whether the next iteration is to run on the other place."""
+    direction = 2 if arrays.all_active != 0 else direction
+    sizes, has_identity = (arrays.searched, arrays.num_edges), arrays.has_identity != 0
+    return leaves(arrays.costs, direction, active, senders, edges, receivers, sizes, has_identity)
+
+
+@njit(inline="always")
+def _keep(loop, blocks, listed, active, edges, receivers, is_marked):
+    """Keep what a run needs that goes on from here."""
+    loop[BLOCKS], loop[LISTED], loop[LISTED_EDGES] = blocks, listed, edges
+    loop[NUM_ACTIVE], loop[IS_MARKED] = active, is_marked
+    loop[EXPECTED_RECEIVERS] = np.int64(receivers)
 
 
 @kernel(counted=False)
 def run(control, arrays, planned, max_iterations, records):
-    """Run the program.
+    """Run the program, or go on with a run (RESUMES).
 
     Parameters
     ----------
@@ -258,6 +275,7 @@ def run(control, arrays, planned, max_iterations, records):
         So many rows of `records` say in STRATEGY whether their iteration pulls, the last one for
         all later ones. 0 to choose. Programs whose vertices are all active pull in any case.
     max_iterations : int
+        Of the whole run.
     records : float64 (any, RECORD_WIDTH)
         A row for each iteration; those that do not fit are left out.
 
@@ -265,17 +283,22 @@ def run(control, arrays, planned, max_iterations, records):
     -------
     iterations : int
     converged : bool
-        False if max_iterations ended the run.
+        False if max_iterations ended the run, or it is to migrate.
     """
     n, searched = arrays.num_vertices, arrays.searched
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
-    takes_one, loop = arrays.has_identity == 0, arrays.loop
-    is_clocked = loop[CLOCKED] != 0
-    bucket_end = -np.inf if has_priority else np.inf
-    blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
-    receivers = np.float64(searched - active if takes_one else searched)
-    iteration, is_marked = 0, False  # active vertices are in the list, or marked
-    changes_per_edge = 1.0
+    takes_one, loop, costs = arrays.has_identity == 0, arrays.loop, arrays.costs
+    is_clocked, may_migrate = loop[CLOCKED] != 0, costs[WAY] < np.inf
+    if loop[RESUMES] == 0:
+        bucket_end = -np.inf if has_priority else np.inf
+        blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
+        receivers = np.float64(searched - active if takes_one else searched)
+        costs[CHANGES_PER_EDGE] = 1.0
+        _keep(loop, blocks, listed, active, edges, receivers, False)
+    iteration, active, blocks = loop[ITERATION], loop[NUM_ACTIVE], loop[BLOCKS]
+    listed, edges = loop[LISTED], loop[LISTED_EDGES]
+    receivers = np.float64(loop[EXPECTED_RECEIVERS])
+    is_marked = loop[IS_MARKED] != 0  # active vertices are in the list, or marked
     while iteration < max_iterations:
         if has_priority and listed == 0:
             blocks, listed, active, edges = _next_bucket(control, arrays)
@@ -283,22 +306,27 @@ def run(control, arrays, planned, max_iterations, records):
         if (n if all_active else listed) == 0:
             return iteration, True
         began = clock_seconds()
-        expected, pulls = 0.0, all_active
-        if planned != 0:
-            pulls |= records[min(iteration, planned - 1), STRATEGY] != 0.0
-        elif not all_active:
-            pulls, expected = _choose(arrays, listed, edges, receivers, changes_per_edge)
+        direction = _planned_direction(records, planned, iteration)
+        if may_migrate and _migrates(arrays, direction, active, listed, edges, receivers):
+            _keep(loop, blocks, listed, active, edges, receivers, is_marked)
+            return iteration, False
+        expected, pulls = 0.0, all_active or direction == 2
+        if direction == 0 and not all_active:
+            pulls, expected = _choose(arrays, listed, edges, receivers)
         choosing = clock_seconds() - began if is_clocked else 0.0
         sent, sent_along = active, edges
+        if iteration < records.shape[0]:
+            record = records[iteration]
+            record[SENDERS], record[SENDERS_EDGES] = listed, edges
+            record[RECEIVERS], record[CHANGES] = receivers, costs[CHANGES_PER_EDGE]
         if pulls:
-            scanned, count, listed = _pull(control, arrays, blocks, is_marked)
-            receivers = np.float64(count)
+            scanned, received, listed = _pull(control, arrays, blocks, is_marked)
+            receivers = np.float64(received)
         else:
             if is_marked:
                 blocks = _list_marked(control, arrays)
             control[ROUND] = next_round(control, arrays)
-            scanned, _, _ = share(control, arrays, PUSH, blocks, 1)
-            count = _ZERO
+            scanned, active, edges = share(control, arrays, PUSH, blocks, 1)
         loop[ITERATION] = iteration
         is_marked = pulls and arrays.applies_in_pulls != 0
         if all_active:
@@ -309,25 +337,27 @@ def run(control, arrays, planned, max_iterations, records):
             active, edges = _activated(arrays)
             turn(control, ACTIVE)
         else:
-            touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
-            active, edges, _ = share(control, arrays, APPLY, touched, 1)
-            add_sums(arrays, touched)
+            if pulls or arrays.applies_in_pushes == 0:
+                touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
+                active, edges, _ = share(control, arrays, APPLY, touched, 1)
+                add_sums(arrays, touched)
             blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
             turn(control, NEXT)
         if takes_one:  # who took a message hardly takes another one
             receivers = max(receivers - active, 0.0)
-        changes_per_edge = min(active / max(sent_along, 1), 1.0)
+        costs[CHANGES_PER_EDGE] = min(active / max(sent_along, 1), 1.0)
         seconds = clock_seconds() - began
         _learn(arrays, pulls, expected, seconds)
         if iteration < records.shape[0]:
             record = records[iteration]
             record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
-            record[SECONDS], record[RECEIVERS], record[CHOOSING] = seconds, count, choosing
+            record[SECONDS], record[CHOOSING] = seconds, choosing
         iteration += 1
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):
             return iteration, True
     if has_priority and listed == 0:
-        _, _, active, _ = _next_bucket(control, arrays)
-        return iteration, active == 0
+        blocks, listed, active, edges = _next_bucket(control, arrays)
+        is_marked = False
+    _keep(loop, blocks, listed, active, edges, receivers, is_marked)
     return iteration, not all_active and listed == 0

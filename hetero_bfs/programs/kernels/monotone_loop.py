@@ -28,7 +28,6 @@ from hetero_bfs.programs.kernels.loop import (
     NEXT,
     NUM_ACTIVE,
     PUSH,
-    RECEIVERS,
     ROUND,
     SECONDS,
     SELECT,
@@ -87,7 +86,7 @@ def _next_bucket(control, arrays, is_last, sends_all):
 
 @njit(inline="always")
 def _pull(control, arrays, blocks, floor):
-    """Gather from listed vertices; return edges scanned, receivers, edges left, edges met first."""
+    """Gather from listed vertices; return edges scanned, edges left, edges met first."""
     arrays.active[control[SIDES] >> ACTIVE & 1][:] = 0
     for thread in range(arrays.threads):
         arrays.lowest[thread, SENDER_PRIORITY] = np.inf
@@ -100,8 +99,8 @@ def _pull(control, arrays, blocks, floor):
     limits[FLOOR] = max(floor, arrays.lowest[first, SENDER_PRIORITY])
     searched = arrays.searched
     size = even_size(arrays, searched, _FIRST_CHUNK)
-    scanned, receivers, _ = share(control, arrays, GATHER, searched, size)
-    return scanned, receivers, left, fresh
+    scanned, _, _ = share(control, arrays, GATHER, searched, size)
+    return scanned, left, fresh
 
 
 @kernel(counted=False)
@@ -125,9 +124,9 @@ def run(control, arrays, planned, max_iterations, records):
             if blocks == 0:
                 return iteration, True
         began = clock_seconds()
-        sent, count = active, np.int64(0)
+        sent = active
         if pulls:
-            scanned, count, more_left, fresh = _pull(control, arrays, blocks, floor)
+            scanned, more_left, fresh = _pull(control, arrays, blocks, floor)
         else:
             control[ROUND] = next_round(control, arrays)
             scanned, more_left, fresh = share(control, arrays, PUSH, blocks, 1)
@@ -141,7 +140,7 @@ def run(control, arrays, planned, max_iterations, records):
         if iteration < records.shape[0]:
             record = records[iteration]
             record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
-            record[SECONDS], record[RECEIVERS] = clock_seconds() - began, count
+            record[SECONDS] = clock_seconds() - began
         iteration += 1
         arrays.loop[ITERATION], arrays.loop[NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):

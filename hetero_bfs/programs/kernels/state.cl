@@ -21,10 +21,11 @@
  *     waiting     uchar (n,)      as in host.py
  *     next, far   uint (2 n,)     pairs of lists; `touched_items` uint (n,)
  *     heavy       uint (n,)       vertices with long lists, as rows, below
+ *     changed     uchar (n,)      marks of vertices whose state was written (TRACKS)
  *     counters    ulong (9,)      what a launch counts, below
  *     sums        TOTAL (groups, NUM_TOTALS)
  *     loop        long (12,)      below
- *     limits      float (9,)      END and WIDTH of the bucket, costs as in host.py, CHANGES_PER_EDGE
+ *     limits      float (any,)    END and WIDTH of the bucket, then costs (place_costs.py)
  *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers. So many
  *                                 rows as PLANNED have modes before, the last one for all later ones
  */
@@ -32,12 +33,11 @@
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
 enum { ITERATION, NUM_ACTIVE, MODE, LISTED, EDGES, SIDES, FAR_LISTED, CONVERGED, LIMIT, PLANNED,
-       RECEIVERS };
+       RECEIVERS, TRACKS };
 enum { DONE, PUSH, PULL, SELECT };
 enum { NEXT_COUNT, FAR_COUNT, TOUCHED_COUNT, HEAVY_COUNT, ACTIVE, ACTIVE_EDGES, SCANNED, RECEIVED,
        LOWEST, COUNTERS };
-enum { END, WIDTH, PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE,
-       CHANGES_PER_EDGE };
+enum { END, WIDTH, FIRST_COST };
 enum { NEXT_BIT = 1, FAR_BIT = 2 };
 enum { NOT_LISTED, WAITING, RUN };
 #define RECORD_WIDTH 4
@@ -49,6 +49,7 @@ enum { NOT_LISTED, WAITING, RUN };
     volatile __global BITS *combined, __global MESSAGE *outgoing, __global int *active_in,         \
         volatile __global int *touched, __global uchar *waiting, __global uint *next,              \
         __global uint *far, __global uint *touched_items, __global uint *heavy,                    \
+        __global uchar *changed,                                                                   \
         volatile __global ulong *counters, __global TOTAL *sums, __global long *loop,              \
         __global float *limits
 #define BACKWARD                                                                                   \
@@ -57,8 +58,8 @@ enum { NOT_LISTED, WAITING, RUN };
 #define BACKWARD_NAMES backward_indptr, backward_neighbours, backward_weights
 #define GRAPH_NAMES indptr, neighbours, weights, searched, n
 #define SHARED_NAMES                                                                               \
-    combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, counters,    \
-        sums, loop, limits
+    combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, changed,     \
+        counters, sums, loop, limits
 
 /* `expand` and `expand_long` go through rows: the items of `next` in a push, the receivers in a pull.
  *

@@ -12,14 +12,14 @@ from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.construction import construct
 from hetero_bfs.distributed.faults import AgreedError, agreed
 from hetero_bfs.distributed.partition import RankGraph
+from hetero_bfs.distributed.rank_search import DistributedSearch, RankResult
 from hetero_bfs.distributed.rank_validation import RankValidator
-from hetero_bfs.distributed.search import DistributedSearch, RankResult
 from hetero_bfs.distributed.shares import FileShare, KroneckerShare, read_share
 from hetero_bfs.distributed.simulated import run_ranks
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph500.protocol import Graph500Options
-from hetero_bfs.graph500.ranks_report import LevelOfRanks, RanksReport, SearchOfRanks
+from hetero_bfs.graph500.rank_report import LevelOfRanks, RanksReport, SearchOfRanks
 from hetero_bfs.graph500.report import KeyRecord
 from hetero_bfs.support import memory
 from hetero_bfs.support.progress import hidden, progress
@@ -41,6 +41,8 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
     AgreedError
         On all ranks: the graph or an option cannot be used.
     """
+    if len(set(communicator.collect(repr(options)))) > 1:
+        raise AgreedError("the ranks were started with different options; give all the same")
     _check_options(options)
     threads = options.engine.threads or agreed(communicator, lambda: _threads(communicator))
     with hidden():
@@ -53,7 +55,7 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
     construction = _slowest(communicator, time.perf_counter() - started)
     keys = _keys(communicator, graph, options)
     started = time.perf_counter()
-    search = DistributedSearch(communicator, graph, options.engine.selector, threads)
+    search = DistributedSearch(communicator, graph, str(options.engine.selector), threads)
     try:
         opened = _slowest(communicator, time.perf_counter() - started)
         validator = (

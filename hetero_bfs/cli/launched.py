@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TypeVar
 
 from hetero_bfs.distributed.communicator import Communicator
@@ -13,6 +15,16 @@ from hetero_bfs.distributed.mpi import launched_rank, launched_ranks, world
 from hetero_bfs.errors import HeteroBFSError
 
 T = TypeVar("T")
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Let only rank 0 print, while all ranks do the same."""
+    if launched_rank() == 0:
+        yield
+        return
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        yield
 
 
 def check_command(options: Namespace) -> None:

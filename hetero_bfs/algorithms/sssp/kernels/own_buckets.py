@@ -1,0 +1,295 @@
+"""Whole lists relaxed in buckets: how a window goes where lists are short; see relax.py.
+
+A window is cut into buckets of distances. Each thread has buckets of its own. It takes its share of
+the far pile, puts into its buckets what falls within the window, and relaxes them one after the
+other. An end that falls within the window goes into the bucket of its distance, and one beyond it
+onto the far pile. So a thread waits for others once a window, not after each queue, and relaxes few
+vertices twice (Zhang et al., 2020, "Optimizing ordered graph algorithms with GraphIt", fuse buckets
+like this). Another thread may meanwhile find a shorter way to a vertex. Then it has the vertex in a
+bucket of its own, and relaxes it again.
+
+A vertex is put into a bucket each time its distance falls. `relaxed` tells a thread that has it in
+several buckets which of them need no work. So no flag is cleared, and of what a bucket needs only
+`bits` is changed by atomics. Arrays beside those of relax.py:
+
+    pool    uint32 (blocks * POOL_BLOCK,)   items of all buckets
+    link    int32 (blocks,)                 the next block of a bucket, or of a thread's free ones
+    top     int64 (threads, MOST_BUCKETS)   where a thread writes next in each bucket
+    free    int64 (threads, 8)              a thread's first free block
+    offer   int64 (threads, 8)              what a thread gives to one that waits: where a bucket
+                                            ends << _BUCKET_BITS | its number
+
+0 is none in all of them. A thread whose buckets are empty is IDLE. It waits for an offer as long as
+another one is BUSY. A thread offers a block of its bucket, or its next bucket.
+
+The pool has room for every vertex once. If it is full, an item is dropped. Then the next window
+begins with all vertices that have relaxed nothing since their distance fell last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.algorithms.sssp.kernels.relax import (
+    ACTIVE,
+    BUCKETS,
+    BUSY,
+    DROPPED,
+    END,
+    IDLE,
+    INFINITY,
+    KEPT,
+    OFF,
+    ON,
+    OVERFLOW,
+    PILE,
+    PILE_BLOCKS,
+    START,
+    TAKEN,
+    ZERO,
+    is_dead_end,
+    note_lowest,
+    prefetch_lists,
+)
+from hetero_bfs.devices.cpu.blocks import block_of, push_item
+from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
+from hetero_bfs.devices.cpu.thread_pool import pause
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import (
+    atomic_min,
+    bits_of,
+    exchange,
+    fetch_add,
+    load,
+    store,
+    value_of,
+)
+
+POOL_BLOCK = 128
+"""Items of a block of the pool."""
+
+MOST_BUCKETS = 64
+
+_BUCKET_BITS = (MOST_BUCKETS - 1).bit_length()
+_SHIFT = POOL_BLOCK.bit_length() - 1
+_MASK = POOL_BLOCK - 1
+
+
+def pool_blocks(vertices: int, threads: int) -> int:
+    """Return how many blocks a pool has; block 0 is not used."""
+    return vertices // POOL_BLOCK + threads * MOST_BUCKETS + 1
+
+
+@njit(inline="always")
+def _take_block(arrays, me):
+    """Return a block for the caller, 0 if none is left."""
+    block = arrays.free[me, 0]
+    if block:
+        arrays.free[me, 0] = arrays.link[block]
+        return block
+    block = fetch_add(arrays.counters[TAKEN], 0, 1) + 1
+    if block < arrays.link.size:
+        return block
+    arrays.counters[DROPPED, 0] = 1
+    return ZERO
+
+
+@njit(inline="always")
+def _put(arrays, me, bucket, v):
+    """Put a vertex into a bucket of the caller's."""
+    top = arrays.top[me]
+    at = top[np.uint64(bucket)]
+    if at & _MASK == 0:
+        full = max((at >> _SHIFT) - 1, 0)
+        block = _take_block(arrays, me)
+        if block == 0:
+            return
+        arrays.link[block] = full
+        at = block << _SHIFT
+    arrays.pool[np.uint64(at)] = v
+    top[np.uint64(bucket)] = at + 1
+
+
+@njit(inline="always")
+def _bucket_of(control, arrays, scale, reached):
+    """Return the bucket of a distance within the window; rounding matters to nobody."""
+    bucket = np.int64((reached - arrays.window[START]) * scale)
+    return min(max(bucket, 0), control[BUCKETS] - 1)
+
+
+@njit(inline="always")
+def _relax_whole(control, arrays, u, me, bucket, far_at, scale):
+    """Relax the list of `u`, which is in this bucket, unless that is done.
+
+    Returns the new cursor of the far pile, and the edges scanned; -1 if nothing was to do.
+    """
+    distance, bits, window = arrays.distance, arrays.bits, arrays.window
+    neighbours, weights = arrays.neighbours, arrays.weights
+    end, infinity = window[END], window[INFINITY]
+    key = bits[u]
+    first, last = np.uint64(arrays.indptr[u]), np.uint64(arrays.indptr[u + np.uint32(1)])
+    scanned = np.int64(-1)
+    if arrays.relaxed[u] != key:
+        arrays.relaxed[u] = key
+        start = value_of(key, end)
+        if is_dead_end(arrays, control, u, last - first):
+            last = first
+        scanned = np.int64(last - first)
+        for k in range(first, last):
+            candidate = start + weights[k]
+            if candidate >= infinity:
+                if weights[k] < infinity:
+                    arrays.counters[OVERFLOW, 0] = 1
+                break
+            v = neighbours[k]
+            if candidate >= distance[v]:
+                continue
+            new = distance.dtype.type(candidate)
+            if atomic_min(bits, v, bits_of(new)) <= bits_of(new):
+                continue
+            if candidate < end:
+                _put(arrays, me, max(_bucket_of(control, arrays, scale, candidate), bucket), v)
+            else:
+                note_lowest(arrays, me, new)
+                if exchange(arrays.listed, v, ON) == 0:
+                    pile = arrays.active[1 - control[ACTIVE]]
+                    far_at = push_item(arrays, KEPT, pile, far_at, v, me)
+    return far_at, scanned
+
+
+@njit(inline="always")
+def _put_share(control, arrays, part, me, far_at, scale):
+    """Put a part of the far pile into buckets, or onto the next pile; return that one's cursor.
+
+    Parts have equally many items. They follow the pile by the threads that wrote its blocks.
+    """
+    items, pile = arrays.active[control[ACTIVE]], arrays.active[1 - control[ACTIVE]]
+    stop, infinity = arrays.window[END], arrays.window[INFINITY]
+    first = control[PILE] * part // control[ITEMS]
+    last = control[PILE] * (part + 1) // control[ITEMS]
+    before = ZERO
+    for owner in range(arrays.threads):
+        for position in range(owner, control[PILE_BLOCKS], arrays.threads):
+            begin, end = block_of(arrays.active_blocks, position)
+            for i in range(begin + max(first - before, 0), min(begin + last - before, end)):
+                v = np.int64(items[i])
+                reached = arrays.distance[v]
+                if reached < stop:
+                    if arrays.relaxed[v] != arrays.bits[v]:
+                        _put(arrays, me, _bucket_of(control, arrays, scale, reached), v)
+                elif reached < infinity:
+                    note_lowest(arrays, me, reached)
+                    far_at = push_item(arrays, KEPT, pile, far_at, v, me)
+            before += end - begin
+    return far_at
+
+
+@njit(inline="always")
+def _offer(control, arrays, me, bucket, after):
+    """If a thread waits for work, offer it a block of this bucket or else the next bucket.
+
+    Returns the next block of this bucket that stays.
+    """
+    offer = arrays.offer[me]
+    if load(arrays.counters[IDLE], 0) == 0 or load(offer, 0):
+        return after
+    if after:
+        left = np.int64(arrays.link[after])
+        arrays.link[after] = 0
+        store(offer, 0, (after + 1) << _SHIFT << _BUCKET_BITS | bucket)
+        return left
+    for later in range(bucket + 1, control[BUCKETS]):
+        at = arrays.top[me, later]
+        if at:
+            arrays.top[me, later] = 0
+            store(offer, 0, at << _BUCKET_BITS | later)
+            break
+    return after
+
+
+@njit(inline="always")
+def _empty(control, arrays, me, bucket, far_at, scale):
+    """Relax what is in a bucket now; return the far pile's cursor, edges scanned and vertices."""
+    scanned, vertices = ZERO, ZERO
+    at = arrays.top[me, bucket]
+    arrays.top[me, bucket] = 0
+    block = (at - 1) >> _SHIFT
+    end = at
+    while block:
+        for i in range(np.uint64(block << _SHIFT), np.uint64(end)):
+            prefetch_lists(arrays, arrays.pool, i, end)
+            u = arrays.pool[i]
+            far_at, more = _relax_whole(control, arrays, u, me, bucket, far_at, scale)
+            if more >= 0:
+                scanned += more
+                vertices += 1
+        after = _offer(control, arrays, me, bucket, np.int64(arrays.link[block]))
+        arrays.link[block] = arrays.free[me, 0]
+        arrays.free[me, 0] = block
+        block = after
+        end = (block + 1) << _SHIFT
+    return far_at, scanned, vertices
+
+
+@kernel(counted=False, inner=True)
+def _await_work(arrays, me):
+    """Wait until a thread offers work, the caller's own offer included; put it into a bucket.
+
+    Returns False if nobody is busy any more.
+    """
+    fetch_add(arrays.counters[IDLE], 0, 1)
+    fetch_add(arrays.counters[BUSY], 0, -1)
+    offered, looks = ZERO, 0
+    while True:
+        for distance in range(arrays.threads):
+            offer = arrays.offer[(me + distance) % arrays.threads]
+            if load(offer, 0):
+                offered = exchange(offer, 0, 0)
+            if offered:
+                break
+        if offered or load(arrays.counters[BUSY], 0) == 0:
+            break
+        looks += 1
+        pause(looks)
+    fetch_add(arrays.counters[IDLE], 0, -1)
+    if offered:
+        fetch_add(arrays.counters[BUSY], 0, 1)
+        arrays.top[me, offered & (MOST_BUCKETS - 1)] = offered >> _BUCKET_BITS
+    return offered != 0
+
+
+@kernel(counted=False, inner=True)
+def settle(control, arrays, part, me):
+    """Settle a part of a window; return edges scanned, and vertices."""
+    fetch_add(arrays.counters[BUSY], 0, 1)
+    width = np.float64(arrays.window[END]) - np.float64(arrays.window[START])
+    scale = control[BUCKETS] / width
+    scanned, vertices = ZERO, ZERO
+    far_at = _put_share(control, arrays, part, me, arrays.cursor[me, KEPT], scale)
+    busy = True
+    while busy:
+        for bucket in range(control[BUCKETS]):
+            while arrays.top[me, bucket]:
+                far_at, more, count = _empty(control, arrays, me, bucket, far_at, scale)
+                scanned += more
+                vertices += count
+        busy = _await_work(arrays, me)
+    arrays.cursor[me, KEPT] = far_at
+    return scanned, vertices, ZERO
+
+
+@kernel(counted=False, inner=True)
+def find_waiting(control, arrays, chunk, me):
+    """List the vertices that relaxed nothing since their distance fell last: the next far pile."""
+    begin, end = chunk_of(control, chunk)
+    pile, at = arrays.active[1 - control[ACTIVE]], arrays.cursor[me, KEPT]
+    for v in range(begin, end):
+        reached = arrays.distance[v]
+        waits = reached < arrays.window[INFINITY] and arrays.relaxed[v] != arrays.bits[v]
+        arrays.listed[v] = ON if waits else OFF
+        if waits:
+            note_lowest(arrays, me, reached)
+            at = push_item(arrays, KEPT, pile, at, v, me)
+    arrays.cursor[me, KEPT] = at
+    return ZERO, ZERO, ZERO

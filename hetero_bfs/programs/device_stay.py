@@ -1,0 +1,289 @@
+"""A run's stays on a device, between migrations: what the program's arrays give and take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.driver import VARIES
+from hetero_bfs.programs import device_run
+from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs.handover import (
+    Handover,
+    VertexSet,
+    bitmap_words,
+    crosses_whole,
+    is_listed,
+)
+from hetero_bfs.programs.placed import Record
+from hetero_bfs.programs.run_options import Limits
+from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, NUM_COSTS
+
+_KERNELS = ["programs/kernels/migration.cl"]
+_NUM_ACTIVE, _LISTED, _EDGES, _SIDES, _TRACKS = 1, 3, 4, 5, 11  # words of `loop`, state.cl
+_NEXT_COUNT, _FAR_COUNT, _ACTIVE, _ACTIVE_EDGES = 0, 1, 4, 5  # counters
+_SELECT = 3
+_NO_PRIORITY = 0x7FFFFFFF  # the lowest priority if none waits
+_WAITING = np.uint8(1)
+_ZERO = np.uint32(0)
+_ENTERS, _BEGINS, _GOES_ON = range(3)
+
+
+def _ordered(value: float) -> int:
+    """Return a float as an integer in the same order, as state.cl does."""
+    bits = int(np.float32(value).view(np.int32))
+    return bits ^ 0x7FFFFFFF if bits < 0 else bits
+
+
+def _from_ordered(bits: int) -> float:
+    if bits == _NO_PRIORITY:
+        return np.inf
+    return float(np.int32(bits ^ 0x7FFFFFFF if bits < 0 else bits).view(np.float32))
+
+
+class Packing:
+    """Kernels that pack and unpack, bound to a program's arrays, and memory to copy from and to."""
+
+    def __init__(self, program: DeviceProgram) -> None:
+        self._program, self.device = program, program.device
+        self._built = self.device.build([f"-DGROUP={device_run._GROUP}"], "", _KERNELS)
+        graph = program.graph
+        self._n, self._words = graph.num_vertices, bitmap_words(graph.num_searched)
+        self._searched = graph.num_searched
+        self._bits = self.device.buffer(self._words, np.uint32)
+        self._count = self.device.buffer(1, np.uint32)
+        self._items = program.shared["touched_items"]  # free between iterations, as `heavy`
+        self._values = program.shared["heavy"]
+        self._staging: dict[str, npt.NDArray[Any]] = {}
+        self._bound: dict[Any, Any] = {}
+
+    def launch(self, name: str, *arguments: Any) -> None:
+        """Queue a kernel of migration.cl; NumPy's scalars vary, buffers are few."""
+        given = [argument for argument in arguments if isinstance(argument, np.generic)]
+        fixed = [VARIES if isinstance(one, np.generic) else one for one in arguments]
+        key = name, *map(id, fixed)
+        if key not in self._bound:
+            self._bound[key] = self.device.bind(self._built, name, *fixed)
+        group = device_run._GROUP
+        self._bound[key].launch(self._program.groups * group, group, *given)
+
+    def staging(self, name: str, size: int, kind: Any, most: int) -> npt.NDArray[Any]:
+        """Return a pinned array on the host, of at most `most` items; the next call reuses it."""
+        if name not in self._staging:
+            self._staging[name] = self.device.host_array(most, kind)
+        return self._staging[name][:size]
+
+    def read_list(self, buffer: Any, count: int, first: int, name: str) -> VertexSet:
+        """Read a list of vertices that begins at an item of a buffer, or a bitmap of it."""
+        size, whole = count, self._words
+        if not is_listed(count, self._searched):
+            self.device.fill(self._bits, 0)
+            self.launch("set_bits", np.uint32(count), np.uint32(first), buffer, self._bits)
+            buffer, first, size = self._bits, 0, whole
+        words = self.staging(name, size, np.uint32, whole)
+        if size:
+            self.device.read(words, buffer, 4 * first)
+        return VertexSet(words, count, is_listed(count, self._searched))
+
+    def write_list(self, vertices: VertexSet, buffer: Any, first: int) -> None:
+        """Write a list of vertices to a buffer from an item on."""
+        if vertices.is_list:
+            if vertices.num_vertices:
+                self.device.write(buffer, vertices.words, 4 * first)
+            return
+        self.device.write(self._bits, vertices.words)
+        self.device.fill(self._count, 0)
+        searched = np.uint32(self._searched)
+        self.launch("list_bits", searched, self._bits, np.uint32(first), buffer, self._count)
+
+    def list_marked(self, marks: Any, mark: np.uint8, vertices: int) -> int:
+        """List the vertices with a mark in `items`; return how many there are."""
+        self.device.fill(self._count, 0)
+        self.launch("list_marked", np.uint32(vertices), marks, mark, self._items, self._count)
+        count = np.empty(1, np.uint32)
+        self.device.read(count, self._count)
+        return int(count[0])
+
+    def read_states(self) -> tuple[npt.NDArray[np.uint32] | None, dict[str, npt.NDArray[Any]]]:
+        """Read the vertices whose state changed, None for all, and their states; forget them."""
+        n, fields = self._n, self._program.plan.fields
+        item_bytes = sum(np.dtype(kind).itemsize for kind in fields.values())
+        marks, whole, count = self._program.shared["changed"], self._program.plan.all_active, n
+        if not whole:
+            count = self.list_marked(marks, np.uint8(1), n)
+            self.device.fill(marks, 0)
+            whole = crosses_whole(count, n, item_bytes)
+        values = {name: self.staging(f"state_{name}", n, kind, n) for name, kind in fields.items()}
+        if whole:
+            for name, array in values.items():
+                self.device.read(array.view(np.uint8), self._program.state[f"state_{name}"])
+            return None, values
+        items = self.staging("items", count, np.uint32, n)
+        if count:
+            self.device.read(items, self._items)
+        for name, array in values.items():
+            values[name] = array[:count]
+            field = self._program.state[f"state_{name}"]
+            for first, part in self._portions(values[name]):
+                size, kernel = np.uint32(part.size), f"gather_{part.itemsize}"
+                self.launch(kernel, size, np.uint32(first), self._items, field, self._values)
+                self.device.read(part.view(np.uint8), self._values)
+        return items, values
+
+    def write_states(
+        self, changed: npt.NDArray[np.uint32] | None, values: dict[str, npt.NDArray[Any]]
+    ) -> None:
+        """Write the states of some vertices, or of all."""
+        device = self.device
+        if changed is not None and changed.size:
+            device.write(self._items, changed)
+        for name, array in values.items():
+            field = self._program.state[f"state_{name}"]
+            if changed is None:
+                device.write(field, array.view(np.uint8))
+                continue
+            for first, part in self._portions(array):
+                size, kernel = np.uint32(part.size), f"scatter_{part.itemsize}"
+                device.write(self._values, part.view(np.uint8))
+                self.launch(kernel, size, np.uint32(first), self._items, field, self._values)
+
+    def _portions(self, array: npt.NDArray[Any]) -> list[tuple[int, npt.NDArray[Any]]]:
+        """Cut an array into parts that `values` holds, each with its first item."""
+        most = max(4 * self._n // array.itemsize, 1)
+        return [(first, array[first : first + most]) for first in range(0, array.size, most)]
+
+
+class DeviceStay:
+    """One run's stays on a device.
+
+    Parameters
+    ----------
+    program : DeviceProgram
+        Not of sweeps.
+    packing : Packing
+        Of this program.
+    plan : Plan
+        Of this run.
+    limits : Limits
+    costs : float64 array
+        See place_costs.py; here, and on the other place.
+    """
+
+    def __init__(
+        self, program: DeviceProgram, packing: Packing, plan: Plan, limits: Limits,
+        costs: npt.NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        self._program, self._packing, self.device = program, packing, program.device
+        self._costs, self._n = costs, program.graph.num_vertices
+        self._has_priority = "priority" in plan.methods
+        self._bytes_before = program.start(plan, limits)
+        self._width, self._planned = limits.bucket_width, device_run.num_planned(limits)
+        self._loop = np.zeros(device_run._LOOP_WORDS, np.int64)
+        self._counters = np.zeros(device_run._COUNTERS, np.uint64)
+        self._loop[device_run._RECEIVERS] = program.graph.num_searched
+        self._loop[_TRACKS] = not plan.all_active
+        end = -np.inf if self._has_priority else np.inf
+        self._write_limits(end)
+        self.device.fill(program.shared["changed"], 0)
+        self._has_begun, self._next = False, _BEGINS
+
+    def _write_limits(self, end: float) -> None:
+        """Write where the bucket ends, its width, and the costs."""
+        with np.errstate(over="ignore"):
+            numbers = np.array([end, self._width, *self._costs]).astype(np.float32)
+        self.device.write(self._program.shared["limits"], numbers)
+
+    def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
+        """Run or go on; see `DeviceProgram.run_on`."""
+        program, loop, counters = self._program, self._loop, self._counters
+        loop[device_run._LIMIT], loop[device_run._PLANNED] = max_iterations, self._planned
+        if self._next == _GOES_ON:  # as if the active vertices were just listed
+            loop[device_run._MODE], loop[device_run._CONVERGED] = _SELECT, 0
+            loop[_SIDES] ^= 1
+            counters[_NEXT_COUNT], counters[_ACTIVE] = loop[_LISTED], loop[_NUM_ACTIVE]
+            counters[_ACTIVE_EDGES] = loop[_EDGES]
+            self.device.write(program.shared["counters"], counters)
+        self.device.write(program.shared["loop"], loop)
+        if self._next == _BEGINS:
+            program.launch_start()
+        else:
+            if self._next == _ENTERS:
+                program.launch_own("enter")
+            program.launch_entry()
+        self._has_begun, self._next = True, _GOES_ON
+        outcome = program.run_on(max_iterations, first)
+        self.device.read(loop, program.shared["loop"])
+        self.device.read(counters, program.shared["counters"])
+        return outcome
+
+    @property
+    def streamed_bytes(self) -> int:
+        """Bytes of the lists that were sent in this run."""
+        return self._program.bytes_sent - self._bytes_before
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the vertices' states."""
+        return self._program.read_state()
+
+    def totals(self) -> dict[str, float]:
+        """Return the program's sums."""
+        return self._program.read_totals()
+
+    def leave(self) -> Handover:
+        """Return what the next place needs."""
+        program, packing, loop = self._program, self._packing, self._loop
+        limits = np.empty(device_run._FIRST_COST + NUM_COSTS, np.float32)
+        self.device.read(limits, program.shared["limits"])
+        lowest = int(self._counters[device_run._LOWEST : device_run._LOWEST + 1].view(np.int32)[0])
+        first = self._n if loop[_SIDES] & 1 else 0
+        active = packing.read_list(program.shared["next"], int(loop[_LISTED]), first, "active")
+        count = 0
+        if self._has_priority:
+            searched = program.graph.num_searched
+            count = packing.list_marked(program.shared["waiting"], _WAITING, searched)
+        waiting = packing.read_list(program.shared["touched_items"], count, 0, "waiting")
+        changed, values = packing.read_states()
+        return Handover(
+            int(loop[device_run._ITERATION]), int(loop[_NUM_ACTIVE]), int(loop[_EDGES]),
+            int(loop[device_run._RECEIVERS]),
+            float(limits[device_run._FIRST_COST + CHANGES_PER_EDGE]),
+            float(limits[0]), _from_ordered(lowest),
+            np.array([*program.read_totals().values()], np.float64), active, waiting, changed,
+            values,
+        )  # fmt: skip
+
+    def enter(self, handover: Handover) -> None:
+        """Take what another place left."""
+        program, packing, loop, n = self._program, self._packing, self._loop, self._n
+        if not self._has_begun:
+            self.device.write(program.shared["loop"], loop)
+            program.launch_own("begin")
+        packing.write_states(handover.changed, handover.values)
+        packing.write_list(handover.active, program.shared["next"], n)
+        if self._has_priority:
+            self.device.fill(program.shared["waiting"], 0)
+            packing.write_list(handover.waiting, program.shared["far"], n)
+            packing.launch(
+                "set_marks", np.uint32(handover.waiting.num_vertices), np.uint32(n),
+                program.shared["far"], _WAITING, program.shared["waiting"],
+            )  # fmt: skip
+        program.write_totals(handover.totals)
+        counters = self._counters
+        counters[:] = 0
+        counters[_NEXT_COUNT], counters[_FAR_COUNT] = (
+            handover.active.num_vertices,
+            handover.waiting.num_vertices,
+        )
+        counters[_ACTIVE], counters[_ACTIVE_EDGES] = handover.num_active, handover.edges
+        counters[device_run._LOWEST] = np.uint32(_ordered(handover.lowest) & 0xFFFFFFFF)
+        self.device.write(program.shared["counters"], counters)
+        tracks = loop[_TRACKS]
+        loop[:] = 0
+        loop[device_run._ITERATION], loop[device_run._MODE] = handover.iteration, _SELECT
+        loop[device_run._RECEIVERS], loop[_TRACKS] = handover.receivers, tracks
+        self._costs[CHANGES_PER_EDGE] = handover.changes_per_edge
+        self._write_limits(handover.bucket_end)
+        self._next = _ENTERS

@@ -1,0 +1,153 @@
+"""A vertex program whose run migrates between the host and a device, between iterations.
+
+Each place runs iterations on its own, in compiled code or in launches, until the rule there says
+that the run is to migrate (place_rule.py), or a stay of a schedule ends. Then one place packs what
+the other one needs (handover.py).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple, Protocol
+
+import numpy.typing as npt
+
+from hetero_bfs.errors import GridStalledError
+from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs.device_stay import DeviceStay, Packing
+from hetero_bfs.programs.handover import Handover
+from hetero_bfs.programs.host_run import HostProgram
+from hetero_bfs.programs.host_stay import HostStay
+from hetero_bfs.programs.place_estimates import PlaceEstimates
+from hetero_bfs.programs.placed import Record, Run
+from hetero_bfs.programs.run_options import Limits
+from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection.place_costs import NUM_DIRECTION_COSTS, lone_costs
+from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind
+
+
+class _Stay(NamedTuple):
+    """Where a run goes on, and up to which iteration."""
+
+    place: DeviceKind
+    end: int
+
+
+class MigratingProgram:
+    """A program compiled for both places, whose runs may migrate.
+
+    Parameters
+    ----------
+    host : HostProgram
+    device : DeviceProgram
+    estimates : PlaceEstimates
+    """
+
+    def __init__(self, host: HostProgram, device: DeviceProgram, estimates: PlaceEstimates) -> None:
+        self._host, self._device, self.estimates = host, device, estimates
+        self.graph = host.graph
+        self._packing: Packing | None = None
+
+    def run(self, plan: Plan, limits: Limits) -> Run:
+        """Run with the parameters of `plan`, which has the types of this program's own."""
+        try:
+            return self._run(plan, limits)
+        except GridStalledError:
+            self._packing = None
+            self._device.after_stall()
+            return self._run(plan, limits)
+
+    def learn(self, place: str, run: Run) -> None:
+        """Take a run on one place into account."""
+        if place == "device":
+            self.estimates.learn_device(sum(record[3] for record in run.records))
+        elif place == "cpu":
+            self._learn_host(run)
+
+    def _learn_host(self, run: Run) -> None:
+        from hetero_bfs.programs.kernels import loop
+
+        rows = self._host.records[: run.iterations]
+        directions = self._host.fields["costs"]
+        self.estimates.learn_host(directions, rows[:, loop.SENDERS :], rows[:, loop.SECONDS])
+
+    def _run(self, plan: Plan, limits: Limits) -> Run:
+        run = _MigratingRun(self, plan, limits)
+        try:
+            return run.run()
+        finally:
+            run.host.close()
+
+    def make_stays(self, plan: Plan, limits: Limits) -> tuple[HostStay, DeviceStay]:
+        """Return the stays of a run."""
+        device = self._device.current
+        if self._packing is None:
+            self._packing = Packing(device)
+        costs = {place: self.estimates.costs(place) for place in DEVICE_KINDS}
+        if limits.places:
+            costs = {p: lone_costs(each[:NUM_DIRECTION_COSTS]) for p, each in costs.items()}
+        return (
+            HostStay(self._host, plan, limits, costs["cpu"]),
+            DeviceStay(device, self._packing, plan, limits, costs["device"]),
+        )
+
+
+class _Place(Protocol):
+    """Stays on a place."""
+
+    def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]: ...
+    def leave(self) -> Handover: ...
+    def enter(self, handover: Handover) -> None: ...
+    def state(self) -> dict[str, npt.NDArray[Any]]: ...
+    def totals(self) -> dict[str, float]: ...
+
+
+class _MigratingRun:
+    """One run."""
+
+    def __init__(self, program: MigratingProgram, plan: Plan, limits: Limits) -> None:
+        self._estimates, self._limits = program.estimates, limits
+        self.host, self._device = program.make_stays(plan, limits)
+        self._stays: dict[DeviceKind, _Place] = {"cpu": self.host, "device": self._device}
+        self._records: list[Record] = []
+        self._migrated_bytes = 0
+
+    def _next_stay(self, iteration: int, left: DeviceKind | None) -> _Stay:
+        """Return where to go on from an iteration; `left` is the place that the rule left."""
+        limits = self._limits
+        places, limit = limits.places, limits.max_iterations
+        if not places:  # a run begins on the host
+            return _Stay("device" if left == "cpu" else "cpu", limit)
+        at = min(iteration, len(places) - 1)
+        end = next((i for i in range(at, len(places)) if places[i] != places[at]), None)
+        return _Stay(places[at], limit if end is None else min(end, limit))
+
+    def run(self) -> Run:
+        """Run it."""
+        done = 0
+        place: DeviceKind | None = None
+        while True:
+            stay = self._next_stay(done, place)
+            migration = self._migrate(place, stay.place)
+            place, here = stay.place, self._stays[stay.place]
+            done, converged, records = here.run_on(stay.end, done)
+            if migration and records:
+                records[0] = (*records[0], *migration)
+            self._records += records
+            if converged or done >= self._limits.max_iterations:
+                return Run(
+                    here.state(), done, converged, here.totals(), self._records,
+                    self._device.streamed_bytes, self._migrated_bytes,
+                )  # fmt: skip
+
+    def _migrate(self, place: DeviceKind | None, there: DeviceKind) -> tuple[int, float] | None:
+        """Migrate to a place; return bytes and seconds, None if the run is there or begins."""
+        if place is None or place == there:
+            return None
+        began = time.perf_counter()
+        handover = self._stays[place].leave()
+        self._stays[there].enter(handover)
+        num_bytes, seconds = handover.num_bytes, time.perf_counter() - began
+        self._estimates.learn_way(there, num_bytes, seconds)
+        self._migrated_bytes += num_bytes
+        return num_bytes, seconds

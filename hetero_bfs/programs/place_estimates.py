@@ -1,0 +1,128 @@
+"""What a program's iterations are expected to cost on each place, from its runs so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.programs.handover import bitmap_words
+from hetero_bfs.programs.placed import PlacedGraph
+from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection import place_costs
+from hetero_bfs.selection.place_costs import NUM_DIRECTION_COSTS, WayCosts
+from hetero_bfs.selection.program_costs import ProgramCosts
+from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind
+
+_ITERATION_SECONDS: dict[DeviceKind, float] = {"cpu": 5e-6, "device": 25e-6}
+"""Of an iteration with next to no work, as a first guess; 23 us on an H200 in one launch."""
+
+_MARGIN = 0.1
+"""Share of a run's seconds that migrations must be expected to save before they are tried."""
+
+_LEARNING = 0.5
+"""Weight of the latest migration in the latency of a way."""
+
+
+class PlaceEstimates:
+    """Costs of iterations on both places, and of the ways between them.
+
+    Parameters
+    ----------
+    plan : Plan
+    graph : PlacedGraph
+    costs : mapping of a place to ProgramCosts
+    ways : mapping of a place to WayCosts
+        Of the way to it.
+    """
+
+    def __init__(
+        self, plan: Plan, graph: PlacedGraph, costs: Mapping[DeviceKind, ProgramCosts],
+        ways: Mapping[DeviceKind, WayCosts],
+    ) -> None:  # fmt: skip
+        self._has_identity, self._all_active = plan.identity is not None, plan.all_active
+        self._item_bytes = sum(np.dtype(kind).itemsize for kind in plan.fields.values())
+        self._sizes = graph.num_searched, graph.num_stored_edges
+        self._num_vertices, self._ways = graph.num_vertices, dict(ways)
+        self._migrations = dict.fromkeys(DEVICE_KINDS, 0)
+        self._costs = {
+            place: np.array([*astuple(costs[place]), _ITERATION_SECONDS[place]])
+            for place in DEVICE_KINDS
+        }
+        self._known, self._host_seconds = np.empty((0, 4)), np.empty(0)
+        self._device_seconds = 0.0
+
+    def costs(self, place: DeviceKind) -> npt.NDArray[np.float64]:
+        """Return the costs of stays on a place, with the way to the other one."""
+        other: DeviceKind = "device" if place == "cpu" else "cpu"
+        way, words = self._ways[other], bitmap_words(self._sizes[0])
+        costs = place_costs.lone_costs([*self._costs[place], *self._costs[other]])
+        costs[place_costs.WAY] = way.seconds
+        costs[place_costs.LISTED_VERTEX] = 4 * way.byte_seconds
+        costs[place_costs.BITMAP] = 4 * words * way.byte_seconds
+        if other == "device":  # states come to the host in the end, whatever the way
+            costs[place_costs.CHANGED_VERTEX] = (4 + self._item_bytes) * way.byte_seconds
+            costs[place_costs.ALL_STATES] = self._num_vertices * self._item_bytes * way.byte_seconds
+        return costs
+
+    def learn_host(
+        self, directions: npt.NDArray[np.float64], known: npt.NDArray[np.float64],
+        seconds: npt.NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        """Take a run on the host into account: the costs that it has learned, and its iterations.
+
+        `known` is what was known before each of them (`expect_iterations`).
+        """
+        if not seconds.size:
+            return
+        own = self._costs["cpu"]
+        own[:NUM_DIRECTION_COSTS] = directions[:NUM_DIRECTION_COSTS]
+        own[place_costs.ITERATION_COST] = seconds.min()
+        self._known, self._host_seconds = known.copy(), seconds.copy()
+
+    def learn_device(self, seconds: float) -> None:
+        """Take a run on the device into account, whose iterations were those on the host.
+
+        What it took beyond the formula is a cost of its iterations alike; if it took less, the
+        formula's costs are too high.
+        """
+        self._device_seconds = seconds
+        count = self._host_seconds.size
+        if not count:
+            return
+        own = self._costs["device"]
+        own[place_costs.ITERATION_COST] = 0.0
+        expected = float(self._expected("device").sum())
+        if expected > seconds:
+            own *= seconds / expected
+        own[place_costs.ITERATION_COST] = max(seconds - expected, 0.0) / count
+
+    def learn_way(self, place: DeviceKind, num_bytes: int, seconds: float) -> None:
+        """Take a migration to a place into account; the first one there compiles kernels."""
+        self._migrations[place] += 1
+        if self._migrations[place] > 1:
+            way = self._ways[place]
+            latency = max(seconds - num_bytes * way.byte_seconds, 0.0)
+            latency = way.seconds + _LEARNING * (latency - way.seconds)
+            self._ways[place] = WayCosts(latency, way.byte_seconds)
+
+    def _expected(self, place: DeviceKind) -> npt.NDArray[np.float64]:
+        from hetero_bfs.selection.place_rule import expect_iterations
+
+        seconds = np.empty(self._host_seconds.size)
+        expect_iterations(
+            place_costs.lone_costs(self._costs[place]), self._known, self._sizes,
+            self._has_identity, seconds,
+        )  # fmt: skip
+        return seconds
+
+    def may_pay(self) -> bool:
+        """Tell whether a run whose iterations all go to the faster place might be faster."""
+        if not self._device_seconds or not self._host_seconds.size or self._all_active:
+            return False
+        here, there = self._host_seconds, self._expected("device")
+        alone = min(here.sum(), there.sum())
+        way = min(way.seconds for way in self._ways.values())
+        return bool(np.minimum(here, there).sum() + way < (1.0 - _MARGIN) * alone)

@@ -1,0 +1,57 @@
+"""Distributed searches by simulated ranks, for tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetero_bfs.distributed.construction import construct
+from hetero_bfs.distributed.rank_search import DistributedSearch, RankResult
+from hetero_bfs.distributed.simulated import SimulatedCommunicator, run_ranks
+from hetero_bfs.graph.edge_list import EdgeList
+
+
+@dataclass
+class Found:
+    """A search as all ranks found it: parents of all vertices, -1 for none."""
+
+    parent: np.ndarray
+    results: list[RankResult]
+
+
+def share_of(edges: EdgeList, rank: int, ranks: int) -> EdgeList:
+    """Return every `ranks`-th edge."""
+    mine = slice(rank, None, ranks)
+    src, dst = edges.src[mine].copy(), edges.dst[mine].copy()
+    return EdgeList(src, dst, edges.num_vertices)
+
+
+def constructed(communicator: SimulatedCommunicator, edges: EdgeList):
+    share = share_of(edges, communicator.rank, communicator.size)
+    return construct(communicator, share, edges.num_input_edges)
+
+
+def search_all(
+    edges: EdgeList, sources: list[int], ranks: int, selector: str = "auto", threads: int = 1
+) -> list[Found]:
+    """Search from each source by so many simulated ranks."""
+
+    def run(communicator: SimulatedCommunicator) -> list[RankResult]:
+        graph = constructed(communicator, edges)
+        search = DistributedSearch(communicator, graph, selector, threads)
+        try:
+            return [search.search(source) for source in sources]
+        finally:
+            search.close()
+
+    by_rank = run_ranks(ranks, run)
+    return [joined([results[i] for results in by_rank], edges) for i in range(len(sources))]
+
+
+def joined(results: list[RankResult], edges: EdgeList) -> Found:
+    parent = np.full(edges.num_vertices, -1, np.int64)
+    for rank, result in enumerate(results):
+        own = result.parent.astype(np.int64)
+        parent[rank :: len(results)] = np.where(own == 0xFFFFFFFF, -1, own)
+    return Found(parent, results)

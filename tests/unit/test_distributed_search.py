@@ -1,0 +1,73 @@
+"""Searches by simulated ranks: right for any number of ranks, graph and schedule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from graphs import SEARCHABLE_NAMES, edge_list, edge_lists, nasty, sources_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated import search_all
+
+from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+
+SELECTORS = ("auto", "alpha-beta", "fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,BC,TC")
+
+
+def check(edges, source, found):
+    outcome = validate(edges, source, found.parent)
+    assert outcome.valid, outcome.message
+    for result in found.results:
+        assert (result.reached, result.nedge) == (outcome.reached, outcome.nedge)
+    assert found.parent[source] == source
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+@pytest.mark.parametrize("name", SEARCHABLE_NAMES)
+def test_right_for_any_number_of_ranks(name, ranks):
+    edges = nasty(name)
+    sources = sources_of(edges, 1)
+    selectors = SELECTORS if ranks < 8 else SELECTORS[::4]  # the ranks run in turn: it takes long
+    for selector in selectors:
+        for source, found in zip(sources, search_all(edges, sources, ranks, selector), strict=True):
+            check(edges, source, found)
+
+
+@settings(max_examples=60)
+@given(
+    edges=edge_lists(),
+    ranks=st.integers(1, 9),
+    selector=st.sampled_from(SELECTORS),
+    data=st.data(),
+)
+def test_right_for_random_graphs(edges, ranks, selector, data):
+    edges = replace(edges, directed=False)
+    source = data.draw(st.integers(0, edges.num_vertices - 1))
+    (found,) = search_all(edges, [source], ranks, selector)
+    check(edges, source, found)
+
+
+def test_several_threads_of_a_rank():
+    edges = KroneckerEdges(13).materialise()
+    sources = [1, 77, 4000]
+    for selector in SELECTORS:
+        for source, found in zip(
+            sources, search_all(edges, sources, 2, selector, threads=2), strict=True
+        ):
+            check(edges, source, found)
+
+
+def test_more_ranks_than_vertices():
+    edges = edge_list([(0, 1), (1, 2)], 3)
+    (found,) = search_all(edges, [2], 7)
+    np.testing.assert_array_equal(found.parent, [1, 2, 2])
+
+
+def test_all_ranks_run_the_same_directions():
+    edges = KroneckerEdges(11).materialise()
+    for found in search_all(edges, [5, 6, 7], 4):
+        directions = [[level.direction for level in r.levels] for r in found.results]
+        assert all(one == directions[0] for one in directions)

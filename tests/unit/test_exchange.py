@@ -1,0 +1,60 @@
+"""What ranks send: calls and bytes of each level, counted by the communicator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulated import constructed
+
+from hetero_bfs.distributed.rank_search import DistributedSearch
+from hetero_bfs.distributed.simulated import SimulatedCommunicator, run_ranks
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+
+EDGES = KroneckerEdges(12).materialise()
+
+
+class Counting(DistributedSearch):
+    """Notes calls and bytes of each level."""
+
+    def __init__(self, communicator: SimulatedCommunicator, *arguments):
+        super().__init__(communicator, *arguments)
+        self.levels = []
+
+    def _note(self, direction, run, frontier):
+        calls, sent = self.communicator.calls, self.communicator.items_sent
+        seconds = run(frontier)
+        self.levels.append(
+            (
+                direction,
+                self.communicator.calls - calls + 1,  # and the reduction
+                self.communicator.items_sent - sent,
+            )
+        )
+        return seconds
+
+    def _push(self, frontier):
+        return self._note("top-down", super()._push, frontier)
+
+    def _pull(self, frontier):
+        return self._note("bottom-up", super()._pull, frontier)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 64])
+def test_calls_and_bytes_of_levels(ranks):
+    def run(communicator):
+        graph = constructed(communicator, EDGES)
+        search = Counting(communicator, graph, "fixed:TC,BC,BC,TC", 1)
+        result = search.search(3)
+        return graph.partition, search.levels, result.levels
+
+    for rank, (partition, counted, levels) in enumerate(run_ranks(ranks, run)):
+        assert [level.direction for level in levels] == [level[0] for level in counted]
+        for (direction, calls, items), level in zip(counted, levels, strict=True):
+            assert calls <= 3
+            if direction == "bottom-up":  # a bit for each own vertex that leads anywhere
+                words = -(-int(partition.leading[rank]) // 32)
+                assert items == words
+                assert level.bytes_sent == 4 * words
+                assert words <= np.ceil(partition.sizes[rank] / 32)
+            else:
+                assert level.bytes_sent == 8 * (items - ranks)  # counts, and words
