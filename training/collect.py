@@ -115,7 +115,7 @@ def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
 PAPER_PLAN = Plan((16, 17, 18, 19), 20, 3, (13, 15, 17))
 """The training set of Zhang et al. 2018 (R-MAT), and the other families."""
 
-QUICK_PLAN = Plan((14, 16, 18), 3, 1, (12, 14))
+QUICK_PLAN = Plan((14, 16, 18), 3, 1, (13, 15))
 
 
 def collect(

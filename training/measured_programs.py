@@ -1,24 +1,19 @@
-"""Vertex programs as they are measured: what their iterations cost, and the regret of the choice.
+"""Vertex programs as they are measured: what their iterations cost.
 
-One program for each kind of message (selection/program_costs.py) runs over a few graphs, pushed,
-pulled, and as the scheduler chooses, on the host and on the device. Active vertices are the same in
-each of these runs, iteration by iteration. So the best schedule on the host takes, in each
-iteration, the direction that was faster there. A device reports no seconds of an iteration: its
-best schedule is the faster direction of the whole run.
-
-`regret` is the seconds of the run as the scheduler chose it over those of the best schedule of all
-places, minus 1. Seconds are medians of several runs, in turn. Choosing the place is not part of it:
-the run as chosen is that of the place which was faster, as the scheduler's own trials find.
+One program for each kind of message (selection/program_costs.py) runs over a few graphs, pushed and
+pulled, on the host and on the device. Active vertices are the same in both, iteration by iteration.
+On a device the host waits for each iteration, so that its seconds are known; what waiting takes is
+the same for both directions. Seconds are medians of several runs. An untimed run comes before them,
+since a run after one of another place, or direction, finds its caches cold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from hetero_bfs.algorithms.iterations import IterationTrace
@@ -26,22 +21,28 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph, families
-from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.programs.monoids import any_one, minimum
 from hetero_bfs.programs.program import Program
-from hetero_bfs.programs.run_options import DIRECTIONS, RunOptions
+from hetero_bfs.programs.program_result import ProgramResult
+from hetero_bfs.programs.run_options import RunOptions
 from hetero_bfs.runtime.places import Place
 from hetero_bfs.runtime.program_runs import ProgramRuns
 from hetero_bfs.selection.program_costs import CostTable, ProgramCosts
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.fit import fit_linear
-
-REGRET_COLUMNS = ("program", "place", "seconds", "best_seconds", "regret")
-"""Columns of `regret_of_programs`."""
+from hetero_bfs.training.regret import draw_from_largest_component
 
 ROUNDS = 5
+DIRECTIONS: tuple[Literal["push"], Literal["pull"]] = ("push", "pull")
 _LARGER_ON_A_GPU = 3  # scales
 _HEAVIEST = 255
+_COLUMNS = {
+    "push": {"senders": "push_vertex", "edges": "push_edge", "changes": "push_change"},
+    "pull": {"vertices": "pull_vertex", "edges": "pull_edge", "misses": "pull_miss"},
+}
+"""What the seconds of a direction are made of: a column of the samples, and its cost."""
+
 _LEAST_SECONDS = 20e-6
 """Iterations that are shorter have no influence on the costs: what they choose hardly matters."""
 
@@ -123,37 +124,8 @@ def graphs_for(info: DeviceInfo | None, scales: Sequence[int]) -> list[StudyGrap
     return [graph for scale in scales for graph in families(scale + more)]
 
 
-class _Measured:
-    """Runs of all programs on one graph: medians, by program, place and direction."""
-
-    def __init__(self, edges: EdgeSource, info: DeviceInfo | None, threads: int) -> None:
-        placed = build_search_graph(_weighted(edges))
-        self.searched = placed.num_searched
-        self.stored_edges = placed.graph.num_stored_edges
-        self.source = int(placed.relabelling.old_of_new[0])
-        self.runs = ProgramRuns(placed, threads, info)
-        self.places: list[Place] = list(self.runs.places)
-
-    def measure(self, kind: str, rounds: int) -> dict[tuple[Place, str], list[IterationTrace]]:
-        """Run a kind's program in every place and direction, in turn; return median traces."""
-        program = MEASURED[kind]()
-        parameters = {} if kind == "unweighted" else {"source": self.source}
-        found: dict[tuple[Place, str], list[list[IterationTrace]]] = {
-            (place, direction): [] for place in self.places for direction in DIRECTIONS
-        }
-        order = list(found)
-        for turn in range(rounds + 1):
-            first = turn % len(order)  # who runs after another place finds its caches cold
-            for place, direction in order[first:] + order[:first]:
-                options = RunOptions(direction=direction, place=place)  # type: ignore[arg-type]
-                traces = self.runs.run(program, parameters, options).traces
-                if turn:  # the first one warms up
-                    found[place, direction].append(traces)
-        return {key: _median(runs) for key, runs in found.items()}
-
-
-def _weighted(source: EdgeSource) -> EdgeList:
-    """Return edges with drawn weights of 1 to 255, if they have none."""
+def weighted(source: EdgeSource) -> EdgeList:
+    """Return edges, with drawn weights of 1 to 255 if they have none."""
     edges = source if isinstance(source, EdgeList) else _listed(source)
     if edges.weights is not None:
         return edges
@@ -161,18 +133,16 @@ def _weighted(source: EdgeSource) -> EdgeList:
     return replace(edges, weights=drawn.astype(np.float32))
 
 
+def drawn_sources(placed: SearchGraph, count: int) -> list[int]:
+    """Draw sources of the component with the most edges, in the caller's ids."""
+    drawn = draw_from_largest_component(placed)
+    return [int(placed.relabelling.old_of_new[v]) for v in np.resize(drawn, count)]
+
+
 def _listed(source: EdgeSource) -> EdgeList:
     chunks = [np.stack(chunk) for chunk in source.chunks()]
     src, dst = np.concatenate([np.empty((2, 0), np.uint32), *chunks], axis=1)
     return EdgeList.from_arrays(src, dst, source.num_vertices, directed=source.directed)
-
-
-def _median(runs: Sequence[Sequence[IterationTrace]]) -> list[IterationTrace]:
-    """Return the first run's traces with the median seconds of all."""
-    seconds = np.median([[trace.seconds for trace in run] for run in runs], axis=0)
-    return [
-        trace._replace(seconds=float(value)) for trace, value in zip(runs[0], seconds, strict=True)
-    ]
 
 
 def measure_programs(
@@ -183,91 +153,75 @@ def measure_programs(
     Returns
     -------
     DataFrame
-        A row for each graph, kind of message, place and direction; on the host for each of its
-        iterations, on a device for the sum of them: iterations, vertices, edges, misses
-        (selection/program_costs.py), seconds.
+        A row for each graph, kind of message, place, direction and iteration: a 1 as `iterations`,
+        vertices, senders, edges, changes, misses (selection/program_costs.py), seconds.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(list(graphs), "measuring programs", delay_seconds=0.0):
-        measured = _Measured(graph.make(), info, threads)
-        with measured.runs:
+        placed = build_search_graph(weighted(graph.make()))
+        (source,) = drawn_sources(placed, 1)
+        with ProgramRuns(placed, threads, info) as runs:
+            runs.clocked = True
             for kind in MEASURED:
-                runs = measured.measure(kind, rounds)
-                for (place, direction), traces in runs.items():
-                    if direction == "auto":
-                        continue
-                    iterations = [
-                        _sample(trace, pushed, measured)
-                        for trace, pushed in zip(traces, runs[place, "push"], strict=True)
-                    ]
-                    groups = [iterations] if place == "device" else [[one] for one in iterations]
+                for place in runs.places:
                     what = {"family": graph.family, "kind": kind, "place": place}
-                    rows += [
-                        {**what, "direction": direction, **pd.DataFrame(group).sum().to_dict()}
-                        for group in groups
-                    ]
+                    rows += [{**what, **row} for row in _rows(runs, kind, place, source, rounds)]
     return pd.DataFrame(rows)
 
 
-def _sample(trace: IterationTrace, pushed: IterationTrace, measured: _Measured) -> dict[str, float]:
-    """Return what an iteration cost, and what its cost is thought to be made of.
+def _rows(
+    runs: ProgramRuns, kind: str, place: Place, source: int, rounds: int
+) -> Iterator[dict[str, Any]]:
+    """Measure a program in both directions; yield a row for each iteration."""
+    pushed, pulled = (
+        _median_traces(runs, kind, RunOptions(place=place, direction=direction), source, rounds)
+        for direction in DIRECTIONS
+    )
+    stored, vertices = runs.graph.graph.num_stored_edges, float(runs.graph.num_searched)
+    changes = [*(trace.vertices for trace in pushed[1:]), 0]
+    for push, pull, changed in zip(pushed, pulled, changes, strict=True):
+        share = min(push.edges_scanned / max(stored, 1), 1.0)
+        for direction, trace in zip(DIRECTIONS, (push, pull), strict=True):
+            yield {
+                "direction": direction,
+                "iterations": 1.0,
+                "vertices": vertices,
+                "senders": float(push.vertices),
+                "edges": float(trace.edges_scanned),
+                "changes": float(changed),
+                "misses": trace.edges_scanned * share * (1.0 - share),
+                "seconds": trace.seconds,
+            }
 
-    A push scans the edges of the active vertices, who are the same in all directions.
-    """
-    share = min(pushed.edges_scanned / max(measured.stored_edges, 1), 1.0)
-    return {
-        "iterations": 1.0,
-        "vertices": float(measured.searched),
-        "edges": float(trace.edges_scanned),
-        "misses": trace.edges_scanned * share * (1.0 - share),
-        "seconds": trace.seconds,
-    }
+
+def run_measured(runs: ProgramRuns, kind: str, options: RunOptions, source: int) -> ProgramResult:
+    """Run the program of a kind of message, from a source if it has one."""
+    return runs.run(MEASURED[kind](), {"source": source} if kind != "unweighted" else {}, options)
+
+
+def _median_traces(
+    runs: ProgramRuns, kind: str, options: RunOptions, source: int, rounds: int
+) -> list[IterationTrace]:
+    """Return a run's traces with the median seconds of several runs, after an untimed one."""
+    found = [run_measured(runs, kind, options, source).traces for _ in range(1 + rounds)][1:]
+    seconds = np.median([[trace.seconds for trace in run] for run in found], axis=0)
+    return [
+        trace._replace(seconds=float(value)) for trace, value in zip(found[0], seconds, strict=True)
+    ]
 
 
 def fit_programs(samples: pd.DataFrame) -> CostTable:
-    """Fit the costs of each place and kind of message to `measure_programs`."""
+    """Fit the costs of each place and kind of message to `measure_programs`.
+
+    What an iteration takes whatever its direction is fitted, too, but is no part of the costs.
+    """
     table: dict[Any, dict[str, ProgramCosts]] = {}
     long = samples[samples["seconds"] > _LEAST_SECONDS]
     for (place, kind), rows in long.groupby(["place", "kind"]):
-        push = fit_linear(rows[rows["direction"] == "push"], ("iterations", "edges"))
-        of_pulls = ("iterations", "vertices", "edges", "misses")
-        pull = fit_linear(rows[rows["direction"] == "pull"], of_pulls)
-        table.setdefault(place, {})[kind] = ProgramCosts(
-            push.coefficients[1], *pull.coefficients[1:]
-        )
+        found = {}
+        for direction, columns in _COLUMNS.items():
+            of_direction = rows[rows["direction"] == direction]
+            fitted = fit_linear(of_direction, ("iterations", *columns)).coefficients[1:]
+            found |= dict(zip(columns.values(), fitted, strict=True))
+        table.setdefault(place, {})[kind] = ProgramCosts(**found)
     return table
-
-
-def regret_of_programs(
-    edges: EdgeSource, info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
-) -> Iterator[dict[str, Any]]:
-    """Measure the regret of the scheduler's choice on one graph; yield a row for each program."""
-    measured = _Measured(edges, info, threads)
-    with measured.runs:
-        for kind, program in MEASURED.items():
-            traces = measured.measure(kind, rounds)
-            best = min(
-                _best_seconds(place, traces[place, "push"], traces[place, "pull"])
-                for place in measured.places
-            )
-            chosen = {place: _total(traces[place, "auto"]) for place in measured.places}
-            place = min(chosen, key=lambda one: chosen[one])
-            best = min(best, chosen[place])
-            row = program.__name__, place, chosen[place], best, chosen[place] / best - 1.0
-            yield dict(zip(REGRET_COLUMNS, row, strict=True))
-
-
-def _best_seconds(
-    place: Place, pushed: Sequence[IterationTrace], pulled: Sequence[IterationTrace]
-) -> float:
-    """Return the seconds of the best schedule of a place."""
-    if place == "device":
-        return min(_total(pushed), _total(pulled))
-    pairs: npt.NDArray[np.float64] = np.array(
-        [[a.seconds, b.seconds] for a, b in zip(pushed, pulled, strict=True)]
-    )
-    return float(pairs.min(axis=1).sum())
-
-
-def _total(traces: Sequence[IterationTrace]) -> float:
-    return sum(trace.seconds for trace in traces)

@@ -152,12 +152,12 @@ def sources_of(engine: Engine, count: int) -> list[int]:
             found.append(key)
         if len(found) == count:
             return found
-    drawn = [int(new) for new in _draw_from_largest_component(graph) if old[new] not in found]
+    drawn = [int(new) for new in draw_from_largest_component(graph) if old[new] not in found]
     drawn.sort(key=lambda source: count_levels(engine, source)[1], reverse=True)
     return found + [int(old[source]) for source in drawn[: count - len(found)]]
 
 
-def _draw_from_largest_component(graph: SearchGraph) -> npt.NDArray[np.int64]:
+def draw_from_largest_component(graph: SearchGraph) -> npt.NDArray[np.int64]:
     """Draw vertices with edges (new ids) of the weakly connected component with the most edges."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

@@ -46,10 +46,13 @@ from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
 from hetero_bfs.training.measured_programs import fit_programs, graphs_for, measure_programs
+from hetero_bfs.training.program_regret import measure_program_regret, summarise_programs
 from hetero_bfs.training.regret import in_percent, measure_regret, summarise
 from hetero_bfs.training.tune import plan_for, tune
 
 _REGRET_SOURCES = 2
+_PROGRAM_SCALE = 14
+"""Scale of the graphs on which the regret of programs is measured: no plan measures costs there."""
 
 
 def run_training(
@@ -104,7 +107,9 @@ def run_training(
         if metering is not None and model.power is not None:
             model = compare_under_objectives(model, info, quick, metering)
             write_model(model, model_path)
-        _add_regret(model, model_path, info)
+        model = _add_regret(model, model_path, info)
+        if model.programs is not None:
+            _add_program_regret(model, model_path, info)
     return 0
 
 
@@ -155,7 +160,7 @@ def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: 
     return model
 
 
-def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
+def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> SpeedModel:
     """Measure the regret of all selectors by the model at `path`, and add it to the model."""
     apart = study_graphs("quick", info is not None and info.type == "GPU")
     summary = summarise(measure_regret(apart, info, _REGRET_SOURCES))
@@ -167,6 +172,23 @@ def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
     write_model(model, path)
     print("time over the best schedule's, minus 1, on graphs kept apart (training/regret.py):")
     print(in_percent(summary).to_string(index=False))
+    return model
+
+
+def _add_program_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
+    """Measure the regret of vertex programs by the model at `path`, and add it to the model."""
+    graphs = graphs_for(info, [_PROGRAM_SCALE])
+    table = measure_program_regret(graphs, info, numba.get_num_threads())
+    kept = _rounded_all(summarise_programs(table))
+    write_model(replace(model, about={**model.about, "program_regret": kept}), path)
+    print(f"the same for vertex programs (training/program_regret.py): {json.dumps(kept)}")
+
+
+def _rounded_all(found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _rounded_all(value) if isinstance(value, dict) else _rounded(value)
+        for name, value in found.items()
+    }
 
 
 def _rounded(value: float) -> float | None:

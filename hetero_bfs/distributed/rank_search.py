@@ -15,7 +15,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.decision import Decision
-from hetero_bfs.distributed.exchange import Exchange
+from hetero_bfs.distributed.exchange import Exchange, ExchangeCosts
 from hetero_bfs.distributed.partition import RankGraph
 from hetero_bfs.distributed.rank_executor import RankExecutor
 from hetero_bfs.graph.edge_source import check_vertex
@@ -90,6 +90,8 @@ class DistributedSearch:
         Chooses the direction of a level; see `Decision`.
     threads : int, optional
         Threads of this rank; by default one per core that it may use.
+    costs : ExchangeCosts, optional
+        Of exchanges, alike on all ranks; measured by default.
     """
 
     def __init__(
@@ -98,13 +100,14 @@ class DistributedSearch:
         graph: RankGraph,
         selector: str = "auto",
         threads: int | None = None,
+        costs: ExchangeCosts | None = None,
     ) -> None:
         self.communicator = communicator
         self.graph = graph
         self.executor = RankExecutor(graph, threads)
         self.executor.start_workers()
         self._exchange = Exchange(communicator, graph.partition)
-        self.costs = self._exchange.probe()
+        self.costs = costs or self._exchange.probe()
         sizes, own = graph.partition.sizes, graph.num_searched
         others = 1.0 - own / max(int(sizes.sum()), 1)
         self.decision = Decision(communicator, selector, others, own, self.costs)

@@ -30,7 +30,8 @@ class _Meeting:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.changed = threading.Condition()
+        self.lock = threading.RLock()
+        self.turns = [threading.Condition(self.lock) for _ in range(size)]
         self.turn = 0
         self.number = 0
         self.brought: list[Any] = [None] * size
@@ -39,24 +40,25 @@ class _Meeting:
 
     def await_turn(self, rank: int, number: int) -> None:
         """Wait until call `number` is over, and it is this rank's turn."""
-        with self.changed:
-            self.changed.wait_for(
+        with self.lock:
+            self.turns[rank].wait_for(
                 lambda: self.failure or (self.turn == rank and self.number == number)
             )
             if self.failure:
                 raise _Aborted
 
     def pass_turn(self, rank: int) -> None:
-        """Let the next rank run."""
-        with self.changed:
+        """Let the next rank run; the others sleep on, for they would disturb its levels."""
+        with self.lock:
             self.turn = (rank + 1) % self.size
-            self.changed.notify_all()
+            self.turns[self.turn].notify()
 
     def fail(self, error: BaseException) -> None:
         """End all ranks."""
-        with self.changed:
+        with self.lock:
             self.failure = self.failure or error
-            self.changed.notify_all()
+            for turn in self.turns:
+                turn.notify()
 
 
 class SimulatedCommunicator:
@@ -81,7 +83,7 @@ class SimulatedCommunicator:
         meeting.brought[self.rank] = brought
         if self.rank == self.size - 1:
             meeting.result = combine(meeting.brought)
-            with meeting.changed:
+            with meeting.lock:
                 meeting.number += 1
         meeting.pass_turn(self.rank)
         meeting.await_turn(self.rank, number + 1)

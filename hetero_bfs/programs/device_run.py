@@ -40,9 +40,14 @@ _FIRST_COST = 2  # behind END and WIDTH in `limits`
 
 _SCALARS = "programs/kernels/scalars.cl"
 _COUNTING = "programs/kernels/counting.cl"
-_ITERATION, _MODE, _CONVERGED, _LIMIT, _DIRECTION, _RECEIVERS = 0, 2, 7, 8, 9, 10
+_ITERATION, _MODE, _CONVERGED, _LIMIT, _PLANNED, _RECEIVERS = 0, 2, 7, 8, 9, 10
 PUSH, PULL = 1, 2  # modes of an iteration
 _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}
+
+
+def num_planned(limits: Limits) -> int:
+    """Return for how many iterations the records have room to plan a direction."""
+    return min(len(limits.pulls), _MOST_RECORDS)
 
 
 class DeviceGraph:
@@ -291,7 +296,10 @@ class DeviceProgram:
         return 0
 
     def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`, which has the types of this program's own."""
+        """Run with the parameters of `plan`, which has the types of this program's own.
+
+        Iterations that are queued at once have equal shares of the seconds.
+        """
         before = self.start(plan, limits)
         self.launch_start()
         done, converged, records = self.run_on(limits.max_iterations)
@@ -303,6 +311,7 @@ class DeviceProgram:
         """Write what is given to a run; return `bytes_sent`."""
         self._write(plan)
         self._write_limits(limits)
+        self._clocked = limits.clocked
         return self.bytes_sent
 
     def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
@@ -310,7 +319,8 @@ class DeviceProgram:
         began = time.perf_counter()
         loop = np.zeros(_LOOP_WORDS, np.int64)
         seconds: list[float] = []
-        batch, done = self._batch, first
+        batch, most = (1, 1) if self._clocked else (self._batch, self._most_batch)
+        done = first
         while True:
             for _ in range(min(batch, max(max_iterations - done, 1))):
                 self._launch_iteration()
@@ -324,7 +334,7 @@ class DeviceProgram:
                 raise GridStalledError(f"{self.lists.device_name} did not run its work-groups")
             if not loop[_MODE]:
                 return done, bool(loop[_CONVERGED]), self._read_records(first, seconds)
-            batch = min(2 * batch, self._most_batch)
+            batch = min(2 * batch, most)
 
     def launch_start(self) -> None:
         """Queue what makes the initial states."""
@@ -355,9 +365,14 @@ class DeviceProgram:
         counters[_LOWEST] = 0x7FFFFFFF
         device.write(self.shared["counters"], counters)
         loop = np.zeros(_LOOP_WORDS, np.int64)
-        loop[_LIMIT], loop[_DIRECTION] = limits.max_iterations, limits.direction
+        planned = num_planned(limits)
+        loop[_LIMIT], loop[_PLANNED] = limits.max_iterations, planned
         loop[_RECEIVERS] = graph.num_searched
         device.write(self.shared["loop"], loop)
+        if planned:
+            records = np.zeros((planned, _RECORD_WIDTH), np.int64)
+            records[:, 0] = np.where(limits.pulls[:planned], PULL, PUSH)
+            device.write(self._records, records)
         end = -np.inf if "priority" in self.plan.methods else np.inf
         with np.errstate(over="ignore"):
             numbers = np.array([end, limits.bucket_width, *lone_costs(astuple(self._costs))])

@@ -20,6 +20,7 @@ from hetero_bfs.programs.handover import (
 from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, NUM_COSTS
 
 _KERNELS = ["programs/kernels/migration.cl"]
 _NUM_ACTIVE, _LISTED, _EDGES, _SIDES, _TRACKS = 1, 3, 4, 5, 11  # words of `loop`, state.cl
@@ -179,7 +180,7 @@ class DeviceStay:
         self._costs, self._n = costs, program.graph.num_vertices
         self._has_priority = "priority" in plan.methods
         self._bytes_before = program.start(plan, limits)
-        self._width = limits.bucket_width
+        self._width, self._planned = limits.bucket_width, device_run.num_planned(limits)
         self._loop = np.zeros(device_run._LOOP_WORDS, np.int64)
         self._counters = np.zeros(device_run._COUNTERS, np.uint64)
         self._loop[device_run._RECEIVERS] = program.graph.num_searched
@@ -195,12 +196,10 @@ class DeviceStay:
             numbers = np.array([end, self._width, *self._costs]).astype(np.float32)
         self.device.write(self._program.shared["limits"], numbers)
 
-    def run_on(
-        self, direction: int, max_iterations: int, first: int
-    ) -> tuple[int, bool, list[Record]]:
+    def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
         """Run or go on; see `DeviceProgram.run_on`."""
         program, loop, counters = self._program, self._loop, self._counters
-        loop[device_run._LIMIT], loop[device_run._DIRECTION] = max_iterations, direction
+        loop[device_run._LIMIT], loop[device_run._PLANNED] = max_iterations, self._planned
         if self._next == _GOES_ON:  # as if the active vertices were just listed
             loop[device_run._MODE], loop[device_run._CONVERGED] = _SELECT, 0
             loop[_SIDES] ^= 1
@@ -236,7 +235,7 @@ class DeviceStay:
     def leave(self) -> Handover:
         """Return what the next place needs."""
         program, packing, loop = self._program, self._packing, self._loop
-        limits = np.empty(device_run._FIRST_COST, np.float32)
+        limits = np.empty(device_run._FIRST_COST + NUM_COSTS, np.float32)
         self.device.read(limits, program.shared["limits"])
         lowest = int(self._counters[device_run._LOWEST : device_run._LOWEST + 1].view(np.int32)[0])
         first = self._n if loop[_SIDES] & 1 else 0
@@ -249,7 +248,9 @@ class DeviceStay:
         changed, values = packing.read_states()
         return Handover(
             int(loop[device_run._ITERATION]), int(loop[_NUM_ACTIVE]), int(loop[_EDGES]),
-            int(loop[device_run._RECEIVERS]), float(limits[0]), _from_ordered(lowest),
+            int(loop[device_run._RECEIVERS]),
+            float(limits[device_run._FIRST_COST + CHANGES_PER_EDGE]),
+            float(limits[0]), _from_ordered(lowest),
             np.array([*program.read_totals().values()], np.float64), active, waiting, changed,
             values,
         )  # fmt: skip
@@ -283,5 +284,6 @@ class DeviceStay:
         loop[:] = 0
         loop[device_run._ITERATION], loop[device_run._MODE] = handover.iteration, _SELECT
         loop[device_run._RECEIVERS], loop[_TRACKS] = handover.receivers, tracks
+        self._costs[CHANGES_PER_EDGE] = handover.changes_per_edge
         self._write_limits(handover.bucket_end)
         self._next = _ENTERS

@@ -82,7 +82,10 @@ class Handover:
     Parameters
     ----------
     iteration, num_active, edges, receivers : int
-        The next iteration, its active vertices and their edges; the receivers of the last pull.
+        The next iteration, its active vertices and their edges; vertices that are expected to
+        receive.
+    changes_per_edge : float
+        See place_costs.py.
     bucket_end, lowest : float
         Where the bucket of priorities ends, and the lowest priority that waits.
     totals : float64 array
@@ -96,6 +99,7 @@ class Handover:
     num_active: int
     edges: int
     receivers: int
+    changes_per_edge: float
     bucket_end: float
     lowest: float
     totals: npt.NDArray[np.float64]

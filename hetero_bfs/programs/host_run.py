@@ -54,6 +54,7 @@ class HostProgram:
         self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
         self.control = make_control(self.threads)
         self._shared = self._link()
+        self._planned = 0
         self._stop: Callable[[], object] = no_workers
         self._start_workers()
         self._compile()
@@ -177,13 +178,13 @@ class HostProgram:
         control, shared = self.control, self._shared
         self._stop = start_workers(self, run_worker, control, shared, self.threads)
 
-    def _arguments(self, direction: int, max_iterations: int) -> tuple[Any, ...]:
-        return self.control, self._shared, direction, max_iterations, self.records
+    def _arguments(self, max_iterations: int) -> tuple[Any, ...]:
+        return self.control, self._shared, self._planned, max_iterations, self.records
 
     def _compile(self) -> None:
         import numba
 
-        kinds = tuple(numba.typeof(argument) for argument in self._arguments(0, 0))
+        kinds = tuple(numba.typeof(argument) for argument in self._arguments(0))
         self._loop.compile(kinds)
 
     @property
@@ -196,19 +197,24 @@ class HostProgram:
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the types of this program's own."""
         self.start(plan, limits)
-        iterations, converged, records = self.run_on(limits.direction, limits.max_iterations)
-        return Run(self.state(), iterations, converged, self.totals(), records)
+        iterations, converged, records = self.run_on(limits.max_iterations)
+        return Run(
+            self.state(), iterations, converged, self.totals(), records,
+            choosing_seconds=self._choosing_seconds(iterations) if limits.clocked else 0.0,
+        )  # fmt: skip
 
     def start(self, plan: Plan, limits: Limits) -> None:
         """Write what is given to a run."""
         self._write(plan)
         self._set_width(limits.bucket_width)
+        pulls = limits.pulls[:_MOST_RECORDS]
+        self.records[: len(pulls), 0] = pulls
+        self._planned = len(pulls)
+        self._clock(limits.clocked)
 
-    def run_on(
-        self, direction: int, max_iterations: int, first: int = 0
-    ) -> tuple[int, bool, list[Record]]:
+    def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
         """Run from iteration `first` on; return iterations of the run, `converged`, and records."""
-        iterations, converged = self._loop(*self._arguments(direction, max_iterations))
+        iterations, converged = self._loop(*self._arguments(max_iterations))
         return iterations, converged, self._records(iterations, first)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -239,6 +245,18 @@ class HostProgram:
         limits[loop.WIDTH] = width / _NARROWER
         limits[monotone_loop.FULL_WIDTH] = width if sends_all else width * _WIDER
         limits[monotone_loop.SENDS_ALL] = sends_all
+
+    def _clock(self, is_clocked: bool) -> None:
+        """Write whether the run clocks its choices."""
+        from hetero_bfs.programs.kernels.loop import CLOCKED
+
+        self.fields["loop"][CLOCKED] = is_clocked
+
+    def _choosing_seconds(self, iterations: int) -> float:
+        """Return the seconds of the last run's choices, if it clocked them."""
+        from hetero_bfs.programs.kernels.loop import CHOOSING
+
+        return float(self.records[: min(iterations, _MOST_RECORDS), CHOOSING].sum())
 
     def _records(self, iterations: int, first: int) -> list[Record]:
         rows: npt.NDArray[np.float64] = self.records[first:iterations, :4]

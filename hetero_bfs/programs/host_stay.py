@@ -12,7 +12,7 @@ from hetero_bfs.programs.host_run import HostProgram
 from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
-from hetero_bfs.selection.place_costs import LOST, NUM_CHANGED, WAY
+from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, LOST, NUM_CHANGED, WAY
 
 _NO_ITEMS = np.empty(0, np.uint32)
 
@@ -39,21 +39,19 @@ class HostStay:
         self._program, self._plan, self._limits = program, plan, limits
         self._fields, self._searched = program.fields, program.graph.num_searched
         self._words = loop
-        program.start(plan, limits)
         self._loop = self._fields["loop"]
         self._loop[:] = 0
+        program.start(plan, limits)
         self._loop[loop.TRACKS] = not plan.all_active
         self._fields["changed"][:] = 0
         self._fields["costs"][:] = costs
         self._has_begun = False
 
-    def run_on(
-        self, direction: int, max_iterations: int, first: int
-    ) -> tuple[int, bool, list[Record]]:
+    def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
         """Run or go on; see `HostProgram.run_on`."""
         self._loop[self._words.RESUMES] = self._has_begun
         self._has_begun = True
-        return self._program.run_on(direction, max_iterations, first)
+        return self._program.run_on(max_iterations, first)
 
     def leave(self) -> Handover:
         """Return what the next place needs."""
@@ -61,7 +59,8 @@ class HostStay:
         changed, values = self._changed()
         return Handover(
             int(loop[words.ITERATION]), int(loop[words.NUM_ACTIVE]),
-            int(loop[words.LISTED_EDGES]), int(loop[words.LAST_RECEIVERS]),
+            int(loop[words.LISTED_EDGES]), int(loop[words.EXPECTED_RECEIVERS]),
+            float(fields["costs"][CHANGES_PER_EDGE]),
             float(fields["limits"][words.END]), float(fields["lowest"][:, 0].min()),
             fields["totals"], self._active(), self._waiting(), changed, values,
         )  # fmt: skip
@@ -71,15 +70,16 @@ class HostStay:
         return int(self._program.control[self._words.SIDES]) >> which & 1
 
     def _active(self) -> VertexSet:
-        words, fields, listed = self._words, self._fields, int(self._loop[self._words.LISTED])
+        words, fields, loop = self._words, self._fields, self._loop
         if self._plan.all_active:
             return VertexSet.of_list(_NO_ITEMS, self._searched)
-        if self._loop[words.IS_MARKED]:
+        if loop[words.IS_MARKED]:
             bitmap = fields["active"][self._side(words.ACTIVE)].view(np.uint32)
             return VertexSet.of_bitmap(
-                bitmap[: bitmap_words(self._searched)], listed, self._searched
+                bitmap[: bitmap_words(self._searched)], int(loop[words.LISTED]), self._searched
             )
-        items = _of_blocks(fields["next"][self._side(words.NEXT)], fields["next_blocks"], listed)
+        listed = fields["next"][self._side(words.NEXT)]
+        items = _of_blocks(listed, fields["next_blocks"], int(loop[words.BLOCKS]))
         return VertexSet.of_list(items, self._searched)
 
     def _waiting(self) -> VertexSet:
@@ -104,20 +104,21 @@ class HostStay:
     def enter(self, handover: Handover) -> None:
         """Take what another place left."""
         if not self._has_begun:
-            self.run_on(0, 0, 0)  # only makes the initial states
+            self.run_on(0, 0)  # only makes the initial states
         for name, array in self._program.state().items():
             where = slice(None) if handover.changed is None else handover.changed
             array[where] = handover.values[name]
         words, fields, loop = self._words, self._fields, self._loop
         loop[words.ITERATION], loop[words.NUM_ACTIVE] = handover.iteration, handover.num_active
         loop[words.LISTED_EDGES] = handover.edges
-        loop[words.LAST_RECEIVERS], loop[words.IS_MARKED] = handover.receivers, 0
+        loop[words.EXPECTED_RECEIVERS], loop[words.IS_MARKED] = handover.receivers, 0
         fields["limits"][words.END] = handover.bucket_end
         fields["lowest"][:, 0] = np.inf
         fields["lowest"][0, 0] = handover.lowest
         fields["totals"][: handover.totals.size] = handover.totals
         self._enter_lists(handover)
         fields["costs"][[LOST, NUM_CHANGED]] = 0.0
+        fields["costs"][CHANGES_PER_EDGE] = handover.changes_per_edge
 
     def _enter_lists(self, handover: Handover) -> None:
         words, fields = self._words, self._fields
@@ -125,7 +126,8 @@ class HostStay:
         fields["counters"][:], fields["cursor"][:] = 0, 0
         items = handover.active.listed()
         fields["next"][0][: items.size] = items
-        self._loop[words.LISTED] = _write_blocks(fields["next_blocks"], items.size)
+        self._loop[words.BLOCKS] = _write_blocks(fields["next_blocks"], items.size)
+        self._loop[words.LISTED] = items.size
         if "priority" not in self._plan.methods:
             return
         items = handover.waiting.listed()

@@ -59,7 +59,7 @@ class HostSweeps(HostProgram):
     def _set_width(self, width: float) -> None:
         """Do nothing: sweeps have no buckets."""
 
-    def _arguments(self, direction: int, max_iterations: int) -> tuple[Any, ...]:
+    def _arguments(self, max_iterations: int) -> tuple[Any, ...]:
         return self.control, self._shared, max_iterations, self.records
 
     def _records(self, iterations: int, first: int) -> list[Record]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GridStalledError
@@ -28,10 +27,9 @@ from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind
 
 
 class _Stay(NamedTuple):
-    """Where a run goes on, in which direction (`Limits`), and up to which iteration."""
+    """Where a run goes on, and up to which iteration."""
 
     place: DeviceKind
-    direction: int
     end: int
 
 
@@ -70,15 +68,8 @@ class MigratingProgram:
         from hetero_bfs.programs.kernels import loop
 
         rows = self._host.records[: run.iterations]
-        pulled = rows[:, loop.STRATEGY] != 0
-        last = np.maximum.accumulate(np.where(pulled, np.arange(len(rows)), -1))
-        before = np.concatenate([[-1], last])[: len(rows)]
-        receivers = np.where(
-            before < 0, float(self.graph.num_searched), rows[before, loop.RECEIVERS]
-        )
         directions = self._host.fields["costs"]
-        edges, seconds = rows[:, loop.SENDERS_EDGES], rows[:, loop.SECONDS]
-        self.estimates.learn_host(directions, edges, receivers, seconds)
+        self.estimates.learn_host(directions, rows[:, loop.SENDERS :], rows[:, loop.SECONDS])
 
     def _run(self, plan: Plan, limits: Limits) -> Run:
         run = _MigratingRun(self, plan, limits)
@@ -93,7 +84,7 @@ class MigratingProgram:
         if self._packing is None:
             self._packing = Packing(device)
         costs = {place: self.estimates.costs(place) for place in DEVICE_KINDS}
-        if limits.schedule:
+        if limits.places:
             costs = {p: lone_costs(each[:NUM_DIRECTION_COSTS]) for p, each in costs.items()}
         return (
             HostStay(self._host, plan, limits, costs["cpu"]),
@@ -104,9 +95,7 @@ class MigratingProgram:
 class _Place(Protocol):
     """Stays on a place."""
 
-    def run_on(
-        self, direction: int, max_iterations: int, first: int
-    ) -> tuple[int, bool, list[Record]]: ...
+    def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]: ...
     def leave(self) -> Handover: ...
     def enter(self, handover: Handover) -> None: ...
     def state(self) -> dict[str, npt.NDArray[Any]]: ...
@@ -126,15 +115,12 @@ class _MigratingRun:
     def _next_stay(self, iteration: int, left: DeviceKind | None) -> _Stay:
         """Return where to go on from an iteration; `left` is the place that the rule left."""
         limits = self._limits
-        if not limits.schedule:
-            place: DeviceKind = "device" if left == "cpu" else "cpu"  # a run begins on the host
-            return _Stay(place, limits.direction, limits.max_iterations)
-        steps = limits.schedule
-        at = min(iteration, len(steps) - 1)
-        end = next((i for i in range(at, len(steps)) if steps[i] != steps[at]), None)
-        place, direction = steps[at]
-        limit = limits.max_iterations
-        return _Stay(place, direction, limit if end is None else min(end, limit))
+        places, limit = limits.places, limits.max_iterations
+        if not places:  # a run begins on the host
+            return _Stay("device" if left == "cpu" else "cpu", limit)
+        at = min(iteration, len(places) - 1)
+        end = next((i for i in range(at, len(places)) if places[i] != places[at]), None)
+        return _Stay(places[at], limit if end is None else min(end, limit))
 
     def run(self) -> Run:
         """Run it."""
@@ -144,7 +130,7 @@ class _MigratingRun:
             stay = self._next_stay(done, place)
             migration = self._migrate(place, stay.place)
             place, here = stay.place, self._stays[stay.place]
-            done, converged, records = here.run_on(stay.direction, stay.end, done)
+            done, converged, records = here.run_on(stay.end, done)
             if migration and records:
                 records[0] = (*records[0], *migration)
             self._records += records

@@ -47,7 +47,7 @@ class OneLaunch(DeviceProgram):
         self._iterate: BoundKernel | None = self.device.bind(
             program, "run_iterations", *lists, *self.shared.values(), *self.state.values(),
             self._records, np.uint32(device_run._MOST_RECORDS), *self._grid.arguments,
-            VARIES, VARIES, VARIES, _ITERATIONS,
+            VARIES, VARIES, VARIES, VARIES,
         )  # fmt: skip
         self._batch = self._most_batch = 1
         groups = self._grid.largest(self._probe)
@@ -59,7 +59,7 @@ class OneLaunch(DeviceProgram):
         """Launch the probe of grid.cl on so many work-groups; tell whether it ended."""
         assert self._iterate is not None
         group = device_run._GROUP
-        self._iterate.launch(groups * group, group, patience, _YES, _NO)
+        self._iterate.launch(groups * group, group, patience, _YES, _NO, _ITERATIONS)
         loop = np.zeros(device_run._LOOP_WORDS, np.int64)
         self.device.read(loop, self.shared["loop"])
         return bool(loop[device_run._CONVERGED] == 0)
@@ -72,6 +72,11 @@ class OneLaunch(DeviceProgram):
             except GridStalledError:
                 self.after_stall()
         return self.current.run(plan, limits)
+
+    def start(self, plan: Plan, limits: Limits) -> int:
+        """Write what is given to a run; see `DeviceProgram`."""
+        self._iterations = np.uint32(1) if limits.clocked else _ITERATIONS
+        return super().start(plan, limits)
 
     @property
     def current(self) -> DeviceProgram:
@@ -94,6 +99,6 @@ class OneLaunch(DeviceProgram):
     def _launch_iteration(self) -> None:
         """Queue a launch of many iterations."""
         assert self._iterate is not None
-        group = device_run._GROUP
-        self._iterate.launch(self.groups * group, group, PATIENCE, _NO, self._begins)
+        group, most = device_run._GROUP, self._iterations
+        self._iterate.launch(self.groups * group, group, PATIENCE, _NO, self._begins, most)
         self._begins = _NO

@@ -51,7 +51,7 @@ class PlaceEstimates:
             place: np.array([*astuple(costs[place]), _ITERATION_SECONDS[place]])
             for place in DEVICE_KINDS
         }
-        self._senders_edges = self._receivers = self._host_seconds = np.empty(0)
+        self._known, self._host_seconds = np.empty((0, 4)), np.empty(0)
         self._device_seconds = 0.0
 
     def costs(self, place: DeviceKind) -> npt.NDArray[np.float64]:
@@ -68,20 +68,19 @@ class PlaceEstimates:
         return costs
 
     def learn_host(
-        self, directions: npt.NDArray[np.float64], senders_edges: npt.NDArray[np.float64],
-        receivers: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64],
+        self, directions: npt.NDArray[np.float64], known: npt.NDArray[np.float64],
+        seconds: npt.NDArray[np.float64],
     ) -> None:  # fmt: skip
         """Take a run on the host into account: the costs that it has learned, and its iterations.
 
-        `receivers` are those of the last pull before each iteration.
+        `known` is what was known before each of them (`expect_iterations`).
         """
         if not seconds.size:
             return
         own = self._costs["cpu"]
         own[:NUM_DIRECTION_COSTS] = directions[:NUM_DIRECTION_COSTS]
         own[place_costs.ITERATION_COST] = seconds.min()
-        self._senders_edges, self._receivers = senders_edges.copy(), receivers
-        self._host_seconds = seconds.copy()
+        self._known, self._host_seconds = known.copy(), seconds.copy()
 
     def learn_device(self, seconds: float) -> None:
         """Take a run on the device into account, whose iterations were those on the host.
@@ -114,8 +113,8 @@ class PlaceEstimates:
 
         seconds = np.empty(self._host_seconds.size)
         expect_iterations(
-            place_costs.lone_costs(self._costs[place]), 0, self._senders_edges, self._receivers,
-            self._sizes, self._has_identity, seconds,
+            place_costs.lone_costs(self._costs[place]), self._known, self._sizes,
+            self._has_identity, seconds,
         )  # fmt: skip
         return seconds
 

@@ -24,7 +24,8 @@ class Run(NamedTuple):
     """What a run did: states in new ids, which the next run overwrites, and a record an iteration.
 
     `streamed_bytes` of the lists were sent to a device that does not hold them; `migrated_bytes`
-    crossed between places.
+    crossed between places. `choosing_seconds` are those of the choices of directions on the host,
+    if the run is clocked and stays there.
     """
 
     state: dict[str, npt.NDArray[Any]]
@@ -34,6 +35,7 @@ class Run(NamedTuple):
     records: list[Record]
     streamed_bytes: int = 0
     migrated_bytes: int = 0
+    choosing_seconds: float = 0.0
 
 
 class PlacedGraph:

@@ -12,13 +12,16 @@ from hetero_bfs.support.checks import check_choice, check_integer, check_real, c
 from hetero_bfs.support.wording import setting
 
 DIRECTIONS = ("auto", "push", "pull")
-STRATEGIES: dict[str, tuple[DeviceKind, int]] = {
-    "push": ("cpu", 1),
-    "pull": ("cpu", 2),
-    "device push": ("device", 1),
-    "device pull": ("device", 2),
+STRATEGIES: dict[str, tuple[DeviceKind, bool]] = {
+    "push": ("cpu", False),
+    "pull": ("cpu", True),
+    "device push": ("device", False),
+    "device pull": ("device", True),
 }
-"""Place, and index of DIRECTIONS, of each strategy of mode "synchronous", as traces name it."""
+"""Place, and whether it pulls, of each strategy of mode "synchronous", as traces name it."""
+
+Where = Literal["cpu", "device", "both"]
+"""Where a run stays, or "both" if it may migrate."""
 
 ModeName = Literal["synchronous", "asynchronous", "layered"]
 MODES: tuple[ModeName, ...] = ("synchronous", "asynchronous", "layered")
@@ -26,15 +29,19 @@ _NO_LIMIT = 1 << 40
 
 
 class Limits(NamedTuple):
-    """The options as numbers for kernels: an index of DIRECTIONS, iterations, a bucket's width.
+    """The options as numbers for kernels: whether iterations pull, iterations, a bucket's width.
 
-    `schedule` has the place and the direction of each iteration, if they are given.
+
+    The last of `pulls` is for all later iterations. If it is empty, the run chooses. `places` are
+    those of a schedule, as many. A clocked run on a device waits for each iteration, to have its
+    seconds; on the host it clocks its choices.
     """
 
-    direction: int
+    pulls: tuple[bool, ...]
     max_iterations: int
     bucket_width: float
-    schedule: tuple[tuple[DeviceKind, int], ...] = ()
+    places: tuple[DeviceKind, ...] = ()
+    clocked: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,8 @@ class RunOptions:
     schedule : sequence of str, optional
         For tests and studies: a strategy for each iteration, "push", "pull", "device push" or
         "device pull", as traces have them; the last one is for all iterations to come. It decides
-        on place and direction, where place "both" is possible.
+        on direction and place: a run migrates only if strategies of both places are in it. Not for
+        programs that are `monotone`.
 
     Raises
     ------
@@ -143,9 +151,19 @@ class RunOptions:
                     "leave one of them out"
                 )
 
+    @property
+    def where(self) -> Where | Literal["auto"]:
+        """Where the schedule, or `place`, wants the run."""
+        places = {STRATEGIES[name][0] for name in self.schedule or ()}
+        return ("both" if len(places) == 2 else places.pop()) if places else self.place
+
     def limits(self, usual_width: float) -> Limits:
         """Return the numbers for kernels."""
         width = usual_width if self.bucket_width is None else self.bucket_width
         limit = min(_NO_LIMIT if self.max_iterations is None else self.max_iterations, _NO_LIMIT)
-        schedule = tuple(STRATEGIES[name] for name in self.schedule or ())
-        return Limits(DIRECTIONS.index(self.direction), limit, width, schedule)
+        steps = [STRATEGIES[name] for name in self.schedule or ()]
+        pulls = [pulls for _, pulls in steps]
+        if self.direction != "auto":
+            pulls = [self.direction == "pull"]
+        places = tuple(place for place, _ in steps)
+        return Limits(tuple(pulls), limit, width, places)

@@ -18,10 +18,11 @@ class Trials(Generic[Choice]):
     """The choices of how to run an algorithm, and how long each of their runs took."""
 
     def __init__(self, choices: Sequence[Choice] = ()) -> None:
-        self._seconds: dict[Choice, list[float]] = {choice: [] for choice in choices}
+        self._runs = dict.fromkeys(choices, 0)
+        self._least: dict[Choice, float] = {}
 
     def __iter__(self) -> Iterator[Choice]:
-        return iter(self._seconds)
+        return iter(self._runs)
 
     def choose(self, among: Sequence[Choice] = ()) -> Choice:
         """Return how to run next: each choice twice, then the fastest so far.
@@ -29,15 +30,18 @@ class Trials(Generic[Choice]):
         `among` are those that may be taken, by default all. The first run of a choice does not
         count, since it may compile.
         """
-        allowed = [*among] or [*self._seconds]
+        allowed = among or [*self._runs]
         for choice in allowed:
-            if len(self._seconds.setdefault(choice, [])) < _TRIALS:
+            if self._runs.get(choice, 0) < _TRIALS:
                 return choice
-        return min(allowed, key=lambda choice: min(self._seconds[choice][1:]))
+        return min(allowed, key=self._least.__getitem__)
 
     def note(self, choice: Choice, seconds: float) -> None:
         """Take a run into account."""
-        self._seconds[choice].append(seconds)
+        runs = self._runs.get(choice, 0)
+        if runs:
+            self._least[choice] = min(seconds, self._least.get(choice, seconds))
+        self._runs[choice] = runs + 1
 
 
 Places = Trials[Place]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from hetero_bfs.programs.place_estimates import PlaceEstimates
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
-from hetero_bfs.programs.run_options import MODES, ModeName, RunOptions
+from hetero_bfs.programs.run_options import MODES, ModeName, RunOptions, Where
 from hetero_bfs.programs.streamed_run import program_in_phases
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.analysis import Analysis
@@ -51,9 +51,6 @@ _MOST_ROOTS = 4
 _Key = tuple[Any, ...]
 """What tells programs apart that are compiled apart."""
 
-_Where = Literal["cpu", "device", "both"]
-"""Where a run stays, or "both" if it may migrate."""
-
 
 class _Compiled:
     """A program compiled for the places where it can run."""
@@ -62,15 +59,15 @@ class _Compiled:
         self, host: HostProgram, device: DeviceProgram | None, both: MigratingProgram | None
     ) -> None:
         self.host, self.both = host, both
-        self.on: dict[_Where, HostProgram | DeviceProgram | MigratingProgram] = {"cpu": host}
+        self.on: dict[Where, HostProgram | DeviceProgram | MigratingProgram] = {"cpu": host}
         if device is not None:
             self.on["device"] = device
         if both is not None:
             self.on["both"] = both
 
-    def places(self, options: RunOptions) -> list[_Where]:
+    def places(self, options: RunOptions) -> list[Where]:
         """Return where the options let it run; "both" by default only if that may pay."""
-        wanted = "both" if options.schedule else options.place
+        wanted = options.where
         pays = self.both is not None and self.both.estimates.may_pay()
         tried = [place for place in self.on if place != "both" or pays]
         return tried if wanted == "auto" else [place for place in self.on if place == wanted]
@@ -123,7 +120,11 @@ class _Threads:
 
 
 class ProgramRuns(Analysis):
-    """Runs of vertex programs on one graph; see `Analysis`."""
+    """Runs of vertex programs on one graph; see `Analysis`.
+
+    If `clocked` is set, runs are clocked (`Limits`), and `choosing_seconds` are those that the
+    latest run took to choose its place, and on the host its directions.
+    """
 
     what = "vertex programs"
 
@@ -133,8 +134,9 @@ class ProgramRuns(Analysis):
         with suppress(ModelError):  # the engine's searches say what is wrong with it
             self._model = model_of(device)
         super().__init__(graph, threads, device)
+        self.clocked, self.choosing_seconds = False, 0.0
         self._modes: dict[tuple[str, int | None, Along], _Mode] = {}
-        self._trials: dict[tuple[Any, ...], Trials[tuple[ModeName, _Where]]] = {}
+        self._trials: dict[tuple[Any, ...], Trials[tuple[ModeName, Where]]] = {}
 
     def _make_host(self, threads: int) -> _Threads:
         return _Threads(threads)
@@ -239,6 +241,11 @@ class ProgramRuns(Analysis):
                 f"{plan.name} has all vertices active and no method finished; give "
                 "RunOptions(max_iterations=...)"
             )
+        if plan.monotone and (options.schedule or options.where == "both"):
+            raise ArgumentError(
+                f"{plan.name} is monotone, and such runs stay on one place and take no schedule; "
+                "leave monotone out"
+            )
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)
         key = host_text(plan), tuple(plan.parameters.sources.items())
@@ -250,21 +257,24 @@ class ProgramRuns(Analysis):
         way = self.placed.along(plan.along).way
         kept = key, way, options.root, options.max_iterations, options.schedule
         trials = self._trials.setdefault(kept, Trials())
+        limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)
+        chooses = time.perf_counter()
         mode, place = trials.choose(choices)
         ready = programs[mode].on[place]
         began = time.perf_counter()
         try:
-            run = ready.run(plan, options.limits(self.placed.usual_step))
+            run = ready.run(plan, limits)
         except DeviceError as error:
-            if place == "cpu" or options.place != "auto" or options.schedule:
+            if place == "cpu" or options.where != "auto":
                 raise
             programs[mode].leave_device()
             self.notes.append(f"{plan.name} runs on the CPU from now on: {error}")
             return self.run(program, parameters, options)
         seconds = time.perf_counter() - began
         trials.note((mode, place), seconds)
+        self.choosing_seconds = began - chooses + run.choosing_seconds
         both = programs[mode].both
-        if both is not None and options.direction == "auto":
+        if both is not None and not limits.pulls and not self.clocked:
             both.learn(place, run)
         names, state = ready.graph.names, {}
         for name, array in run.state.items():
@@ -280,16 +290,12 @@ class ProgramRuns(Analysis):
 
 def _choices(
     plan: Plan, programs: dict[ModeName, _Compiled], options: RunOptions
-) -> list[tuple[ModeName, _Where]]:
+) -> list[tuple[ModeName, Where]]:
     """Return the modes and places that the options leave open."""
     choices = [
         (mode, place) for mode, compiled in programs.items() for place in compiled.places(options)
     ]
     if not choices:
-        if plan.monotone and options.place != "device":
-            raise ArgumentError(
-                f"{plan.name} is monotone, and such runs stay on one place; leave monotone out"
-            )
         raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
     return choices
 

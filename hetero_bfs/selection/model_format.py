@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +133,19 @@ def _program_costs(data: Mapping[str, Any]) -> CostTable:
         if unknown:
             raise ModelError(f"unknown kind of messages {sorted(unknown)[0]!r}")
         table[_kind(f"on_{place}")] = {
-            kind: ProgramCosts(*(_number(costs[name]) for name in ProgramCosts.names()))
-            for kind, costs in kinds.items()
+            kind: ProgramCosts(**_known_costs(costs)) for kind, costs in kinds.items()
         }
     return table
+
+
+def _known_costs(costs: Mapping[str, Any]) -> dict[str, float]:
+    """Return costs by name; those that older models lack have defaults."""
+    optional = {field.name for field in fields(ProgramCosts) if field.default is not MISSING}
+    return {
+        name: _number(costs[name])
+        for name in ProgramCosts.names()
+        if name in costs or name not in optional
+    }
 
 
 def _auto_by_graph(data: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

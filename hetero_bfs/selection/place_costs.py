@@ -15,29 +15,32 @@ import numpy.typing as npt
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.selection.strategies import DeviceKind
 
-PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, ITERATION_COST = range(5)
-"""Seconds for an edge of a push; for a vertex, an edge and a miss of a pull (program_costs.py); for
-an iteration."""
+PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION_COST = range(7)
+"""Seconds of what iterations do, in the order of program_costs.py, which explains them; and of an
+iteration."""
 
-NUM_DIRECTION_COSTS = 4
+NUM_DIRECTION_COSTS = 6
 
-OTHER = 5
-"""The same five of the other place."""
+OTHER = 7
+"""The same seven of the other place."""
 
-WAY, CHANGED_VERTEX, ALL_STATES, LISTED_VERTEX, BITMAP = range(10, 15)
+WAY, CHANGED_VERTEX, ALL_STATES, LISTED_VERTEX, BITMAP = range(14, 19)
 """Seconds of the way, infinite if there is none; of what crosses (handover.py): of a vertex whose
 state changed, or of all states; of an active vertex in a list, or of a bitmap."""
 
-LOST, NUM_CHANGED = 15, 16
-"""Seconds lost here so far; how often a vertex was active here, so that its state may differ."""
+LOST, NUM_CHANGED, CHANGES_PER_EDGE = range(19, 22)
+"""Seconds lost here so far; how often a vertex was active here, so that its state may differ; how
+many vertices the latest iteration made active for each edge of those that sent."""
 
-NUM_COSTS = 17
+NUM_COSTS = 22
 
 OPENCL = {
     "PUSH_EDGE": PUSH_EDGE,
     "PULL_VERTEX": PULL_VERTEX,
     "PULL_EDGE": PULL_EDGE,
     "PULL_MISS": PULL_MISS,
+    "PUSH_VERTEX": PUSH_VERTEX,
+    "PUSH_CHANGE": PUSH_CHANGE,
     "ITERATION_COST": ITERATION_COST,
     "OTHER": OTHER,
     "WAY": WAY,
@@ -47,6 +50,7 @@ OPENCL = {
     "BITMAP": BITMAP,
     "LOST": LOST,
     "NUM_CHANGED": NUM_CHANGED,
+    "CHANGES_PER_EDGE": CHANGES_PER_EDGE,
 }
 """For loop.cl."""
 
@@ -58,7 +62,7 @@ def lone_costs(of_directions: Sequence[float] | npt.NDArray[np.float64]) -> npt.
     """Return costs for a place from which no way leads to another."""
     costs = np.zeros(NUM_COSTS)
     costs[: len(of_directions)] = of_directions
-    costs[WAY] = np.inf
+    costs[WAY], costs[CHANGES_PER_EDGE] = np.inf, 1.0
     return costs
 
 

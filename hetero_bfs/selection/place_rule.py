@@ -17,6 +17,7 @@ from hetero_bfs.selection.place_costs import (
     ALL_STATES,
     BITMAP,
     CHANGED_VERTEX,
+    CHANGES_PER_EDGE,
     ITERATION_COST,
     LISTED_VERTEX,
     LOST,
@@ -25,10 +26,19 @@ from hetero_bfs.selection.place_costs import (
     PULL_EDGE,
     PULL_MISS,
     PULL_VERTEX,
+    PUSH_CHANGE,
     PUSH_EDGE,
+    PUSH_VERTEX,
     WAY,
 )
 from hetero_bfs.support.compiling import kernel
+
+
+@njit(inline="always")
+def push_seconds(costs, place, senders, edges):
+    """Return the seconds expected of a push by listed vertices along so many edges."""
+    of_edge = costs[place + PUSH_EDGE] + costs[CHANGES_PER_EDGE] * costs[place + PUSH_CHANGE]
+    return senders * costs[place + PUSH_VERTEX] + edges * of_edge
 
 
 @njit(inline="always")
@@ -41,7 +51,7 @@ def pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
     place : int
         0, or OTHER.
     edges, receivers : float
-        Edges of the active vertices, and receivers of the last pull.
+        Edges of the active vertices, and vertices that are expected to receive.
     searched, stored : int
         Vertices with edges, and edges.
     has_identity : bool
@@ -62,9 +72,9 @@ def pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
 
 
 @njit(inline="always")
-def iteration_seconds(costs, place, direction, edges, receivers, sizes, has_identity):
+def iteration_seconds(costs, place, direction, senders, edges, receivers, sizes, has_identity):
     """Return the seconds expected of an iteration: in the direction given, or the better one."""
-    pushed = edges * costs[place + PUSH_EDGE]
+    pushed = push_seconds(costs, place, senders, edges)
     pulled = pull_seconds(costs, place, edges, receivers, sizes[0], sizes[1], has_identity)
     best = min(pushed, pulled)
     chosen = pushed if direction == 1 else (pulled if direction == 2 else best)
@@ -79,10 +89,12 @@ def way_seconds(costs, active):
 
 
 @njit(inline="always")
-def leaves(costs, direction, active, edges, receivers, sizes, has_identity):
+def leaves(costs, direction, active, senders, edges, receivers, sizes, has_identity):
     """Tell whether to migrate before the next iteration; if not, take it into account."""
-    here = iteration_seconds(costs, 0, direction, edges, receivers, sizes, has_identity)
-    there = iteration_seconds(costs, OTHER, direction, edges, receivers, sizes, has_identity)
+    here = iteration_seconds(costs, 0, direction, senders, edges, receivers, sizes, has_identity)
+    there = iteration_seconds(
+        costs, OTHER, direction, senders, edges, receivers, sizes, has_identity
+    )
     costs[LOST] = max(costs[LOST] + here - there, 0.0)
     if costs[LOST] > way_seconds(costs, active):
         return True
@@ -91,7 +103,12 @@ def leaves(costs, direction, active, edges, receivers, sizes, has_identity):
 
 
 @kernel(counted=False)
-def expect_iterations(costs, place, edges, receivers, sizes, has_identity, seconds):
-    """Write the seconds expected of each iteration of a run; see `iteration_seconds`."""
+def expect_iterations(costs, known, sizes, has_identity, seconds):
+    """Write the seconds expected of each iteration of a run; see `iteration_seconds`.
+
+    Rows of `known` have senders, edges, receivers and changes per edge; `costs` are left with the
+    last row's.
+    """
     for i in range(seconds.size):
-        seconds[i] = iteration_seconds(costs, place, 0, edges[i], receivers[i], sizes, has_identity)
+        senders, edges, receivers, costs[CHANGES_PER_EDGE] = known[i]
+        seconds[i] = iteration_seconds(costs, 0, 0, senders, edges, receivers, sizes, has_identity)

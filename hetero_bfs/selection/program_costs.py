@@ -1,10 +1,12 @@
 """Seconds of a vertex program's iterations, by direction: from training, or as a first guess.
 
-    push    seconds = push_edge x edges of the active vertices
-    pull    seconds = pull_vertex x vertices + pull_edge x edges scanned + pull_miss x misses
+    push    push_vertex x active vertices + push_edge x their edges + push_change x changes
+    pull    pull_vertex x vertices + pull_edge x edges scanned + pull_miss x misses
 
-where `misses` is edges scanned x p x (1 - p), and p is the share of edges whose sender is active. A
-processor guesses whether a sender is active, and errs most where half of them are.
+where `changes` are vertices that messages make active. Before an iteration they are thought to be
+as many for each edge as in the iteration before. `misses` is edges scanned x p x (1 - p), and p is
+the share of edges whose sender is active. A processor guesses whether a sender is active, and errs
+most where half of them are.
 
 A program goes the direction that these formulas say is faster. On the host it corrects them by what
 its own iterations take.
@@ -24,12 +26,17 @@ that were written before. weighted: it makes each of them from the edge's weight
 
 @dataclass(frozen=True)
 class ProgramCosts:
-    """Seconds of an edge of a push, and of a vertex, an edge and a miss of a pull; all threads."""
+    """Seconds of what iterations do, see above; of all threads together.
+
+    Models of before 2026-11-24 lack push_vertex and push_change.
+    """
 
     push_edge: float
     pull_vertex: float
     pull_edge: float
     pull_miss: float
+    push_vertex: float = 0.0
+    push_change: float = 0.0
 
     @classmethod
     def names(cls) -> list[str]:
@@ -44,6 +51,6 @@ CostTable = Mapping[DeviceKind, Mapping[str, ProgramCosts]]
 def first_guess(place: DeviceKind, threads: int) -> ProgramCosts:
     """Return costs for a machine without a trained model."""
     if place == "cpu":
-        seconds = 4.0e-9, 3.0e-9, 1.0e-9, 14.0e-9
+        seconds = 2.4e-9, 1.0e-9, 1.0e-9, 8.0e-9, 6.0e-9, 28.0e-9
         return ProgramCosts(*(value / threads for value in seconds))
     return ProgramCosts(1.0e-10, 2.0e-11, 5.0e-11, 0.0)

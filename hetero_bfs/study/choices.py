@@ -1,7 +1,7 @@
 """Choices beside the best ones: schedules level by level, and regret, of searches and programs.
 
-training/regret.py measures regret. This module adds the study's columns to its rows, and splits its
-schedules into levels.
+training/regret.py and training/program_regret.py measure regret. This module adds the study's
+columns to their rows, and splits the schedules of searches into levels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numba
 from hetero_bfs.study.levels import MeasuredLevel
 from hetero_bfs.study.plan import StudyOptions
 from hetero_bfs.study.searches import Row, Subject
-from hetero_bfs.training.measured_programs import regret_of_programs
+from hetero_bfs.training.program_regret import regret_of_programs
 from hetero_bfs.training.regret import ORACLE, measure_graph
 
 

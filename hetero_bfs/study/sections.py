@@ -10,7 +10,7 @@ import pandas as pd
 
 from hetero_bfs.study import choice_figures, figures, findings
 from hetero_bfs.study.efficiency import METERED
-from hetero_bfs.training.measured_programs import REGRET_COLUMNS as PROGRAM_COLUMNS
+from hetero_bfs.training.program_regret import COLUMNS as PROGRAM_COLUMNS
 from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
 
 if TYPE_CHECKING:
@@ -193,11 +193,11 @@ SECTIONS = (
     ),
     Section(
         "programs",
-        "Regret of vertex programs: time over that of the best directions and place",
-        "A program for each kind of message runs pushed, pulled, and as the scheduler chooses, on "
-        "each place. Frontiers are the same in all of these runs. So the best schedule on the CPU "
-        "takes the faster direction in each iteration; a device's is the faster direction of the "
-        "whole run. Lower is better. Cells are single searches; the CSV has the seconds.",
+        "Regret of vertex programs: time over that of the best schedule known",
+        "A program for each kind of message runs as the scheduler chooses, after runs from another "
+        "source. The time of the schedules that it chose over the time of the best schedule known, "
+        "minus 1; all schedules, directions and places, are replayed in turn. Lower is better. "
+        "Cells are single runs; the CSV has seconds, schedules, and the share of choosing.",
         (*_GRAPH, *PROGRAM_COLUMNS),
         choice_figures.programs,
         findings.programs_finding,

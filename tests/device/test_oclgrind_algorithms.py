@@ -101,18 +101,19 @@ for program, parameters in (
     (Distances(), from_five), (Labels(), {{}}), (Parents(), from_five), (Ranks(), ranks),
     (Communities(), dict(rounds=3)),
 ):
-    for direction in ("push", "pull"):
+    for names in (("push",), ("pull",), ("pull", "push")):
+        runs.clocked = names == ("pull",)
         with mock.patch.multiple(device_run, **SMALL):
             results = [
-                runs.run(program, parameters, hb.RunOptions(direction=direction, place=place))
-                for place in ("cpu", "device")
+                runs.run(program, parameters, hb.RunOptions(schedule=schedule))
+                for schedule in (names, ["device " + name for name in names])
             ]
         host, device = results
         assert host.iterations == device.iterations
         if not isinstance(program, Parents):
             field = next(iter(host.state))
             np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
-assert len(made) == {one_launch} * 8
+assert len(made) == {one_launch} * 12
 assert all(program._instead is None for program in made)
 """
 

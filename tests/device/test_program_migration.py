@@ -32,6 +32,7 @@ from hetero_bfs.programs.device_run import DeviceProgram
 from hetero_bfs.programs.handover import VertexSet, bitmap_words, set_bytes, state_bytes
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.runtime.program_runs import ProgramRuns
+from hetero_bfs.selection.place_costs import OTHER, lone_costs
 
 SCHEDULES = {
     "to the device": ("push", "device push"),
@@ -291,7 +292,9 @@ def expecting(**seconds: float):
     from hetero_bfs.programs.place_estimates import PlaceEstimates
 
     made_up = {
-        place: np.array([seconds[f"{place}_edge"], 1.0, 1.0, 0.0, seconds[f"{place}_iteration"]])
+        place: lone_costs(
+            [seconds[f"{place}_edge"], 1.0, 1.0, 0.0, 0.0, 0.0, seconds[f"{place}_iteration"]]
+        )[:OTHER]
         for place in ("cpu", "device")
     }
     made = PlaceEstimates.__init__

@@ -144,6 +144,19 @@ def test_a_monotone_program_may_take_other_iterations(plain_device):
         np.testing.assert_array_equal(device.distance, host.distance)
 
 
+def test_directions_of_each_iteration(plain_device):
+    plan = ("device push", "device pull", "device pull", "device push", "device pull")
+    edges = nasty("Kronecker 10")
+    with runs_of(edges, plain_device) as runs:
+        for runs.clocked in (False, True):
+            expected = runs.run(Labels(), {}, hb.RunOptions(place="cpu"))
+            result = runs.run(Labels(), {}, hb.RunOptions(schedule=plan))
+            np.testing.assert_array_equal(result.label, expected.label)
+            taken = [trace.strategy for trace in result.traces]
+            assert taken == [*plan, *[plan[-1]] * len(taken)][: len(taken)]
+            assert result.migrated_bytes == 0
+
+
 def test_parents_are_a_tree(plain_device):
     edges = KroneckerEdges(10).materialise()
     source = int(edges.src[0])

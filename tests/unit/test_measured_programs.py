@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import pairwise, product
 
 import numba
 import numpy as np
@@ -23,13 +25,23 @@ from hetero_bfs.selection.model_format import read_model
 from hetero_bfs.selection.program_costs import MESSAGE_KINDS, ProgramCosts, first_guess
 from hetero_bfs.training.measured_programs import (
     MEASURED,
-    REGRET_COLUMNS,
     fit_programs,
     measure_programs,
+)
+from hetero_bfs.training.oracle import schedule_text
+from hetero_bfs.training.program_regret import (
+    COLUMNS,
+    best_schedule,
+    options_of,
+    place_of,
     regret_of_programs,
+    schedule_on,
+    summarise_programs,
 )
 
-COSTS = ProgramCosts(4e-9, 2e-9, 1e-9, 8e-9)
+COSTS = ProgramCosts(4e-9, 2e-9, 1e-9, 8e-9, 3e-9, 9e-9)
+
+OLDER_COSTS = ("push_edge", "pull_vertex", "pull_edge", "pull_miss")
 
 
 def made_samples() -> pd.DataFrame:
@@ -39,13 +51,15 @@ def made_samples() -> pd.DataFrame:
     for direction in ("push", "pull"):
         for _ in range(200):
             vertices, edges = 10 ** random.uniform(2, 6, 2)
-            misses = edges * random.uniform(0, 0.25)
+            senders, changes, misses = edges * random.uniform(0, [0.5, 0.5, 0.25])
             seconds = 5e-6 + COSTS.push_edge * edges
+            seconds += COSTS.push_vertex * senders + COSTS.push_change * changes
             if direction == "pull":
                 seconds = 5e-6 + COSTS.pull_vertex * vertices + COSTS.pull_edge * edges
                 seconds += COSTS.pull_miss * misses
-            rows.append(("made", "weighted", "cpu", direction, 1, vertices, edges, misses, seconds))
-    names = "family kind place direction iterations vertices edges misses seconds"
+            counts = vertices, senders, edges, changes, misses
+            rows.append(("made", "weighted", "cpu", direction, 1, *counts, seconds))
+    names = "family kind place direction iterations vertices senders edges changes misses seconds"
     return pd.DataFrame(rows, columns=names.split())
 
 
@@ -69,12 +83,20 @@ def test_a_model_keeps_costs():
     assert read_model(json.dumps(model.to_json()), "again").programs == model.programs
 
 
+def test_costs_of_older_models():
+    older = {name: value for name, value in COSTS.__dict__.items() if name in OLDER_COSTS}
+    data = model_json("made") | {"programs": {"cpu": {"any_one": older}}}
+    programs = read_model(json.dumps(data), "made").programs
+    assert programs == {"cpu": {"any_one": replace(COSTS, push_vertex=0.0, push_change=0.0)}}
+
+
 @pytest.mark.parametrize(
     ("programs", "said"),
     [
         ({"cpu": {"other": {}}}, "unknown kind of messages 'other'"),
         ({"gpu": {}}, "unknown device"),
         ({"cpu": {"weighted": {"push_edge": 1}}}, "it lacks 'pull_vertex'"),
+        ({"cpu": {"weighted": COSTS.__dict__ | {"push_change": "much"}}}, "could not convert"),
         ({"cpu": {"weighted": COSTS.__dict__ | {"pull_edge": -1}}}, "-1.0 is no speed"),
     ],
 )
@@ -105,10 +127,52 @@ def test_samples_and_regret_of_a_graph(plain_place):
     assert (samples["seconds"] > 0).all()
     pushed = samples[(samples["direction"] == "push") & (samples["kind"] == "unweighted")]
     for _, rows in pushed.groupby("place"):  # in the first iteration every vertex sends
-        assert rows["edges"].sum() >= build_search_graph(edges).graph.num_stored_edges
+        assert rows["edges"].iloc[0] == build_search_graph(edges).graph.num_stored_edges
+        assert rows["changes"].iloc[:-1].tolist() == rows["senders"].iloc[1:].tolist()
     rows = list(regret_of_programs(edges, plain_place, threads, 2))
     assert [row["program"] for row in rows] == [program.__name__ for program in MEASURED.values()]
     for row in rows:
-        assert tuple(row) == REGRET_COLUMNS
+        assert tuple(row) == COLUMNS
         assert row["regret"] == pytest.approx(row["seconds"] / row["best_seconds"] - 1)
         assert row["regret"] >= 0
+        assert row["place_regret"] >= 0
+        assert row["first_regret"] >= 0
+        assert 0 <= row["choosing"] < 1
+        assert row["schedule"].startswith("device") == (row["place"] == "device")
+
+
+def test_programs_are_summarised_by_family():
+    rows = [("a", "P", 0.1, 0.01), ("a", "P", 0.1, 0.01), ("b", "Q", 0.0, 0.03), ("b", "Q", 0.0, 0)]
+    table = pd.DataFrame(rows, columns=["family", "program", "regret", "choosing"])
+    found = summarise_programs(table)
+    assert found["families"] == {"a": pytest.approx(0.1), "b": 0.0}
+    assert found["programs"] == {"P": pytest.approx(0.1), "Q": 0.0}
+    assert found["all"] == pytest.approx(1.1**0.5 - 1)
+    assert found["worst"] == pytest.approx(0.1)
+    assert found["choosing"] == pytest.approx(0.0125)
+
+
+def test_the_best_schedule_is_the_best_of_all():
+    costs = np.random.default_rng(1).uniform(0, 1, (6, 2, 2))
+    sums = {}
+    for pulls in product([0, 1], repeat=6):
+        pairs = pairwise((pulls[0], *pulls))
+        sums[pulls] = sum(costs[i, before, now] for i, (before, now) in enumerate(pairs))
+    costs[0, [1, 0], [0, 1]] = costs[0, [0, 1], [0, 1]]  # nothing is before the first iteration
+    assert best_schedule(costs) == min(sums, key=lambda pulls: sums[pulls])
+    assert best_schedule(costs[:0]) == ()
+
+
+def test_schedules_as_options_and_as_text():
+    schedule = schedule_on("cpu", (False, True, True))
+    assert options_of(schedule) == hb.RunOptions(schedule=("push", "pull", "pull"))
+    assert schedule_text(schedule) == "push pull*2"
+    assert schedule_on("device", (True, False)) == ("device pull", "device push")
+    assert schedule_text(("push", "device pull", "device pull")) == "push device pull*2"
+
+
+def test_places_of_schedules():
+    places = [
+        place_of(one) for one in (("push", "pull"), ("device pull",), ("device pull", "pull"))
+    ]
+    assert places == ["cpu", "device", "both"]

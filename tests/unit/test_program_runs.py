@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
 import pytest
-from graphs import NAMES, edge_lists, nasty
+from graphs import NAMES, edge_lists, nasty, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_programs import PlainRun
@@ -163,6 +164,35 @@ def confirm(edges, program, parameters, limit, order, threads, direction, width=
                 assert {trace.strategy for trace in result.traces} <= {direction}
 
 
+# Directions
+
+PLANNED = [("push", "pull", "pull", "push"), ("pull", "push"), ["pull"]]
+
+
+@pytest.mark.parametrize("directions", PLANNED)
+def test_directions_of_each_iteration(directions):
+    edges = replace(random_graph(300, 900, 1), weights=np.ones(900, np.float32))
+    for clocked in (False, True):
+        with ProgramRuns(build_search_graph(edges), 2) as runs:
+            runs.clocked = clocked
+            expected = runs.run(WithoutPriority(), {"source": 0}, hb.RunOptions())
+            options = hb.RunOptions(schedule=directions)
+            result = runs.run(WithoutPriority(), {"source": 0}, options)
+        np.testing.assert_array_equal(result.distance, expected.distance)
+        last = [directions[-1]] * result.iterations
+        taken = [trace.strategy for trace in result.traces]
+        assert taken == [*directions, *last][: result.iterations]
+
+
+def test_a_monotone_program_takes_no_schedule():
+    edges = hb.EdgeList.from_arrays([0], [1], weights=np.ones(1, np.float32))
+    with (
+        ProgramRuns(build_search_graph(edges), 1) as runs,
+        pytest.raises(ArgumentError, match="MonotoneDistances is monotone"),
+    ):
+        runs.run(MonotoneDistances(), {"source": 0}, hb.RunOptions(schedule=["push", "pull"]))
+
+
 # Results
 
 
@@ -232,7 +262,10 @@ def test_both_ways_an_edge_to_and_fro_counts_twice():
     [
         ({"schedule": []}, "schedule is empty; give one or more of push, pull, device push"),
         ({"schedule": ["push", "fly"]}, "schedule has 'fly'; give one or more of push"),
+        ({"schedule": ["push", "auto"]}, "schedule has 'auto'; give one or more of push"),
         ({"schedule": "push"}, "schedule is 'push'; give a list"),
+        ({"schedule": 3}, "schedule is 3; give a list"),
+        ({"direction": ["push"]}, "direction is \\['push'\\]; give one of"),
         ({"schedule": ["push"], "place": "cpu"}, "place is 'cpu', and a schedule decides on it"),
         ({"schedule": ["push"], "direction": "pull"}, "direction is 'pull', and a schedule"),
         ({"schedule": ["push"], "mode": "asynchronous"}, "schedule is .* which mode 'asynchronous"),

@@ -19,13 +19,15 @@ static float pull_seconds(__global const float *costs, float edges, float receiv
            scans * share * (1.0f - share) * costs[PULL_MISS];
 }
 
-/* Tell whether a pull is to come, and what the iteration is expected to cost; see place_rule.py. */
-static bool pulls_next(__global const float *costs, long direction, float edges, float receivers,
-                       float searched, float stored, float *seconds)
+/* Tell whether a pull is to come, and what the iteration is expected to cost; see place_rule.py.
+ * `given` is PUSH or PULL if there is no choice. */
+static bool pulls_next(__global const float *costs, long given, float changes, float senders,
+                       float edges, float receivers, float searched, float stored, float *seconds)
 {
-    const float pushed = edges * costs[PUSH_EDGE];
+    const float push_edge = costs[PUSH_EDGE] + changes * costs[PUSH_CHANGE];
+    const float pushed = senders * costs[PUSH_VERTEX] + edges * push_edge;
     const float pulled = pull_seconds(costs, edges, receivers, searched, stored);
-    const bool pulls = ALL_ACTIVE || direction == 2 || (direction == 0 && pulled < pushed);
+    const bool pulls = given == PULL || (given != PUSH && pulled < pushed);
     *seconds = costs[ITERATION_COST] + (pulls ? pulled : pushed);
     return pulls;
 }
@@ -80,9 +82,15 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         }
         if (mode == PULL)
             loop[RECEIVERS] = counters[RECEIVED];
+        limits[FIRST_COST + CHANGES_PER_EDGE] =
+            min((float)counters[ACTIVE] / max((float)loop[EDGES], 1.0f), 1.0f);
         loop[ITERATION] = iteration + 1;
     }
     const ulong active = ALL_ACTIVE ? n : counters[ACTIVE];
+#if !HAS_IDENTITY
+    if (mode != SELECT) /* who took a message hardly takes another one */
+        loop[RECEIVERS] = max(loop[RECEIVERS] - (long)active, 0L);
+#endif
     loop[NUM_ACTIVE] = active;
 #if !ALL_ACTIVE
     loop[LISTED] = counters[NEXT_COUNT];
@@ -117,12 +125,20 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
     } else {
         __global float *costs = limits + FIRST_COST;
         const float stored = (float)indptr[searched], edges = (float)loop[EDGES];
-        const float receivers = (float)loop[RECEIVERS];
+        const float senders = (float)loop[LISTED], receivers = (float)loop[RECEIVERS];
+        const float changes = costs[CHANGES_PER_EDGE];
+        const long planned = loop[PLANNED];
+        long given = DONE; /* that is, to choose */
+        if (ALL_ACTIVE)
+            given = PULL;
+        else if (planned)
+            given = records[min(loop[ITERATION], planned - 1) * RECORD_WIDTH];
         float here, there;
-        if (pulls_next(costs, loop[DIRECTION], edges, receivers, searched, stored, &here))
+        if (pulls_next(costs, given, changes, senders, edges, receivers, searched, stored, &here))
             then = PULL;
         if (costs[WAY] < INFINITY) {
-            pulls_next(costs + OTHER, loop[DIRECTION], edges, receivers, searched, stored, &there);
+            pulls_next(costs + OTHER, given, changes, senders, edges, receivers, searched, stored,
+                       &there);
             if (leaves(costs, here, there, (float)active))
                 then = DONE;
         }

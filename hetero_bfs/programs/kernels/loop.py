@@ -11,7 +11,8 @@ programs. So the loop is compiled once. What a program brings is called by addre
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
     sums        float64 (chunks, totals)    the chunks' shares of the program's totals
     totals      float64 (totals,)
-    loop        int64 (16,)         ITERATION, NUM_ACTIVE, and what a run keeps that is interrupted
+    loop        int64 (16,)         ITERATION, NUM_ACTIVE, CLOCKED, and what a run keeps that is
+                                    interrupted
     limits      float64 (8,)        the bucket's END and WIDTH
     lowest      float64 (threads, 8)    lowest priority that waits, by thread
     costs       float64 (NUM_COSTS,)    seconds (place_costs.py); those of directions are
@@ -28,8 +29,17 @@ from numba import njit
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.sharing import ITEMS, even_size, share
 from hetero_bfs.devices.cpu.thread_pool import OWN
-from hetero_bfs.selection.place_costs import PULL_EDGE, PULL_MISS, PULL_VERTEX, PUSH_EDGE, WAY
-from hetero_bfs.selection.place_rule import leaves, pull_seconds
+from hetero_bfs.selection.place_costs import (
+    CHANGES_PER_EDGE,
+    PULL_EDGE,
+    PULL_MISS,
+    PULL_VERTEX,
+    PUSH_CHANGE,
+    PUSH_EDGE,
+    PUSH_VERTEX,
+    WAY,
+)
+from hetero_bfs.selection.place_rule import leaves, pull_seconds, push_seconds
 from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
@@ -52,27 +62,33 @@ NOT_LISTED, WAITING, RUN = np.int8(0), np.int8(1), np.int8(2)
 START, PUSH, MARK, LIST, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(10)
 NUM_TASKS = 10
 
-ITERATION, NUM_ACTIVE, TRACKS, RESUMES, LISTED, LISTED_EDGES, LAST_RECEIVERS, IS_MARKED = range(8)
-"""TRACKS, a flag: states that are written are marked in `changed`. RESUMES, a flag: the run goes on
-where it was left, with the words behind. LISTED: blocks of active vertices, or how many are marked;
-LISTED_EDGES: their edges; LAST_RECEIVERS: those of the last pull; IS_MARKED: whether active
-vertices are in the bitmap."""
+ITERATION, NUM_ACTIVE, CLOCKED, TRACKS, RESUMES = range(5)
+"""Flags from CLOCKED on. CLOCKED: records have the seconds of choosing. TRACKS: states that are
+written are marked in `changed`. RESUMES: the run goes on where it was left, by the words below."""
+
+BLOCKS, LISTED, LISTED_EDGES, EXPECTED_RECEIVERS, IS_MARKED = range(5, 10)
+"""Blocks of listed vertices, if they are listed; how many are listed or marked, and their edges;
+vertices that are expected to receive; a flag: active vertices are in the bitmap."""
 
 END, WIDTH = range(2)
 
-STRATEGY, VERTICES, EDGES, SECONDS, RECEIVERS, SENDERS_EDGES = range(6)
-"""Columns of a record. A push's vertices are those that send, a pull's those that may receive.
-SENDERS_EDGES: edges of the active vertices."""
+STRATEGY, VERTICES, EDGES, SECONDS, CHOOSING = range(5)
+"""Columns of a record. VERTICES are those that send. CHOOSING is the part of SECONDS that the
+choice of a direction took."""
 
-RECORD_WIDTH = 6
+SENDERS, SENDERS_EDGES, RECEIVERS, CHANGES = range(5, 9)
+"""What was known before the iteration: listed vertices, their edges, vertices that are expected to
+receive, and CHANGES_PER_EDGE of the costs."""
+
+RECORD_WIDTH = 9
 
 SUM_CHUNK = 1 << 12
 """Vertices of a chunk with sums: fixed, so that sums do not depend on the number of threads."""
 
 _LEAST_VERTICES = 1 << 12
 _LEAST_WORDS = 1 << 8
-_LEARNING = 0.5  # weight of the latest iteration in the costs
 _LEAST_LEARNED = 50e-6  # seconds of an iteration that says something about costs
+_RIVAL = 3.0  # times as long: the other direction is then no rival, and errors do not matter
 _LAST_ROUND = np.iinfo(np.int32).max
 _ZERO = np.int64(0)
 
@@ -128,20 +144,26 @@ def _activated(arrays):
 
 
 @njit(inline="always")
-def _learned_factor(expected, seconds):
-    """Return by what to multiply the costs of an iteration that took longer or shorter.
+def _learn(arrays, pulls, expected, seconds):
+    """Correct the costs of a direction by the fourth root of seconds / expected seconds.
 
-    Nothing is expected of vertices without edges, so they teach nothing, however long they took.
+    If nothing is expected they stay, however long the iteration took.
     """
     if expected == 0.0 or max(expected, seconds) < _LEAST_LEARNED:
-        return 1.0
-    factor = min(max(seconds / expected, 0.25), 4.0)
-    return 1.0 + _LEARNING * (factor - 1.0)
+        return
+    factor = np.sqrt(np.sqrt(min(max(seconds / expected, 0.25), 4.0)))
+    costs = arrays.costs
+    if pulls:
+        for cost in (PULL_VERTEX, PULL_EDGE, PULL_MISS):
+            costs[cost] *= factor
+    else:
+        for cost in (PUSH_VERTEX, PUSH_EDGE, PUSH_CHANGE):
+            costs[cost] *= factor
 
 
 @njit(inline="always")
 def _next_bucket(control, arrays):
-    """Move the bucket to the lowest priority that waits; return blocks, vertices and edges.
+    """Move the bucket to the lowest priority that waits; return what `begin_run` does.
 
     The lowest priority may be that of a vertex that has run since. If so the bucket has nothing,
     and the next one begins at the lowest priority of those that still wait.
@@ -157,10 +179,10 @@ def _next_bucket(control, arrays):
         if not arrays.limits[END] > lowest:  # a width that is nothing beside it
             arrays.limits[END] = np.inf
         active, edges, _ = share(control, arrays, SELECT, far, 1)
-        blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+        blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
         turn(control, NEXT)
         if blocks != 0 or active == 0:
-            return blocks, active, edges
+            return blocks, listed, active, edges
 
 
 @njit(inline="always")
@@ -181,7 +203,10 @@ def is_finished(control, arrays):
 
 @njit(inline="always")
 def begin_run(control, arrays, bucket_end):
-    """Start with the initial states; return blocks of active vertices, vertices and edges."""
+    """Start with the initial states.
+
+    Returns blocks of listed vertices, listed vertices, active vertices, and edges of those listed.
+    """
     control[SIDES], arrays.loop[ITERATION] = 0, 0
     for which in range(3):
         arrays.counters[which, 0] = 0
@@ -193,48 +218,62 @@ def begin_run(control, arrays, bucket_end):
     n = arrays.num_vertices
     active, edges, _ = share(control, arrays, START, n, SUM_CHUNK)
     add_sums(arrays, -(-n // SUM_CHUNK))
-    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+    blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
     turn(control, NEXT)
-    return blocks, active, edges
+    return blocks, listed, active, edges
 
 
 @njit(inline="always")
-def _expected_pull(arrays, edges, receivers):
-    """Return the seconds expected of a pull."""
-    searched, stored = arrays.searched, arrays.num_edges
-    return pull_seconds(
-        arrays.costs, 0, edges, receivers, searched, stored, arrays.has_identity != 0
-    )
+def _choose(arrays, senders, edges, receivers):
+    """Return whether to pull, and the expected seconds if costs can be learned from them.
+
+    Costs are corrected where they matter: at iterations for which both directions are rivals.
+    """
+    costs, searched, stored = arrays.costs, arrays.searched, arrays.num_edges
+    pushed = push_seconds(costs, 0, senders, edges)
+    if pushed <= searched * costs[PULL_VERTEX]:  # less than any pull
+        return False, 0.0
+    pulled = pull_seconds(costs, 0, edges, receivers, searched, stored, arrays.has_identity != 0)
+    expected = min(pulled, pushed)
+    are_rivals = max(pulled, pushed) < _RIVAL * expected
+    return pulled < pushed, expected if are_rivals else 0.0
 
 
 @njit(inline="always")
-def _migrates(arrays, direction, active, edges, receivers):
+def _planned_direction(records, planned, iteration):
+    """Return 1 if a push is planned, 2 if a pull is, 0 to choose."""
+    if planned == 0:
+        return 0
+    return 2 if records[min(iteration, planned - 1), STRATEGY] != 0.0 else 1
+
+
+@njit(inline="always")
+def _migrates(arrays, direction, active, senders, edges, receivers):
     """Tell whether the next iteration is to run on the other place."""
     direction = 2 if arrays.all_active != 0 else direction
-    sizes = arrays.searched, arrays.num_edges
-    return leaves(
-        arrays.costs, direction, active, edges, receivers, sizes, arrays.has_identity != 0
-    )
+    sizes, has_identity = (arrays.searched, arrays.num_edges), arrays.has_identity != 0
+    return leaves(arrays.costs, direction, active, senders, edges, receivers, sizes, has_identity)
 
 
 @njit(inline="always")
-def _keep(loop, listed, active, edges, receivers, is_marked):
+def _keep(loop, blocks, listed, active, edges, receivers, is_marked):
     """Keep what a run needs that goes on from here."""
-    loop[LISTED], loop[NUM_ACTIVE], loop[LISTED_EDGES] = listed, active, edges
-    loop[LAST_RECEIVERS], loop[IS_MARKED] = np.int64(receivers), is_marked
+    loop[BLOCKS], loop[LISTED], loop[LISTED_EDGES] = blocks, listed, edges
+    loop[NUM_ACTIVE], loop[IS_MARKED] = active, is_marked
+    loop[EXPECTED_RECEIVERS] = np.int64(receivers)
 
 
 @kernel(counted=False)
-def run(control, arrays, direction, max_iterations, records):
+def run(control, arrays, planned, max_iterations, records):
     """Run the program, or go on with a run (RESUMES).
 
     Parameters
     ----------
     control, arrays
         The thread pool's words; the arrays above.
-    direction : int
-        0 to choose between push and pull; 1 to push, 2 to pull always. Pulls serve programs whose
-        vertices are all active in any case.
+    planned : int
+        So many rows of `records` say in STRATEGY whether their iteration pulls, the last one for
+        all later ones. 0 to choose. Programs whose vertices are all active pull in any case.
     max_iterations : int
         Of the whole run.
     records : float64 (any, RECORD_WIDTH)
@@ -248,39 +287,46 @@ def run(control, arrays, direction, max_iterations, records):
     """
     n, searched = arrays.num_vertices, arrays.searched
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
-    loop, costs = arrays.loop, arrays.costs
-    may_migrate = costs[WAY] < np.inf
+    takes_one, loop, costs = arrays.has_identity == 0, arrays.loop, arrays.costs
+    is_clocked, may_migrate = loop[CLOCKED] != 0, costs[WAY] < np.inf
     if loop[RESUMES] == 0:
-        blocks, active, edges = begin_run(control, arrays, -np.inf if has_priority else np.inf)
-        _keep(loop, blocks, active, edges, searched, False)
-    blocks, active, edges = loop[LISTED], loop[NUM_ACTIVE], loop[LISTED_EDGES]
-    receivers = np.float64(loop[LAST_RECEIVERS])
-    iteration, listed = loop[ITERATION], blocks
+        bucket_end = -np.inf if has_priority else np.inf
+        blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
+        receivers = np.float64(searched - active if takes_one else searched)
+        costs[CHANGES_PER_EDGE] = 1.0
+        _keep(loop, blocks, listed, active, edges, receivers, False)
+    iteration, active, blocks = loop[ITERATION], loop[NUM_ACTIVE], loop[BLOCKS]
+    listed, edges = loop[LISTED], loop[LISTED_EDGES]
+    receivers = np.float64(loop[EXPECTED_RECEIVERS])
     is_marked = loop[IS_MARKED] != 0  # active vertices are in the list, or marked
     while iteration < max_iterations:
         if has_priority and listed == 0:
-            blocks, active, edges = _next_bucket(control, arrays)
-            listed, is_marked = blocks, False
+            blocks, listed, active, edges = _next_bucket(control, arrays)
+            is_marked = False
         if (n if all_active else listed) == 0:
             return iteration, True
-        if may_migrate and _migrates(arrays, direction, active, edges, receivers):
-            _keep(loop, listed, active, edges, receivers, is_marked)
+        began = clock_seconds()
+        direction = _planned_direction(records, planned, iteration)
+        if may_migrate and _migrates(arrays, direction, active, listed, edges, receivers):
+            _keep(loop, blocks, listed, active, edges, receivers, is_marked)
             return iteration, False
-        began, senders_edges = clock_seconds(), edges
-        push_expected = edges * costs[PUSH_EDGE]
-        pull_expected = _expected_pull(arrays, edges, receivers)
-        pulls = all_active or direction == 2 or (direction == 0 and pull_expected < push_expected)
-        sent = active
+        expected, pulls = 0.0, all_active or direction == 2
+        if direction == 0 and not all_active:
+            pulls, expected = _choose(arrays, listed, edges, receivers)
+        choosing = clock_seconds() - began if is_clocked else 0.0
+        sent, sent_along = active, edges
+        if iteration < records.shape[0]:
+            record = records[iteration]
+            record[SENDERS], record[SENDERS_EDGES] = listed, edges
+            record[RECEIVERS], record[CHANGES] = receivers, costs[CHANGES_PER_EDGE]
         if pulls:
-            scanned, count, listed = _pull(control, arrays, blocks, is_marked)
-            receivers = np.float64(count)
+            scanned, received, listed = _pull(control, arrays, blocks, is_marked)
+            receivers = np.float64(received)
         else:
             if is_marked:
                 blocks = _list_marked(control, arrays)
             control[ROUND] = next_round(control, arrays)
             scanned, active, edges = share(control, arrays, PUSH, blocks, 1)
-            count = _ZERO
-        expanded = clock_seconds()
         loop[ITERATION] = iteration
         is_marked = pulls and arrays.applies_in_pulls != 0
         if all_active:
@@ -295,26 +341,23 @@ def run(control, arrays, direction, max_iterations, records):
                 touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
                 active, edges, _ = share(control, arrays, APPLY, touched, 1)
                 add_sums(arrays, touched)
-            blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+            blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
             turn(control, NEXT)
-            listed = blocks
-        if pulls:
-            factor = _learned_factor(pull_expected, expanded - began)
-            for cost in (PULL_VERTEX, PULL_EDGE, PULL_MISS):
-                costs[cost] *= factor
-        else:
-            costs[PUSH_EDGE] *= _learned_factor(push_expected, expanded - began)
+        if takes_one:  # who took a message hardly takes another one
+            receivers = max(receivers - active, 0.0)
+        costs[CHANGES_PER_EDGE] = min(active / max(sent_along, 1), 1.0)
+        seconds = clock_seconds() - began
+        _learn(arrays, pulls, expected, seconds)
         if iteration < records.shape[0]:
             record = records[iteration]
             record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
-            record[SECONDS], record[RECEIVERS] = clock_seconds() - began, count
-            record[SENDERS_EDGES] = senders_edges
+            record[SECONDS], record[CHOOSING] = seconds, choosing
         iteration += 1
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):
             return iteration, True
     if has_priority and listed == 0:
-        blocks, active, edges = _next_bucket(control, arrays)
-        listed, is_marked = blocks, False
-    _keep(loop, listed, active, edges, receivers, is_marked)
+        blocks, listed, active, edges = _next_bucket(control, arrays)
+        is_marked = False
+    _keep(loop, blocks, listed, active, edges, receivers, is_marked)
     return iteration, not all_active and listed == 0

@@ -28,7 +28,6 @@ from hetero_bfs.programs.kernels.loop import (
     NEXT,
     NUM_ACTIVE,
     PUSH,
-    RECEIVERS,
     ROUND,
     SECONDS,
     SELECT,
@@ -87,7 +86,7 @@ def _next_bucket(control, arrays, is_last, sends_all):
 
 @njit(inline="always")
 def _pull(control, arrays, blocks, floor):
-    """Gather from listed vertices; return edges scanned, receivers, edges left, edges met first."""
+    """Gather from listed vertices; return edges scanned, edges left, edges met first."""
     arrays.active[control[SIDES] >> ACTIVE & 1][:] = 0
     for thread in range(arrays.threads):
         arrays.lowest[thread, SENDER_PRIORITY] = np.inf
@@ -100,21 +99,22 @@ def _pull(control, arrays, blocks, floor):
     limits[FLOOR] = max(floor, arrays.lowest[first, SENDER_PRIORITY])
     searched = arrays.searched
     size = even_size(arrays, searched, _FIRST_CHUNK)
-    scanned, receivers, _ = share(control, arrays, GATHER, searched, size)
-    return scanned, receivers, left, fresh
+    scanned, _, _ = share(control, arrays, GATHER, searched, size)
+    return scanned, left, fresh
 
 
 @kernel(counted=False)
-def run(control, arrays, direction, max_iterations, records):
-    """Run the program; see `loop.run`."""
-    blocks, _, _ = begin_run(control, arrays, -np.inf)
-    sends_all = arrays.limits[SENDS_ALL] != 0.0 or direction == 2
+def run(control, arrays, planned, max_iterations, records):
+    """Run the program; see `loop.run`. A plan has one row."""
+    blocks, _, _, _ = begin_run(control, arrays, -np.inf)
+    always_pulls = planned != 0 and records[0, STRATEGY] != 0.0
+    sends_all = arrays.limits[SENDS_ALL] != 0.0 or always_pulls
     unmet, left = np.int64(arrays.num_edges), np.int64(0)
     active = np.int64(0)
     iteration = 0
     while iteration < max_iterations:
-        pulls, floor = direction == 2, -np.inf
-        if blocks == 0 and direction == 0 and not sends_all and left > unmet:
+        pulls, floor = always_pulls, -np.inf
+        if blocks == 0 and planned == 0 and not sends_all and left > unmet:
             sends_all = True
             floor = arrays.limits[END]
             blocks, active = _next_bucket(control, arrays, True, True)
@@ -124,9 +124,9 @@ def run(control, arrays, direction, max_iterations, records):
             if blocks == 0:
                 return iteration, True
         began = clock_seconds()
-        sent, count = active, np.int64(0)
+        sent = active
         if pulls:
-            scanned, count, more_left, fresh = _pull(control, arrays, blocks, floor)
+            scanned, more_left, fresh = _pull(control, arrays, blocks, floor)
         else:
             control[ROUND] = next_round(control, arrays)
             scanned, more_left, fresh = share(control, arrays, PUSH, blocks, 1)
@@ -140,7 +140,7 @@ def run(control, arrays, direction, max_iterations, records):
         if iteration < records.shape[0]:
             record = records[iteration]
             record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
-            record[SECONDS], record[RECEIVERS] = clock_seconds() - began, count
+            record[SECONDS] = clock_seconds() - began
         iteration += 1
         arrays.loop[ITERATION], arrays.loop[NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):

@@ -26,12 +26,13 @@
  *     sums        TOTAL (groups, NUM_TOTALS)
  *     loop        long (12,)      below
  *     limits      float (any,)    END and WIDTH of the bucket, then costs (place_costs.py)
- *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers
+ *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers. So many
+ *                                 rows as PLANNED have modes before, the last one for all later ones
  */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
-enum { ITERATION, NUM_ACTIVE, MODE, LISTED, EDGES, SIDES, FAR_LISTED, CONVERGED, LIMIT, DIRECTION,
+enum { ITERATION, NUM_ACTIVE, MODE, LISTED, EDGES, SIDES, FAR_LISTED, CONVERGED, LIMIT, PLANNED,
        RECEIVERS, TRACKS };
 enum { DONE, PUSH, PULL, SELECT };
 enum { NEXT_COUNT, FAR_COUNT, TOUCHED_COUNT, HEAVY_COUNT, ACTIVE, ACTIVE_EDGES, SCANNED, RECEIVED,

@@ -1,0 +1,96 @@
+"""Regret of vertex programs, by graph: time of the chosen schedules over the best one's, minus 1.
+
+    python benchmarks/program_regret.py --out benchmarks/results/NAME [--scales 14 16]
+
+writes program_regret.csv (a row for each graph and program) and program_regret.md, after every
+graph. training/program_regret.py explains the measurement and the columns. The costs that are
+shipped were measured on graphs of other scales.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numba
+import pandas as pd
+from tables import markdown, provenance, run_script
+
+from hetero_bfs.cli.argument_groups import positive
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.graph.generators.families import families
+from hetero_bfs.support.files import replacing
+from hetero_bfs.training.program_regret import measure_program_regret, summarise_programs
+from hetero_bfs.training.regret import ROUNDS
+
+_LONGEST = 60  # characters of a schedule in the table
+
+
+def main() -> None:
+    options = parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    info = None if options.devices == "cpu" else choose_device(options.device)
+    tables = []
+    for graph in [graph for scale in options.scales for graph in families(scale)]:
+        print(graph.name, flush=True)
+        threads = numba.get_num_threads()
+        tables.append(measure_program_regret([graph], info, threads, options.rounds))
+        write(pd.concat(tables), info, options)
+    print(summary_text(pd.concat(tables)))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", help="index or part of the name; by default a GPU")
+    parser.add_argument("--devices", choices=("all", "cpu"), default="all", help="or the CPU alone")
+    parser.add_argument("--scales", type=positive, nargs="+", default=[14, 16])
+    parser.add_argument("--rounds", type=positive, default=ROUNDS, help="replays, at least")
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
+    return parser.parse_args()
+
+
+def write(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> None:
+    with replacing(options.out / "program_regret.csv") as stream:
+        table.to_csv(stream, index=False, float_format="%.6g")
+    with replacing(options.out / "program_regret.md") as stream:
+        stream.write(describe(table, info, options))
+
+
+def summary_text(table: pd.DataFrame) -> str:
+    """Return the means of a table, in percent."""
+    found = summarise_programs(table)
+    groups = {**found.pop("families"), **found.pop("programs"), **found}
+    return ", ".join(f"{name} {100 * value:.1f} %" for name, value in groups.items())
+
+
+def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> str:
+    runs = table[["graph", "program", "place"]].copy()
+    runs["ms"] = [f"{1e3 * seconds:.3f}" for seconds in table["seconds"]]
+    for name in ("regret", "place_regret", "first_regret", "choosing"):
+        runs[name] = [f"{100 * value:.1f} %" for value in table[name]]
+    for name in ("schedule", "best_schedule"):
+        runs[name] = [text if len(text) <= _LONGEST else "long" for text in table[name]]
+    scales = " ".join(map(str, options.scales))
+    words = f"python benchmarks/program_regret.py --out ... --scales {scales}"
+    words += " --devices cpu" * (options.devices == "cpu") + f" --rounds {options.rounds}"
+    return "\n".join(
+        [
+            "# Regret of vertex programs",
+            "",
+            *provenance(info, words),
+            "",
+            "Seconds of the schedules that the scheduler chose over the least of all schedules "
+            "replayed in the same run, minus 1, as geometric means; `all` is the mean over "
+            "families, `worst` the worst family. `place_regret` is the place's share, "
+            "`first_regret` that of the very first run's schedule, on its place.",
+            "",
+            summary_text(table),
+            "",
+            markdown(runs),
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,241 @@
+"""Searches by simulated ranks: own work measured, exchanges predicted; and the same on paper.
+
+Every rank is one thread on a host of its own. A rank's levels are measured while the others wait
+(hetero_bfs.distributed.simulated). What the ranks send is counted, and its seconds are predicted:
+
+- reduction: log2 P steps of a message;
+- dense exchange (allgatherv): recursive doubling, as Bruck's: log2 P messages, and the bytes of all
+  other ranks;
+- counts (alltoall): Bruck's, log2 P messages of 4 P bytes;
+- words (alltoallv): P - 1 messages one after the other, of which the first's latency shows; the
+  bytes of the rank that sends most.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.distributed.communicator import Communicator
+from hetero_bfs.distributed.construction import construct
+from hetero_bfs.distributed.exchange import WORD_BYTES, ExchangeCosts
+from hetero_bfs.distributed.partition import RankGraph
+from hetero_bfs.distributed.rank_search import DistributedSearch, RankResult
+from hetero_bfs.distributed.shares import KroneckerShare
+from hetero_bfs.distributed.simulated import SimulatedCommunicator, run_ranks
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
+
+Row = dict[str, Any]
+
+REDUCED_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Network:
+    """Latency in seconds, bandwidth of a host in bytes a second, seconds between messages."""
+
+    latency: float = 2e-6
+    bandwidth: float = 12.5e9
+    gap: float = 0.2e-6
+
+    def reduction(self, ranks: int) -> float:
+        """Return the seconds of a reduction to all."""
+        return _steps(ranks) * (self.latency + REDUCED_BYTES / self.bandwidth)
+
+    def dense(self, ranks: int, others_bytes: float) -> float:
+        """Return the seconds of a dense exchange; the bytes are those that a rank receives."""
+        return _steps(ranks) * self.latency + others_bytes / self.bandwidth
+
+    def ring(self, ranks: int, others_bytes: float) -> float:
+        """Return the seconds of a dense exchange from neighbour to neighbour."""
+        return (ranks - 1) * self.latency + others_bytes / self.bandwidth
+
+    def sparse(self, ranks: int, most_bytes: float) -> float:
+        """Return the seconds of a sparse exchange; the bytes are the most that a rank sends."""
+        if ranks == 1:
+            return 0.0
+        counts = _steps(ranks) * (self.latency + WORD_BYTES * ranks / 2 / self.bandwidth)
+        return counts + self.latency + (ranks - 2) * self.gap + most_bytes / self.bandwidth
+
+    def costs(self, ranks: int, others_bytes: float) -> ExchangeCosts:
+        """Return what ranks would measure when a search opens."""
+        dense = self.dense(ranks, others_bytes)
+        return ExchangeCosts(dense, self.sparse(ranks, 0.0), 1 / self.bandwidth)
+
+
+def _steps(ranks: int) -> int:
+    return math.ceil(math.log2(ranks))
+
+
+class TimedSearch(DistributedSearch):
+    """Notes the seconds before the first level and after the last one, too."""
+
+    def __init__(self, communicator: Communicator, graph: RankGraph, network: Network) -> None:
+        costs = network.costs(communicator.size, others_bytes(graph))
+        super().__init__(communicator, graph, "auto", 1, costs)
+        self.ends_seconds = 0.0
+        start, finish = self.executor.start, self.executor.invalidate_stale_parents
+
+        def timed_start(source: int | None) -> Frontier:
+            began = time.perf_counter()
+            frontier = start(source)
+            self.ends_seconds = time.perf_counter() - began
+            return frontier
+
+        def timed_finish(frontier: Frontier) -> None:
+            began = time.perf_counter()
+            finish(frontier)
+            self.ends_seconds += time.perf_counter() - began
+
+        self.executor.start = timed_start  # type: ignore[method-assign]
+        self.executor.invalidate_stale_parents = timed_finish  # type: ignore[method-assign]
+
+
+def others_bytes(graph: RankGraph) -> int:
+    """Return the bytes that a rank receives in a dense exchange."""
+    part = graph.partition
+    return 4 * int(part.sent_words.sum() - part.sent_words[part.rank])
+
+
+@dataclass
+class Measured:
+    """What one rank noted: results, seconds outside levels by key, and bytes."""
+
+    results: list[RankResult]
+    ends: list[float]
+    others_bytes: int
+    rank_bytes: int
+    replicated_bytes: int
+
+
+def simulate(scale: int, ranks: int, num_keys: int, rounds: int, network: Network) -> Row:
+    """Search a Kronecker graph by simulated ranks; return a row of the table."""
+    edges = KroneckerEdges(scale)
+
+    def run(communicator: SimulatedCommunicator) -> Measured:
+        share = KroneckerShare(edges, communicator.rank, ranks)
+        graph = construct(communicator, share, edges.num_input_edges)
+        degrees = communicator.collect(graph.input_degree)
+        keys = search_keys(
+            edges.num_vertices, lambda v: degrees[v % ranks][v // ranks] == 0, num_keys
+        )
+        search = TimedSearch(communicator, graph, network)
+        for key in keys:  # untimed: the ranks learn how fast they are
+            search.search(key)
+        results, ends = [], []
+        for _ in range(rounds):
+            for key in keys:
+                results.append(search.search(key))
+                ends.append(search.ends_seconds)
+        search.close()
+        lists = graph.graph
+        own = lists.indptr, lists.indices, graph.degree, graph.first, graph.input_degree
+        size = sum(int(array.nbytes) for array in own)
+        return Measured(results, ends, others_bytes(graph), size, graph.replicated_bytes)
+
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})  # a rank must not change cores between its levels
+    try:
+        measured = run_ranks(ranks, run)
+    finally:
+        os.sched_setaffinity(0, cores)
+    return _row(scale, ranks, measured, rounds, network)
+
+
+def _row(scale: int, ranks: int, measured: list[Measured], rounds: int, network: Network) -> Row:
+    keys = len(measured[0].results) // rounds
+    parts = np.array([_seconds(measured, k, keys, network) for k in range(keys)])
+    seconds = parts[:, 0] + parts[:, 2]
+    nedge = np.array([result.nedge for result in measured[0].results[:keys]])
+    levels = [level for result in measured[0].results for level in result.levels]
+    searches = keys * rounds
+    return {
+        "scale": scale,
+        "ranks": ranks,
+        "median_seconds": float(np.median(seconds)),
+        "teps": float(keys / np.sum(seconds / nedge)),
+        "work_seconds": float(np.median(parts[:, 0])),
+        "mean_work_seconds": float(np.median(parts[:, 1])),
+        "exchange_seconds": float(np.median(parts[:, 2])),
+        "latency_seconds": float(np.median(parts[:, 3])),
+        "levels": len(levels) / searches,
+        "dense_levels": sum(level.direction == "bottom-up" for level in levels) / searches,
+        "dense_bytes": max(one.others_bytes for one in measured),
+        "rank_bytes": max(one.rank_bytes for one in measured),
+        "replicated_bytes": max(one.replicated_bytes for one in measured),
+    }
+
+
+def _seconds(
+    measured: list[Measured], key: int, keys: int, network: Network
+) -> tuple[float, float, float, float]:
+    """Return the slowest ranks' work, the mean one, exchange, and the latency in it.
+
+    The seconds of a rank's level are the median over the rounds that took the most usual directions
+    of this key: the slowest of 64 ranks would else be one that the system disturbed.
+    """
+    places = range(key, len(measured[0].results), keys)
+    ways = [tuple(level.direction for level in measured[0].results[i].levels) for i in places]
+    usual, _ = Counter(ways).most_common(1)[0]
+    places = [i for i, way in zip(places, ways, strict=True) if way == usual]
+    by_round = [[[x.seconds for x in one.results[i].levels] for one in measured] for i in places]
+    work = np.median(np.array(by_round), axis=0)
+    sent = np.array([[x.bytes_sent for x in one.results[places[-1]].levels] for one in measured])
+    ends = np.median([[one.ends[i] for one in measured] for i in places], axis=0)
+    ranks, received = len(measured), max(one.others_bytes for one in measured)
+    calls = network.reduction(ranks)
+    exchange = latency = (len(usual) + 1) * calls  # the last one finds that no vertex is left
+    for direction, most in zip(usual, sent.max(axis=0), strict=True):
+        if direction == "bottom-up":
+            exchange += network.dense(ranks, received)
+            latency += network.dense(ranks, 0)
+        else:
+            exchange += network.sparse(ranks, float(most))
+            latency += network.sparse(ranks, 0)
+    slowest = work.max(axis=0).sum() + ends.max()
+    return slowest, work.mean(axis=0).sum() + ends.mean(), exchange, latency
+
+
+def extrapolate(
+    scale: int, ranks: int, grid: int, id_bytes: int, base: Row, threads: int, network: Network
+) -> Row:
+    """Return the seconds of a search on paper, from a simulated run `base`.
+
+    A rank gets the bits of 1 / `grid` of all vertices: `grid` is 1 as the code is, and the square
+    root of the ranks in a two-dimensional partition. Own work grows with the edges of a rank, and
+    is shared by `threads`; that its bitmaps leave the caches is not in it.
+    """
+    vertices, base_vertices = 2**scale, 2 ** base["scale"]
+    leading = 8 * base["dense_bytes"] / (1 - 1 / base["ranks"]) / base_vertices
+    bitmap = vertices * leading / 8 / grid
+    per_edge = base["work_seconds"] / (base_vertices / base["ranks"] * 32)
+    stored = vertices / ranks * 32
+    levels, dense = base["levels"], base["dense_levels"]
+    partners = max(ranks // grid, 2)
+    calls = (levels + 1) * network.reduction(ranks)
+    exchange = calls + dense * network.dense(partners, bitmap)
+    exchange += (levels - dense) * network.sparse(partners, 0)
+    work = stored * per_edge / threads
+    replicated = vertices / grid * (id_bytes + 8 + 2 / 8)  # old ids, words to tell, two bitmaps
+    if grid > 1:  # old ids are asked for at the end; words are buffered in blocks
+        replicated = vertices / grid * 2 / 8
+    return {
+        "scale": scale,
+        "ranks": ranks,
+        "grid": grid,
+        "dense_bytes": bitmap,
+        "stored_edges": stored,
+        "list_bytes": stored * id_bytes,
+        "replicated_bytes": replicated,
+        "work_seconds": work,
+        "exchange_seconds": exchange,
+        "ring_seconds": exchange + dense * (partners - 1 - _steps(partners)) * network.latency,
+        "teps": 16 * vertices / (work + exchange),
+    }
