@@ -38,6 +38,8 @@ CAPTIONS = {
     "study": "tables, figures and the page of a study",
     "training": "measures a machine, fits its speed model; oracle and regret",
     "graph500": "the benchmark's protocol, statistics and report",
+    "distributed": "searches by the ranks of MPI",
+    "programs": "vertex programs, translated to Numba and OpenCL C",
     "runtime": "engine, platform, search loop, migration, correction",
     "algorithms": "bfs: executors, kernels (Numba and OpenCL C), result, validation",
     "selection": "strategies, schema, selectors, policy, speed model, objective",

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.distributed.communicator import Communicator, parts_of
-from hetero_bfs.distributed.partition import Partition, RankGraph, num_owned
-from hetero_bfs.errors import GraphError
+from hetero_bfs.distributed.faults import AgreedError
+from hetero_bfs.distributed.partition import LINE_COLUMNS, Partition, RankGraph, num_owned
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, VertexArray, check_ends
 from hetero_bfs.graph.relabel import Relabelling
@@ -42,7 +42,9 @@ def construct(
     Raises
     ------
     GraphError
-        An edge has an end that is no vertex, or there are too many ranks for so many vertices.
+        An edge has an end that is no vertex; only the rank that reads it raises this.
+    AgreedError
+        The vertices of all ranks need more than 32 bits; all ranks raise this.
     """
     rank, ranks = communicator.rank, communicator.size
     keys = _collect_keys(communicator, share)
@@ -128,11 +130,13 @@ def _lists(
     from hetero_bfs.distributed.kernels.owned_lists import lists_of_keys, renumber_keys
 
     ranks = np.uint32(communicator.size)
-    if int(all_numbers.size) * communicator.size >= 2**32:
-        most = (2**32 - 1) // communicator.size
-        raise GraphError(
-            f"{all_numbers.size} vertices by {communicator.size} ranks need numbers of over 32 "
-            f"bits; with so many ranks a graph may have {most} vertices"
+    largest = np.array([size])
+    communicator.reduce_to_all(largest, "max")
+    needed = communicator.size * (int(largest[0]) + LINE_COLUMNS)
+    if needed >= 2**32:
+        raise AgreedError(
+            f"{communicator.size} ranks with up to {largest[0]} vertices need {needed} numbers; "
+            f"32 bits hold {2**32 - 1}: choose a smaller graph"
         )
     renumber_keys(keys, own, all_numbers, first, ranks)
     keys.sort()

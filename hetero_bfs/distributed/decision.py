@@ -25,7 +25,7 @@ from hetero_bfs.selection.strategies import STRATEGIES, Direction, available, sc
 DIRECTIONS: tuple[Direction, Direction] = ("top-down", "bottom-up")
 
 _WEIGHT = 0.25  # of a new measurement in a correction
-_LEAST_TO_LEARN = 30e-6  # seconds: shorter levels are mostly calls
+_LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are mostly calls
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
 
@@ -117,7 +117,7 @@ class Decision:
     def learn(self, direction: Direction, seconds: float) -> None:
         """Correct predictions by the seconds that the rank took for the level agreed on."""
         i = DIRECTIONS.index(direction)
-        if seconds >= _LEAST_TO_LEARN and self._raw[i] > 0:
+        if min(seconds, self._raw[i]) >= _LEAST_TO_LEARN:
             self.factors[i] *= (seconds / (self.factors[i] * self._raw[i])) ** _WEIGHT
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
+from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 
 _LINE_WORDS = 16
@@ -132,10 +132,3 @@ class RankGraph(SearchGraph):
     def replicated_bytes(self) -> int:
         """Bytes that do not shrink with more ranks: the old ids of all columns."""
         return int(self.relabelling.old_of_new.nbytes)
-
-
-def own_old_ids(partition: Partition) -> VertexArray:
-    """Return the old ids that a rank owns, in their order."""
-    count = num_owned(partition.num_vertices, partition.rank, partition.ranks)
-    ids = np.arange(count, dtype=np.uint32)
-    return (ids * np.uint32(partition.ranks) + np.uint32(partition.rank)).astype(np.uint32)

@@ -18,6 +18,7 @@ from hetero_bfs.distributed.decision import Decision
 from hetero_bfs.distributed.exchange import Exchange
 from hetero_bfs.distributed.partition import RankGraph
 from hetero_bfs.distributed.rank_executor import RankExecutor
+from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.selection.strategies import Direction
 
 
@@ -114,7 +115,14 @@ class DistributedSearch:
         self.executor.stop_workers()
 
     def search(self, source: int) -> RankResult:
-        """Search from a vertex (the caller's id)."""
+        """Search from a vertex (the caller's id).
+
+        Raises
+        ------
+        GraphError
+            The vertex is not in the graph.
+        """
+        source = check_vertex(source, self.graph.num_vertices)
         self.communicator.barrier()
         started = time.perf_counter()
         frontier = self.executor.start(self.graph.searched_id(source))

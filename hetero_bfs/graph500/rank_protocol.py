@@ -29,6 +29,8 @@ _VERTEX_BYTES = 64
 """Of a rank, for each of its old ids and for each vertex that it numbers, about."""
 _REPLICATED_BYTES = 4 + 8
 """Of a rank, for each vertex of the graph: old ids of columns, words for other ranks."""
+_HELD_BYTES = 1 << 27
+"""Of a rank, most memory of results that wait for their validation."""
 _SHARED_BYTES = 8
 """Of a host, for each vertex of the graph: the tree that is validated."""
 
@@ -63,11 +65,14 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
             if options.validate
             else None
         )
-        for key in keys:
+        together = _most_back_to_back(communicator, graph, len(keys))
+        for key in keys[:together]:
             search.search(key)
-        records = [
-            _search(communicator, search, validator, key) for key in progress(keys, "searching")
-        ]
+        records: list[KeyRecord] = []
+        groups = [keys[start : start + together] for start in range(0, len(keys), together)]
+        for group in progress(groups, "searching"):
+            results = [search.search(key) for key in group]
+            records += [_record(communicator, result, validator) for result in results]
         return RanksReport(
             scale=math.log2(graph.num_vertices) if options.graph else float(options.scale),
             edgefactor=share.num_input_edges / graph.num_vertices,
@@ -80,7 +85,7 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
             upload_seconds=0.0,
             compile_seconds=opened,
             edge_passes=None,
-            searches_back_to_back=1,
+            searches_back_to_back=together,
             notes=_notes(options, keys),
             sources=records,
             failures=_failures(records),
@@ -204,17 +209,26 @@ class _LoneVertices:
         return not self._answer[0]
 
 
-def _search(
-    communicator: Communicator,
-    search: DistributedSearch,
-    validator: RankValidator | None,
-    key: int,
+def _most_back_to_back(communicator: Communicator, graph: RankGraph, keys: int) -> int:
+    """Return how many searches' results may exist at the same time, alike on all ranks.
+
+    Searches run back-to-back, as in one process: work between them would evict the next one's data
+    from the caches.
+    """
+    most = np.array([_HELD_BYTES // max(4 * graph.input_degree.size, 1)])
+    communicator.reduce_to_all(most, "min")
+    return min(max(int(most[0]), 1), keys)
+
+
+def _record(
+    communicator: Communicator, result: RankResult, validator: RankValidator | None
 ) -> KeyRecord:
-    """Search, validate, and collect what all ranks did."""
-    result = search.search(key)
+    """Validate a search, and collect what all ranks did."""
     started = time.perf_counter()
-    validation = None if validator is None else validator.validate(key, result.parent)
-    seconds = -1.0 if validator is None else time.perf_counter() - started
+    key, seconds, validation = result.source, -1.0, None
+    if validator is not None:
+        validation = validator.validate(key, result.parent)
+        seconds = time.perf_counter() - started
     levels = _levels_of_ranks(communicator, result)
     traces = [replace(level, number=i) for i, level in enumerate(levels)]
     found = SearchOfRanks(key, result.seconds, 0.0, result.nedge, traces)

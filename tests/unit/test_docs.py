@@ -94,6 +94,8 @@ def test_a_command_that_is_shown_can_be_run(line):
             pytest.fail("a line without a command")
         case ["hetero-bfs", *arguments]:
             _parser().parse_args(arguments)
+        case ["mpirun" | "srun", *words] if "hetero-bfs" in words:
+            _parser().parse_args(words[words.index("hetero-bfs") + 1 :])
         case ["./start", command, *_]:
             assert command in subprocess.check_output([TOP / "start", "help"], text=True)
         case ["python", "-m", module, *options]:
