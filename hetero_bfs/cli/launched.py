@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TypeVar
 
 from hetero_bfs.distributed.communicator import Communicator
-from hetero_bfs.distributed.faults import AgreedError
+from hetero_bfs.distributed.faults import AgreedError, agreed
 from hetero_bfs.distributed.mpi import launched_rank, launched_ranks, world
 from hetero_bfs.errors import HeteroBFSError
 
@@ -41,6 +41,20 @@ def check_command(options: Namespace) -> None:
             f"{options.command} runs in one process, and the launcher started {ranks}; only "
             "graph500 runs on several"
         )
+
+
+def agreed_by_all(work: Callable[[], None]) -> None:
+    """Do work that talks to no other rank; if it fails on any, all ranks raise its error.
+
+    Raises
+    ------
+    AgreedError
+        Under a launcher, what any rank raised.
+    """
+    if launched_ranks() == 1:
+        work()
+    else:
+        agreed(world(), work)
 
 
 def says(error: HeteroBFSError) -> bool:

@@ -34,7 +34,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             with launched.one_voice():
                 options = _parse(arguments)
             launched.check_command(options)
-            prepare(options)
+            launched.agreed_by_all(lambda: prepare(options))
             return _carry_out(options)
     except SystemExit as stop:  # argparse has printed a message
         return int(stop.code or 0)

@@ -7,7 +7,7 @@ measured when the search opens (exchange.py). All ranks compute with the same nu
 decide alike.
 
 A model was trained with all cores of one process. So each rank corrects both predictions by what
-its levels took, beginning with untimed searches when it opens.
+its levels took.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ class Decision:
     others_share : float
         Share of the searched vertices that are other ranks'.
     num_vertices : int
-        Searched vertices of the rank.
+        Searched vertices of the rank with the most.
     costs : ExchangeCosts
+
+    What `choose` compares must be the same on all ranks: reduced, or of the whole graph.
     """
 
     def __init__(

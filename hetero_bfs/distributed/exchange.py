@@ -88,6 +88,7 @@ class Exchange:
         small = self._time(lambda: self.tell(words))
         room = int(self._partition.words.min()) * 32
         self.counts[:] = min(_PROBE_WORDS // ranks, room)
+        self.counts[self._partition.rank] = 0
         sent = WORD_BYTES * int(self.counts.sum())
         large = self._time(lambda: self.tell(words))
         self.bytes_sent = before

@@ -16,7 +16,7 @@ _SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM
 """Environment variables in which launchers tell how many processes they start: those of MPICH,
 Intel MPI and MVAPICH (Hydra), of Open MPI, of Hydra for one host, and of Slurm's srun."""
 
-_RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+_RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 
 
 def launched_ranks() -> int:
@@ -24,15 +24,17 @@ def launched_ranks() -> int:
 
     srun starts single processes, too. So Slurm counts only with a variable of MPI's own.
     """
-    if not any(name in os.environ for name in _RANK_VARIABLES[:3]):
+    if not any(name in os.environ for name in _RANK_VARIABLES):
         return 1
     sizes = (os.environ.get(name, "") for name in _SIZE_VARIABLES)
-    return max((int(size) for size in sizes if size.isdigit()), default=1)
+    return next((int(size) for size in sizes if size.isdigit()), 1)
 
 
 def launched_rank() -> int:
     """Return the number of this process that the launcher gave it; 0 without a launcher."""
-    ranks = (os.environ.get(name, "") for name in _RANK_VARIABLES)
+    if launched_ranks() == 1:
+        return 0
+    ranks = (os.environ.get(name, "") for name in (*_RANK_VARIABLES, "SLURM_PROCID"))
     return next((int(rank) for rank in ranks if rank.isdigit()), 0)
 
 
@@ -52,7 +54,7 @@ def world() -> MPICommunicator:
         mpi4py.rc.thread_level = "funneled"  # only the main thread calls MPI
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise AgreedError(
             f"a launcher of MPI started {wanted} processes, but mpi4py cannot be loaded "
             f"({reason}); install it with: pip install 'hetero_bfs[mpi]'"

@@ -1,6 +1,6 @@
 """Breadth-first search by all ranks, level by level.
 
-Calls between ranks in a level. Bottom-up: a dense exchange before it. Top-down: counts and pairs
+Calls between ranks in a level. Bottom-up: a dense exchange before it. Top-down: counts and words
 after it. Both: one reduction, which decides the direction of the next level and finds the end.
 """
 
@@ -37,7 +37,6 @@ class RankLevel:
         To other ranks.
     frontier_vertices, frontier_edges : int
         The rank's own, before the level.
-    found_vertices : int
     push_seconds, pull_seconds : float
         What the ranks expected of the slowest one in both directions, exchange included.
     """
@@ -48,7 +47,6 @@ class RankLevel:
     bytes_sent: int
     frontier_vertices: int
     frontier_edges: int
-    found_vertices: int
     push_seconds: float
     pull_seconds: float
 
@@ -110,7 +108,8 @@ class DistributedSearch:
         self.costs = costs or self._exchange.probe()
         sizes, own = graph.partition.sizes, graph.num_searched
         others = 1.0 - own / max(int(sizes.sum()), 1)
-        self.decision = Decision(communicator, selector, others, own, self.costs)
+        largest = int(sizes.max())  # the same on all ranks, for what they decide
+        self.decision = Decision(communicator, selector, others, largest, self.costs)
         self._others_known = 0
 
     def close(self) -> None:
@@ -156,7 +155,6 @@ class DistributedSearch:
                     now - began - seconds,
                     exchange.bytes_sent - sent,
                     *before,
-                    frontier.vertices,
                     *predicted,
                 )
             )

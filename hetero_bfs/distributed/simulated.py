@@ -35,6 +35,8 @@ class _Meeting:
         self.turn = 0
         self.number = 0
         self.brought: list[Any] = [None] * size
+        self.kinds = [""] * size
+        self.ended = [False] * size
         self.result: Any = None
         self.failure: BaseException | None = None
 
@@ -76,12 +78,16 @@ class SimulatedCommunicator:
         self.items_sent = 0
         """Items of arrays that this rank gave to `gather_to_all` and the exchanges so far."""
 
-    def _meet(self, brought: Any, combine: Callable[[list[Any]], Any]) -> Any:
+    def _meet(self, kind: str, brought: Any, combine: Callable[[list[Any]], Any]) -> Any:
         """Bring something; the last rank combines; return the result to each in turn."""
         meeting, number = self._meeting, self._meeting.number
+        if any(meeting.ended):
+            raise RuntimeError(f"rank {self.rank} calls {kind}, and a rank has ended")
         self.calls += 1
-        meeting.brought[self.rank] = brought
+        meeting.brought[self.rank], meeting.kinds[self.rank] = brought, kind
         if self.rank == self.size - 1:
+            if len(set(meeting.kinds)) > 1:
+                raise RuntimeError(f"the ranks make different calls: {meeting.kinds}")
             meeting.result = combine(meeting.brought)
             with meeting.lock:
                 meeting.number += 1
@@ -91,28 +97,30 @@ class SimulatedCommunicator:
 
     def barrier(self) -> None:
         """Wait for all ranks."""
-        self._meet(None, lambda _: None)
+        self._meet("barrier", None, lambda _: None)
 
     def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Replace each item by the greatest, the least or the sum of all ranks' items."""
-        array[:] = self._meet(array.copy(), lambda all_: _REDUCTIONS[operation](np.stack(all_)))
+        array[:] = self._meet(
+            "reduce", array.copy(), lambda all_: _REDUCTIONS[operation](np.stack(all_))
+        )
 
     def collect(self, value: Any) -> list[Any]:
         """Return the values of all ranks, by rank."""
-        return list(self._meet(value, list))
+        return list(self._meet("collect", value, list))
 
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
         """Give `send` to all."""
         self.items_sent += send.size
-        for r, items in enumerate(self._meet(send.copy(), list)):
+        for r, items in enumerate(self._meet("gather", send.copy(), list)):
             receive[places[r] : places[r] + counts[r]] = items
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Give item r to rank r, for all r."""
         self.items_sent += send.size
-        receive[:] = self._meet(send.copy(), np.stack)[:, self.rank]
+        receive[:] = self._meet("exchange", send.copy(), np.stack)[:, self.rank]
 
     def exchange_parts(
         self,
@@ -125,13 +133,15 @@ class SimulatedCommunicator:
         """Give each rank its part of `send`."""
         self.items_sent += int(counts.sum())
         parts = [send[p : p + n].copy() for p, n in zip(places, counts, strict=True)]
-        mine = [parts[self.rank] for parts in self._meet(parts, list)]
+        mine = [parts[self.rank] for parts in self._meet("exchange parts", parts, list)]
         assert [part.size for part in mine] == received.tolist(), "the ranks disagree"
         receive[:] = np.concatenate(mine)
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of zeros that all ranks of this host share."""
-        hosts = self._meet(None, lambda _: [np.zeros(size, dtype) for _ in range(self.num_hosts)])
+        hosts = self._meet(
+            "shared array", None, lambda _: [np.zeros(size, dtype) for _ in range(self.num_hosts)]
+        )
         return np.asarray(hosts[self._host])
 
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
@@ -143,7 +153,7 @@ class SimulatedCommunicator:
             for one in brought:
                 one[:] = result
 
-        self._meet(array, combine)
+        self._meet("combine", array, combine)
 
     def abort(self) -> None:
         """End all ranks."""
@@ -167,6 +177,7 @@ def run_ranks(
         try:
             meeting.await_turn(rank, 0)
             results[rank] = function(SimulatedCommunicator(rank, meeting, host_size or size))
+            meeting.ended[rank] = True
             meeting.pass_turn(rank)
         except _Aborted:
             pass

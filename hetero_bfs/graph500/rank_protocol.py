@@ -117,6 +117,11 @@ def _check_options(options: Graph500Options) -> None:
         "--power-log": options.power_log is not None,
         "--optimize": engine.optimize != "time",
         "--device": engine.device is not None,
+        "--no-correction": not engine.correction,
+        "--decision-interval": engine.decision_interval != 1,
+        "--max-alloc": engine.max_alloc_bytes is not None,
+        "--device-memory": engine.device_memory_bytes is not None,
+        "--selector daga": engine.selector == "daga",
     }
     for name, given in refused.items():
         if given:
@@ -132,7 +137,7 @@ def _threads(communicator: Communicator) -> int:
 
 def _compile(communicator: Communicator, options: Graph500Options, threads: int) -> None:
     """Compile all kernels with a tiny graph, one rank of each host before the others."""
-    share = KroneckerShare(KroneckerEdges(8), 0, 1)
+    share = KroneckerShare(KroneckerEdges(12), 0, 1)  # enough edges for several threads
     for first in (True, False):
         if (communicator.host_rank == 0) == first:
             run_ranks(1, lambda alone: _search_tiny(alone, share, options, threads))
@@ -163,7 +168,8 @@ def _share(communicator: Communicator, options: Graph500Options) -> FileShare:
     if not options.regenerate:
         held += _KEY_BYTES
     need = held * share.num_input_edges
-    need += (_VERTEX_BYTES // communicator.size + _REPLICATED_BYTES) * edges.num_vertices
+    need += _VERTEX_BYTES * edges.num_vertices // communicator.size
+    need += _REPLICATED_BYTES * edges.num_vertices
     need += _SHARED_BYTES * edges.num_vertices // communicator.host_size
     agreed(communicator, lambda: _check_memory(communicator, need, options.scale))
     kept: EdgeList | KroneckerShare = share if options.regenerate else share.materialise()
@@ -175,7 +181,7 @@ def _check_memory(communicator: Communicator, need: int, scale: int) -> None:
         need * communicator.host_size,
         f"a graph of scale {scale} on {communicator.size} ranks, {communicator.host_size} of them "
         "on this machine,",
-        "choose a smaller scale or more machines",
+        "choose --regenerate, a smaller scale or more machines",
     )
 
 
@@ -245,7 +251,6 @@ def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[Lev
                 level.bytes_sent,
                 level.frontier_vertices,
                 level.frontier_edges,
-                level.found_vertices,
             ]
             for level in result.levels
         ]
@@ -253,7 +258,7 @@ def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[Lev
     most, total = figures.copy(), figures.copy()
     communicator.reduce_to_all(most, "max")
     communicator.reduce_to_all(total, "sum")
-    rows = zip(result.levels, most.reshape(-1, 6), total.reshape(-1, 6), strict=True)
+    rows = zip(result.levels, most.reshape(-1, 5), total.reshape(-1, 5), strict=True)
     return [
         LevelOfRanks(
             number=0,

@@ -29,7 +29,9 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device_run
 from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs.device_stay import DeviceStay
 from hetero_bfs.programs.handover import VertexSet, bitmap_words, set_bytes, state_bytes
+from hetero_bfs.programs.host_stay import HostStay
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.runtime.program_runs import ProgramRuns
 from hetero_bfs.selection.place_costs import OTHER, lone_costs
@@ -391,3 +393,32 @@ def test_what_cannot_migrate_is_refused(opencl_device):
                 runs.run(MonotoneDistances(), {"source": 0}, options)
     with runs_of(edges, None) as runs, pytest.raises(DeviceError, match="no OpenCL device"):
         runs.run(Labels(), {}, hb.RunOptions(schedule=["device push"]))
+
+
+@pytest.mark.parametrize("program", [Parents(), Labels(), Distances()])
+@pytest.mark.parametrize("names", [("push",), ("pull", "push"), ("push", "pull")])
+def test_both_places_hand_over_the_same_numbers(opencl_device, program, names):
+    """So that the rule decides alike on both."""
+    edges = weighted(nasty("Kronecker 10"), np.int32)
+    parameters = {} if isinstance(program, Labels) else {"source": int(edges.src[0])}
+    numbers = []
+
+    def noting(stay):
+        leave = stay.leave
+
+        def note(self):
+            left = leave(self)
+            known = left.iteration, left.num_active, left.edges, left.receivers
+            numbers.append((*known, left.changes_per_edge))
+            return left
+
+        return mock.patch.object(stay, "leave", note)
+
+    on_device = tuple(f"device {name}" for name in names)
+    with runs_of(edges, opencl_device) as runs, noting(HostStay), noting(DeviceStay):
+        for first, then in ((names, on_device), (on_device, names)):
+            schedule = (*first, then[-1])
+            runs.run(program, parameters, hb.RunOptions(schedule=schedule))
+    of_host, of_device = numbers
+    assert of_host == pytest.approx(of_device, rel=1e-6)
+    assert 0 < of_host[-1] <= 1

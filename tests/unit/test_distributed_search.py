@@ -66,6 +66,17 @@ def test_more_ranks_than_vertices():
     np.testing.assert_array_equal(found.parent, [1, 2, 2])
 
 
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_ranks_of_unlike_sizes_decide_alike(selector):
+    """Of the odd ids most have no edges, so every second rank has few vertices."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        ends = rng.integers(0, 300, (900, 2))
+        edges = edge_list(np.where(ends % 14 == 1, ends, ends // 2 * 2), 300)
+        for source, found in zip((0, 4), search_all(edges, [0, 4], 2, selector), strict=True):
+            check(edges, source, found)
+
+
 def test_all_ranks_run_the_same_directions():
     edges = KroneckerEdges(11).materialise()
     for found in search_all(edges, [5, 6, 7], 4):

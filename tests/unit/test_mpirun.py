@@ -75,7 +75,7 @@ def test_a_converted_file_remembers_duplicates(tmp_path):
 
 REFUSED = {
     "no file": (["graph500", "--graph", "absent.el"], "absent.el: no such file"),
-    "too large": (["graph500", "--scale", "31"], "choose a smaller scale"),
+    "too large": (["graph500", "--scale", "31"], "a smaller scale or more machines"),
     "other kernel": (["graph500", "--kernel", "sssp"], "start without mpirun"),
     "other command": (["devices"], "only graph500 runs on several"),
 }

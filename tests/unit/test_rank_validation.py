@@ -34,7 +34,8 @@ def outcomes(edges, source, parent, ranks, host_size):
         share = share_of(edges, communicator.rank, ranks)
         validator = RankValidator(communicator, share, None)
         own = whole[communicator.rank :: ranks]
-        validator.validate(source, own)  # the second one must not see the first
+        star = np.full_like(own, source)  # of this the next one must not see anything
+        validator.validate(source, star)
         return validator.validate(source, own)
 
     return run_ranks(ranks, run, host_size)

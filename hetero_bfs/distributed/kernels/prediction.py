@@ -26,8 +26,7 @@ def predict(state, weights, others_share, factors, columns, raw, reduced):
     """Fill `raw`, float64 (2,): seconds of a push and of a pull; and `reduced`, corrected.
 
     `weights`, float64 (NUM_COLUMNS,), are a speed model's for a pull; all 0 without a model.
-    `others_share` is the share of vertices that are other ranks'. `columns` is
-    scratch.
+    `others_share` is the share of vertices that are other ranks'. `columns` is scratch.
     """
     edges, found = state[FRONTIER_EDGES], state[FRONTIER_VERTICES]
     unvisited, left = state[UNVISITED_VERTICES], state[UNVISITED_EDGES]
