@@ -7,11 +7,7 @@ are. So every contestant's levels must equal those of our search, which validate
 
 from __future__ import annotations
 
-import os
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -20,31 +16,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from libraries import edges_once, timed
 
 import hetero_bfs as hb
 
 UNTIMED_SECONDS = 0.02
 """Seconds of searches before the timed one; the cores' clocks rise in this time after a pause."""
-
-_SPINNING = "GOMP_SPINCOUNT"
-ENVIRONMENT = dict(os.environ)
-"""The peers', from before hetero_bfs shortens GNU OpenMP's spinning for itself."""
-
-
-@contextmanager
-def usual_spinning() -> Iterator[None]:
-    """Let libraries that load within use OpenMP's default spinning, without hetero_bfs's change.
-
-    They read the setting once, when they load.
-    """
-    ours = os.environ.pop(_SPINNING, None)
-    if _SPINNING in ENVIRONMENT:
-        os.environ[_SPINNING] = ENVIRONMENT[_SPINNING]
-    try:
-        yield
-    finally:
-        if ours is not None:
-            os.environ[_SPINNING] = ours
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +36,7 @@ class Case:
     @cached_property
     def edges(self) -> hb.EdgeList:
         """Every edge once."""
-        src = np.repeat(np.arange(self.graph.num_vertices, dtype=np.uint32), self.graph.degree())
-        once = src < self.graph.indices
-        return hb.EdgeList(src[once], self.graph.indices[once], self.graph.num_vertices)
+        return edges_once(self.graph)
 
     @cached_property
     def engine(self) -> hb.Engine:
@@ -156,10 +131,3 @@ class OurSearch(OurCall):
 
     def check(self, case: Case, key: int, expected: npt.NDArray[np.int32]) -> float:
         return self.search(key)[0]  # the result is the same as the call's, which is checked
-
-
-def timed(function: Callable[..., Any], *arguments: object) -> tuple[float, Any]:
-    """Return the seconds of a call and its result."""
-    started = time.perf_counter()
-    result = function(*arguments)
-    return time.perf_counter() - started, result

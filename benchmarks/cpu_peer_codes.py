@@ -15,7 +15,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from cpu_contestants import ENVIRONMENT, UNTIMED_SECONDS, Case, Contestant, timed
+from cpu_contestants import UNTIMED_SECONDS, Case, Contestant
+from libraries import (
+    ENVIRONMENT,
+    graphblas_matrix,
+    load_graphblas,
+    load_networkit,
+    networkit_graph,
+    timed,
+)
 
 _PULL_SHARE = 50  # GraphBLAS pulls while the frontier has over 1 / 50 of the vertices
 
@@ -130,11 +138,10 @@ class NetworKit(Contestant):
     store_paths = True
 
     def __init__(self, folder: Path | None) -> None:
-        self.networkit = importlib.import_module("networkit")
+        self.networkit = load_networkit()
 
     def prepare(self, case: Case) -> None:
-        ends = case.edges.src.astype(np.uint64), case.edges.dst.astype(np.uint64)
-        self.graph = self.networkit.graph.GraphFromCoo(ends, n=case.graph.num_vertices)
+        self.graph = networkit_graph(self.networkit, case.edges)
 
     def search(self, key: int) -> tuple[float, Any]:
         return timed(lambda: self.networkit.distance.BFS(self.graph, key, self.store_paths).run())
@@ -165,18 +172,13 @@ class GraphBLAS(Contestant):
     parallel = True
 
     def __init__(self, folder: Path | None) -> None:
-        self.graphblas = importlib.import_module("graphblas")
-        _ = self.graphblas.Matrix  # raises if there is no back end
+        self.graphblas = load_graphblas()
 
     def version(self) -> str:
         return f"{super().version()} (suitesparse-graphblas {version('suitesparse-graphblas')})"
 
     def prepare(self, case: Case) -> None:
-        graph = case.graph
-        indices = graph.indices.astype(np.uint64)
-        self.matrix = self.graphblas.Matrix.from_csr(
-            graph.indptr, indices, True, dtype=bool, ncols=graph.num_vertices
-        )
+        self.matrix = graphblas_matrix(self.graphblas, case.graph, True)
 
     def search(self, key: int) -> tuple[float, Any]:
         return timed(self._search, key)

@@ -33,10 +33,9 @@ from cpu_contestants import (
     Contestant,
     OurCall,
     OurSearch,
-    timed,
-    usual_spinning,
 )
 from cpu_peer_codes import PEERS, gap_seconds, run_gap
+from libraries import timed, usual_spinning
 from tables import markdown, run_script
 
 import hetero_bfs as hb

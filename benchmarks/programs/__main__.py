@@ -6,7 +6,7 @@
 
 GRAPH is kroneckerN, gridN (N x N vertices) or a file. For `sssp` and `user` generated graphs, and
 with --draw files too, get random integer weights from 1 to 255. --gap names the folder of GAP's
-built programs.
+built programs. NetworKit and python-graphblas take part if they are installed.
 Each algorithm's module here says who takes part, and compares the answers.
 
 Writes ALGORITHM.csv (a row for each graph and contestant: median, least and greatest milliseconds)
@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+import time
 from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
@@ -26,8 +27,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.programs.contest import Contest
+from benchmarks.programs.contest import Contest, Run
 from benchmarks.programs.graphs import make_graph
+from benchmarks.programs.peers import releases
 from benchmarks.tables import markdown, provenance, run_script
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.csr import CSRGraph
@@ -35,6 +37,9 @@ from hetero_bfs.graph.edge_list import EdgeList
 
 # Modules here, each with `make_contest`.
 _ALGORITHMS = ("colouring", "components", "pagerank", "sssp", "user")
+
+_LONG_SECONDS = 1.0  # a run that takes longer needs no untimed one before it
+_PAUSE_SECONDS = 0.02
 
 
 def main() -> None:
@@ -75,24 +80,33 @@ def draw_sources(graph: CSRGraph, count: int) -> list[int]:
 
 
 def take_turns(contest: Contest, sources: list[int], rounds: int) -> dict[str, list[float]]:
-    """Run every contestant in turn from each source, some rounds; return the seconds of each."""
+    """Run every contestant in turn from each source, some rounds; return the seconds of each.
+
+    Before them comes a round that is not timed. It compares all answers and compiles. A contestant
+    that takes long is timed once for each source.
+    """
     times: dict[str, list[float]] = defaultdict(list)
     for source in sources if contest.has_source else sources[:1]:
-        for run in contest.fast.values():
-            run(source)  # compiles, and fills the caches
         expected = None
-        for number in range(rounds):
-            due = contest.fast if number else {**contest.fast, **contest.slow}
-            for contestant, run in due.items():
-                seconds, answer = run(source)
-                times[contestant].append(seconds)
-                if answer is None:
+        for number in range(rounds + 1):
+            for contestant, run in contest.runs.items():
+                if number > 1 and times[contestant][-1] > _LONG_SECONDS:
                     continue
+                seconds, answer = take_turn(run, source) if number else run(source)
+                if number > 0:
+                    times[contestant].append(seconds)
                 if expected is None:
                     expected = answer
-                elif not contest.agree(expected, answer):
+                elif answer is not None and not contest.agree(expected, answer):
                     sys.exit(f"{contestant} disagrees with the others from {source}")
     return times
+
+
+def take_turn(run: Run, source: int) -> tuple[float, Any]:
+    """Run a contestant after a pause, in which the last one's threads fall asleep, and warm."""
+    time.sleep(_PAUSE_SECONDS)
+    seconds, answer = run(source)
+    return (seconds, answer) if seconds > _LONG_SECONDS else run(source)
 
 
 def summarise(name: str, times: dict[str, list[float]]) -> list[dict[str, Any]]:
@@ -119,7 +133,7 @@ def save(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     table.to_csv(options.out / f"{options.algorithm}.csv", index=False)
     words = " ".join(["python -m benchmarks.programs", *sys.argv[1:]])
     info = None if options.devices == "cpu" else choose_device(None)
-    text = [*provenance(info, words), "", markdown(table.round(3))]
+    text = [*provenance(info, words), f"- libraries: {releases()}", "", markdown(table.round(3))]
     (options.out / f"{options.algorithm}.md").write_text("\n".join(text) + "\n")
 
 

@@ -37,9 +37,9 @@ def make_contest(
             result = colourings.colour(place)
             hb.check_colouring(edges, result.colour).raise_if_invalid()
             name = f"hetero_bfs {place}, {result.num_colours} colours"
-            contest.fast[name] = partial(_ours, colourings, place)
+            contest.runs[name] = partial(_ours, colourings, place)
         if graph.num_stored_edges <= _NETWORKX_EDGES:
-            contest.slow["NetworkX largest_first"] = partial(_networkx, _to_networkx(graph))
+            contest.runs["NetworkX largest_first"] = partial(_networkx, _to_networkx(graph))
         yield contest
 
 

@@ -1,14 +1,13 @@
-"""Connected components beside GAP and SciPy.
+"""Connected components beside GAP, SciPy, NetworKit and python-graphblas.
 
 GAP's labels and ours are in the numbering that each program searches in. "call" is a whole call of
 ours, with the least vertex of each component in the caller's ids. Our labels are checked once for
-each graph, and compared with SciPy's where the graph is small enough for that.
+each graph, and compared with those of the other libraries where the graph is small enough for that.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +18,9 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 import hetero_bfs as hb
-from benchmarks.programs.contest import Contest, Gap, opened
+from benchmarks.libraries import timed
+from benchmarks.programs.contest import Contest, Gap, call, opened
+from benchmarks.programs.peers import add_peers, least_members
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.runtime.component_runs import ComponentRuns
@@ -36,16 +37,17 @@ def make_contest(
     with opened(ComponentRuns, edges, options) as runs:
         for place in runs.places:
             hb.check_components(edges, runs.find(place).component).raise_if_invalid()
-            contest.fast[f"hetero_bfs {place}"] = partial(_ours, runs, place)
-            contest.fast[f"hetero_bfs {place}, call"] = partial(_our_call, runs, place)
+            contest.runs[f"hetero_bfs {place}"] = partial(_ours, runs, place)
+            contest.runs[f"hetero_bfs {place}, call"] = partial(_our_call, runs, place)
         if options.gap is not None:
             gap = Gap(options.gap, "cc", graph, options.threads)
-            contest.fast["GAP"] = lambda _: (gap.seconds(trials=5), None)
+            contest.runs["GAP"] = lambda _: (gap.seconds(trials=5), None)
         if graph.num_stored_edges <= _SCIPY_EDGES:
             ones = np.ones(graph.num_stored_edges, np.int8)
             lists = ones, graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
             matrix = scipy.sparse.csr_array(lists, (graph.num_vertices,) * 2)
-            contest.slow["SciPy connected_components"] = partial(_scipy, matrix)
+            contest.runs["SciPy connected_components"] = partial(_scipy, matrix)
+        add_peers(contest.runs, graph, options, lambda library: library.components())
         yield contest
 
 
@@ -55,15 +57,10 @@ def _ours(runs: ComponentRuns, place: Any, _: int) -> tuple[float, Any]:
 
 
 def _our_call(runs: ComponentRuns, place: Any, _: int) -> tuple[float, Any]:
-    started = time.perf_counter()
-    result = runs.find(place)
-    return time.perf_counter() - started, result.component
+    return call(runs.find, "component", place)
 
 
 def _scipy(matrix: Any, _: int) -> tuple[float, Any]:
-    started = time.perf_counter()
-    count, label = scipy.sparse.csgraph.connected_components(matrix, directed=False)
-    seconds = time.perf_counter() - started
-    least = np.full(count, label.size)
-    np.minimum.at(least, label, np.arange(label.size))
-    return seconds, least[label]
+    search = partial(scipy.sparse.csgraph.connected_components, directed=False)
+    seconds, (_, label) = timed(search, matrix)
+    return seconds, least_members(label)

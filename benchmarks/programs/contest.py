@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmarks.libraries import timed
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.registry import write
@@ -34,14 +35,13 @@ class Contest:
         Whether a run starts from a vertex.
     agree : callable
         Tells whether two answers are the same.
-    fast, slow : dict of Run
-        By name. Slow ones run once for each source.
+    runs : dict of Run
+        By name.
     """
 
     has_source: bool
     agree: Callable[[Any, Any], bool]
-    fast: dict[str, Run] = field(default_factory=dict)
-    slow: dict[str, Run] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
 
 
 class Gap:
@@ -65,6 +65,12 @@ class Gap:
         )
         times = re.findall(r"Trial Time:\s*([\d.]+)", done.stdout)
         return statistics.median(map(float, times))
+
+
+def call(run: Callable[..., Any], answer: str, *arguments: Any) -> tuple[float, Any]:
+    """Return a whole call's seconds and its answer, an attribute of its result."""
+    seconds, result = timed(run, *arguments)
+    return seconds, getattr(result, answer)
 
 
 A = TypeVar("A", bound=Analysis)

@@ -1,5 +1,6 @@
-"""PageRank beside GAP and SciPy, all to the same total change of ranks in an iteration.
+"""PageRank beside GAP, SciPy, NetworKit and python-graphblas.
 
+All run to the same total change of ranks in an iteration. "call" is a whole call of ours.
 GAP's `pr` stops once ranks change by less than 1e-4 in all, so our `tol` is 1e-4 over the number of
 vertices. Its ranks are float32, and it lets the mass of dangling vertices go. `pr_spmv` is its
 power method, if it was built, too. "SciPy as NetworkX" does what NetworkX's `pagerank` does, on a
@@ -20,7 +21,8 @@ import numpy.typing as npt
 import scipy.sparse
 
 import hetero_bfs as hb
-from benchmarks.programs.contest import Contest, Gap, opened
+from benchmarks.programs.contest import Contest, Gap, call, opened
+from benchmarks.programs.peers import add_peers
 from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
@@ -44,16 +46,18 @@ def make_contest(
             tol = _CHANGE / graph.num_vertices
             hb.check_pagerank(graph, result.rank, _ALPHA, tol).raise_if_invalid()
             print(f"hetero_bfs {place}: {result.iterations} iterations")
-            contest.fast[f"hetero_bfs {place}"] = partial(_ours, ranks, settings, place)
+            contest.runs[f"hetero_bfs {place}"] = partial(_ours, ranks, settings, place)
+            contest.runs[f"hetero_bfs {place}, call"] = partial(_our_call, ranks, settings, place)
         if options.gap is not None:
             for program in ("pr", "pr_spmv"):
                 if (options.gap / program).exists():
                     gap = Gap(options.gap, program, graph, options.threads)
-                    contest.fast[f"GAP {program}"] = partial(_gap, gap)
+                    contest.runs[f"GAP {program}"] = partial(_gap, gap)
         if graph.num_stored_edges <= _SCIPY_EDGES:
             values = np.ones(graph.num_stored_edges), graph.indices.astype(np.int32), graph.indptr
             matrix = scipy.sparse.csr_array(values, (graph.num_vertices,) * 2)
-            contest.slow["SciPy as NetworkX"] = partial(_networkx, matrix)
+            contest.runs["SciPy as NetworkX"] = partial(_networkx, matrix)
+        add_peers(contest.runs, graph, options, lambda library: library.ranks(settings))
         yield contest
 
 
@@ -62,8 +66,12 @@ def _ours(ranks: PageRanks, settings: RankSettings, place: Any, _: int) -> tuple
     return result.seconds, result.rank
 
 
+def _our_call(ranks: PageRanks, settings: RankSettings, place: Any, _: int) -> tuple[float, Any]:
+    return call(ranks.rank, "rank", settings, place)
+
+
 def _gap(gap: Gap, _: int) -> tuple[float, None]:
-    return gap.seconds("-t", _CHANGE, "-i", _MOST_ITERATIONS), None
+    return gap.seconds("-t", _CHANGE, "-i", _MOST_ITERATIONS, trials=3), None
 
 
 def _networkx(matrix: Any, _: int) -> tuple[float, npt.NDArray[np.float64]]:

@@ -1,7 +1,8 @@
-"""Shortest paths beside GAP and SciPy.
+"""Shortest paths beside GAP, SciPy, NetworKit and python-graphblas.
 
-GAP runs with that delta of --deltas that is the fastest from the first source. Our distances are
-checked once for each graph, and compared with SciPy's where the graph is small enough for that.
+"call" is a whole call of ours, with distances and parents in the caller's ids. GAP runs with that
+delta of --deltas that is the fastest from the first source. Our distances are checked once for each
+graph, and compared with those of the other libraries where the graph is small enough for that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 import hetero_bfs as hb
-from benchmarks.programs.contest import Contest, Gap, opened
+from benchmarks.programs.contest import Contest, Gap, call, opened
+from benchmarks.programs.peers import add_peers
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.runtime.path_searches import PathSearches
@@ -38,24 +40,30 @@ def make_contest(
         for place in searches.places:
             result = searches.search(source, place)
             hb.check_paths(edges, source, result.distance, result.parent).raise_if_invalid()
-            contest.fast[f"hetero_bfs {place}"] = partial(_ours, searches, place)
+            contest.runs[f"hetero_bfs {place}"] = partial(_ours, searches, place)
+            contest.runs[f"hetero_bfs {place}, call"] = partial(_our_call, searches, place)
         if options.gap is not None:
             gap = Gap(options.gap, "sssp", graph, options.threads)
             delta = min(options.deltas, key=lambda d: gap.seconds("-r", source, "-d", d, trials=3))
-            contest.fast[f"GAP, delta {delta}"] = lambda source: (
-                gap.seconds("-r", source, "-d", delta),
+            contest.runs[f"GAP, delta {delta}"] = lambda source: (
+                gap.seconds("-r", source, "-d", delta, trials=3),
                 None,
             )
         if graph.num_stored_edges <= _SCIPY_EDGES:
             lists = graph.weights.astype(np.float64), graph.indices.astype(np.int32), graph.indptr
             matrix = scipy.sparse.csr_array(lists, (graph.num_vertices,) * 2)
-            contest.slow["SciPy dijkstra"] = partial(_scipy, matrix)
+            contest.runs["SciPy dijkstra"] = partial(_scipy, matrix)
+        add_peers(contest.runs, graph, options, lambda library: library.paths())
         yield contest
 
 
 def _ours(searches: PathSearches, place: Any, source: int) -> tuple[float, Any]:
     result = searches.search(source, place)
     return result.seconds, result.distance
+
+
+def _our_call(searches: PathSearches, place: Any, source: int) -> tuple[float, Any]:
+    return call(searches.search, "distance", source, place)
 
 
 def _scipy(matrix: Any, source: int) -> tuple[float, npt.NDArray[np.float64]]:

@@ -124,7 +124,7 @@ class _Pairs:
                 options,
             )
         for name, run in runs.items():
-            self.contest.fast[name] = partial(_timed, run)
+            self.contest.runs[name] = partial(_timed, run)
         return [run(self.source) for run in runs.values()]
 
 

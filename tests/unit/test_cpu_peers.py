@@ -18,6 +18,7 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import cpu_contestants as contestants
 import cpu_peer_codes as codes
 import cpu_peers as peers
+import libraries
 
 VARIABLE = "GOMP_SPINCOUNT"
 GAP_OUTPUT = """\
@@ -129,7 +130,7 @@ def test_a_peer_that_is_not_there_is_left_out_with_a_remedy(monkeypatch, capsys)
 @pytest.mark.parametrize("usual", [None, "7"])
 def test_peers_load_without_our_spinning(monkeypatch, usual):
     seen = []
-    monkeypatch.setattr(contestants, "ENVIRONMENT", {} if usual is None else {VARIABLE: usual})
+    monkeypatch.setattr(libraries, "ENVIRONMENT", {} if usual is None else {VARIABLE: usual})
     monkeypatch.setenv(VARIABLE, "20000")
     monkeypatch.setitem(
         codes.PEERS, "scipy", lambda _: seen.append(os.environ.get(VARIABLE)) or Scripted(1.0)
