@@ -37,6 +37,10 @@ class GridStalledError(DeviceError):
     """A device that did not run all work-groups of a launch together, as it did in the probe."""
 
 
+class AgreedError(HeteroBFSError, RuntimeError):
+    """An error of a rank under MPI, or of several, which every rank raises with one message."""
+
+
 class SplitError(DeviceError):
     """A limit per buffer into which the edge array cannot be cut."""
 

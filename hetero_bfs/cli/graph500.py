@@ -6,11 +6,11 @@ from argparse import Namespace
 
 from hetero_bfs.cli.engine_settings import engine_options
 from hetero_bfs.cli.output import print_notes, text_stream, write_json
-from hetero_bfs.distributed.mpi import launched_rank, launched_ranks
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.selection.trace import write_csv
 from hetero_bfs.support import progress
+from hetero_bfs.support.launcher import launched_rank, launched_ranks
 
 
 def run(options: Namespace) -> int:

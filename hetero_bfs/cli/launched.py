@@ -7,12 +7,13 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from hetero_bfs.distributed.communicator import Communicator
-from hetero_bfs.distributed.faults import AgreedError, agreed
-from hetero_bfs.distributed.mpi import launched_rank, launched_ranks, world
-from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.errors import AgreedError, HeteroBFSError
+from hetero_bfs.support.launcher import launched_rank, launched_ranks
+
+if TYPE_CHECKING:
+    from hetero_bfs.distributed.communicator import Communicator
 
 T = TypeVar("T")
 
@@ -53,8 +54,11 @@ def agreed_by_all(work: Callable[[], None]) -> None:
     """
     if launched_ranks() == 1:
         work()
-    else:
-        agreed(world(), work)
+        return
+    from hetero_bfs.distributed.faults import agreed
+    from hetero_bfs.distributed.mpi import world
+
+    agreed(world(), work)
 
 
 def says(error: HeteroBFSError) -> bool:
@@ -70,6 +74,8 @@ def run_together(work: Callable[[Communicator], T]) -> T:
     AgreedError
         An error that all ranks have raised.
     """
+    from hetero_bfs.distributed.mpi import world
+
     communicator = world()
     try:
         return work(communicator)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.distributed.communicator import Communicator, parts_of
-from hetero_bfs.distributed.faults import AgreedError
 from hetero_bfs.distributed.partition import LINE_COLUMNS, Partition, RankGraph, num_owned
+from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, VertexArray, check_ends
 from hetero_bfs.graph.relabel import Relabelling

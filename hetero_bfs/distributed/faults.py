@@ -6,13 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hetero_bfs.distributed.communicator import Communicator
-from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.errors import AgreedError, HeteroBFSError
 
 T = TypeVar("T")
-
-
-class AgreedError(HeteroBFSError):
-    """An error of one rank or of several, which every rank raises with the same message."""
 
 
 def agreed(communicator: Communicator, work: Callable[[], T]) -> T:

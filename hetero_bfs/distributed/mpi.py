@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from typing import Any
 
@@ -10,32 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.distributed.communicator import Counts, Operation, parts_of
-from hetero_bfs.distributed.faults import AgreedError
-
-_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
-"""Environment variables in which launchers tell how many processes they start: those of MPICH,
-Intel MPI and MVAPICH (Hydra), of Open MPI, of Hydra for one host, and of Slurm's srun."""
-
-_RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
-
-
-def launched_ranks() -> int:
-    """Return how many processes the launcher of MPI started; 1 without a launcher.
-
-    srun starts single processes, too. So Slurm counts only with a variable of MPI's own.
-    """
-    if not any(name in os.environ for name in _RANK_VARIABLES):
-        return 1
-    sizes = (os.environ.get(name, "") for name in _SIZE_VARIABLES)
-    return next((int(size) for size in sizes if size.isdigit()), 1)
-
-
-def launched_rank() -> int:
-    """Return the number of this process that the launcher gave it; 0 without a launcher."""
-    if launched_ranks() == 1:
-        return 0
-    ranks = (os.environ.get(name, "") for name in (*_RANK_VARIABLES, "SLURM_PROCID"))
-    return next((int(rank) for rank in ranks if rank.isdigit()), 0)
+from hetero_bfs.errors import AgreedError
+from hetero_bfs.support.launcher import launched_ranks
 
 
 @cache

@@ -10,12 +10,13 @@ import numpy as np
 
 from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.construction import construct
-from hetero_bfs.distributed.faults import AgreedError, agreed
+from hetero_bfs.distributed.faults import agreed
 from hetero_bfs.distributed.partition import RankGraph
 from hetero_bfs.distributed.rank_search import DistributedSearch, RankResult
 from hetero_bfs.distributed.rank_validation import RankValidator
 from hetero_bfs.distributed.shares import FileShare, KroneckerShare, read_share
 from hetero_bfs.distributed.simulated import run_ranks
+from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph500.protocol import Graph500Options
