@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.distributed.communicator import Communicator, parts_of
-from hetero_bfs.distributed.partition import LINE_COLUMNS, Partition, RankGraph, num_owned
+from hetero_bfs.distributed.partition import LINE_COLUMNS, Partition, RankGraph, count_owned
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, VertexArray, check_ends
@@ -46,9 +46,9 @@ def construct(
     AgreedError
         The vertices of all ranks need more than 32 bits; all ranks raise this.
     """
-    rank, ranks = communicator.rank, communicator.size
+    rank = communicator.rank
     keys = _collect_keys(communicator, share)
-    owned = np.array([num_owned(share.num_vertices, r, ranks) for r in range(ranks)], np.int64)
+    owned = count_owned(share.num_vertices, communicator.size)
     raw_degree, own, old_of_own = _number_own(keys, int(owned[rank]))
     first = parts_of(owned)
     all_numbers = np.empty(int(owned.sum()), np.uint32)

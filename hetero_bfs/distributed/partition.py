@@ -28,9 +28,9 @@ LINE_COLUMNS = 32 * _LINE_WORDS
 Int64Array = npt.NDArray[np.int64]
 
 
-def num_owned(num_vertices: int, rank: int, ranks: int) -> int:
-    """Return how many old ids a rank owns."""
-    return max((num_vertices - rank + ranks - 1) // ranks, 0)
+def count_owned(num_vertices: int, ranks: int) -> Int64Array:
+    """Return how many old ids each rank owns, int64 (ranks,)."""
+    return np.maximum((num_vertices - np.arange(ranks) + ranks - 1) // ranks, 0)
 
 
 @dataclass(frozen=True, eq=False)

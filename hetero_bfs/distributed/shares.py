@@ -10,7 +10,7 @@ import numpy as np
 
 from hetero_bfs.distributed.communicator import Communicator, parts_of
 from hetero_bfs.distributed.faults import agreed
-from hetero_bfs.distributed.partition import num_owned
+from hetero_bfs.distributed.partition import count_owned
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
@@ -107,7 +107,7 @@ def read_share(communicator: Communicator, path: Path) -> FileShare:
         edges = EdgeList.trusted(nothing, nothing, num_vertices, False)
     mine = None
     if knows_degree:
-        owned = np.array([num_owned(num_vertices, r, ranks) for r in range(ranks)], np.int64)
+        owned = count_owned(num_vertices, ranks)
         send = np.empty(0, np.uint32)
         if degree is not None:
             send = np.concatenate([degree[r::ranks] for r in range(ranks)])

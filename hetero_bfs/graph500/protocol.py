@@ -30,6 +30,8 @@ from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.support import memory
 from hetero_bfs.support.progress import hidden, progress
 
+NO_KEY = "the graph has no edge between two vertices, so there is no search key"
+
 _HELD_SHARE = 0.05  # of the free memory, for the results of back-to-back searches
 _MOST_HELD_BYTES = 1 << 28  # of them, if the searches' data is in the same memory
 
@@ -126,13 +128,19 @@ def _keys(
         edges.num_vertices, graph.is_isolated, options.sources, options.seed1, options.seed2
     )
     if not keys:
-        raise GraphError("the graph has no edge between two vertices, so there is no search key")
-    if len(keys) < options.sources:
-        notes.append(
-            f"{len(keys)} search keys instead of {options.sources}: "
-            "the graph has no more vertices with edges that the reference would draw"
-        )
+        raise GraphError(NO_KEY)
+    notes += few_keys(keys, options)
     return keys
+
+
+def few_keys(keys: list[int], options: Graph500Options) -> list[str]:
+    """Return a note if there are fewer keys than wanted."""
+    if len(keys) >= options.sources:
+        return []
+    return [
+        f"{len(keys)} search keys instead of {options.sources}: "
+        "the graph has no more vertices with edges that the reference would draw"
+    ]
 
 
 def _compile(
@@ -216,17 +224,27 @@ def _validate_group(
     share = (time.perf_counter() - started) / len(group)
     validated = []
     for record, outcome in zip(group, outcomes, strict=True):
-        source, nedge = record.result.source, record.result.nedge
-        if not outcome.valid:
-            failures.append(outcome.message)
-        elif outcome.nedge != nedge:
-            failures.append(
-                f"source {source}: {nedge} traversed edges were counted, "
-                f"validation counts {outcome.nedge}"
-            )
         seconds = record.validate_seconds + share
         validated.append(replace(record, validation=outcome, validate_seconds=seconds))
+        failure = failure_of(validated[-1])
+        if failure is not None:
+            failures.append(failure)
     return validated
+
+
+def failure_of(record: KeyRecord) -> str | None:
+    """Return what failed in a search; None if it is valid, or was not validated."""
+    outcome, result = record.validation, record.result
+    if outcome is None:
+        return None
+    if not outcome.valid:
+        return str(outcome.message)
+    if outcome.nedge != result.nedge:
+        return (
+            f"source {result.source}: {result.nedge} traversed edges were counted, "
+            f"validation counts {outcome.nedge}"
+        )
+    return None
 
 
 def _measure_energy(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from hetero_bfs.distributed.simulated import run_ranks
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
-from hetero_bfs.graph500.protocol import Graph500Options
+from hetero_bfs.graph500.protocol import NO_KEY, Graph500Options, failure_of, few_keys
 from hetero_bfs.graph500.rank_report import LevelOfRanks, RanksReport, SearchOfRanks
 from hetero_bfs.graph500.report import KeyRecord
 from hetero_bfs.support import memory
@@ -89,7 +88,7 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
             searches_back_to_back=together,
             notes=_notes(options, keys),
             sources=records,
-            failures=_failures(records),
+            failures=[text for record in records if (text := failure_of(record))],
             processes=communicator.size,
             hosts=communicator.num_hosts,
             threads=threads,
@@ -198,7 +197,7 @@ def _keys(communicator: Communicator, graph: RankGraph, options: Graph500Options
     n = graph.num_vertices
     keys = search_keys(n, lone.is_isolated, options.sources, options.seed1, options.seed2)
     if not keys:
-        raise AgreedError("the graph has no edge between two vertices, so there is no search key")
+        raise AgreedError(NO_KEY)
     return keys
 
 
@@ -236,10 +235,9 @@ def _record(
     if validator is not None:
         validation = validator.validate(key, result.parent)
         seconds = time.perf_counter() - started
-    levels = _levels_of_ranks(communicator, result)
-    traces = [replace(level, number=i) for i, level in enumerate(levels)]
+    traces = _levels_of_ranks(communicator, result)
     found = SearchOfRanks(key, result.seconds, 0.0, result.nedge, traces)
-    return KeyRecord(found, len(levels), result.reached, validation, seconds)
+    return KeyRecord(found, len(traces), result.reached, validation, seconds)
 
 
 def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[LevelOfRanks]:
@@ -262,7 +260,7 @@ def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[Lev
     rows = zip(result.levels, most.reshape(-1, 5), total.reshape(-1, 5), strict=True)
     return [
         LevelOfRanks(
-            number=0,
+            number=number,
             direction=level.direction,
             seconds=float(m[0]),
             mean_seconds=float(t[0]) / communicator.size,
@@ -275,34 +273,15 @@ def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[Lev
             push_seconds=level.push_seconds,
             pull_seconds=level.pull_seconds,
         )
-        for level, m, t in rows
+        for number, (level, m, t) in enumerate(rows)
     ]
-
-
-def _failures(records: list[KeyRecord]) -> list[str]:
-    """Return what failed of all searches."""
-    failures = []
-    for record in records:
-        outcome, result = record.validation, record.result
-        if outcome is not None and not outcome.valid:
-            failures.append(outcome.message)
-        elif outcome is not None and outcome.nedge != result.nedge:
-            failures.append(
-                f"source {result.source}: {result.nedge} traversed edges were counted, validation "
-                f"counts {outcome.nedge}"
-            )
-    return failures
 
 
 def _notes(options: Graph500Options, keys: list[int]) -> list[str]:
     notes = []
     if options.engine.devices != "cpu":
         notes.append("ranks search on the CPU; OpenCL devices are for single processes so far")
-    if len(keys) < options.sources:
-        notes.append(
-            f"{len(keys)} search keys instead of {options.sources}: "
-            "the graph has no more vertices with edges that the reference would draw"
-        )
+    notes += few_keys(keys, options)
     return notes
 
 

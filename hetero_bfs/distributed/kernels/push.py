@@ -22,7 +22,7 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     VISITED,
     edges_of,
 )
-from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
+from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, first_entry
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share
 from hetero_bfs.selection.schema import (
@@ -67,19 +67,6 @@ class RankFields(NamedTuple):
     told_counts: Any
     owner_of_line: Any
     first_column: Any
-
-
-@njit(inline="always")
-def _first_entry(offsets, count, edge):
-    """Return the last queue entry whose edges start at or before `edge`."""
-    low, high = 0, count
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if offsets[middle] <= edge:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 @njit(inline="always")
@@ -139,7 +126,7 @@ def _claim(control, arrays, chunk, me):
     indptr, indices = arrays.indptr, arrays.indices
     visited, found, source = arrays.visited[control[VISITED]], arrays.found[me], arrays.source[me]
     edge, end = edges_of(control, chunk)
-    entry = _first_entry(offsets, count, edge)
+    entry = first_entry(offsets, count, edge)
     taken = 0
     while edge < end:
         if entry + _PREFETCH_DISTANCE < count:

@@ -84,7 +84,7 @@ def _is_visited(visited, v):
 
 
 @njit(inline="always")
-def _first_entry(offsets, count, edge):
+def first_entry(offsets, count, edge):
     """Return the last queue entry whose edges start at or before `edge`."""
     low, high = 0, count
     while high - low > 1:
@@ -121,7 +121,7 @@ def _claim(control, arrays, chunk, me):
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
     found, source = arrays.found[me], arrays.source[me]
     edge, end = edges_of(control, chunk)
-    entry = _first_entry(offsets, count, edge)
+    entry = first_entry(offsets, count, edge)
     taken = 0
     while edge < end:
         _prefetch_entries(queue, entry, count, indptr, indices)
@@ -184,7 +184,7 @@ def push_dense_chunk(control, arrays, chunk, me):
     indptr, indices = arrays.indptr, arrays.indices
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
     edge, end = edges_of(control, chunk)
-    entry = _first_entry(offsets, count, edge)
+    entry = first_entry(offsets, count, edge)
     while edge < end:
         _prefetch_entries(queue, entry, count, indptr, indices)
         u = queue[entry]
