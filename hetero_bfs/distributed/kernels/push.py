@@ -20,9 +20,8 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     TOP_DOWN,
     VERTICES,
     VISITED,
-    edges_of,
 )
-from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, first_entry
+from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, claim_chunk
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share
 from hetero_bfs.selection.schema import (
@@ -33,7 +32,7 @@ from hetero_bfs.selection.schema import (
     has_queue,
 )
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import atomic_add, atomic_or, prefetch
+from hetero_bfs.support.intrinsics import atomic_add, prefetch
 
 COUNT_STRIDE = 8
 """Items between two ranks' counts of `told_counts`: a cache line."""
@@ -116,47 +115,13 @@ def push_alone(control, arrays, chunk, me):
 
 
 @kernel(counted=False, inner=True)
-def _claim(control, arrays, chunk, me):
-    """Claim the unvisited ends of a chunk of edges; return how many.
-
-    They go to the thread's `found`, their parents to its `source`.
-    """
-    this, count = control[QUEUE], control[VERTICES]
-    queue, offsets = arrays.queue[this], arrays.offsets[this]
-    indptr, indices = arrays.indptr, arrays.indices
-    visited, found, source = arrays.visited[control[VISITED]], arrays.found[me], arrays.source[me]
-    edge, end = edges_of(control, chunk)
-    entry = first_entry(offsets, count, edge)
-    taken = 0
-    while edge < end:
-        if entry + _PREFETCH_DISTANCE < count:
-            prefetch(indices, np.uint64(indptr[queue[entry + _PREFETCH_DISTANCE]]))
-        u = queue[entry]
-        start = np.int64(indptr[u]) + (edge - offsets[entry])
-        stop = min(np.int64(indptr[u + 1]), start + (end - edge))
-        for k in range(np.uint64(start), np.uint64(stop)):
-            v = indices[k]
-            bit = _ONE << (v & _WORD_MASK)
-            if visited[v >> _WORD_SHIFT] & bit:
-                continue
-            if atomic_or(visited, v >> _WORD_SHIFT, bit) & bit:
-                continue
-            found[taken] = v
-            source[taken] = u
-            taken += 1
-        edge += stop - start
-        entry += 1
-    return taken
-
-
-@kernel(counted=False, inner=True)
 def push_chunk(control, arrays, chunk, me):
     """Expand a chunk of the frontier's edges, beside other threads of the rank."""
     that, rows = 1 - control[QUEUE], np.uint32(arrays.parent.size)
     found, source, parent = arrays.found[me], arrays.source[me], arrays.parent
     next_queue, next_offsets, degree = arrays.queue[that], arrays.offsets[that], arrays.degree
     kept, edges = 0, np.uint64(0)
-    for i in range(_claim(control, arrays, chunk, me)):
+    for i in range(claim_chunk(control, arrays, chunk, me)):
         v, u = found[i], source[i]
         if v < rows:
             parent[v] = u

@@ -84,7 +84,7 @@ def _is_visited(visited, v):
 
 
 @njit(inline="always")
-def first_entry(offsets, count, edge):
+def _first_entry(offsets, count, edge):
     """Return the last queue entry whose edges start at or before `edge`."""
     low, high = 0, count
     while high - low > 1:
@@ -109,11 +109,11 @@ def _prefetch_entries(queue, entry, count, indptr, indices):
 
 
 @kernel(counted=False, inner=True)
-def _claim(control, arrays, chunk, me):
+def claim_chunk(control, arrays, chunk, me):
     """Claim the unvisited ends of a chunk of the frontier's edges; return how many they are.
 
-    They go to the thread's `found`, their parents to its `source`. The parents are written in the
-    end: stores that miss the cache would hold up the next atomic. The degrees are prefetched.
+    They go to the thread's `found`, their parents to its `source`. The caller writes the parents:
+    stores that miss the cache would hold up the next atomic. Parents and degrees are prefetched.
     """
     this, count = control[QUEUE], control[VERTICES]
     queue, offsets = arrays.queue[this], arrays.offsets[this]
@@ -121,7 +121,7 @@ def _claim(control, arrays, chunk, me):
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
     found, source = arrays.found[me], arrays.source[me]
     edge, end = edges_of(control, chunk)
-    entry = first_entry(offsets, count, edge)
+    entry = _first_entry(offsets, count, edge)
     taken = 0
     while edge < end:
         _prefetch_entries(queue, entry, count, indptr, indices)
@@ -142,8 +142,6 @@ def _claim(control, arrays, chunk, me):
             prefetch(degree, v)
         edge += stop - start
         entry += 1
-    for i in range(taken):
-        parent[found[i]] = source[i]
     return taken
 
 
@@ -154,10 +152,13 @@ def top_down_chunk(control, arrays, chunk, me):
     What it finds goes to the other queue, and is counted in `counter`.
     """
     that = 1 - control[QUEUE]
-    found, degree = arrays.found[me], arrays.degree
-    next_queue, next_offsets = arrays.queue[that], arrays.offsets[that]
+    found, source, degree = arrays.found[me], arrays.source[me], arrays.degree
+    next_queue, next_offsets, parent = arrays.queue[that], arrays.offsets[that], arrays.parent
+    taken = claim_chunk(control, arrays, chunk, me)
+    for i in range(taken):
+        parent[found[i]] = source[i]
     kept, edges = 0, np.uint64(0)
-    for i in range(_claim(control, arrays, chunk, me)):
+    for i in range(taken):
         v = found[i]
         found[kept] = v
         kept += np.int64(degree[v] > 0)
@@ -184,7 +185,7 @@ def push_dense_chunk(control, arrays, chunk, me):
     indptr, indices = arrays.indptr, arrays.indices
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
     edge, end = edges_of(control, chunk)
-    entry = first_entry(offsets, count, edge)
+    entry = _first_entry(offsets, count, edge)
     while edge < end:
         _prefetch_entries(queue, entry, count, indptr, indices)
         u = queue[entry]
