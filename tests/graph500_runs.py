@@ -33,7 +33,7 @@ def run(device, **changes) -> Graph500Report:
     if device is None:
         return run_graph500(replace(QUICK, engine=replace(ON_CPU, **engine), **changes))
     engine = replace(ON_CPU, devices="all", **engine)
-    with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=device):
+    with mock.patch("hetero_bfs.runtime.opening.choose_devices", return_value=[device]):
         return run_graph500(replace(QUICK, engine=engine, **changes))
 
 

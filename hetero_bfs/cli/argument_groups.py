@@ -85,7 +85,11 @@ def add_output_arguments(command: argparse.ArgumentParser) -> None:
 def add_device_arguments(command: argparse.ArgumentParser) -> None:
     """Add the choice of devices."""
     add = command.add_argument
-    add("--device", metavar="DEVICE", help="OpenCL device by index or part of its name")
+    add(
+        "--device",
+        metavar="DEVICE",
+        help="OpenCL device by index or part of its name; several with commas, or all",
+    )
     add(
         "--devices",
         choices=("all", "cpu"),

@@ -23,9 +23,7 @@ def prepare(options: Namespace) -> None:
     _check_files(options)
     environment.check()
     if getattr(options, "device", None) is not None:
-        from hetero_bfs.devices.opencl.driver import choose_device
-
-        choose_device(options.device)
+        _check_device(options)
     if getattr(options, "optimize", "time") != "time":
         _check_objective(options)
     progress.enabled = True
@@ -36,6 +34,14 @@ def prepare(options: Namespace) -> None:
         from hetero_bfs.algorithms.bfs.cpu_executor import check_threads
 
         numba.set_num_threads(check_threads(options.threads))
+
+
+def _check_device(options: Namespace) -> None:
+    from hetero_bfs.devices.opencl.driver import choose_devices
+    from hetero_bfs.selection.strategies import MOST_DEVICES
+
+    several = options.command not in ("train", "study")
+    choose_devices(options.device, MOST_DEVICES if several else 1)
 
 
 def _check_files(options: Namespace) -> None:

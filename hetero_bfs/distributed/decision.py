@@ -20,7 +20,7 @@ from hetero_bfs.distributed.exchange import ExchangeCosts
 from hetero_bfs.selection.named_selectors import make_selector
 from hetero_bfs.selection.policy import CAUTION, MODEL
 from hetero_bfs.selection.selectors import ALPHA, BETA
-from hetero_bfs.selection.strategies import STRATEGIES, Direction, available, schedule_names
+from hetero_bfs.selection.strategies import Direction, available, schedule_names, strategy_named
 
 DIRECTIONS: tuple[Direction, Direction] = ("top-down", "bottom-up")
 
@@ -70,7 +70,7 @@ class Decision:
         self._reduced = np.zeros(NUM_REDUCED)
         self._schedule: list[Direction] | None = None
         if selector.startswith("fixed:"):
-            self._schedule = [STRATEGIES[name].direction for name in schedule_names(selector)]
+            self._schedule = [strategy_named(n).direction for n in schedule_names(selector)]
 
     def agree(self, state: npt.NDArray[np.float64]) -> bool:
         """Predict, and reduce over all ranks; return false if the search is over."""

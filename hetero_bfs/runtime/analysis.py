@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_devices
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
@@ -13,6 +13,7 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.places import Places
+from hetero_bfs.selection.strategies import MOST_DEVICES
 
 
 class OnHost(Protocol):
@@ -106,7 +107,7 @@ def open_analysis(
     info, notes = None, []
     if options.devices != "cpu":
         try:
-            info = within_limits(choose_device(options.device), options)
+            info = within_limits(choose_devices(options.device, MOST_DEVICES)[0], options)
         except DeviceError as error:
             if options.device is not None:
                 raise

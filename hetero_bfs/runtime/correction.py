@@ -24,7 +24,7 @@ from hetero_bfs.runtime.reference import reference_source
 from hetero_bfs.runtime.schedules import pairs_to_probe
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection import schema
-from hetero_bfs.selection.model_selectors import MIGRATIONS, ModelSelector
+from hetero_bfs.selection.model_selectors import ModelSelector, migration_names
 from hetero_bfs.selection.selectors import FixedSelector, Selector, alpha_beta
 from hetero_bfs.selection.strategies import Direction, ObjectiveName, Strategy, available
 
@@ -60,7 +60,7 @@ class Correction:
         self.selector = base
         self._memory = np.zeros((base.factors.size, MEMORY_COLUMNS))
         self._memory[:, (FACTOR, IN_USE)] = 1.0
-        self._overhead = np.full(2, np.inf)  # on the host, on the device
+        self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
         for one in probes:
             if set(one.recording.selector.candidates) <= set(base.candidates):
                 self.learn(one.recording, one.seconds)
@@ -138,7 +138,7 @@ def factors_of(selector: Selector) -> dict[str, float]:
     """Return the factors of a selector that are not 1, by strategy or migration."""
     if not isinstance(selector, ModelSelector):
         return {}
-    names = [*(s.name for s in selector.candidates), *MIGRATIONS]
+    names = [*(s.name for s in selector.candidates), *migration_names(selector.candidates)]
     return {n: f for n, f in zip(names, selector.factors.tolist(), strict=True) if f != 1.0}
 
 

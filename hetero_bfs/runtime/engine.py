@@ -16,7 +16,7 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_devices
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import (
@@ -29,7 +29,7 @@ from hetero_bfs.runtime.analysis import A, Analysis, within_limits
 from hetero_bfs.runtime.analysis_methods import AnalysisMethods
 from hetero_bfs.runtime.compile_beside import Beside, compiling_beside
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
-from hetero_bfs.runtime.opening import bytes_streamed_by, open_device, streaming_of
+from hetero_bfs.runtime.opening import bytes_streamed_by, open_devices, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.reference import has_high_diameter, reference_states
@@ -40,7 +40,7 @@ from hetero_bfs.selection.by_objective import make_objective_selector
 from hetero_bfs.selection.model_selectors import ModelSelector
 from hetero_bfs.selection.objective import Objective
 from hetero_bfs.selection.selectors import Selector
-from hetero_bfs.selection.strategies import ObjectiveName, available
+from hetero_bfs.selection.strategies import MOST_DEVICES, ObjectiveName, available
 from hetero_bfs.support import forks
 
 
@@ -72,7 +72,7 @@ class Engine(AnalysisMethods):
     @takes_settings(EngineOptions)
     def __init__(self, graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions) -> None:
         if options.device is not None:
-            choose_device(options.device)  # raises for a missing device before the graph is built
+            choose_devices(options.device, MOST_DEVICES)  # raises before the graph is built
         self.notes: list[str] = []
         self.options = options
         self.decision_interval = options.decision_interval
@@ -86,7 +86,7 @@ class Engine(AnalysisMethods):
         self._one_at_a_time = threading.Lock()
         self._platform: Platform | None = None
         self.device_info: DeviceInfo | None = None
-        """The OpenCL device in use, if any."""
+        """The first OpenCL device in use, if any."""
         self.num_parts = 1
         """Parts of the edge array on the device; 1 without a device."""
         self.streaming: Streaming | None = None
@@ -102,15 +102,16 @@ class Engine(AnalysisMethods):
             graph = build_search_graph(graph, self.options.order)
         options = self.options
         started = time.perf_counter()
-        host, accelerator = self._open(graph)
-        self._use(Platform(graph, host, [] if accelerator is None else [accelerator]))
+        host, devices, notes = open_devices(graph, options)
+        self.notes += notes
+        self._use(Platform(graph, host, devices))
         uploaded = time.perf_counter()
         try:
             self._get_ready(options.selector, beside)
         except DeviceError as error:
-            if accelerator is None or options.device is not None:
+            if not devices or options.device is not None:
                 raise
-            self.notes.append(f"{accelerator.device.info.name} is left out: {error}")
+            self.notes.append(f"{devices[0].device.info.name} is left out: {error}")
             self._use(Platform(graph, CPUExecutor(graph, self.threads)))
             try:
                 self._get_ready(options.selector, beside)
@@ -181,7 +182,7 @@ class Engine(AnalysisMethods):
 
     @property
     def accelerator(self) -> DeviceExecutor | None:
-        """The executor of the OpenCL device; None if none is in use."""
+        """The executor of the first OpenCL device; None if none is in use."""
         return self.platform.accelerator
 
     @property
@@ -212,7 +213,8 @@ class Engine(AnalysisMethods):
                 self.candidates,
                 selector == "auto" and self._has_high_diameter(),
                 objective_name,
-                streams=self.streaming is not None,
+                self.streaming is not None,
+                [device.device.info for device in self.platform.devices[1:]],
             )
             self.optimize = objective_name
             self.notes += [note for note in notes if note not in self.notes]
@@ -337,30 +339,15 @@ class Engine(AnalysisMethods):
                     self.platform.expect(learned, self.decision_interval, degree)
         return self.bytes_streamed - streamed_before
 
-    def _open(self, graph: SearchGraph) -> tuple[CPUExecutor, DeviceExecutor | None]:
-        options = self.options
-        if options.devices == "cpu":
-            return CPUExecutor(graph, options.threads), None
-        try:
-            info = choose_device(options.device)
-        except DeviceError as error:
-            if options.device is not None:
-                raise
-            self.notes.append(f"searching on the CPU only: {error}")
-            return CPUExecutor(graph, options.threads), None
-        host, executor, notes = open_device(info, graph, options)
-        self.notes += notes
-        return host, executor
-
     def _get_ready(self, selector: str | Selector, beside: Beside) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""
         self._corrections = None
         self._warm = False
-        self.candidates = available(self.accelerator is not None)
+        self.candidates = available(len(self.platform.devices))
         self.set_selector(selector)
         self.platform.host.compile_work()
-        if self.accelerator is not None:
-            self.accelerator.build_kernels()
+        for device in self.platform.devices:
+            device.build_kernels()
         beside.wait()
         self.platform.host.start_workers()
         warm_up(self.platform, self.candidates)

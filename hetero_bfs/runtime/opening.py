@@ -6,7 +6,7 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.streamed_executor import StreamedExecutor, Streaming
-from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice, choose_devices
 from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
 from hetero_bfs.devices.opencl.streaming.paged_graph import plan_stream
 from hetero_bfs.devices.opencl.tuning import Tuning
@@ -14,18 +14,58 @@ from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.selection.named_selectors import model_of
+from hetero_bfs.selection.strategies import MOST_DEVICES
 from hetero_bfs.support.memory import format_bytes
 
 _USABLE_SHARE = 0.9
 """Share of the device's memory without a given budget; drivers and others need the rest."""
 
 
+def open_devices(
+    graph: SearchGraph, options: EngineOptions
+) -> tuple[CPUExecutor, list[DeviceExecutor], list[str]]:
+    """Return the host, the devices to search on beside it, and notes for the user.
+
+    If several devices are named, those that cannot hold the graph are left out.
+
+    Raises
+    ------
+    DeviceError
+        A device that the options name is not there, or as `open_device`.
+    """
+    if options.devices == "cpu":
+        return CPUExecutor(graph, options.threads), [], []
+    try:
+        infos = choose_devices(options.device, MOST_DEVICES)
+    except DeviceError as error:
+        if options.device is not None:
+            raise
+        note = f"searching on the CPU only: {error}"
+        return CPUExecutor(graph, options.threads), [], [note]
+    host, first, notes = open_device(infos[0], graph, options)
+    devices = [] if first is None else [first]
+    for info in infos[1:]:
+        _, device, more = open_device(info, graph, options, host)
+        if isinstance(device, StreamedExecutor) or isinstance(first, StreamedExecutor):
+            notes.append(f"{info.name} is left out: edges stream through a single device only")
+            continue
+        notes += more
+        devices += [] if device is None else [device]
+    if len(devices) > 1:
+        names = " and ".join(device.device.info.name for device in devices)
+        notes.append(f"searches choose between the host, {names}")
+    return host, devices, notes
+
+
 def open_device(
     info: DeviceInfo,
     graph: SearchGraph,
     options: EngineOptions,
+    host: CPUExecutor | None = None,
 ) -> tuple[CPUExecutor, DeviceExecutor | None, list[str]]:
     """Return the host, the device unless it cannot hold the graph, and notes for the user.
+
+    A `host` is given if another device has been opened beside it.
 
     Raises
     ------
@@ -37,7 +77,7 @@ def open_device(
     tuning = options.tuning or _trained_tuning(info, notes)
     max_alloc_bytes, device_memory_bytes = options.max_alloc_bytes, options.device_memory_bytes
     try:
-        host = CPUExecutor(graph, options.threads, opened.host_array)
+        host = host or CPUExecutor(graph, options.threads, opened.host_array)
         executor = open_executor(opened, graph, host, max_alloc_bytes, tuning, device_memory_bytes)
     except DeviceError as error:
         if max_alloc_bytes is not None and isinstance(error, SplitError):
@@ -45,7 +85,7 @@ def open_device(
         if device_memory_bytes is not None and isinstance(error, BudgetError):
             raise
         notes.append(f"{info.name} is left out: {error}")
-        return CPUExecutor(graph, options.threads), None, notes
+        return host or CPUExecutor(graph, options.threads), None, notes
     if isinstance(executor, StreamedExecutor):
         notes.append(f"edges are {executor.streaming}")
     return host, executor, notes

@@ -31,7 +31,9 @@ class EngineOptions:
     selector : str or Selector
         "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
     device : str, optional
-        Index or part of the name of an OpenCL device; by default a GPU before any other.
+        Index or part of the name of an OpenCL device; by default a GPU before any other. Several
+        with commas between them, or "all" for each kind there is: searches choose among all, other
+        algorithms use the first one.
     devices : {"all", "cpu"}
         "cpu" searches without an OpenCL device; it excludes `device`.
     max_alloc_bytes : int, optional

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hetero_bfs.selection.selectors import by_direction
-from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
+from hetero_bfs.selection.strategies import Strategy
 
 Pair = tuple[Strategy, Strategy]
 """A top-down and a bottom-up strategy."""
@@ -16,8 +17,7 @@ def warm_up_schedules(candidates: Sequence[Strategy]) -> list[tuple[Strategy, ..
     pairs = _plain_pairs(candidates)
     schedules: list[tuple[Strategy, ...]] = [(down, up, down) for down, up in pairs]
     schedules += [(strategy,) for strategy in _others(candidates, pairs)]
-    if len(pairs) == len(DEVICE_KINDS):
-        (down, up), (other_down, other_up) = pairs
+    for (down, up), (other_down, other_up) in pairwise(pairs):
         schedules += [(down, other_down, down), (other_up, up, other_up)]
     return schedules
 
@@ -30,14 +30,16 @@ def pairs_to_probe(candidates: Sequence[Strategy]) -> list[Pair]:
     pairs = _plain_pairs(candidates)
     found = list(pairs)
     for strategy in _others(candidates, pairs):
-        down, up = next((p for p in pairs if p[0].device_kind != strategy.device_kind), pairs[0])
+        down, up = next((p for p in pairs if p[0].place != strategy.place), pairs[0])
         found.append((strategy, up) if strategy.direction == "top-down" else (down, strategy))
     return found
 
 
 def _plain_pairs(candidates: Sequence[Strategy]) -> list[Pair]:
     """Return the plain pair of each device that has both directions."""
-    found = [by_direction(candidates, kind, kind) for kind in DEVICE_KINDS]
+    places = sorted({s.place for s in candidates})
+    there = [[s for s in candidates if s.place == place] for place in places]
+    found = [by_direction(each, each[0].device_kind, each[0].device_kind) for each in there]
     return [(one["top-down"], one["bottom-up"]) for one in found if len(one) == 2]
 
 

@@ -230,9 +230,10 @@ class Search:
     def _enter(self, place: int, frontier: Frontier) -> None:
         """Start at one place."""
         assert self.source is not None
-        if place == schema.HOST:
-            for device in self.platform.devices:
+        for device in self.platform.devices:
+            if device.place != place:
                 device.release()
+        if place == schema.HOST:
             self.platform.host.begin(self.source, frontier)
         frontier.place = place
         self._used.add(place)

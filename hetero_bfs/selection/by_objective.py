@@ -28,12 +28,13 @@ def make_objective_selector(
     high_diameter: bool,
     objective_name: ObjectiveName,
     streams: bool = False,
+    others: Sequence[DeviceInfo] = (),
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name for an objective; also return notes for the user, one line each.
 
     Parameters
     ----------
-    wanted, device, candidates, high_diameter, streams
+    wanted, device, candidates, high_diameter, streams, others
         As for `make_selector`.
     objective_name : {"time", "energy", "edp"}
 
@@ -44,12 +45,17 @@ def make_objective_selector(
         without measured watts on this machine; and as `make_selector`.
     """
     if objective_name == "time":
-        return make_selector(wanted, device, candidates, high_diameter, streams)
+        return make_selector(wanted, device, candidates, high_diameter, streams, others)
     if objective_name not in OBJECTIVES:
         raise ModelError(
             f"unknown objective {objective_name!r}; choose one of {', '.join(OBJECTIVES)}"
         )
     check_objective(wanted, objective_name)
+    if others:
+        raise ModelError(
+            f"{setting('optimize', objective_name)} compares the host with one OpenCL device; "
+            f"{1 + len(others)} were named"
+        )
     model, power = _measured(device, objective_name)
     shared = device is not None and device.unified_memory
     objective, fit = make_objective(objective_name, power, candidates, shared)

@@ -1,8 +1,8 @@
 """Correction factors of a model, compiled: one factor for each thing that the model predicts.
 
 A thing is a candidate or a migration. Things are numbered: first the candidates in the selector's
-order, then the migrations in the order of `Policy.migrations` (2 x START, SWITCH or CONVERT, plus
-HOST or DEVICE).
+order, then the migrations in the order of `Policy.migrations`: START, SWITCH and CONVERT at each
+place.
 
 A factor is the median of the last searches' ratios of measured to predicted seconds. Both are sums
 over the search's levels, so big levels count most. A search is evidence of a thing only if the
@@ -26,9 +26,9 @@ from numba import njit
 from hetero_bfs.selection.columns import fill_columns
 from hetero_bfs.selection.policy import dot
 from hetero_bfs.selection.schema import (
-    DEVICE,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
+    HOST,
     PLACE,
     SECONDS,
     SELECT_SECONDS,
@@ -101,22 +101,27 @@ _SAME = 0.01  # levels with a smaller relative difference share one prediction
 
 @kernel(counted=False, inner=True)
 def _migrations(policy, record, columns):
-    """Return two migrations before a level, and the expected seconds of each; -1 for none."""
-    first = policy.kinds.size
+    """Return two migrations before a level, and the expected seconds of each; -1 for none.
+
+    From one device to another one, the way through the host belongs to the switch.
+    """
+    first, places = policy.kinds.size, policy.migrations.shape[1]
     chosen = int(record[STRATEGY])
-    start, convert, switch = migrations_between(
+    start, convert, switch, through = migrations_between(
         int(record[PLACE]), _has_queue(record), policy.kinds[chosen], policy.top_down[chosen]
     )
     one, one_seconds, two, two_seconds = -1, 0.0, -1, 0.0
     if start >= 0:
-        one = first + 2 * START + start
+        one = first + places * START + start
         one_seconds = migration_seconds(policy, START, start, columns)
     if convert >= 0:
-        one = first + 2 * CONVERT + convert
+        one = first + places * CONVERT + convert
         one_seconds = migration_seconds(policy, CONVERT, convert, columns)
     if switch >= 0:
-        two = first + 2 * SWITCH + switch
+        two = first + places * SWITCH + switch
         two_seconds = migration_seconds(policy, SWITCH, switch, columns)
+    if through >= 0:
+        two_seconds += migration_seconds(policy, SWITCH, through, columns)
     return one, one_seconds, two, two_seconds
 
 
@@ -128,12 +133,13 @@ def _group_end(policy, records, begin):
     seconds, to the last bit.
     """
     end = begin + 1
-    if policy.kinds[int(records[begin, STRATEGY])] == DEVICE:
+    place = policy.kinds[int(records[begin, STRATEGY])]
+    if place != HOST:
         while (
             end < records.shape[0]
             and records[end, SECONDS] == records[begin, SECONDS]
-            and records[end, PLACE] == DEVICE
-            and policy.kinds[int(records[end, STRATEGY])] == DEVICE
+            and records[end, PLACE] == place
+            and policy.kinds[int(records[end, STRATEGY])] == place
         ):
             end += 1
     return end
@@ -228,26 +234,28 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
     """Charge a search's time beyond its levels to its start, or to its switches if it has any.
 
     If a search stays on one device, the time beyond its levels is the start, as in training
-    (training/measure.py). If both devices found parents, they are merged when the search ends. So
-    the switches bear the time that exceeds `overhead`, float64 (2,): the least seen of searches
-    that stayed on the host, or on the device.
+    (training/measure.py). If several places found parents, they are merged when the search ends.
+    So the switches bear the time that exceeds `overhead`, float64 (places,): the least seen of
+    searches that stayed at a place.
     """
-    first = policy.kinds.size
-    switches = first + 2 * SWITCH
-    switching = memory[switches, MEASURED] + memory[switches + 1, MEASURED]
+    first, places = policy.kinds.size, policy.migrations.shape[1]
+    switches = first + places * SWITCH
+    switching = 0.0
+    for place in range(places):
+        switching += memory[switches + place, MEASURED]
     beyond = seconds - total
     there = policy.kinds[int(records[0, STRATEGY])]
     if switching == 0.0:
         overhead[there] = min(overhead[there], beyond)
         if records[0, PLACE] < 0 and _group_end(policy, records, 0) == 1:
             fill_columns(policy.work, num_vertices, records[0])
-            start = first + 2 * START + there
+            start = first + places * START + there
             memory[start, EXPECTED] = migration_seconds(policy, START, there, policy.work)
             memory[start, MEASURED] = max(beyond, 0.0)
     elif beyond > overhead[there]:
         scale = 1.0 + (beyond - overhead[there]) / switching
-        memory[switches, MEASURED] *= scale
-        memory[switches + 1, MEASURED] *= scale
+        for place in range(places):
+            memory[switches + place, MEASURED] *= scale
 
 
 @kernel(counted=False, inner=True)
@@ -320,9 +328,9 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
         STRATEGY numbers this policy's candidates.
     seconds : float
         The whole search.
-    overhead : float64 (2,)
-        Least seconds beyond the levels so far, of searches on the host and on the device; inf at
-        first. Updated.
+    overhead : float64 (places,)
+        Least seconds beyond the levels so far, of searches at each place alone; inf at first.
+        Updated.
     memory : float64 (things, MEMORY_COLUMNS)
         Updated, FACTOR included.
     """

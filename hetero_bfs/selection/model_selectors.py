@@ -19,7 +19,14 @@ import numpy.typing as npt
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.objective import Objective
-from hetero_bfs.selection.policy import CAUTION, DIRECTION, MODEL, Policy, make_policy
+from hetero_bfs.selection.policy import (
+    CAUTION,
+    DIRECTION,
+    MODEL,
+    Policy,
+    make_policy,
+    num_places,
+)
 from hetero_bfs.selection.selectors import (
     ALPHA,
     BETA,
@@ -29,14 +36,16 @@ from hetero_bfs.selection.selectors import (
     direction_reason,
 )
 from hetero_bfs.selection.speed_model import TRAIN_COMMAND, Linear, SpeedModel
-from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
+from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy, place_name
 from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.selection.transitions import NUM_MIGRATION_COLUMNS
 
-MIGRATIONS = tuple(
-    f"{what} {k}" for what in ("start on", "switch to", "convert on") for k in DEVICE_KINDS
-)
-"""Names of the predicted migrations, in the order of `Policy.migrations`."""
+
+def migration_names(candidates: Sequence[Strategy]) -> list[str]:
+    """Return names of the predicted migrations, in the order of `Policy.migrations`."""
+    places = range(num_places(candidates))
+    whats = ("start on", "switch to", "convert on")
+    return [f"{what} {place_name(place)}" for what in whats for place in places]
 
 
 class ModelSelector(Selector):
@@ -67,7 +76,7 @@ class ModelSelector(Selector):
         self._predictors = predictors, high_diameter_predictors or predictors
         self.corrects = corrects
         self.objective = objective
-        self.factors = np.ones(len(candidates) + len(MIGRATIONS))
+        self.factors = np.ones(len(candidates) + len(migration_names(candidates)))
         self.uses_cost_to_go = uses_cost_to_go
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
         self.in_seconds, self.in_costs = self._policies(candidates, high_diameter=False)
@@ -78,7 +87,7 @@ class ModelSelector(Selector):
     ) -> tuple[Policy, Policy]:
         """Return the policy that counts seconds, and the one that counts the objective."""
         weights = np.array([linear.weights() for linear in self._predictors[high_diameter]])
-        migrations = _migration_weights(self.model)
+        migrations = _migration_weights(self.model, num_places(candidates))
         caution = CAUTION if self.uses_cost_to_go else 1.0  # the paper's model stays as it is
         in_seconds = make_policy(
             MODEL, candidates, weights=weights, migrations=migrations, caution=caution
@@ -144,7 +153,7 @@ class ModelSelector(Selector):
         def scaled(policy: Policy) -> Policy:
             return policy._replace(
                 weights=policy.weights * factors[:count, None],
-                migrations=policy.migrations * factors[count:].reshape(3, 2, 1),
+                migrations=policy.migrations * factors[count:].reshape(3, -1, 1),
             )
 
         other.in_costs, other.in_seconds = scaled(self.in_costs), scaled(self.in_seconds)
@@ -240,7 +249,7 @@ def _pairs(candidates: Sequence[Strategy]) -> list[tuple[int, int]]:
         for up, other in enumerate(candidates)
         if one.direction == "top-down"
         and other.direction == "bottom-up"
-        and one.device_kind == other.device_kind
+        and one.place == other.place
     ]
 
 
@@ -280,10 +289,11 @@ def model_selector(
     return make(kind, model, candidates, low_diameter, True, corrects, objective, high_diameter)
 
 
-def _migration_weights(model: SpeedModel) -> npt.NDArray[np.float64]:
+def _migration_weights(model: SpeedModel, places: int) -> npt.NDArray[np.float64]:
     """Return `Policy.migrations` of a model: starting, switching and converting."""
-    weights = np.zeros((3, len(DEVICE_KINDS), NUM_MIGRATION_COLUMNS))
+    weights = np.zeros((3, places, NUM_MIGRATION_COLUMNS))
     for what, table in enumerate((model.start, model.switch, model.convert)):
-        for kind, linear in table.items():
-            weights[what, DEVICE_KINDS.index(kind)] = linear.weights()[:NUM_MIGRATION_COLUMNS]
+        for place in range(places):
+            if (linear := table.get(place_name(place))) is not None:
+                weights[what, place] = linear.weights()[:NUM_MIGRATION_COLUMNS]
     return weights

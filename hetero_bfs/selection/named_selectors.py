@@ -19,7 +19,12 @@ from hetero_bfs.selection.selectors import (
     streaming_rule,
 )
 from hetero_bfs.selection.speed_model import AUTO_GRAPHS, TRAIN_COMMAND, SpeedModel
-from hetero_bfs.selection.strategies import NAMED_SELECTORS, STRATEGIES, Strategy, schedule_names
+from hetero_bfs.selection.strategies import (
+    NAMED_SELECTORS,
+    Strategy,
+    schedule_names,
+    strategy_named,
+)
 from hetero_bfs.support.wording import setting
 
 SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
@@ -47,6 +52,7 @@ def make_selector(
     candidates: Sequence[Strategy],
     high_diameter: bool = False,
     streams: bool = False,
+    others: Sequence[DeviceInfo] = (),
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name; also return notes for the user, one line each.
 
@@ -59,6 +65,8 @@ def make_selector(
         Searches of the graph have many levels; "auto" depends on it.
     streams : bool
         Edges stream through the device; "auto" depends on it.
+    others : sequence of DeviceInfo
+        Further devices, from the second one on. With them "auto" is "learned".
 
     Raises
     ------
@@ -73,7 +81,7 @@ def make_selector(
             raise ModelError(
                 f"{setting('selector', wanted)}: strategies that can run are {', '.join(names)}"
             )
-        return FixedSelector(*(STRATEGIES[name] for name in chosen)), []
+        return FixedSelector(*map(strategy_named, chosen)), []
     if wanted == "alpha-beta":
         return alpha_beta(device, candidates), []
     if wanted == "daga":
@@ -87,11 +95,11 @@ def make_selector(
         if streams:
             return streaming_rule(device, candidates), []
         model = model_of(device)
-        auto = None if model is None else model.auto
+        auto = None if model is None or others else model.auto
         wanted, made = best_in_training(model, auto, device, candidates, high_diameter)
         if made is not None:
             return made, []
-    return _model_selector(wanted, device, candidates, corrects)
+    return _model_selector(wanted, [device, *others], candidates, corrects)
 
 
 def best_in_training(
@@ -117,19 +125,28 @@ def best_in_training(
 
 
 def _model_selector(
-    wanted: str, device: DeviceInfo | None, candidates: Sequence[Strategy], corrects: bool
+    wanted: str,
+    devices: Sequence[DeviceInfo | None],
+    candidates: Sequence[Strategy],
+    corrects: bool,
 ) -> tuple[Selector, list[str]]:
     notes = []
-    model = model_of(device)
-    if model is None:
-        model = default_model(None if device is None else device.type)
-        wanted = "average"
+    known: SpeedModel | None = None
+    for number, device in enumerate(devices, 1):
+        model = model_of(device)
         if model is None:
-            notes.append(f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`")
-            return alpha_beta(device, candidates), notes
-        notes.append(
-            f"no speed model for this machine ({machine_slug(device)}); using average speeds "
-            f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` "
-            f"(a minute or two), or calibrate one with `{TRAIN_COMMAND} --calibrate` (about one)"
-        )
-    return model_selector(wanted, model, candidates, corrects), notes
+            model = default_model(None if device is None else device.type)
+            wanted = "average"
+            if model is None:
+                notes.append(
+                    f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`"
+                )
+                return alpha_beta(devices[0], candidates), notes
+            notes.append(
+                f"no speed model for this machine ({machine_slug(device)}); using average speeds "
+                f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` (a minute or "
+                f"two), or calibrate one with `{TRAIN_COMMAND} --calibrate` (about one)"
+            )
+        known = model if known is None else known.beside(model, number)
+    assert known is not None
+    return model_selector(wanted, known, candidates, corrects), notes

@@ -112,15 +112,15 @@ class Policy(NamedTuple):
         DIRECTION's thresholds.
     weights : float64 (candidates, NUM_COLUMNS)
         MODEL: seconds per unit of each column.
-    migrations : float64 (3, 2, NUM_MIGRATION_COLUMNS)
-        MODEL: weights of starting on a device, switching to it, converting a bitmap on it.
+    migrations : float64 (3, places, NUM_MIGRATION_COLUMNS)
+        MODEL: weights of starting at a place, switching to it, converting a bitmap there.
     cost_to_go : float64 (rows, 1 + candidates)
         MODEL: expected cost of the remaining levels after a level by each candidate
         (cost_to_go.py). The first column is the `share_left` of that level. May be empty.
     caution : float64
         MODEL: see CAUTION; 1 for none.
     kinds, top_down : int64, bool (candidates,)
-        Device and direction of each candidate.
+        Place and direction of each candidate.
     traits : int64 (candidates, 3)
         ROW, VARIANT and DENSE_PUSHES: the number in the table, and two fields of `Strategy`. They
         are one array, since passing each array from Python to compiled code takes time.
@@ -142,6 +142,11 @@ class Policy(NamedTuple):
     work: Any
 
 
+def num_places(candidates: Sequence[Strategy]) -> int:
+    """Return how many places a policy knows: the host, one device, and all others in use."""
+    return 1 + max((DEVICE, *(s.place for s in candidates)))
+
+
 def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Policy:
     """Return a policy for these candidates; fields that its rule does not use are optional."""
     count = len(candidates)
@@ -150,7 +155,7 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         "alpha": 0.0,
         "beta": 0.0,
         "weights": np.zeros((count, NUM_COLUMNS)),
-        "migrations": np.zeros((3, 2, NUM_MIGRATION_COLUMNS)),
+        "migrations": np.zeros((3, num_places(candidates), NUM_MIGRATION_COLUMNS)),
         "cost_to_go": np.zeros((0, 1 + count)),
         "caution": 1.0,
         "work": np.zeros(NUM_COLUMNS),
@@ -179,8 +184,9 @@ def pack_policy(
 ) -> npt.NDArray[np.float32]:
     """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
 
-    `place` is the number of the device. After the candidates there is room for at least
-    MOST_COST_TO_GO_ROWS rows, since policy.cl copies as many.
+    `place` is the number of the device. The device knows itself and the host. So what it takes to
+    switch to another device is part of that one's candidates. After the candidates there is room
+    for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies as many.
     """
     named = {
         "RULE": policy.rule,
@@ -196,11 +202,16 @@ def pack_policy(
     }
     numbers = [named[name] for name in _PACKED_NUMBERS]
     traits = (policy.kinds == place, policy.top_down, policy.traits[:, VARIANT])
+    weights = policy.weights.copy()
+    elsewhere = (policy.kinds != place) & (policy.kinds != HOST)
+    further = policy.migrations[SWITCH, policy.kinds[elsewhere]]
+    weights[elsewhere, :NUM_MIGRATION_COLUMNS] += further
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
-    candidates[: policy.kinds.size] = np.column_stack((policy.weights, *traits))
+    candidates[: policy.kinds.size] = np.column_stack((weights, *traits))
     rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
     padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
-    parts = (numbers, policy.migrations.ravel(), candidates.ravel(), rest, padding)
+    migrations = policy.migrations[:, [HOST, place]]
+    parts = (numbers, migrations.ravel(), candidates.ravel(), rest, padding)
     return np.concatenate(parts).astype(np.float32)
 
 
@@ -246,7 +257,7 @@ def _find_row(cost_to_go, left):
 @njit(inline="always")
 def _is_early(state):
     """Tell whether caution counts; see CAUTION."""
-    return state[PLACE] != DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+    return state[PLACE] < DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
 
 
 @njit(inline="always")

@@ -24,14 +24,14 @@ model_format.py reads and writes the files, model_store.py finds them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.selection.objective import Power
 from hetero_bfs.selection.program_costs import CostTable
 from hetero_bfs.selection.schema import COLUMNS
-from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind, Strategy
+from hetero_bfs.selection.strategies import STRATEGIES, Strategy, place_name
 from hetero_bfs.selection.trace import LevelFeatures
 
 FORMAT = 2
@@ -78,9 +78,9 @@ class SpeedModel:
     learned: Mapping[str, Linear]
     alpha: float
     edges_per_second: Mapping[str, float]
-    start: Mapping[DeviceKind, Linear]
-    switch: Mapping[DeviceKind, Linear]
-    convert: Mapping[DeviceKind, Linear]
+    start: Mapping[str, Linear]
+    switch: Mapping[str, Linear]
+    convert: Mapping[str, Linear]
     about: Mapping[str, Any]
     tuning: Tuning | None = None
     auto: Mapping[str, Mapping[str, Any]] | None = None
@@ -140,11 +140,34 @@ class SpeedModel:
         """List the strategies, and the migrations between them, that this model lacks."""
         known = self.learned.keys() & self.edges_per_second.keys()
         lacking = [s.name for s in candidates if s.name not in known]
-        kinds = [kind for kind in DEVICE_KINDS if kind in {s.device_kind for s in candidates}]
+        kinds = [place_name(place) for place in sorted({s.place for s in candidates})]
         tables = {"start on": self.start, "convert on": self.convert}
         if len(kinds) > 1:
             tables["switch to"] = self.switch
         return lacking + [f"{w} {k}" for w, t in tables.items() for k in kinds if k not in t]
+
+    def beside(self, other: SpeedModel, device: int) -> SpeedModel:
+        """Return this model with another one's device as number `device`, from 2 on."""
+        names = {s.name: s.on(device).name for s in STRATEGIES.values() if s.place}
+        kinds = {place_name(1): place_name(device)}
+
+        def both(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+            renamed = {(names | kinds)[n]: v for n, v in more.items() if n in names or n in kinds}
+            return dict(table) | renamed
+
+        high_diameter = both(
+            self.learned_high_diameter or self.learned, other.learned_high_diameter or other.learned
+        )
+        return replace(
+            self,
+            name=f"{self.name} and {other.name}",
+            learned=both(self.learned, other.learned),
+            learned_high_diameter=high_diameter,
+            edges_per_second=both(self.edges_per_second, other.edges_per_second),
+            start=both(self.start, other.start),
+            switch=both(self.switch, other.switch),
+            convert=both(self.convert, other.convert),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the file's content, without missing parts."""

@@ -47,6 +47,9 @@ NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga")
 OBJECTIVE_SELECTORS = ("auto", *MODEL_SELECTORS)
 """Selectors that know objectives other than time: those that compare costs."""
 
+MOST_DEVICES = 2
+"""OpenCL devices of an engine. Three would have more strategies than `policy.MOST_CANDIDATES`."""
+
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 REPRESENTATIONS: tuple[Representation, ...] = ("queue", "bitmap", "wide", "listed")
 """Both are in the order of their numbers in schema.py."""
@@ -193,13 +196,26 @@ def schedule_names(selector: str) -> list[str]:
         It names an unknown strategy, or none; the message lists all.
     """
     names = selector.removeprefix("fixed:").upper().split(",")
-    unknown = next((name for name in names if name not in STRATEGIES), None)
+    unknown = next((name for name in names if not _is_known(name)), None)
     if unknown is not None:
         raise ValueError(
             f"{selector!r} names strategy {unknown!r}; those there are: {', '.join(STRATEGIES)}, "
-            "such as fixed:TC or, one for each level, fixed:TC,BC"
+            "such as fixed:TC or, one for each level, fixed:TC,BC; TG@2 is TG on a second device"
         )
     return names
+
+
+def _is_known(name: str) -> bool:
+    row, at, device = name.partition("@")
+    if row not in STRATEGIES or not at:
+        return row in STRATEGIES
+    return STRATEGIES[row].device_kind == "device" and device.isdecimal() and int(device) > 1
+
+
+def strategy_named(name: str) -> Strategy:
+    """Return a strategy by a name that `schedule_names` has accepted."""
+    row, at, device = name.partition("@")
+    return STRATEGIES[row].on(int(device)) if at else STRATEGIES[row]
 
 
 def plain(direction: Direction, device_kind: DeviceKind) -> Strategy:
@@ -213,6 +229,14 @@ def host_only() -> str:
     return f"fixed:{plain('top-down', 'cpu').name}"
 
 
-def available(has_device: bool) -> list[Strategy]:
-    """List the strategies that can run with or without an OpenCL device."""
-    return [s for s in STRATEGIES.values() if has_device or s.device_kind == "cpu"]
+def place_name(place: int) -> str:
+    """Return the name of a place: "cpu", "device" for the first device, then "device@2"."""
+    return DEVICE_KINDS[place] if place < len(DEVICE_KINDS) else f"{DEVICE_KINDS[1]}@{place}"
+
+
+def available(devices: int) -> list[Strategy]:
+    """List the strategies that can run on the host and so many OpenCL devices."""
+    found = [s for s in STRATEGIES.values() if devices or s.device_kind == "cpu"]
+    for number in range(2, devices + 1):
+        found += [s.on(number) for s in STRATEGIES.values() if s.device_kind == "device"]
+    return found

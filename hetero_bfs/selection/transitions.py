@@ -27,20 +27,20 @@ def leaves_queue(top_down, dense_pushes, dense_push):
 
 @njit(inline="always")
 def migrations_between(kind, is_queue, there, top_down):
-    """Return the devices on which a search starts and converts, and the one to which it switches.
+    """Return where a search starts and converts, to which place it switches, and through which.
 
-    Each is HOST or DEVICE, or -1 if it is not needed.
+    Each is -1 if it is not needed. A search goes from one device to another one through the host.
 
     Parameters
     ----------
     kind : int
-        Place of the frontier: HOST, DEVICE or NOWHERE.
+        Place of the frontier, or NOWHERE.
     is_queue : bool
         Whether the frontier is a queue; else it is a bitmap.
     there, top_down : int, bool
-        Device and direction of the next strategy.
+        Place and direction of the next strategy.
     """
-    start, convert, switch = -1, -1, -1
+    start, convert, switch, through = -1, -1, -1, -1
     if kind < 0:
         start = there
     else:
@@ -48,7 +48,9 @@ def migrations_between(kind, is_queue, there, top_down):
             convert = kind
         if there != kind:
             switch = there
-    return start, convert, switch
+            if kind != HOST and there != HOST:
+                through = HOST
+    return start, convert, switch, through
 
 
 @njit(inline="always")
@@ -65,7 +67,7 @@ def migration_seconds(policy, migration, kind, columns):
 def transition_seconds(policy, columns, kind, is_queue, s):
     """Return the predicted seconds from a frontier (`migrations_between`) to candidate `s`."""
     there, top_down = policy.kinds[s], policy.top_down[s]
-    start, convert, switch = migrations_between(kind, is_queue, there, top_down)
+    start, convert, switch, through = migrations_between(kind, is_queue, there, top_down)
     seconds = 0.0
     if start >= 0:
         seconds += migration_seconds(policy, START, start, columns)
@@ -73,6 +75,8 @@ def transition_seconds(policy, columns, kind, is_queue, s):
         seconds += migration_seconds(policy, CONVERT, convert, columns)
     if switch >= 0:
         seconds += migration_seconds(policy, SWITCH, switch, columns)
+    if through >= 0:
+        seconds += migration_seconds(policy, SWITCH, through, columns)
     return seconds
 
 
@@ -99,6 +103,7 @@ def migrations_of(last: Strategy | None, strategy: Strategy, dense_push: bool) -
     last : Strategy or None
         The strategy of the level before; None before the first level.
     strategy : Strategy
+        Both on the host or the first device.
     dense_push : bool
         Whether the level before met `schema.is_dense_push`.
     """
@@ -108,4 +113,4 @@ def migrations_of(last: Strategy | None, strategy: Strategy, dense_push: bool) -
         is_queue = leaves_queue.py_func(last.direction == "top-down", last.dense_pushes, dense_push)
     there = DEVICE_KINDS.index(strategy.device_kind)
     found = migrations_between.py_func(kind, is_queue, there, strategy.direction == "top-down")
-    return Migrations(*(_NAMES[place] for place in found))
+    return Migrations(*(_NAMES[place] for place in found[:3]))

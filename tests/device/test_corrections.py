@@ -8,8 +8,8 @@ from graphs import nasty
 from oracle import check_search, engine_on
 
 from hetero_bfs.selection.correction_kernels import BOUND, KNOWN
-from hetero_bfs.selection.model_selectors import MIGRATIONS
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.selection.model_selectors import migration_names
+from hetero_bfs.selection.strategies import STRATEGIES, available
 
 
 def seconds_for_all(data) -> None:
@@ -22,7 +22,9 @@ def test_probes_run_every_strategy_and_move(opencl_device, trained):
     """If all predictions are off by a million, all are corrected as far as the bound allows."""
     trained(opencl_device, seconds_for_all)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
-        assert engine.corrections == dict.fromkeys((*STRATEGIES, *MIGRATIONS), 1 / BOUND)
+        assert engine.corrections == dict.fromkeys(
+            (*STRATEGIES, *migration_names(available(1))), 1 / BOUND
+        )
         known = engine._learns._memory[: len(STRATEGIES), KNOWN] == 1
         assert known.all(), "each was measured itself"
 

@@ -113,7 +113,7 @@ def test_the_report_says_by_which_rules_the_timed_searches_went():
 
 def test_a_search_carries_the_rule_that_it_went_by(place, trained):
     trained(place)
-    with mock.patch("hetero_bfs.runtime.engine.choose_device", return_value=place):
+    with mock.patch("hetero_bfs.runtime.opening.choose_devices", return_value=[place]):
         devices = "cpu" if place is None else "all"
         with Engine(edges(), "thresholds", devices=devices) as engine:
             first = engine.selector

@@ -48,7 +48,7 @@ def test_the_engine_names_argument_value_and_remedy(edges, monkeypatch, name, va
     def never(*_):
         raise AssertionError("opened")
 
-    monkeypatch.setattr(engine.Engine, "_open", never)
+    monkeypatch.setattr(engine, "open_devices", never)
     with pytest.raises(ArgumentError) as caught:
         hb.Engine(edges, **({"devices": "cpu", "selector": "fixed:TC"} | {name: value}))
     assert str(caught.value).startswith(f"{name} is {value!r}; give ")

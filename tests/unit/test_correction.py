@@ -16,7 +16,7 @@ from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
 from hetero_bfs.selection.model_format import read_model
-from hetero_bfs.selection.model_selectors import MIGRATIONS, ModelSelector, model_selector
+from hetero_bfs.selection.model_selectors import ModelSelector, migration_names, model_selector
 from hetero_bfs.selection.selectors import FixedSelector
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.selection.strategies import STRATEGIES, available
@@ -49,7 +49,7 @@ def spoil(model: SpeedModel, factors) -> SpeedModel:
     data = model.to_json()
     for name, columns in data["learned"].items():
         data["learned"][name] = {k: v * factors.get(name, 1.0) for k, v in columns.items()}
-    for migration in MIGRATIONS:
+    for migration in migration_names(ALL):
         what, place = migration.split(" ", 1)
         key = place.replace(" ", "_")
         columns = data[what][key]
@@ -127,7 +127,7 @@ def cost(selector) -> float:
 
 BEST = cost(model_selector("learned", truth(), ALL))
 RULE = cost(FixedSelector(*(STRATEGIES[name] for name in ("TC", "TC", "BC", "BC", "BC", "BC"))))
-THINGS = [s.name for s in ALL] + list(MIGRATIONS)
+THINGS = [s.name for s in ALL] + migration_names(ALL)
 ANY_FACTORS = st.fixed_dictionaries({name: st.sampled_from([0.1, 1.0, 10.0]) for name in THINGS})
 
 

@@ -14,7 +14,7 @@ from hetero_bfs.runtime.recording import Recording
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.correction_kernels import BOUND
 from hetero_bfs.selection.model_format import read_model
-from hetero_bfs.selection.model_selectors import MIGRATIONS, model_selector
+from hetero_bfs.selection.model_selectors import migration_names, model_selector
 from hetero_bfs.selection.strategies import available
 
 # In an engine, on the host alone: a model that expects a quarter of an hour of everything.
@@ -36,7 +36,9 @@ KRONECKER = hb.KroneckerEdges(8)
 @pytest.mark.usefixtures("slow_model")
 def test_an_engine_corrects_before_its_first_search_and_after():
     with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
-        assert engine.corrections == dict.fromkeys(("TC", "BC", *MIGRATIONS), 1 / BOUND)
+        assert engine.corrections == dict.fromkeys(
+            ("TC", "BC", *migration_names(available(False))), 1 / BOUND
+        )
         result = engine.bfs(int(np.flatnonzero(engine.graph.input_degree)[0]))
         first = result.traces[0]
         assert first.predicted_seconds["TC"] == pytest.approx(2000 / BOUND)

@@ -26,6 +26,10 @@ NO_RUNTIME = (
 )
 REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
 
+ALL_DEVICES = "all"
+"""Names each kind of device there is."""
+
+_BY_TYPE = {"GPU": 0, "ACCELERATOR": 1}
 
 VARIES = object()
 """Marks a kernel argument that is given at each launch."""
@@ -105,8 +109,7 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
         usable = [d for d in devices if d.problem is None]
         if not usable:
             raise DeviceError(f"no usable OpenCL device: {devices[0].problem}; found {listing}")
-        rank = {"GPU": 0, "ACCELERATOR": 1}
-        return min(usable, key=lambda d: (rank.get(d.type, 2), -d.compute_units, d.index))
+        return min(usable, key=_preference)
     if wanted.isdecimal():
         matches = [d for d in devices if d.index == int(wanted)]
     else:
@@ -117,6 +120,42 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
     if chosen.problem is not None:
         raise DeviceError(f"device {chosen.name} cannot be used: {chosen.problem}")
     return chosen
+
+
+def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]:
+    """Pick devices: those that a list such as "0,1" names, or each kind there is for "all".
+
+    A second device of the same name would never be chosen beside the first one. So "all" has one of
+    each name, the best first.
+
+    Raises
+    ------
+    ArgumentError
+        `wanted` is no text, empty, or names a device twice.
+    DeviceError
+        As `choose_device`; more than `most` devices are named.
+    """
+    if wanted == ALL_DEVICES:
+        first = choose_device()
+        ranked = sorted(list_devices(), key=_preference)
+        unlike = {d.name: d for d in reversed(ranked) if d.problem is None}
+        others = [d for d in unlike.values() if d.name != first.name]
+        return [first, *sorted(others, key=_preference)][:most]
+    names = wanted.split(",") if wanted is not None else [None]
+    chosen = [choose_device(name) for name in names]
+    if len({d.index for d in chosen}) < len(chosen):
+        raise ArgumentError(f"{setting('device', wanted)} names a device twice; name each once")
+    if len(chosen) > most:
+        raise DeviceError(
+            f"{setting('device', wanted)} names {len(chosen)} devices; a search runs on at most "
+            f"{most}: name fewer, or start a rank for each device with mpirun"
+        )
+    return chosen
+
+
+def _preference(device: DeviceInfo) -> tuple[int, int, int]:
+    """Return a key by which a GPU comes before any other device, a larger one before a smaller."""
+    return _BY_TYPE.get(device.type, 2), -device.compute_units, device.index
 
 
 class OpenCLDevice:
