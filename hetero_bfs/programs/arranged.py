@@ -144,7 +144,7 @@ def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
     levels = order_by_level(lists.indptr, lists.indices, start, order, ends)
     ends = ends[:levels]
     edges = np.zeros(n + 1, np.int64)
-    np.cumsum(_incoming(placed)[order], out=edges[1:])
+    np.cumsum(_longest_lists(placed)[order], out=edges[1:])
     part_ends, times = _join_levels(ends, edges)
     if part_ends[-1] < n:
         part_ends.append(n)
@@ -153,11 +153,12 @@ def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
     return ArrangedGraph(placed, "layered", order, part_ends, exact, times, heavy_edges)
 
 
-def _incoming(placed: PlacedGraph) -> npt.NDArray[np.int64]:
-    """Return the number of edges that lead to each vertex."""
-    incoming = np.zeros(placed.num_vertices, np.int64)
-    incoming[: placed.num_searched] = np.diff(placed.backward.indptr)
-    return incoming
+def _longest_lists(placed: PlacedGraph) -> npt.NDArray[np.int64]:
+    """Return the entries of each vertex's longer list, of those to whom and who send to it."""
+    entries = placed.degree.astype(np.int64)
+    searched = entries[: placed.num_searched]
+    np.maximum(searched, np.diff(placed.backward.indptr), out=searched)
+    return entries
 
 
 def _join_levels(

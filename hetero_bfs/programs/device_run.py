@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import weakref
 from dataclasses import astuple
 from typing import Any, ClassVar
 
@@ -14,20 +13,19 @@ from hetero_bfs.devices.opencl.driver import (
     VARIES,
     BoundKernel,
     DeviceInfo,
-    OpenCLDevice,
     kernel_source,
 )
 from hetero_bfs.devices.opencl.header import header
-from hetero_bfs.errors import BudgetError, DeviceError, GridStalledError
+from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.device_code import device_text, state_arrays
-from hetero_bfs.programs.placed import PlacedGraph, Record, Run, weights_of
+from hetero_bfs.programs.device_lists import DeviceGraph, check_sizes, offset_type
+from hetero_bfs.programs.placed import PlacedGraph, Record, Run
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.selection.place_costs import NUM_COSTS, OPENCL, lone_costs
 from hetero_bfs.selection.program_costs import ProgramCosts
 
-_LEAST_VERTEX_BYTES = 40  # of a vertex, whatever the program
 _OF_GRAPH = ("names", "degree")
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
@@ -48,69 +46,6 @@ _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "dou
 def num_planned(limits: Limits) -> int:
     """Return for how many iterations the records have room to plan a direction."""
     return min(len(limits.pulls), _MOST_RECORDS)
-
-
-class DeviceGraph:
-    """Graphs' lists on a device, which several programs share.
-
-    `streams` is the program whose lists stream, with some of them resident: one at a time.
-
-    Raises
-    ------
-    BudgetError
-        The device cannot hold arrays with an entry for each vertex.
-    """
-
-    def __init__(self, graph: PlacedGraph, info: DeviceInfo) -> None:
-        self.device = OpenCLDevice(info)
-        check_sizes(info, 8 * graph.num_vertices, _LEAST_VERTEX_BYTES * graph.num_vertices)
-        self._kept: list[Any] = []  # a device may use them in place
-        self._uploaded: dict[Any, Any] = {}
-        self.streams: weakref.ref[Any] | None = None
-
-    @property
-    def device_name(self) -> str:
-        """Name of the device."""
-        return self.device.info.name
-
-    def lists(self, lists: CSRGraph, weighted: bool) -> list[Any]:
-        """Return the buffers of `indptr`, neighbours and weights of lists that are kept."""
-        return [
-            self.offsets(lists),
-            self._buffer((lists, "neighbours"), lambda: lists.indices),
-            self._buffer((lists, "weights", weighted), lambda: weights_of(lists, weighted)),
-        ]
-
-    def offsets(self, lists: CSRGraph) -> Any:
-        """Return the buffer of `indptr`."""
-        kind = offset_type(lists)
-        return self._buffer((lists, "indptr"), lambda: lists.indptr.astype(kind))
-
-    def of_vertices(self, graph: PlacedGraph, name: str) -> Any:
-        """Return the buffer of "names" or "degree"."""
-        return self._buffer((graph, name), lambda: getattr(graph, name))
-
-    def _buffer(self, key: Any, make: Any) -> Any:
-        if key not in self._uploaded:
-            self._kept.append(
-                np.require(make(), requirements=["C", "W"])
-            )  # OpenCL wants writable ones
-            self._uploaded[key] = self.device.upload(self._kept[-1])
-        return self._uploaded[key]
-
-
-def check_sizes(info: DeviceInfo, largest: int, needed: int) -> None:
-    """Raise `BudgetError` if a device lacks room for so many bytes, or for the largest array."""
-    if largest > info.max_alloc_bytes or needed > info.memory_bytes:
-        raise BudgetError(
-            f"programs need {needed} bytes on {info.name}, up to {largest} in one piece; "
-            f"{info.memory_bytes} bytes may be used, in pieces of {info.max_alloc_bytes}"
-        )
-
-
-def offset_type(lists: CSRGraph) -> type[np.unsignedinteger[Any]]:
-    """Return the type of offsets into lists."""
-    return np.uint32 if lists.num_stored_edges < 2**32 else np.uint64
 
 
 class DeviceProgram:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo
 from hetero_bfs.programs import device_run
 from hetero_bfs.programs.arranged import ArrangedGraph
-from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
+from hetero_bfs.programs.device_lists import DeviceGraph
+from hetero_bfs.programs.device_run import DeviceProgram
 from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
@@ -32,6 +33,11 @@ def heavy_edges(info: DeviceInfo) -> int:
     return _HEAVY_EDGES_OF_CPU if info.type == "CPU" else _HEAVY_EDGES
 
 
+def turn_of(begin: int, heavy: int, end: int, exact: int, times: int) -> npt.NDArray[np.uint32]:
+    """Return a part as kernels take it, see `Turn` in sweep.cl; its number is to be written."""
+    return np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
+
+
 class DeviceSweeps(DeviceProgram):
     """As `DeviceProgram`, for lists of an arranged graph; sweep.cl has its kernels."""
 
@@ -42,8 +48,6 @@ class DeviceSweeps(DeviceProgram):
         self, plan: Plan, lists: DeviceGraph, graph: ArrangedGraph, costs: ProgramCosts
     ) -> None:
         super().__init__(plan, lists, graph, costs)
-        self._most_batch = max(1, min(self._most_batch, _BATCH_LAUNCHES // len(self._launches)))
-        self._batch = min(self._batch, self._most_batch)
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
         """Return size and type of the arrays that sweep.cl lists."""
@@ -60,27 +64,37 @@ class DeviceSweeps(DeviceProgram):
         }
 
     def _bind(self, program: Any) -> None:
-        """Set the arguments of all kernels, and list the launches of a sweep."""
-        weighted, bind = self.plan.uses_weights, self.device.bind
+        """Set the arguments of all kernels."""
+        n, nothing = np.uint32(self._n), self.device.buffer(1, np.int64)
+        offsets = self.lists.offsets(self.graph.forward)
+        self._rest = [*self.shared.values(), *self.state.values()]
+        self._without_lists = [offsets, nothing, nothing, n, *self._rest]
+        most = np.uint32(device_run._MOST_RECORDS)
+        self._begin = self.device.bind(program, "begin_run", *self._without_lists)
+        self._end = self.device.bind(
+            program, "end_sweep", VARIES, np.uint32(self.groups), self._records, most,
+            *self._without_lists,
+        )  # fmt: skip
+        self._bind_parts(program)
+
+    def _bind_parts(self, program: Any) -> None:
+        """Set the arguments of the kernels that read lists, and list the launches of a sweep."""
+        weighted, bind, rest = self.plan.uses_weights, self.device.bind, self._rest
         lists = [*self.lists.lists(self.graph.forward, weighted), np.uint32(self._n)]
         backward = self.lists.lists(self.graph.backward, weighted)
-        rest = [*self.shared.values(), *self.state.values()]
-        self._starts = [bind(program, name, *lists, *rest) for name in ("begin_run", "spread")]
+        self._spread = bind(program, "spread", *lists, *rest)
         self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *rest)
         self._run_part = bind(program, "run_part", VARIES, *lists, *backward, *rest)
         self._apply = bind(program, "apply_part", VARIES, *lists, *rest)
-        most = np.uint32(device_run._MOST_RECORDS)
-        self._end = bind(
-            program, "end_sweep", VARIES, np.uint32(self.groups), self._records, most, *lists,
-            *rest,
-        )  # fmt: skip
         self._launches = self._list_launches()
+        self._most_batch = max(1, min(self._most_batch, _BATCH_LAUNCHES // len(self._launches)))
+        self._batch = min(self._batch, self._most_batch)
 
     def _list_launches(self) -> list[tuple[BoundKernel, int, npt.NDArray[np.uint32]]]:
         """Return kernel, work-groups and turn of each launch; see `Turn` in sweep.cl."""
         launches = []
         for begin, heavy, end, exact, times in self.graph.parts.tolist():
-            turn = np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
+            turn = turn_of(begin, heavy, end, exact, times)
             if times > 1:
                 launches.append((self._run_part, 1, turn))
                 continue
@@ -91,21 +105,30 @@ class DeviceSweeps(DeviceProgram):
 
     def launch_start(self) -> None:
         """Queue what makes the initial states."""
+        group = device_run._GROUP
         self._step = 1
         self.device.fill(self.shared["sums"], 0)
-        for kernel in self._starts:
-            kernel.launch(self.groups * device_run._GROUP, device_run._GROUP)
-        self._end.launch(device_run._GROUP, device_run._GROUP, np.int32(1))
+        self._begin.launch(self.groups * group, group)
+        self._launch_spread()
+        self._end.launch(group, group, np.int32(1))
+
+    def _launch_spread(self) -> None:
+        """Queue what marks the neighbours of the vertices that are active at the start."""
+        self._spread.launch(self.groups * device_run._GROUP, device_run._GROUP)
 
     def _launch_iteration(self) -> None:
         """Queue a sweep, which does nothing after the end of the run."""
         group = device_run._GROUP
         for kernel, groups, turn in self._launches:
             if kernel is not self._apply:  # which has the turn of the gather before it
-                turn[_STEP] = self._step
-                self._step += int(turn[_TIMES])
+                self._number(turn)
             kernel.launch(groups * group, group, turn)
         self._end.launch(group, group, np.int32(0))
+
+    def _number(self, turn: npt.NDArray[np.uint32]) -> None:
+        """Give a turn its number, or the first of its numbers."""
+        turn[_STEP] = self._step
+        self._step += int(turn[_TIMES])
 
     def _write_limits(self, limits: Limits) -> None:
         """Write the limit of iterations."""

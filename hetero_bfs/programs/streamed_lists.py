@@ -1,7 +1,7 @@
 """A graph's lists in blocks: the first blocks are resident on a device, the others are sent to it.
 
-A block is the lists of GROUP vertices in sequence, which a work-group takes. A list is in one
-block as a whole. In the order by falling degree the first blocks are those of hubs.
+A block is the lists of some vertices in sequence, which a work-group takes. A list is in one block
+as a whole. In the order by falling degree the first blocks are those of hubs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
 from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS
 from hetero_bfs.devices.opencl.streaming.pages import Launch, Slots
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.programs.device_run import check_sizes
+from hetero_bfs.programs.device_lists import check_sizes
 from hetero_bfs.programs.placed import weights_of
 
 _MOST_SLOT_BYTES = 1 << 22
@@ -37,18 +37,14 @@ class Blocks:
         Of at least one vertex.
     weighted : bool
         Whether weights are used.
-    group, heavy_edges : int
-        Vertices of a block; lists with more entries are long ones.
+    firsts : integer array, shape (number of blocks + 1,)
+        The first vertex of each block, and the number of vertices.
     """
 
-    def __init__(self, lists: CSRGraph, weighted: bool, group: int, heavy_edges: int) -> None:
-        self.lists = lists
+    def __init__(self, lists: CSRGraph, weighted: bool, firsts: npt.NDArray[Any]) -> None:
         self.arrays = [lists.indices, weights_of(lists, True)] if weighted else [lists.indices]
-        self.bounds = np.append(lists.indptr[:-1:group], lists.indptr[-1])
+        self.bounds = lists.indptr[firsts]
         self.sizes: npt.NDArray[np.int64] = np.diff(self.bounds)
-        degree = np.diff(lists.indptr)
-        begins = np.arange(0, degree.size, group)
-        self.has_long: npt.NDArray[np.bool_] = np.maximum.reduceat(degree, begins) > heavy_edges
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,8 @@ def lay_out(
     most = min(info.max_alloc_bytes // widest, _MOST_ENTRIES)
     share = max(info.memory_bytes - others, 0) // (_SLOTS_SHARE * NUM_SLOTS)
     sizes = np.array([way.sizes for way in ways])
-    largest = np.maximum.accumulate(sizes.max(axis=0)[::-1])[::-1]  # from a block on
+    most_entries = np.maximum(sizes.max(axis=0), 1)  # of a block; OpenCL copies no empty array
+    largest = np.maximum.accumulate(most_entries[::-1])[::-1]  # from a block on
     resident = np.append(0, np.cumsum((whole * sizes + _ROW_BYTES).sum(axis=0)))
     for usual in (min(_MOST_SLOT_BYTES, share) // whole, 0):
         # Item i is for i resident blocks.
@@ -124,7 +121,6 @@ class Part(NamedTuple):
 
     begin: int
     end: int
-    has_long: bool
     arrays: list[npt.NDArray[Any]]
     buffers: list[Any]
 
@@ -147,7 +143,7 @@ def _upload(device: OpenCLDevice, blocks: Blocks, begin: int, end: int) -> Part:
     arrays = [rows.astype(np.uint32).ravel(), *(array[first:last] for array in blocks.arrays)]
     arrays = [np.require(array, requirements=["C", "W"]) for array in arrays]  # as OpenCL wants
     buffers = [device.upload(array) for array in arrays]
-    return Part(begin, end, bool(blocks.has_long[begin:end].any()), arrays, buffers)
+    return Part(begin, end, arrays, buffers)
 
 
 class BlockSlots(Slots):
@@ -188,4 +184,5 @@ def _fill(
     rows[1 : 2 * chosen.size : 2] = begins
     for array, gathered in zip(blocks.arrays, arrays, strict=True):
         gather_blocks(chosen, begins, blocks.bounds, array, gathered)
-    return chosen.size, [rows[: 2 * chosen.size], *(array[: sizes.sum()] for array in arrays)]
+    entries = max(int(sizes.sum()), 1)
+    return chosen.size, [rows[: 2 * chosen.size], *(array[:entries] for array in arrays)]

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel
 from hetero_bfs.devices.opencl.streaming.pages import Slot
-from hetero_bfs.errors import BudgetError, DeviceError
+from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device_run
-from hetero_bfs.programs.device_run import PULL, PUSH, DeviceGraph, DeviceProgram
+from hetero_bfs.programs.block_memory import BlockMemory, Numbers
+from hetero_bfs.programs.device_lists import DeviceGraph
+from hetero_bfs.programs.device_run import PULL, PUSH, DeviceProgram
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.run_options import Limits
-from hetero_bfs.programs.streamed_lists import (
-    Blocks,
-    BlockSlots,
-    Layout,
-    Part,
-    lay_out,
-    resident_parts,
-)
+from hetero_bfs.programs.streamed_lists import Blocks, Part
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.selection.program_costs import ProgramCosts
 
@@ -36,7 +29,6 @@ class StreamedProgram(DeviceProgram):
 
     The device decides what comes next, as there. In each iteration the host reads which blocks it
     needs (blocks.cl), sends those that are not resident, and launches the kernels for each part.
-    Only one program of a graph has lists on the device: its run takes the memory of another's.
 
     Raises
     ------
@@ -51,21 +43,26 @@ class StreamedProgram(DeviceProgram):
 
     def _make_room(self, array_bytes: list[int]) -> None:
         """Choose the resident blocks beside arrays of these sizes."""
-        heavy, group = device_run._HEAVY_EDGES, device_run._GROUP
+        searched, weighted = self.graph.num_searched, self.plan.uses_weights
+        firsts = np.append(np.arange(0, searched, device_run._GROUP), searched)
         lists = self._ways()[-1:] if self.plan.all_active else self._ways()
-        self._blocks = [Blocks(way, self.plan.uses_weights, group, heavy) for way in lists]
-        self._marks = np.zeros(self._blocks[0].sizes.size + 1, np.uint8)
-        self._info = self.device.info
-        self._array_bytes = [*array_bytes, *self._offset_bytes(), self._marks.nbytes]
-        self._layout = self._lay_out()
-        self._make_slots(self._layout.part_entries)
+        self._has_long = [
+            np.maximum.reduceat(way.degree(), firsts[:-1]) > device_run._HEAVY_EDGES
+            for way in lists
+        ]
+        self._marks = np.zeros(firsts.size, np.uint8)
+        self._kernels_of: dict[int, _Kernels] = {}
+        self.memory = BlockMemory(
+            self.lists,
+            [Blocks(way, weighted, firsts) for way in lists],
+            [*array_bytes, *self._offset_bytes(), self._marks.nbytes],
+            self._entry_bytes,
+            self._slot_bytes,
+            self._kernels_of.clear,
+        )
+        self._make_slots(self.memory.layout.part_entries)
         self._marks_buffer = self.device.buffer(self._marks.size, np.uint8)
         self._nothing = self.device.buffer(1, np.int64)
-
-    def _lay_out(self) -> Layout:
-        return lay_out(
-            self._info, self._blocks, self._array_bytes, self._entry_bytes, self._slot_bytes
-        )
 
     def forward(self) -> list[Any]:
         """Return the arguments GRAPH of kernels that read no lists."""
@@ -85,73 +82,33 @@ class StreamedProgram(DeviceProgram):
             *self.forward(), self._backward, *rest,
         )  # fmt: skip
         self._end_part = self.device.bind(program, "end_part", self.shared["counters"])
-        self._give_memory()
         self._batch = self._most_batch = 1
-        self._take_memory()
+        self.memory.take()
 
-    def _take_memory(self) -> None:
-        """Make resident parts and slots, fewer if the device refuses so many."""
-        holder = None if self.lists.streams is None else self.lists.streams()
-        if holder is self:
-            return
-        if holder is not None:
-            holder._give_memory()
-        self.lists.streams = refused = None
-        self._info = self.device.info
-        self._layout = self._lay_out()
-        while not self._parts:
-            try:
-                self._fill_memory()
-            except DeviceError as error:
-                refused = refused or DeviceError(str(error))  # an error keeps what it met alive
-                self._give_memory()
-                self._use_less(refused)
-        self.lists.streams = weakref.ref(self)
-
-    def _use_less(self, refused: DeviceError) -> None:
-        """Lay out with less memory; raise the device's error if it is too little."""
-        self._info = replace(self._info, memory_bytes=self._info.memory_bytes * 3 // 4)
-        try:
-            self._layout = self._lay_out()
-        except BudgetError:
-            raise refused from None
-
-    def _give_memory(self) -> None:
-        """Have no lists on the device."""
-        self.device.finish()  # an interrupted run may still read them
-        self._parts: list[list[tuple[Part, _Kernels]]] = []
-        self._slots_sent: BlockSlots | None = None
-        self._of_slots: list[_Kernels] = []
-
-    def _fill_memory(self) -> None:
-        """Make the parts of each direction, and the slots."""
-        parts = [resident_parts(self.device, blocks, self._layout) for blocks in self._blocks]
-        if self._layout.slot_entries:
-            self._slots_sent = BlockSlots(self.device, self._blocks, self._layout)
-            self._of_slots = [self._bind_part(slot.buffers) for slot in self._slots_sent.slots]
-        self._parts = [[(part, self._bind_part(part.buffers)) for part in way] for way in parts]
-
-    def _bind_part(self, buffers: list[Any]) -> _Kernels:
+    def _kernels_on(self, room: Part | Slot) -> _Kernels:
         """Return the kernels that read rows and lists in some buffers; they take the blocks."""
-        rows, neighbours, *weights = buffers
-        weights = weights or [self._nothing]
-        arguments = [
-            *self._lists_of(neighbours, *weights), self._backward, neighbours, *weights, rows,
-            VARIES, *self._slots, *self._rest,
-        ]  # fmt: skip
-        short, long = self._expand_names
-        bind, program = self.device.bind, self.program
-        return bind(program, short, *arguments), bind(program, long, *arguments)
+        if id(room) not in self._kernels_of:
+            rows, neighbours, *weights = room.buffers
+            weights = weights or [self._nothing]
+            arguments = [
+                *self._lists_of(neighbours, *weights), self._backward, neighbours, *weights, rows,
+                VARIES, *self._slots, *self._rest,
+            ]  # fmt: skip
+            short, long = self._expand_names
+            bind, program = self.device.bind, self.program
+            kernels = bind(program, short, *arguments), bind(program, long, *arguments)
+            self._kernels_of[id(room)] = kernels
+        return self._kernels_of[id(room)]
 
     def start(self, plan: Plan, limits: Limits) -> int:
         """Write what is given to a run, as `DeviceProgram` does, with lists in the memory."""
-        self._take_memory()
+        self.memory.take()
         return super().start(plan, limits)
 
     @property
     def bytes_sent(self) -> int:
         """Bytes of blocks that were sent since the program has memory for them."""
-        return 0 if self._slots_sent is None else self._slots_sent.bytes_sent
+        return self.memory.bytes_sent
 
     def _launch_iteration(self) -> None:
         """Run an iteration; after the end of the run it does nothing."""
@@ -166,31 +123,19 @@ class StreamedProgram(DeviceProgram):
 
     def _expand_blocks(self, direction: int) -> None:
         """Queue what sends the messages along the marked blocks of a direction."""
-        blocks, resident = self._blocks[direction], self._layout.resident
-        for part, kernels in self._parts[direction]:
-            if self._marks[part.begin : part.end].any():
-                self._launch_part(kernels, part.end - part.begin, part.has_long)
-        missing = np.flatnonzero(self._marks[resident:-1]) + resident
-        if self._slots_sent is None or not missing.size:
-            return
-        has_long = bool(blocks.has_long[missing].any())
+        group, has_long = device_run._GROUP, self._has_long[direction]
 
-        def launch(slot: Slot, count: int, copied: Any) -> Any:
-            return self._launch_part(self._of_slots[slot.number], count, has_long, [copied])
+        def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
+            count = room.end - room.begin if isinstance(room, Part) else blocks.size
+            short, long = self._kernels_on(room)
+            rows = np.uint32(count)
+            event = short.launch(min(self.groups, count) * group, group, rows, after=after)
+            if has_long[blocks].any():
+                long.launch(self.groups * group, group, rows)
+                event = self._end_part.launch(1, 1)
+            return event
 
-        self._slots_sent.send(blocks, missing, launch)
-
-    def _launch_part(
-        self, kernels: _Kernels, count: int, has_long: bool, after: Sequence[Any] = ()
-    ) -> Any:
-        """Queue the kernels of a part of so many blocks; return the last one's event."""
-        group, (short, long) = device_run._GROUP, kernels
-        blocks = np.uint32(count)
-        event = short.launch(min(self.groups, count) * group, group, blocks, after=after)
-        if has_long:
-            long.launch(self.groups * group, group, blocks)
-            event = self._end_part.launch(1, 1)
-        return event
+        self.memory.launch_along(direction, np.flatnonzero(self._marks[:-1]), launch)
 
 
 def program_in_phases(

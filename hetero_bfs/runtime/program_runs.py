@@ -15,8 +15,9 @@ from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
-from hetero_bfs.programs.device_run import DeviceGraph, DeviceProgram
-from hetero_bfs.programs.device_sweeps import DeviceSweeps, heavy_edges
+from hetero_bfs.programs.device_lists import DeviceGraph
+from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs.device_sweeps import heavy_edges
 from hetero_bfs.programs.host_code import host_text
 from hetero_bfs.programs.host_run import HostProgram
 from hetero_bfs.programs.host_sweeps import HostSweeps
@@ -28,6 +29,7 @@ from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.programs.run_options import MODES, ModeName, RunOptions, Where
 from hetero_bfs.programs.streamed_run import program_in_phases
+from hetero_bfs.programs.streamed_sweeps import sweeps_on
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.colourings import Colourings
@@ -96,7 +98,7 @@ class _Mode:
         if self.device is None:
             return None
         if isinstance(self.graph, ArrangedGraph):
-            return DeviceSweeps(plan, self.device, self.graph, costs)
+            return sweeps_on(plan, self.device, self.graph, costs)
         if self.device.device.info.type == "GPU" and not plan.counts:
             with suppress(DeviceError):
                 return OneLaunch(plan, self.device, self.graph, costs)
@@ -181,7 +183,7 @@ class ProgramRuns(Analysis):
         if self.device is None:
             return None
         try:
-            return DeviceGraph(graph, self.device.device.info)
+            return DeviceGraph(graph, self.device.device.info, self.device)
         except DeviceError as error:
             note = f"{self.device_name} is left out of mode {graph.mode!r}: {error}"
             self.notes.append(note)

@@ -217,7 +217,7 @@ from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import device_run, streamed_run
+from hetero_bfs.programs import block_memory, device_run
 from hetero_bfs.programs.streamed_lists import Layout
 from hetero_bfs.runtime.program_runs import ProgramRuns
 
@@ -238,7 +238,7 @@ for program, parameters, direction in (
 ):
     with (
         mock.patch.multiple(device_run, **SMALL),
-        mock.patch.object(streamed_run, "lay_out", lay_out),
+        mock.patch.object(block_memory, "lay_out", lay_out),
         mock.patch.object(device_run.DeviceProgram, "_make_room", side_effect=BudgetError),
     ):
         host, device = [
@@ -263,15 +263,17 @@ def test_streamed_programs_no_bad_access_and_no_race():
 MODES = """
 import sys
 sys.path.insert(0, {tests!r})
+from dataclasses import replace
 from unittest import mock
 import numpy as np
 from graphs import grid, random_graph
 from sample_programs import Distances, Labels, Parents, Ranks
 import hetero_bfs as hb
 from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import arranged, device_run, device_sweeps
+from hetero_bfs.errors import BudgetError
+from hetero_bfs.programs import arranged, block_memory, device_run, device_sweeps
+from hetero_bfs.programs.streamed_lists import Layout
 from hetero_bfs.runtime import program_runs
 from hetero_bfs.runtime.program_runs import ProgramRuns
 
@@ -280,10 +282,18 @@ arranged._PART_EDGES = 30
 device_sweeps._HEAVY_EDGES = device_sweeps._HEAVY_EDGES_OF_CPU = 6
 SMALL = dict(_FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT=2)
 layered = dict(mode="layered", root=5)
-for graph in (random_graph(150, 300, 1), grid(4, 30)):
+device = choose_device()
+if {streams}:
+    full = BudgetError("it is full")
+    device_run.DeviceProgram._make_room = mock.Mock(side_effect=full)
+    block_memory.lay_out = lambda info, ways, *sizes: Layout(
+        2, 10**4, max(int(way.sizes.max()) for way in ways), 4
+    )
+    device = replace(device, unified_memory=False)
+for graph in (random_graph(150, 300, 1), replace(grid(4, 30), directed={streams})):
     weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
-    edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
-    runs = ProgramRuns(build_search_graph(edges), 1, choose_device())
+    edges = replace(graph, weights=weights)
+    runs = ProgramRuns(build_search_graph(edges), 1, device)
     assert runs.device_name.startswith("Oclgrind"), runs.notes
     for program, parameters, mode in (
         (Distances(), dict(source=5), layered),
@@ -292,20 +302,22 @@ for graph in (random_graph(150, 300, 1), grid(4, 30)):
         (Ranks(), dict(alpha=0.85, tol=0.05), dict(mode="asynchronous")),
     ):
         with mock.patch.multiple(device_run, **SMALL):
-            host, device = [
+            host, there = [
                 runs.run(program, parameters, hb.RunOptions(place=place, **mode))
                 for place in ("cpu", "device")
             ]
-        assert host.iterations == device.iterations
-        assert device.traces[0].strategy == "device " + mode["mode"]
+        assert host.iterations == there.iterations
+        assert there.traces[0].strategy == "device " + mode["mode"]
         if not isinstance(program, Parents):
             field = next(iter(host.state))
-            np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
+            np.testing.assert_allclose(there.state[field], host.state[field], rtol=1e-9)
+        assert (there.streamed_bytes > 0) == {streams}, (graph, mode)
 """
 
 
-def test_modes_no_bad_access_and_no_race():
-    done = run(MODES.format(tests=str(TESTS)), *FOUR_GROUPS)
+@pytest.mark.parametrize("streams", [False, True])
+def test_modes_no_bad_access_and_no_race(streams):
+    done = run(MODES.format(tests=str(TESTS), streams=streams), *FOUR_GROUPS)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     reports = parse(done.stderr)
     assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"

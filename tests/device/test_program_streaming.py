@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from graphs import nasty, path
+from graphs import edge_list, nasty, path
 from oracle import engine_on
 from sample_programs import Communities, Distances, Labels, Parents, Ranks, Votes
 
@@ -17,11 +17,15 @@ from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import device_run
+from hetero_bfs.programs import arranged, device_run, device_sweeps
 from hetero_bfs.programs.device_run import DeviceProgram
 from hetero_bfs.programs.streamed_run import StreamedProgram
 from hetero_bfs.runtime.program_runs import ProgramRuns
 
+MODES = {
+    "asynchronous": {"mode": "asynchronous"},
+    "layered": {"mode": "layered", "root": 1},
+}
 SMALL = {"_HEAVY_EDGES": 40, "_GROUP": 32, "_MOST_RECORDS": 512}
 PROGRAMS = {
     "Distances": (Distances(), {"source": 1}),
@@ -39,8 +43,12 @@ GRAPHS = [
 
 @pytest.fixture(autouse=True)
 def _small():
-    """Blocks of 32 vertices, long lists, few records: the graphs are small."""
-    with mock.patch.multiple(device_run, **SMALL):
+    """Blocks of 32 vertices, long lists, few records, few joined levels: the graphs are small."""
+    with (
+        mock.patch.multiple(device_run, **SMALL),
+        mock.patch.multiple(device_sweeps, _HEAVY_EDGES_OF_CPU=40, _HEAVY_EDGES=40),
+        mock.patch.object(arranged, "_PART_EDGES", 200),
+    ):
         yield
 
 
@@ -58,9 +66,9 @@ def always_streamed():
     return mock.patch.object(DeviceProgram, "_make_room", side_effect=BudgetError("it is full"))
 
 
-def run(runs: ProgramRuns, name: str, direction: str = "auto", place: str = "device"):
+def run(runs: ProgramRuns, name: str, direction: str = "auto", place: str = "device", **others):
     program, parameters = PROGRAMS[name]
-    return runs.run(program, parameters, hb.RunOptions(300, direction, place=place))
+    return runs.run(program, parameters, hb.RunOptions(300, direction, place=place, **others))
 
 
 def on_device(runs: ProgramRuns) -> DeviceProgram:
@@ -69,14 +77,16 @@ def on_device(runs: ProgramRuns) -> DeviceProgram:
     return compiled.on["device"]
 
 
-def least_bytes(graph, device, name: str) -> int:
+def least_bytes(graph, device, name: str, **mode) -> int:
     """Return the memory that a program with streamed lists takes at least."""
     small = replace(device, memory_bytes=40 * graph.num_vertices)
     with ProgramRuns(graph, 1, small) as runs, always_streamed():
-        assert not run(runs, name, place="cpu").streamed_bytes
+        assert not run(runs, name, place="cpu", **mode).streamed_bytes
+        if mode and not runs.notes:  # a sweep may take less
+            return small.memory_bytes
         allowed = f"{small.memory_bytes} bytes may be used, in pieces of {small.max_alloc_bytes}"
         assert runs.notes[0].endswith(allowed)
-    return int(re.search(r"runs on the CPU only: programs need (\d+) bytes", runs.notes[0])[1])
+    return int(re.search(r" the CPU only: programs need (\d+) bytes", runs.notes[0])[1])
 
 
 def same(streamed, whole, exact: bool = True) -> None:
@@ -111,7 +121,78 @@ def test_results_are_those_of_whole_lists(opencl_device, name, directed, program
                 streamed = run(runs, program, direction)
                 same(streamed, whole[direction], program != "Parents")
             assert not runs.notes
-            assert share or streamed.streamed_bytes or on_device(runs)._layout.resident
+            assert share or streamed.streamed_bytes or on_device(runs).memory.layout.resident
+
+
+@pytest.mark.parametrize(
+    ("mode", "program"),
+    [(mode, name) for mode in MODES for name in ("Distances", "Labels", "Parents")]
+    + [("asynchronous", "Ranks")],
+)
+@pytest.mark.parametrize(
+    ("name", "directed"),
+    [("Kronecker 10", True), ("Kronecker 10", False), ("two hubs", False), ("grid", True),
+     ("isolated vertices", False), ("one edge", True)],
+)  # fmt: skip
+def test_layers_and_colours_stream_in_their_order(plain_device, name, directed, mode, program):
+    """So a sweep visits the same edges, and sends a list once or twice at most."""
+    graph, options = weighted(name, directed), MODES[mode]
+    least = least_bytes(graph, plain_device, program, **options)
+    all_lists = (1 + directed) * 8 * graph.graph.num_stored_edges
+    with ProgramRuns(graph, 1, plain_device) as runs:
+        whole = run(runs, program, **options)
+        assert whole.streamed_bytes == 0
+    for share in (0, 0.5):
+        small = replace(plain_device, memory_bytes=least + int(share * all_lists))
+        with ProgramRuns(graph, 1, small) as runs, always_streamed():
+            streamed = [run(runs, program, **options) for _ in range(2)]
+            same(streamed[0], streamed[1], program != "Parents")
+            assert not runs.notes
+            memory = on_device(runs).memory
+        sent = streamed[0].streamed_bytes
+        missing = sum(way.sizes[memory.layout.resident :].sum() for way in memory.ways)
+        assert missing or graph.graph.num_stored_edges < 2000 or share
+        assert sent >= 4 * missing or program != "Labels"  # others may not need all lists
+        assert sent <= (whole.iterations + 1) * 2 * (all_lists + 8 * graph.num_vertices)
+        if program == "Ranks":  # its sums are added in another order
+            np.testing.assert_allclose(streamed[0].rank, whole.rank, rtol=1e-12)
+        else:
+            same(streamed[0], whole, program != "Parents")
+
+
+def test_a_sweep_sends_what_has_changed(opencl_device):
+    """A search from the root of the layers sends each list once, and nothing in a second sweep.
+
+    Vertices are adjacent to those up to 8 before and behind: 250 levels, two of them in a block.
+    """
+    n = 2000
+    edges = edge_list([(v, v + i) for i in range(1, 9) for v in range(n - i)], n)
+    graph = build_search_graph(edges, "given")
+    lists = 4 * graph.graph.num_stored_edges
+    with ProgramRuns(graph, 1, replace(opencl_device, memory_bytes=40 * n)) as runs:
+        result = run(runs, "Parents", **MODES["layered"])
+        blocks = on_device(runs).memory.ways[0].sizes.size
+    assert (result.iterations, result.traces[0].strategy) == (2, "device layered")
+    assert 100 < blocks < 150
+    assert 0.8 * lists < result.streamed_bytes < lists + 8 * blocks
+
+
+def test_programs_in_modes_take_turns_on_the_device(opencl_device):
+    graph = weighted("Kronecker 10")
+    modes = ({}, *MODES.values())
+    memory = 30_000 + max(least_bytes(graph, opencl_device, "Labels", **mode) for mode in modes)
+    with ProgramRuns(graph, 1, opencl_device) as runs:
+        whole = [run(runs, "Labels", **mode) for mode in modes]
+    with (
+        ProgramRuns(graph, 1, replace(opencl_device, memory_bytes=memory)) as runs,
+        always_streamed(),
+    ):
+        for _ in range(2):
+            for i, mode in enumerate(modes):
+                same(run(runs, "Labels", **mode), whole[i])
+                compiled = [one for kept in runs._modes.values() for one in kept.programs.values()]
+                assert sum(bool(one.on["device"].memory.parts) for one in compiled) == 1
+        assert not runs.notes
 
 
 def test_only_lists_that_do_not_fit_are_streamed(opencl_device):
@@ -143,9 +224,9 @@ def test_parts_under_the_limit_of_a_buffer_stay_on_the_device(opencl_device, pro
         streamed = run(runs, program)
         same(streamed, whole)
         assert streamed.streamed_bytes == 0
-        for parts in on_device(runs)._parts:
+        for parts in on_device(runs).memory.parts:
             assert len(parts) >= 3
-            assert max(buffer.size for part, _ in parts for buffer in part.buffers) <= limit
+            assert max(buffer.size for part in parts for buffer in part.buffers) <= limit
 
 
 def test_a_list_that_is_larger_than_a_buffer(opencl_device):
@@ -190,8 +271,8 @@ def test_only_blocks_that_are_needed_are_sent(opencl_device):
     with ProgramRuns(graph, 1, replace(opencl_device, memory_bytes=least)) as runs:
         with always_streamed():
             push, pull = (run(runs, "Parents", direction) for direction in ("push", "pull"))
-        blocks = on_device(runs)._blocks[0].sizes.size
-        resident = on_device(runs)._layout.resident
+        blocks = on_device(runs).memory.ways[0].sizes.size
+        resident = on_device(runs).memory.layout.resident
     assert push.iterations == pull.iterations == 300  # 301 of 1100 vertices are reached
     assert blocks == 35
     assert resident < 3
@@ -225,7 +306,7 @@ def test_programs_take_turns_on_the_device(opencl_device):
         for name in (*names, *names):
             same(run(runs, name), whole[name])
             ((*compiled,),) = [mode.programs.values() for mode in runs._modes.values()]
-            with_parts = [one for one in compiled if one.on["device"]._parts]
+            with_parts = [one for one in compiled if one.on["device"].memory.parts]
             assert [one.host.plan.name for one in with_parts] == [name]
         with refuse_above(100), pytest.raises(DeviceError, match="out of memory"):
             run(runs, "Distances")
@@ -243,23 +324,33 @@ def test_a_device_with_less_memory_than_it_says(apart):
         streamed = run(runs, "Labels")
         same(streamed, whole)
         assert streamed.streamed_bytes > 0
-        assert on_device(runs)._layout.resident > 0
+        assert on_device(runs).memory.layout.resident > 0
         assert not runs.notes
     with refuse_above(20_000), ProgramRuns(graph, 1, limited) as runs, always_streamed():
         run(runs, "Labels", place="cpu")
         assert runs.notes == ["Labels runs on the CPU only: out of memory"]
 
 
-def test_graphs_without_edges_and_modes_that_do_not_stream(opencl_device):
+def test_graphs_without_edges(opencl_device):
     small = replace(opencl_device, memory_bytes=100_000)
     for name in ("no edges", "one vertex", "loops only"):
         with ProgramRuns(build_search_graph(nasty(name)), 1, small) as runs:
             result = run(runs, "Labels", place="auto")
             assert result.label.tolist() == list(range(result.label.size))
-    with ProgramRuns(weighted("Kronecker 10"), 1, small) as runs:
-        options = hb.RunOptions(mode="asynchronous")
-        assert runs.run(Labels(), {}, options).traces[0].strategy == "asynchronous"
-        assert "Labels in mode 'asynchronous' runs on the CPU only: programs need" in runs.notes[0]
+
+
+def test_a_mode_without_memory_for_a_few_blocks(opencl_device):
+    """The host takes over, with a note."""
+    graph = weighted("Kronecker 10")
+    least = least_bytes(graph, opencl_device, "Labels", **MODES["asynchronous"])
+    for memory, prefix in ((least, "device "), (least - 1, "")):
+        with ProgramRuns(graph, 1, replace(opencl_device, memory_bytes=memory)) as runs:
+            options = hb.RunOptions(mode="asynchronous", place="auto" if not prefix else "device")
+            result = runs.run(Labels(), {}, options)
+            assert result.traces[0].strategy == prefix + "asynchronous"
+            assert bool(runs.notes) == (not prefix)
+    expected = f"Labels in mode 'asynchronous' runs on the CPU only: programs need {least} bytes"
+    assert runs.notes[0].startswith(expected)
 
 
 def test_an_engine_streams_programs_as_it_streams_searches(apart):

@@ -25,15 +25,7 @@ __kernel void choose_blocks(__global uchar *chosen, const uint total, GRAPH,
                 wanted = backward_indptr[v] < backward_indptr[v + 1];
             }
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid == 0)
-            marked = 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (wanted)
-            atomic_or(&marked, 1);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid == 0)
-            chosen[block] = marked;
+        mark_block(wanted, &marked, chosen + block);
     }
     if (get_global_id(0) == 0)
         chosen[total] = mode;

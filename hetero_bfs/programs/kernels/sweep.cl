@@ -7,6 +7,13 @@
  *     outgoing, sent, dirty, gathered     as in sweep.py; `messages` is its `combined`
  *     sums            the groups' shares of the totals in the sweep so far
  *     loop, counters  as in state.cl; only some words are in use
+ *
+ * With -DSTREAMED a launch is for blocks whose lists are in some buffers (streamed_sweeps.py): a
+ * vertex with long lists, up to GROUP other vertices in sequence, or a whole part of few edges.
+ * Block b has the vertices from firsts[b] to firsts[b + 1]. `blocks` and `backward_blocks` have
+ * rows: a block's number, and where its lists begin in the buffers of each direction. Of these rows
+ * a launch takes those from rows.s0 to rows.s2; before rows.s1 they are of long lists. `run_part`
+ * takes rows.s0 of `blocks` and rows.s1 of `backward_blocks`.
  */
 
 enum { PENDING = NEXT_COUNT };
@@ -20,6 +27,25 @@ enum { PENDING = NEXT_COUNT };
         __global MESSAGE *messages, __global int *gathered, volatile __global ulong *counters,     \
         __global TOTAL *sums, __global long *loop
 #define SWEEP_NAMES outgoing, sent, dirty, messages, gathered, counters, sums, loop
+
+#ifdef STREAMED
+#define BLOCKS                                                                                     \
+    __global const uint *firsts, __global const uint2 *blocks,                                     \
+        __global const uint2 *backward_blocks, const uint4 rows,
+#define LIST_SHIFT(row) (indptr[firsts[blocks[row].x]] - blocks[row].y)
+#define BACKWARD_SHIFT(row)                                                                        \
+    (backward_indptr[firsts[backward_blocks[row].x]] - backward_blocks[row].y)
+#define FIRST_LONG rows.s0
+#define END_LONG rows.s1
+#define VERTEX_AT(row) firsts[blocks[row].x]
+#else
+#define BLOCKS
+#define LIST_SHIFT(row) 0
+#define BACKWARD_SHIFT(row) 0
+#define FIRST_LONG turn.s0
+#define END_LONG turn.s1
+#define VERTEX_AT(row) (row)
+#endif
 
 /* A turn through a part: the vertices from s0 to s2, those before s1 by work-groups; s3 is 1 if no
  * two are adjacent; vertices before s4 have no further turn in this sweep; s5 is a number that no
@@ -65,12 +91,13 @@ static MESSAGE message_along(uint u, OFFSET k, __global const WEIGHT *weights, S
 }
 
 /* Mark every `stride`-th neighbour from k on, but for those that would not take the message. The
- * state of those that apply in this step is not looked at. */
-static void mark(uint v, OFFSET k, uint stride, uint settled, int step, Counts *counts, LISTS,
-                 SWEEP, STATE)
+ * state of those that apply in this step is not looked at. The lists begin `shift` entries before
+ * where `indptr` says. */
+static void mark(uint v, OFFSET k, uint stride, OFFSET shift, uint settled, int step,
+                 Counts *counts, LISTS, SWEEP, STATE)
 {
-    const OFFSET last = indptr[v + 1];
-    for (k += indptr[v]; k < last; k += stride) {
+    const OFFSET last = indptr[v + 1] - shift;
+    for (k += indptr[v] - shift; k < last; k += stride) {
         const uint u = neighbours[k];
         counts->edges++;
         if (gathered[u] != step) {
@@ -118,12 +145,12 @@ static bool settle(uint v, MESSAGE total, bool found, bool exact, int step, Coun
 
 /* Combine the messages along every `stride`-th incoming edge from k on; tell whether there is one.
  */
-static bool gather(uint v, OFFSET k, uint stride, MESSAGE *total, Counts *counts, BACKWARD, SWEEP,
-                   STATE)
+static bool gather(uint v, OFFSET k, uint stride, OFFSET shift, MESSAGE *total, Counts *counts,
+                   BACKWARD, SWEEP, STATE)
 {
-    const OFFSET last = backward_indptr[v + 1];
+    const OFFSET last = backward_indptr[v + 1] - shift;
     bool found = false;
-    for (k += backward_indptr[v]; k < last && (HAS_IDENTITY || !found); k += stride) {
+    for (k += backward_indptr[v] - shift; k < last && (HAS_IDENTITY || !found); k += stride) {
         const uint u = backward_neighbours[k];
         counts->edges++;
 #if !PREPARED && !ALL_ACTIVE
@@ -158,26 +185,34 @@ __kernel void begin_run(LISTS, SWEEP, STATE)
     add_all(&counts, shares, shared, shared_totals, counters, sums);
 }
 
-/* Mark the neighbours of the vertices that are active at the start; all vertices if all are. */
-__kernel void spread(LISTS, SWEEP, STATE)
+/* Mark the neighbours of the vertices that are active at the start; all vertices if all are. With
+ * -DSTREAMED choose_in_sweep does the latter. */
+__kernel void spread(BLOCKS LISTS, SWEEP, STATE)
 {
     __local ulong shared[2];
     Counts counts = {0, 0, 0, 0};
+#ifdef STREAMED
+    for (uint i = rows.s0 + get_group_id(0); i < rows.s2; i += get_num_groups(0))
+        for (uint v = VERTEX_AT(i) + get_local_id(0); v < firsts[blocks[i].x + 1]; v += GROUP)
+            if (sent[v])
+                mark(v, 0, 1, LIST_SHIFT(i), 0, 0, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+#else
     const bool all = counters[ACTIVE] == n;
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         if (all)
             dirty[v] = 1;
         else if (sent[v])
-            mark(v, 0, 1, 0, 0, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+            mark(v, 0, 1, 0, 0, 0, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
     }
+#endif
     add_counts(counts.edges, 0, SCANNED, PENDING, shared, counters);
 }
 
-/* Gather for every `stride`-th vertex from v on, if it is dirty; in an exact part it applies. */
-static void gather_each(uint v, uint stride, Turn turn, Counts *counts, TOTAL *shares, LISTS,
-                        BACKWARD, SWEEP, STATE)
+/* Gather for every `stride`-th vertex from v to `end`, if it is dirty; in an exact part it applies. */
+static void gather_each(uint v, uint stride, uint end, OFFSET backward_shift, OFFSET shift,
+                        Turn turn, Counts *counts, TOTAL *shares, LISTS, BACKWARD, SWEEP, STATE)
 {
-    for (; v < turn.s2; v += stride) {
+    for (; v < end; v += stride) {
         if (!ALL_ACTIVE && !dirty[v])
             continue;
         dirty[v] = 0;
@@ -185,26 +220,29 @@ static void gather_each(uint v, uint stride, Turn turn, Counts *counts, TOTAL *s
         bool found = false;
         if (receives(v, loop[ITERATION], STATE_NAMES)) {
             counts->received++;
-            found = gather(v, 0, 1, &total, counts, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+            found = gather(v, 0, 1, backward_shift, &total, counts, BACKWARD_NAMES, SWEEP_NAMES,
+                           STATE_NAMES);
         }
         if (settle(v, total, found, turn.s3, (int)turn.s5, counts, shares, SWEEP_NAMES,
                    STATE_NAMES))
-            mark(v, 0, 1, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+            mark(v, 0, 1, shift, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES,
+                 STATE_NAMES);
     }
 }
 
-/* Apply for every `stride`-th vertex from v on, if it gathered in this turn. */
-static void apply_each(uint v, uint stride, Turn turn, Counts *counts, TOTAL *shares, LISTS, SWEEP,
-                       STATE)
+/* Apply for every `stride`-th vertex from v to `end`, if it gathered in this turn. */
+static void apply_each(uint v, uint stride, uint end, OFFSET shift, Turn turn, Counts *counts,
+                       TOTAL *shares, LISTS, SWEEP, STATE)
 {
-    for (; v < turn.s2; v += stride)
+    for (; v < end; v += stride)
         if (gathered[v] == (int)turn.s5 &&
             change(v, messages[v], counts, shares, SWEEP_NAMES, STATE_NAMES))
-            mark(v, 0, 1, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+            mark(v, 0, 1, shift, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES,
+                 STATE_NAMES);
 }
 
 /* Go through a part of few edges s6 times, by one work-group. */
-__kernel void run_part(Turn turn, LISTS, BACKWARD, SWEEP, STATE)
+__kernel void run_part(Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
 {
     __local ulong shared[2];
     __local TOTAL shared_totals[GROUP];
@@ -213,13 +251,14 @@ __kernel void run_part(Turn turn, LISTS, BACKWARD, SWEEP, STATE)
     const uint lid = get_local_id(0), begin = turn.s0;
     if (loop[MODE] == DONE)
         return;
+    const OFFSET shift = LIST_SHIFT(rows.s0), backward_shift = BACKWARD_SHIFT(rows.s1);
     for (uint i = 0; i < turn.s6; i++) {
         turn.s4 = i + 1 < turn.s6 ? begin : turn.s2;
-        gather_each(begin + lid, GROUP, turn, &counts, shares, LISTS_NAMES, BACKWARD_NAMES,
-                    SWEEP_NAMES, STATE_NAMES);
+        gather_each(begin + lid, GROUP, turn.s2, backward_shift, shift, turn, &counts, shares,
+                    LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
-        apply_each(begin + lid, GROUP, turn, &counts, shares, LISTS_NAMES, SWEEP_NAMES,
-                   STATE_NAMES);
+        apply_each(begin + lid, GROUP, turn.s2, shift, turn, &counts, shares, LISTS_NAMES,
+                   SWEEP_NAMES, STATE_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
         turn.s5++;
     }
@@ -227,7 +266,7 @@ __kernel void run_part(Turn turn, LISTS, BACKWARD, SWEEP, STATE)
 }
 
 /* Gather for the dirty vertices of a part; in an exact part each applies at once. */
-__kernel void gather_part(const Turn turn, LISTS, BACKWARD, SWEEP, STATE)
+__kernel void gather_part(const Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
 {
     __local ulong shared[2];
     __local TOTAL shared_totals[GROUP];
@@ -240,14 +279,15 @@ __kernel void gather_part(const Turn turn, LISTS, BACKWARD, SWEEP, STATE)
     const int step = (int)turn.s5;
     if (loop[MODE] == DONE)
         return;
-    for (uint v = turn.s0 + get_group_id(0); v < turn.s1; v += get_num_groups(0)) {
+    for (uint i = FIRST_LONG + get_group_id(0); i < END_LONG; i += get_num_groups(0)) {
+        const uint v = VERTEX_AT(i);
         const bool due = ALL_ACTIVE || dirty[v];
         const bool open = due && receives(v, loop[ITERATION], STATE_NAMES);
         MESSAGE total = IDENTITY;
         bool found = false;
         if (open)
-            found = gather(v, lid, GROUP, &total, &counts, BACKWARD_NAMES, SWEEP_NAMES,
-                           STATE_NAMES);
+            found = gather(v, lid, GROUP, BACKWARD_SHIFT(i), &total, &counts, BACKWARD_NAMES,
+                           SWEEP_NAMES, STATE_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE);
         parts[lid] = total;
         has_part[lid] = found;
@@ -271,36 +311,57 @@ __kernel void gather_part(const Turn turn, LISTS, BACKWARD, SWEEP, STATE)
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (changed)
-            mark(v, lid, GROUP, turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+            mark(v, lid, GROUP, LIST_SHIFT(i), turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES,
+                 STATE_NAMES);
     }
-    gather_each(turn.s1 + get_global_id(0), get_global_size(0), turn, &counts, shares, LISTS_NAMES,
-                BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+#ifdef STREAMED
+    for (uint i = rows.s1 + get_group_id(0); i < rows.s2; i += get_num_groups(0))
+        gather_each(VERTEX_AT(i) + lid, GROUP, firsts[blocks[i].x + 1], BACKWARD_SHIFT(i),
+                    LIST_SHIFT(i), turn, &counts, shares, LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES,
+                    STATE_NAMES);
+#else
+    gather_each(turn.s1 + get_global_id(0), get_global_size(0), turn.s2, 0, 0, turn, &counts,
+                shares, LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+#endif
     add_all(&counts, shares, shared, shared_totals, counters, sums);
 }
 
-/* Apply what the vertices of a part gathered in this turn. */
-__kernel void apply_part(const Turn turn, LISTS, SWEEP, STATE)
+/* Apply what the vertices of a part gathered in this turn. If all are active, no list is read. */
+__kernel void apply_part(const Turn turn, BLOCKS LISTS, SWEEP, STATE)
 {
     __local ulong shared[2];
     __local TOTAL shared_totals[GROUP];
     __local int changed;
     TOTAL shares[NUM_TOTALS + 1] = {0};
     Counts counts = {0, 0, 0, 0};
-    const uint lid = get_local_id(0);
-    const int step = (int)turn.s5;
     if (loop[MODE] == DONE)
         return;
-    for (uint v = turn.s0 + get_group_id(0); v < turn.s1; v += get_num_groups(0)) {
+#if ALL_ACTIVE
+    apply_each(turn.s0 + get_global_id(0), get_global_size(0), turn.s2, 0, turn, &counts, shares,
+               LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+#else
+    const uint lid = get_local_id(0);
+    const int step = (int)turn.s5;
+    for (uint i = FIRST_LONG + get_group_id(0); i < END_LONG; i += get_num_groups(0)) {
+        const uint v = VERTEX_AT(i);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0)
             changed = gathered[v] == step && change(v, messages[v], &counts, shares, SWEEP_NAMES,
                                                     STATE_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (changed)
-            mark(v, lid, GROUP, turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+            mark(v, lid, GROUP, LIST_SHIFT(i), turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES,
+                 STATE_NAMES);
     }
-    apply_each(turn.s1 + get_global_id(0), get_global_size(0), turn, &counts, shares, LISTS_NAMES,
-               SWEEP_NAMES, STATE_NAMES);
+#ifdef STREAMED
+    for (uint i = rows.s1 + get_group_id(0); i < rows.s2; i += get_num_groups(0))
+        apply_each(VERTEX_AT(i) + lid, GROUP, firsts[blocks[i].x + 1], LIST_SHIFT(i), turn,
+                   &counts, shares, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+#else
+    apply_each(turn.s1 + get_global_id(0), get_global_size(0), turn.s2, 0, turn, &counts, shares,
+               LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+#endif
+#endif
     add_all(&counts, shares, shared, shared_totals, counters, sums);
 }
 

@@ -1,0 +1,91 @@
+"""Graphs' lists on an OpenCL device, as vertex programs read them."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.errors import BudgetError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.programs.placed import PlacedGraph, weights_of
+
+_LEAST_VERTEX_BYTES = 40  # of a vertex, whatever the program
+
+
+class Streams:
+    """Whose lists stream to a device, with some of them resident: one program's at a time."""
+
+    holder: weakref.ref[Any] | None = None
+
+
+class DeviceGraph:
+    """Graphs' lists on a device, which several programs share.
+
+    Parameters
+    ----------
+    graph : PlacedGraph
+    info : DeviceInfo
+    beside : DeviceGraph, optional
+        Another graph's, on the same device.
+
+    Raises
+    ------
+    BudgetError
+        The device cannot hold arrays with an entry for each vertex.
+    """
+
+    def __init__(
+        self, graph: PlacedGraph, info: DeviceInfo, beside: DeviceGraph | None = None
+    ) -> None:
+        self.device: OpenCLDevice = OpenCLDevice(info) if beside is None else beside.device
+        self.streams: Streams = Streams() if beside is None else beside.streams
+        check_sizes(info, 8 * graph.num_vertices, _LEAST_VERTEX_BYTES * graph.num_vertices)
+        self._kept: list[Any] = []  # a device may use them in place
+        self._uploaded: dict[Any, Any] = {}
+
+    @property
+    def device_name(self) -> str:
+        """Name of the device."""
+        return self.device.info.name
+
+    def lists(self, lists: CSRGraph, weighted: bool) -> list[Any]:
+        """Return the buffers of `indptr`, neighbours and weights of lists that are kept."""
+        return [
+            self.offsets(lists),
+            self._buffer((lists, "neighbours"), lambda: lists.indices),
+            self._buffer((lists, "weights", weighted), lambda: weights_of(lists, weighted)),
+        ]
+
+    def offsets(self, lists: CSRGraph) -> Any:
+        """Return the buffer of `indptr`."""
+        kind = offset_type(lists)
+        return self._buffer((lists, "indptr"), lambda: lists.indptr.astype(kind))
+
+    def of_vertices(self, graph: PlacedGraph, name: str) -> Any:
+        """Return the buffer of "names" or "degree"."""
+        return self._buffer((graph, name), lambda: getattr(graph, name))
+
+    def _buffer(self, key: Any, make: Any) -> Any:
+        if key not in self._uploaded:
+            self._kept.append(
+                np.require(make(), requirements=["C", "W"])
+            )  # OpenCL wants writable ones
+            self._uploaded[key] = self.device.upload(self._kept[-1])
+        return self._uploaded[key]
+
+
+def check_sizes(info: DeviceInfo, largest: int, needed: int) -> None:
+    """Raise `BudgetError` if a device lacks room for so many bytes, or for the largest array."""
+    if largest > info.max_alloc_bytes or needed > info.memory_bytes:
+        raise BudgetError(
+            f"programs need {needed} bytes on {info.name}, up to {largest} in one piece; "
+            f"{info.memory_bytes} bytes may be used, in pieces of {info.max_alloc_bytes}"
+        )
+
+
+def offset_type(lists: CSRGraph) -> type[np.unsignedinteger[Any]]:
+    """Return the type of offsets into lists."""
+    return np.uint32 if lists.num_stored_edges < 2**32 else np.uint64
