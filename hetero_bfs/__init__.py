@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     )
     from hetero_bfs.runtime.options import EngineOptions
     from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
+    from hetero_bfs.timeline.timeline_files import save_timeline
 
 __version__ = "0.1.0"
 
@@ -111,6 +112,7 @@ __all__ = [
     "most_frequent",
     "pagerank",
     "plus",
+    "save_timeline",
     "sssp",
     "validate",
 ]
@@ -162,6 +164,7 @@ _MODULE_OF = {
     "minimum": "programs.monoids",
     "most_frequent": "programs.monoids",
     "plus": "programs.monoids",
+    "save_timeline": "timeline.timeline_files",
     "validate": "algorithms.bfs.validate",
 }
 

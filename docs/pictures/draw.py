@@ -35,6 +35,7 @@ LOOKS = {  # Okabe and Ito's palette; a marker and a line style each, for reader
 CAPTIONS = {
     "__main__": "where the program starts",
     "cli": "arguments, commands, streams and signals",
+    "doctor": "what a machine has for searches, and what it lacks",
     "study": "tables, figures and the page of a study",
     "training": "measures a machine, fits its speed model; oracle and regret",
     "graph500": "the benchmark's protocol, statistics and report",
@@ -42,6 +43,7 @@ CAPTIONS = {
     "programs": "vertex programs, translated to Numba and OpenCL C",
     "runtime": "engine, platform, search loop, migration, correction",
     "algorithms": "bfs: executors, kernels (Numba and OpenCL C), result, validation",
+    "timeline": "timelines of traces: Trace Event Format, SVG, HTML",
     "selection": "strategies, schema, selectors, policy, speed model, objective",
     "devices": "CPU thread pool; OpenCL driver, tuning, streaming",
     "energy": "meters, and joules of searches",

@@ -35,7 +35,9 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_pagerank(commands)
     _add_train(commands)
     _add_study(commands)
+    _add_view(commands)
     _add_devices(commands)
+    _add_doctor(commands)
     _add_convert(commands)
     return parser
 
@@ -83,6 +85,7 @@ def _add_bfs(commands: Any) -> None:
     add("--source", type=vertex_id, required=True, metavar="V", help="vertex id as in the file")
     add("--out", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1 unreached)")
     add("--levels", type=Path, metavar="FILE", help="write levels (NumPy .npy, int32)")
+    add("--trace", type=Path, metavar="FILE", help="write one CSV record per level")
     add_engine_arguments(command)
 
 
@@ -247,8 +250,36 @@ def _add_study(commands: Any) -> None:
     add("--json", type=Path, metavar="FILE", help='write the summary as JSON, "-" for stdout')
 
 
+def _add_view(commands: Any) -> None:
+    command = commands.add_parser(
+        "view",
+        help="make a timeline of a trace, for Perfetto or a browser",
+        description="Make a timeline of a CSV file that --trace wrote: lanes for CPU and device, "
+        "choices with predictions, and migrations.",
+    )
+    add = command.add_argument
+    add("input", type=Path, metavar="TRACE", help="CSV file that --trace wrote")
+    add(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help=".json: Trace Event Format, for ui.perfetto.dev and chrome://tracing; .svg: a picture "
+        "(default: TRACE with the suffix .trace.json)",
+    )
+
+
 def _add_devices(commands: Any) -> None:
     command = commands.add_parser("devices", help="list the OpenCL devices")
+    command.add_argument("--json", type=Path, metavar="FILE", help='write JSON, "-" for stdout')
+
+
+def _add_doctor(commands: Any) -> None:
+    command = commands.add_parser(
+        "doctor",
+        help="say what searches need, what is missing, and the line that mends it",
+        description="Examine Python, packages, OpenCL drivers and devices, speed models, meters, "
+        "MPI, caches, and search a small graph. The exit status is 1 if searches do not work.",
+    )
     command.add_argument("--json", type=Path, metavar="FILE", help='write JSON, "-" for stdout')
 
 

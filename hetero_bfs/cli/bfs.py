@@ -13,7 +13,7 @@ from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_js
 from hetero_bfs.graph.edge_source import EdgeSource, check_vertex
 from hetero_bfs.graph.io.registry import read, vertices_by_header
 from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.trace import format_levels
+from hetero_bfs.selection.trace import format_levels, write_csv
 
 
 def run(options: Namespace) -> int:
@@ -33,6 +33,8 @@ def run(options: Namespace) -> int:
     for path, array in ((options.out, result.parent), (options.levels, result.level)):
         if path is not None:
             save_array(path, array)
+    if options.trace is not None:
+        write_csv(options.trace, (trace.row() for trace in result.traces))
     summary = _summary(options, edges, engine, result)
     _print_summary(options, engine, result, summary)
     write_json(options.json, summary)

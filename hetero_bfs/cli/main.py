@@ -16,6 +16,9 @@ from hetero_bfs.selection.strategies import check_objective
 from hetero_bfs.support import environment
 from hetero_bfs.support.wording import naming_options
 
+_WITHOUT_NUMBA = ("devices", "doctor", "view")
+"""Commands that compile nothing in this process."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
@@ -64,7 +67,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _carry_out(options: argparse.Namespace) -> int:
-    if options.command != "devices":
+    if options.command not in _WITHOUT_NUMBA:
         load_numba()
     module = import_module(f"hetero_bfs.cli.{options.command}")  # named like the command
     status: int = module.run(options)

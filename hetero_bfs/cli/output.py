@@ -7,12 +7,12 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, TextIO
 
 from hetero_bfs.support.files import replacing
+
+if TYPE_CHECKING:  # `hetero-bfs doctor` prints without NumPy
+    import numpy.typing as npt
 
 
 def text_stream(options: Namespace) -> TextIO:
@@ -28,6 +28,8 @@ def print_notes(notes: Sequence[str]) -> None:
 
 def save_array(path: Path, array: npt.NDArray[Any]) -> None:
     """Write an array as NumPy's .npy."""
+    import numpy as np
+
     with replacing(path, "wb") as stream:
         np.save(stream, array)
 

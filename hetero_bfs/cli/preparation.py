@@ -21,12 +21,14 @@ def prepare(options: Namespace) -> None:
     from hetero_bfs.support import progress
 
     _check_files(options)
+    progress.enabled = True
+    if options.command == "doctor":
+        return  # it says itself what is wrong with the environment
     environment.check()
     if getattr(options, "device", None) is not None:
         _check_device(options)
     if getattr(options, "optimize", "time") != "time":
         _check_objective(options)
-    progress.enabled = True
     if getattr(options, "threads", None) is not None:
         load_numba()
         import numba

@@ -6,7 +6,7 @@ The names of `LevelFeatures`' fields are the speed model's columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +197,16 @@ class LevelTrace:
             record[f"predicted_{name}"] = self.predicted_seconds.get(name, "")
         record["reason"] = self.reason
         return record
+
+
+ROW_COLUMNS = (
+    *(one.name for one in fields(LevelFeatures)),
+    *("expected_examined", "expected_found", "expected_length", "strategy", "seconds"),
+    *("transfer_seconds", "select_seconds", "found_vertices"),
+    *(f"predicted_{name}" for name in STRATEGIES),
+    "reason",
+)
+"""The names of `LevelTrace.row()`, in their order."""
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -36,7 +36,8 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 class Part:
     """One section of the page; `reading` is HTML, `brief` is a table of text and may be empty.
 
-    `png` is None without measurements; `finding` then gives the reason.
+    The picture is a PNG or an SVG. There is none without measurements; `finding` then gives the
+    reason.
     """
 
     name: str
@@ -45,7 +46,8 @@ class Part:
     finding: str
     caption: str
     brief: pd.DataFrame
-    png: bytes | None
+    png: bytes | None = None
+    svg: str | None = None
 
 
 def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], foot: str) -> str:
@@ -69,15 +71,18 @@ def _section(part: Part) -> str:
     if part.png is not None:
         image = base64.b64encode(part.png).decode("ascii")
         picture = (
-            f"<p>{part.reading}</p>\n"
-            f'<figure><img alt="{escape(part.title)}. {escape(part.finding)}" '
-            f'src="data:image/png;base64,{image}"></figure>\n'
+            f'<img alt="{escape(part.title)}. {escape(part.finding)}" '
+            f'src="data:image/png;base64,{image}">'
         )
         kinds.append("png")
+    elif part.svg is not None:
+        picture = part.svg
+        kinds.append("svg")
+    shown = f"<p>{part.reading}</p>\n<figure>{picture}</figure>\n" if picture else ""
     links = ", ".join(f'<a href="{part.name}.{kind}">{part.name}.{kind}</a>' for kind in kinds)
     return (
         f'<section id="{part.name}"><h2>{escape(part.title)}</h2>\n'
-        f'<p class="finding">{escape(part.finding)}</p>\n{picture}'
+        f'<p class="finding">{escape(part.finding)}</p>\n{shown}'
         f"{_table(part.caption, part.brief)}"
         f'<p class="files">Beside this page: {links}</p></section>'
     )

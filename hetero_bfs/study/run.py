@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,13 @@ from hetero_bfs.study.choices import program_rows, regret_rows, schedule_rows
 from hetero_bfs.study.efficiency import efficiency
 from hetero_bfs.study.folder import check_folder, write_folder
 from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows
+from hetero_bfs.study.one_search import search_rows
 from hetero_bfs.study.page import Part, page
 from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of
 from hetero_bfs.study.searches import Row, open_subject, relabelling, throughput
 from hetero_bfs.study.sections import SECTIONS, Section
 from hetero_bfs.support.progress import announce
+from hetero_bfs.timeline.timeline_svg import svg_file
 
 _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
 
@@ -91,6 +93,7 @@ def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
         study.add("levels", level_rows(subject, measured))
         study.add("predictions", prediction_rows(subject, measured, study.notes))
         study.add("schedule", schedule_rows(subject, regrets, measured))
+        study.add("timeline", search_rows(subject, options.rounds))
         study.add("energy", efficiency(subject, options, study.notes))
 
 
@@ -121,6 +124,8 @@ def _write(
         parts.append(part)
         if part.png is not None:
             files[f"{section.name}.png"] = part.png
+        if part.svg is not None:
+            files[f"{section.name}.svg"] = svg_file(part.svg).encode()
         files[f"{section.name}.csv"] = table.to_csv(index=False, float_format="%.9g").encode()
     text = page(_TITLE, describe(machine), parts, study.notes, foot)
     files["index.html"] = text.encode()
@@ -142,14 +147,16 @@ def _write(
 
 def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
     """Draw a section's figure if it has measurements, and put its numbers in words."""
-    figure = None
     if table.empty:
-        finding, (caption, brief) = section.nothing, findings.no_brief(table)
-    else:
-        figure = section.draw(table)
-        finding, (caption, brief) = section.finding(table), section.brief(table)
-    png = None if figure is None else style.to_png(figure, foot)
-    return Part(section.name, section.title, section.reading, finding, caption, brief, png)
+        caption, brief = findings.no_brief(table)
+        return Part(section.name, section.title, section.reading, section.nothing, caption, brief)
+    figure, (caption, brief) = section.draw(table), section.brief(table)
+    part = Part(
+        section.name, section.title, section.reading, section.finding(table), caption, brief
+    )
+    if isinstance(figure, str):
+        return replace(part, svg=figure)
+    return part if figure is None else replace(part, png=style.to_png(figure, foot))
 
 
 def describe(machine: dict[str, Any]) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from hetero_bfs.study import choice_figures, figures, findings
+from hetero_bfs.selection.trace import ROW_COLUMNS
+from hetero_bfs.study import choice_figures, figures, findings, one_search
 from hetero_bfs.study.efficiency import METERED
 from hetero_bfs.training.program_regret import COLUMNS as PROGRAM_COLUMNS
 from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
@@ -24,14 +25,14 @@ class Section:
     `name` is the stem of its PNG and CSV files. `columns` are those of the CSV; a table without
     rows has them, too. `draw` returns None without measurements. `finding` returns the result in a
     sentence, and `brief` a small table for the page, with a caption. `nothing` replaces all three
-    if the table has no rows.
+    if the table has no rows. A drawing that is text is SVG.
     """
 
     name: str
     title: str
     reading: str
     columns: tuple[str, ...]
-    draw: Callable[[pd.DataFrame], Figure | None]
+    draw: Callable[[pd.DataFrame], Figure | str | None]
     finding: Callable[[pd.DataFrame], str]
     brief: Callable[[pd.DataFrame], findings.Brief]
     nothing: str = "Nothing could be measured; see the notes."
@@ -174,6 +175,19 @@ SECTIONS = (
         ),
         choice_figures.schedule,
         findings.schedule_finding,
+        findings.no_brief,
+    ),
+    Section(
+        "timeline",
+        "One search from start to end",
+        "The levels of one search by the default selector, without correction, each where it ran: "
+        "boxes are as long as the level took. Hollow boxes are migrations of the frontier, and the "
+        "start. Grey lines are the times of choosing. Point at a box for its numbers and the "
+        "predictions. Of several rounds it is the one of median time. <code>hetero-bfs "
+        "view timeline.csv</code> makes a file for ui.perfetto.dev of it.",
+        (*_GRAPH, "key", *ROW_COLUMNS),
+        one_search.draw,
+        one_search.finding,
         findings.no_brief,
     ),
     Section(

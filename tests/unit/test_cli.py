@@ -23,7 +23,9 @@ COMMANDS = [
     "pagerank",
     "train",
     "study",
+    "view",
     "devices",
+    "doctor",
     "convert",
 ]
 

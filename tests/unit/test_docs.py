@@ -25,7 +25,9 @@ COMMANDS = (
     "pagerank",
     "train",
     "study",
+    "view",
     "devices",
+    "doctor",
     "convert",
 )
 

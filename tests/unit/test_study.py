@@ -10,6 +10,7 @@ from base64 import b64decode
 import numpy as np
 import pandas as pd
 import pytest
+from in_browser import measured, picture
 from matplotlib.colors import to_rgb
 from study_runs import TINY, study, table
 
@@ -49,11 +50,11 @@ def made(request, graph_file, tmp_path_factory):
 
 
 def pictures(folder) -> list[str]:
-    """Name the figures of which there must be a picture: those with something measured."""
+    """Name the figures of which there must be a PNG: those with something measured."""
     energy_measured = table(folder, "energy")["mteps_per_watt"].notna().any()
     absent = {name for name in NAMES if table(folder, name).empty}
     absent |= set() if energy_measured else {"energy"}
-    return [name for name in NAMES if name not in absent]
+    return [name for name in NAMES if name not in absent and name != "timeline"]
 
 
 # What is written.
@@ -62,7 +63,8 @@ def pictures(folder) -> list[str]:
 def test_every_figure_has_png_and_csv(made):
     out, _ = made
     expected = {f"{name}.csv" for name in NAMES} | {f"{name}.png" for name in pictures(out)}
-    assert {path.name for path in out.iterdir()} == expected | {"index.html", "study.json"}
+    expected |= {"timeline.svg", "index.html", "study.json"}
+    assert {path.name for path in out.iterdir()} == expected
     for section in SECTIONS:
         assert tuple(table(out, section.name).columns) == section.columns
     for name in pictures(out):
@@ -125,6 +127,28 @@ def test_the_page_needs_nothing_else(made):
     assert links == {path.name for path in out.iterdir()} - {"index.html", "study.json"}
     for word in ("commit", "Numba", "hetero-bfs"):
         assert word in text[text.index("<footer>") :]
+
+
+@pytest.mark.slow
+def test_the_page_in_a_browser(made, tmp_path):
+    """Nothing is loaded, every picture is there, and the timeline's labels are in their boxes."""
+    out, strategies = made
+    told = measured(out / "index.html", tmp_path)
+    assert told["loaded"] == []
+    assert told["broken"] == []
+    (timeline,) = told["svgs"]
+    assert {"runs", "steps", "CPU"} <= set(timeline["lanes"])
+    left, top, right, bottom = timeline["frame"]
+    assert right - left > 500
+    names = {span["told"].partition(":")[0] for span in timeline["spans"]}
+    assert names & strategies
+    for span in timeline["spans"]:
+        x, y, x_end, y_end = span["rect"]
+        assert left <= x < x_end <= right + 1
+        assert top <= y < y_end <= bottom + 1
+        if span["text"] is not None:
+            assert x <= span["text"][0] <= span["text"][2] <= x_end
+    assert picture(out / "index.html", tmp_path).startswith(b"\x89PNG")
 
 
 def test_pictures_carry_command_and_machine(made):

@@ -1,0 +1,67 @@
+"""Runs a module of this package in another process, which may crash or hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+
+class Told(NamedTuple):
+    """What another process said: its lines of JSON, and why it did not end well, if so."""
+
+    lines: list[dict[str, Any]]
+    problem: str | None
+
+
+def run_module(module: str, timeout_seconds: float, **variables: str) -> Told:
+    """Run a module; `variables` are added to its environment.
+
+    Each of its lines on standard output is a JSON object; other output is dropped.
+    """
+    done: subprocess.CompletedProcess[bytes] | subprocess.TimeoutExpired
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", module],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        return Told(_objects(error.stdout), f"no answer within {timeout_seconds:g} s")
+    return Told(_objects(done.stdout), _problem(done.returncode, done.stderr))
+
+
+def say(**fields: Any) -> None:
+    """Print one line for `run_module`, at once: the next step may be the last one."""
+    print(json.dumps(fields), flush=True)
+
+
+def _objects(output: bytes | None) -> list[dict[str, Any]]:
+    found = []
+    for line in (output or b"").decode(errors="replace").splitlines():
+        try:
+            item = json.loads(line)
+        except ValueError:  # a driver's own output
+            continue
+        if isinstance(item, dict):
+            found.append(item)
+    return found
+
+
+def _problem(status: int, errors: bytes) -> str | None:
+    if status == 0:
+        return None
+    if status < 0:
+        try:
+            name = signal.Signals(-status).name
+        except ValueError:
+            name = f"signal {-status}"
+        return f"the process was ended by {name}"
+    lines = errors.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"the process ended with status {status}"

@@ -1,0 +1,65 @@
+"""Findings, and checks that always end with some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.support.environment import cannot_load
+
+State = Literal["ok", "missing", "failed"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one thing.
+
+    Parameters
+    ----------
+    topic, name : str
+    state : {"ok", "missing", "failed"}
+    text : str
+        One line.
+    remedy : str
+        What to type or do; empty if nothing is wrong or nothing helps.
+    needed : bool
+        Whether no search works without it.
+    """
+
+    topic: str
+    name: str
+    state: State
+    text: str
+    remedy: str = ""
+    needed: bool = False
+
+    @property
+    def stops_searches(self) -> bool:
+        """Whether no search works until this is mended."""
+        return self.needed and self.state != "ok"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON."""
+        return asdict(self)
+
+
+def examine(topic: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """Run a check; if it fails itself, that is its last finding."""
+    found: list[Finding] = []
+    try:
+        for finding in check():
+            found.append(finding)
+    except ImportError as error:
+        found.append(_failure(topic, f"not examined: {cannot_load(error)}"))
+    except HeteroBFSError as error:
+        found.append(_failure(topic, str(error)))
+    except Exception as error:  # whatever is broken here, the other checks go on
+        text = " ".join(str(error).split())
+        found.append(_failure(topic, f"not examined: {type(error).__name__}: {text}"))
+    return found
+
+
+def _failure(topic: str, text: str) -> Finding:
+    return Finding(topic, topic, "failed", text)

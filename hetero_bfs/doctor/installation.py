@@ -1,0 +1,113 @@
+"""Python, this package, the packages that it needs, threads and memory."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import hetero_bfs
+from hetero_bfs.doctor.examination import Finding
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.support import environment
+
+PYTHON, MACHINE = "Python", "machine"
+_SUPPORTED = (3, 11), (3, 14)
+"""The first version that works, and the first one that does not."""
+
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^]]*\])?\s*(?:>=\s*([\d.]+))?")
+
+
+def check_python() -> Iterator[Finding]:
+    """Examine the interpreter, this package and those that it needs."""
+    (low, high), version = _SUPPORTED, sys.version_info[:2]
+    text = f"{platform.python_version()}, {sys.executable}"
+    if low <= version < high:
+        yield Finding(PYTHON, "Python", "ok", text)
+    else:
+        remedy = "apt-get install python3.13 python3.13-venv, then make the environment anew"
+        yield Finding(PYTHON, "Python", "failed", f"{text}; 3.11 to 3.13 work", remedy, True)
+    yield from _packages()
+    yield _this_package()
+
+
+def _this_package() -> Finding:
+    from hetero_bfs.devices.machine import source_commit
+
+    place = Path(hetero_bfs.__file__).parent
+    commit = source_commit()
+    of = "" if commit is None else f", commit {commit}"
+    return Finding(PYTHON, "hetero_bfs", "ok", f"{hetero_bfs.__version__}{of}, {place}")
+
+
+def _packages() -> Iterator[Finding]:
+    try:
+        required = metadata.requires("hetero_bfs") or []
+    except metadata.PackageNotFoundError:
+        text = "not installed, so nothing says which packages are needed"
+        yield Finding(PYTHON, "packages", "missing", text, "pip install .")
+        return
+    good = []
+    for line in required:
+        name, least = requirement(line)
+        if name is None:
+            continue
+        try:
+            found = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            yield Finding(PYTHON, name, "missing", "not installed", _install(line), True)
+            continue
+        if numbers(found) < numbers(least):
+            text = f"{found} is too old; {least} is needed"
+            yield Finding(PYTHON, name, "failed", text, _install(line), True)
+        else:
+            good.append(f"{name} {found}")
+    yield Finding(PYTHON, "packages", "ok", ", ".join(good))
+
+
+def requirement(line: str) -> tuple[str | None, str]:
+    """Return the name and the least version of a requirement; no name if an extra asks for it."""
+    match = _REQUIREMENT.match(line)
+    if match is None or "extra ==" in line:
+        return None, ""
+    return match[1], match[2] or ""
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return a version's leading numbers, for comparing: 2.1rc1 as (2, 1)."""
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0])))
+
+
+def _install(line: str) -> str:
+    return f"{sys.executable} -m pip install '{line.partition(';')[0].strip()}'"
+
+
+def check_machine() -> Iterator[Finding]:
+    """Examine cores, memory, and the environment variables that can stop all searches."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    text = f"{cores} of {os.cpu_count()} may be used by this process"
+    yield Finding(MACHINE, "cores", "ok", text)
+    try:
+        environment.check()
+    except HeteroBFSError as error:
+        yield Finding(MACHINE, "environment", "failed", str(error), "", True)
+    except ImportError as error:
+        yield Finding(MACHINE, "environment", "failed", environment.cannot_load(error))
+    yield _memory()
+    from hetero_bfs.devices.machine import cpu_name
+
+    yield Finding(MACHINE, "CPU", "ok", cpu_name())
+
+
+def _memory() -> Finding:
+    import psutil
+
+    from hetero_bfs.support.memory import format_bytes
+
+    memory = psutil.virtual_memory()
+    text = f"{format_bytes(memory.available)} of {format_bytes(memory.total)} are free"
+    return Finding(MACHINE, "memory", "ok", text)

@@ -1,0 +1,107 @@
+"""OpenCL: the files that name drivers, their libraries, platforms and devices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from hetero_bfs.doctor.elsewhere import Told, run_module
+from hetero_bfs.doctor.examination import Finding
+from hetero_bfs.doctor.opencl_probe import DEFAULT_VENDORS, vendor_files
+
+OPENCL = "OpenCL"
+_PROBE = "hetero_bfs.doctor.opencl_probe"
+_TIMEOUT_SECONDS = 60.0
+_POCL = "apt-get install pocl-opencl-icd"
+_WITHOUT = "searches run on the CPU only"
+
+
+class OpenCLDrivers:
+    """The examination of OpenCL; afterwards `default` holds the fields of the usual device."""
+
+    def __init__(self) -> None:
+        self.default: dict[str, Any] | None = None
+
+    def check(self) -> Iterator[Finding]:
+        """Examine vendors' files, the loader, platforms and devices."""
+        told = run_module(_PROBE, _TIMEOUT_SECONDS)
+        yield from _drivers(told)
+        yield from _loader(told)
+        if told.problem is not None:
+            yield from _culprits(told)
+            return
+        yield from _platforms(told)
+        yield from self._devices(told)
+
+    def _devices(self, told: Told) -> Iterator[Finding]:
+        devices = [line for line in told.lines if "device" in line]
+        for line in devices:
+            fields = line["device"]
+            name = f"device {fields['index']}"
+            text = (
+                f"{fields['name']}, {fields['type']}, driver {fields['driver']}, "
+                f"{fields['memory_bytes'] / 2**30:.1f} GiB"
+            )
+            if fields["problem"] is not None:
+                yield Finding(OPENCL, name, "failed", f"{text}: {fields['problem']}")
+                continue
+            if line["default"]:
+                self.default = fields
+                text += ", used by default"
+            yield Finding(OPENCL, name, "ok", text)
+        if not devices:
+            yield Finding(OPENCL, "devices", "missing", f"none found; {_WITHOUT}", _POCL)
+
+
+def _drivers(told: Told) -> Iterator[Finding]:
+    if not vendor_files():
+        place = os.environ.get("OCL_ICD_VENDORS") or DEFAULT_VENDORS
+        yield Finding(OPENCL, "drivers", "missing", f"no .icd file in {place}; {_WITHOUT}", _POCL)
+    for line in told.lines:
+        if "driver" not in line:
+            continue
+        if line["problem"] is None:
+            yield Finding(OPENCL, "driver", "ok", f"{line['library']}, named in {line['driver']}")
+        else:
+            text = f"{line['driver']} names a library that cannot be loaded: {line['problem']}"
+            remedy = f"install its driver anew, or remove {line['driver']}"
+            yield Finding(OPENCL, "driver", "failed", text, remedy)
+
+
+def _loader(told: Told) -> Iterator[Finding]:
+    for line in told.lines:
+        if "pyopencl" in line:
+            yield Finding(OPENCL, "PyOpenCL", "ok", line["pyopencl"])
+
+
+def _platforms(told: Told) -> Iterator[Finding]:
+    for line in told.lines:
+        if "platform" in line:
+            yield Finding(OPENCL, "platform", "ok", f"{line['platform']}, {line['version']}")
+        elif line.keys() == {"problem"}:
+            text = f"no platform ({line['problem']}); {_WITHOUT}"
+            yield Finding(OPENCL, "platforms", "missing", text, _POCL)
+
+
+def _culprits(told: Told) -> Iterator[Finding]:
+    """Say where the examination ended; find the drivers at fault by examining each alone."""
+    step = next((line for line in reversed(told.lines) if "step" in line), {"step": "start"})
+    where = " ".join(str(value) for value in step.values())
+    text = f"the examination ended at step {where!r}: {told.problem}"
+    if step["step"] not in ("platforms", "devices"):
+        yield Finding(OPENCL, "examination", "failed", text)
+        return
+    guilty = [
+        file
+        for file in vendor_files()
+        if run_module(_PROBE, _TIMEOUT_SECONDS, OCL_ICD_VENDORS=str(file)).problem is not None
+    ]
+    good = [file for file in vendor_files() if file not in guilty]
+    for file in guilty:
+        remedy = f"install its driver anew, or remove {file}"
+        if len(good) == 1:
+            remedy += f", or search without it: export OCL_ICD_VENDORS={good[0]}"
+        yield Finding(OPENCL, "driver", "failed", f"{file}: {text}", remedy, True)
+    if not guilty:
+        yield Finding(OPENCL, "examination", "failed", text, "", True)

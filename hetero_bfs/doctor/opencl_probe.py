@@ -1,0 +1,65 @@
+"""Lists OpenCL drivers and devices in a process of its own, since a driver may crash or hang.
+
+Run as `python -m hetero_bfs.doctor.opencl_probe`; each line is a JSON object. A step that may not
+end is announced first, so that the reader knows which one it was.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+from hetero_bfs.doctor.elsewhere import say
+
+DEFAULT_VENDORS = "/etc/OpenCL/vendors"
+
+
+def vendor_files() -> list[Path]:
+    """Return the files that name drivers: those of $OCL_ICD_VENDORS, or of the usual folder."""
+    place = Path(os.environ.get("OCL_ICD_VENDORS") or DEFAULT_VENDORS)
+    if place.suffix == ".icd":
+        return [place]
+    return sorted(place.glob("*.icd")) if place.is_dir() else []
+
+
+def library_of(file: Path) -> str:
+    """Return the library that a vendor's file names in its first line."""
+    return (file.read_text(errors="replace").strip().splitlines() or [""])[0].strip()
+
+
+def main() -> None:
+    """Load every driver's library, then list platforms and devices."""
+    for file in vendor_files():
+        say(step="driver", file=str(file))
+        try:
+            library = library_of(file)
+            ctypes.CDLL(library)
+        except OSError as error:
+            say(driver=str(file), library=library, problem=str(error))
+        else:
+            say(driver=str(file), library=library, problem=None)
+    say(step="loader")
+    import pyopencl
+
+    say(pyopencl=pyopencl.VERSION_TEXT)
+    say(step="platforms")
+    try:
+        platforms = [(platform.name, platform.version) for platform in pyopencl.get_platforms()]
+    except pyopencl.Error as error:
+        say(problem=" ".join(str(error).split()))
+        return
+    for name, version in platforms:
+        say(platform=name.strip(), version=version.strip())
+    say(step="devices")
+    from hetero_bfs.devices.opencl.driver import choose_device, list_devices
+
+    found = list_devices()
+    usable = any(device.problem is None for device in found)
+    default = choose_device().index if usable else None
+    for device in found:
+        say(device=device.to_dict(), default=device.index == default)
+
+
+if __name__ == "__main__":
+    main()

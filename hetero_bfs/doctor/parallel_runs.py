@@ -1,0 +1,82 @@
+"""MPI: mpi4py, the library that it uses, and the launcher."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from hetero_bfs.doctor.elsewhere import run_module, say
+from hetero_bfs.doctor.examination import Finding
+
+MPI = "MPI"
+_TIMEOUT_SECONDS = 60.0
+_INSTALL = "pip install 'hetero_bfs[mpi]'"
+_LAUNCHERS = ("mpirun", "mpiexec", "srun")
+_FAMILIES = {"MPICH": ("mpich", "hydra"), "Open MPI": ("open mpi", "open-mpi", "openrte", "prrte")}
+"""Words of libraries and launchers by which it is seen which of them go together."""
+
+
+def check_mpi() -> Iterator[Finding]:
+    """Examine what runs on several processes need."""
+    told = run_module(__name__, _TIMEOUT_SECONDS)
+    library = next((line["library"] for line in told.lines if "library" in line), None)
+    if library is None:
+        text = f"mpi4py cannot be loaded ({told.problem}); one process only"
+        yield Finding(MPI, "mpi4py", "missing", text, _INSTALL)
+        return
+    version = next(line["mpi4py"] for line in told.lines if "mpi4py" in line)
+    yield Finding(MPI, "mpi4py", "ok", f"{version}, with {library}")
+    yield from _launchers(library)
+
+
+def _launchers(library: str) -> Iterator[Finding]:
+    found = {name: place for name in _LAUNCHERS if (place := shutil.which(name))}
+    beside = shutil.which(_LAUNCHERS[0], path=str(Path(sys.executable).parent))
+    if not found:
+        remedy = f"start with {beside}" if beside else _INSTALL
+        text = f"none of {', '.join(_LAUNCHERS)} is on the PATH"
+        yield Finding(MPI, "launcher", "missing", text, remedy)
+    wanted = family(library)
+    for name, place in found.items():
+        of = family(_version(place))
+        if name == "srun" or None in (of, wanted) or of == wanted:
+            yield Finding(MPI, name, "ok", f"{place}{'' if of is None else f', of {of}'}")
+            continue
+        text = f"{place} is of {of}, but mpi4py uses {wanted}: each process would be alone"
+        fits = beside is not None and family(_version(beside)) == wanted
+        remedy = f"start with {beside if fits else f'the mpirun of {wanted}'}"
+        yield Finding(MPI, name, "failed", text, remedy)
+
+
+def family(text: str) -> str | None:
+    """Return which MPI a version's text is of; None if it is not known."""
+    lower = text.lower()
+    return next((of for of, words in _FAMILIES.items() if any(w in lower for w in words)), None)
+
+
+def _version(launcher: str) -> str:
+    try:
+        done = subprocess.run(
+            [launcher, "--version"], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return ""
+    return done.stdout + done.stderr
+
+
+def main() -> None:
+    """Load MPI in this process, which a wrong library may end."""
+    import mpi4py
+
+    say(mpi4py=mpi4py.__version__)
+    mpi4py.rc.initialize = False
+    from mpi4py import MPI as library
+
+    say(library=" ".join(library.Get_library_version().split("\n")[0].strip("\0 ").split()))
+
+
+if __name__ == "__main__":
+    main()

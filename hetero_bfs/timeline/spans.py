@@ -1,0 +1,206 @@
+"""Spans of a timeline, made of trace records.
+
+A record has no start time: steps follow each other, and each takes the seconds that were measured.
+Before a step come its choice and its migration, if there were any. Time between steps is not in the
+records, so a timeline is a little shorter than the run.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.selection.strategies import STRATEGIES
+
+_LANES = ("runs", "steps", "choices", "migrations", "CPU", "device")
+"""In the order in which they are drawn; further devices are "device 2" and so on."""
+
+Row = Mapping[str, Any]
+
+_STEPS = {"level": "level", "iteration": "iteration", "rounds": "window"}
+"""The column by which the kind of a record is known, and what the record is of."""
+
+_DEVICE = "device "  # before the strategy's name in records of iterations and windows
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time in one lane.
+
+    `kind` decides the colour: a strategy's name, or what the span is of. `details` are shown when
+    the span is looked at.
+    """
+
+    lane: str
+    name: str
+    kind: str
+    start_seconds: float
+    seconds: float
+    details: Mapping[str, Any]
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Read the records of a CSV file that `--trace` wrote; numbers become numbers.
+
+    Raises
+    ------
+    HeteroBFSError
+        The file cannot be read, or it is none of ours; the message names the line.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            rows = [_with_numbers(row) for row in csv.DictReader(stream, strict=True)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise HeteroBFSError(f"{path} is no CSV file that --trace wrote: {error}") from error
+    if not rows:
+        raise HeteroBFSError(f"{path} has no records; name a CSV file that --trace wrote")
+    for line, row in enumerate(rows, 2):
+        try:
+            _check(row)
+        except ValueError as error:
+            raise HeteroBFSError(f"{path}, line {line}: {error}") from None
+    return rows
+
+
+def _with_numbers(row: Mapping[str | None, Any]) -> dict[str, Any]:
+    return {str(name): _number(value) for name, value in row.items()}
+
+
+def _number(text: Any) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except (TypeError, ValueError):
+            continue
+    return text
+
+
+def _check(row: Row) -> None:
+    """Raise ValueError unless the record has what a span needs."""
+    if "strategy" not in row or not any(name in row for name in _STEPS):
+        raise ValueError("no record of a trace; name a CSV file that --trace wrote")
+    for name in ("seconds", "transfer_seconds", "select_seconds", "migration_seconds"):
+        value = row.get(name, 0.0)
+        if not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+            raise ValueError(f"{name} is {value!r}, which is no time of a step")
+
+
+def spans_of(rows: Iterable[Row]) -> list[Span]:
+    """Return the spans of one or several runs, in turn, from time 0 on."""
+    now, spans = 0.0, []
+    for number, run in enumerate(_runs(rows)):
+        steps: list[Span] = []
+        end, lane = now, None
+        for place, row in enumerate(run):
+            end = _add_step(steps, row, place, lane, end)
+            lane = _lane_of(str(row["strategy"]))
+        root = run[0].get("root", run[0].get("key"))
+        name = f"run {number}" if root is None else f"search from {root}"
+        spans += [Span("runs", name, "run", now, end - now, {"steps": len(run)}), *steps]
+        now = end
+    return spans
+
+
+def _runs(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Split records into runs: a new root, or a smaller number of the step, starts one."""
+    number, last = 0, (None, -1.0)
+
+    def run_of(row: Row) -> int:
+        nonlocal number, last
+        root, step = row.get("root"), float(row.get(_step_column(row), math.inf))
+        if root != last[0] or step < last[1]:
+            number += 1
+        last = root, step
+        return number
+
+    for _, run in groupby(rows, run_of):
+        yield list(run)
+
+
+def _step_column(row: Row) -> str:
+    """Return the column that counts steps; windows have none and belong to one run."""
+    return next((name for name in ("level", "iteration") if name in row), "")
+
+
+def _add_step(
+    spans: list[Span], row: Row, place: int, lane_before: str | None, now: float
+) -> float:
+    """Append the spans of one record, which starts now; return its end."""
+    strategy = str(row["strategy"])
+    lane = _lane_of(strategy)
+    choice = _choice(row)
+    parts: list[tuple[str, str, str, float, Mapping[str, Any]]] = [
+        ("choices", f"choose {strategy}", "choice", row.get("select_seconds", 0.0), choice),
+        ("migrations", _migration(lane_before, lane), "migration", _moving(row), _moved(row)),
+        (lane, strategy.removeprefix(_DEVICE), strategy, row["seconds"], _facts(row) | choice),
+    ]
+    kind = next(what for column, what in _STEPS.items() if column in row)
+    whole = float(sum(part[3] for part in parts))
+    number = row.get(_step_column(row), place)
+    spans.append(Span("steps", f"{kind} {number}", "step", now, whole, {}))
+    for where, name, kind, seconds, details in parts:
+        if seconds > 0 or where == lane:
+            spans.append(Span(where, name, kind, now, float(seconds), details))
+            now += float(seconds)
+    return now
+
+
+def lanes_of(spans: Iterable[Span]) -> list[str]:
+    """Return the lanes that have spans, in the order in which they are drawn."""
+    used = {span.lane for span in spans}
+    return sorted(used, key=lambda lane: (_LANES.index(lane.partition(" ")[0]), lane))
+
+
+def _lane_of(strategy: str) -> str:
+    """Tell from the strategy's name in a record where it ran; TG@2 ran on the second device."""
+    name, _, number = strategy.partition("@")
+    row = STRATEGIES.get(name)
+    if row is None:
+        return "device" if strategy.startswith(_DEVICE) else "CPU"
+    if row.device_kind == "cpu":
+        return "CPU"
+    return f"device {number}" if number else "device"
+
+
+def _moving(row: Row) -> float:
+    return float(row.get("transfer_seconds", row.get("migration_seconds", 0.0)))
+
+
+def _moved(row: Row) -> dict[str, Any]:
+    return {"migrated_bytes": row["migrated_bytes"]} if row.get("migrated_bytes") else {}
+
+
+def _migration(before: str | None, lane: str) -> str:
+    """Name what happened between two steps, by their lanes, or before the first one."""
+    if before is None:
+        return f"start on {lane}"
+    return "convert frontier" if before == lane else f"migrate to {lane}"
+
+
+def _choice(row: Row) -> dict[str, Any]:
+    """Return the reason of a choice, and the predicted milliseconds of each strategy."""
+    reason = {"reason": row["reason"]} if row.get("reason") else {}
+    return reason | {
+        f"predicted_ms_{name.removeprefix('predicted_')}": 1e3 * value
+        for name, value in row.items()
+        if name.startswith("predicted_") and isinstance(value, (int, float))
+    }
+
+
+def _facts(row: Row) -> dict[str, Any]:
+    """Return what a step worked on: its numbers, without times and predictions."""
+    apart = ("strategy", "root", "key", "reason", "graph", "family", "scale")
+    return {
+        name: value
+        for name, value in row.items()
+        if name not in apart
+        and value not in ("", None)
+        and not name.startswith("predicted_")
+        and not name.endswith("seconds")
+    }

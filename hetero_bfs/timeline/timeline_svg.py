@@ -1,0 +1,144 @@
+"""Timelines as SVG: one picture without scripts and external parts, for pages and notebooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from html import escape
+
+from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.timeline.spans import Span, lanes_of
+
+_WIDTH, _LEFT, _RIGHT = 960, 96, 16
+_TOP, _LANE_HEIGHT, _BAR_HEIGHT = 8, 30, 22
+_AXIS_HEIGHT = 34
+_LETTER = 7.2  # the widest width of a letter at 12 px, on average
+_LEAST_WIDTH = 1.0
+_TICKS = 8
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+_COLORS = {"run": "#bbbbbb", "step": "#dddddd", "choice": "#888888", "migration": "#ffffff"}
+_OTHERS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#B8A800", "#D55E00")
+"""For strategies that are not in the table: those of vertex programs and the other algorithms."""
+
+
+def timeline_svg(spans: Sequence[Span], title: str) -> str:
+    """Return an SVG element for HTML. `title` is read out by screen readers; spans have details.
+
+    Spans thinner than a pixel that follow each other in a lane are drawn as one.
+    """
+    lanes = lanes_of(spans)
+    end = max((span.start_seconds + span.seconds for span in spans), default=0.0)
+    scale = (_WIDTH - _LEFT - _RIGHT) / end if end > 0 else 0.0
+    height = _TOP + _LANE_HEIGHT * len(lanes) + _AXIS_HEIGHT
+    colors = _colors(spans)
+    parts = [
+        f'<svg viewBox="0 0 {_WIDTH} {height}" width="100%" '
+        f'style="max-width:{_WIDTH}px;background:#fff" font-family="sans-serif" font-size="12" '
+        f'role="img" aria-label="{escape(title)}">',
+        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>',
+        *_axis(end, scale, _TOP + _LANE_HEIGHT * len(lanes)),
+    ]
+    for number, lane in enumerate(lanes):
+        y = _TOP + _LANE_HEIGHT * number
+        parts.append(
+            f'<text x="{_LEFT - 8}" y="{y + 19}" text-anchor="end" fill="#1a1a1a">{lane}</text>'
+        )
+        parts += [_bar(span, y + 4, scale, colors) for span in _joined(spans, lane, scale)]
+    return "\n".join([*parts, "</svg>"])
+
+
+def svg_file(element: str) -> str:
+    """Return the content of an SVG file with this element."""
+    return element.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+
+
+def _colors(spans: Sequence[Span]) -> dict[str, str]:
+    """Return a colour for each kind of span."""
+    known = _COLORS | {strategy.name: strategy.color for strategy in STRATEGIES.values()}
+    kinds = (span.kind.partition("@")[0] for span in spans)
+    others = list(dict.fromkeys(kind for kind in kinds if kind not in known))
+    return known | {kind: _OTHERS[i % len(_OTHERS)] for i, kind in enumerate(others)}
+
+
+def _joined(spans: Sequence[Span], lane: str, scale: float) -> Iterator[Span]:
+    """Yield a lane's spans; neighbours of one kind that are too thin to be seen become one."""
+    waiting: Span | None = None
+    count = 1
+    for span in spans:
+        if span.lane != lane:
+            continue
+        end = span.start_seconds + span.seconds
+        if waiting is not None:
+            thin = (end - waiting.start_seconds) * scale < 2 * _LEAST_WIDTH
+            if thin and span.kind == waiting.kind:
+                count += 1
+                seconds = end - waiting.start_seconds
+                waiting = replace(
+                    waiting, seconds=seconds, details={"steps": count, "seconds": seconds}
+                )
+                continue
+            yield waiting
+        waiting, count = span, 1
+    if waiting is not None:
+        yield waiting
+
+
+def _bar(span: Span, y: int, scale: float, colors: dict[str, str]) -> str:
+    x = _LEFT + span.start_seconds * scale
+    width = max(span.seconds * scale, _LEAST_WIDTH)
+    color = colors[span.kind.partition("@")[0]]
+    names = [span.name, *([span.name.split()[0]] if span.kind == "migration" else [])]
+    name = next((name for name in names if len(name) * _LETTER + 6 <= width), None)
+    label = ""
+    if name is not None:
+        label = (
+            f'<text x="{x + width / 2:.1f}" y="{y + 15}" text-anchor="middle" fill="#000">'
+            f"{escape(name)}</text>"
+        )
+    return (
+        f"<g><title>{escape(_told(span))}</title>"
+        f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{_BAR_HEIGHT}" fill="{color}" '
+        f'fill-opacity="0.45" stroke="{color if span.kind != "migration" else "#555"}" '
+        f'stroke-width="0.7"/>{label}</g>'
+    )
+
+
+def _told(span: Span) -> str:
+    """Return the text that is shown when the pointer is over a span."""
+    lines = [f"{span.name}: {with_unit(span.seconds)}"]
+    for name, value in span.details.items():
+        shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+        lines.append(f"{name.replace('_', ' ')}: {shown}")
+    return "\n".join(lines)
+
+
+def _axis(end: float, scale: float, y: int) -> Iterator[str]:
+    """Yield vertical lines at round times, with the times beneath."""
+    step = _round_step(end / _TICKS) if end > 0 else 1.0
+    factor, unit = _unit_of(end)
+    for number in range(math.floor(end / step) + 1):
+        x = _LEFT + number * step * scale
+        yield f'<path d="M{x:.1f} {_TOP}V{y + 4}" stroke="#d9d9d9"/>'
+        text = f"{number * step / factor:.4g}"
+        yield f'<text x="{x:.1f}" y="{y + 18}" text-anchor="middle" fill="#444">{text}</text>'
+    yield (
+        f'<text x="{_LEFT - 8}" y="{y + 18}" text-anchor="end" fill="#444">time in {unit}</text>'
+    )
+
+
+def _round_step(least: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, at least this."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * digit for digit in (1.0, 2.0, 5.0, 10.0) if power * digit >= least)
+
+
+def _unit_of(seconds: float) -> tuple[float, str]:
+    return next(((f, unit) for f, unit in _UNITS if seconds >= f), _UNITS[-1])
+
+
+def with_unit(seconds: float) -> str:
+    """Return a readable time such as "0.188 ms"; 0 as "0 s"."""
+    factor, unit = _unit_of(seconds) if seconds > 0 else _UNITS[0]
+    return f"{seconds / factor:.4g} {unit}"

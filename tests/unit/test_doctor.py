@@ -1,0 +1,233 @@
+"""The doctor: what it finds on whole and on broken machines, and that no check ends another."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+from cli_runs import command, run
+
+from hetero_bfs.doctor import installation, opencl_drivers, parallel_runs
+from hetero_bfs.doctor.elsewhere import Told, run_module
+from hetero_bfs.doctor.examination import Finding, examine
+from hetero_bfs.doctor.kept_files import check_kept_files
+from hetero_bfs.doctor.machine_model import check_meters, check_models
+from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
+from hetero_bfs.doctor.parallel_runs import check_mpi
+from hetero_bfs.support import code_cache
+
+TOPICS = "Python", "machine", "OpenCL", "speed model", "energy meters", "MPI", "caches", "searches"
+
+
+def states(findings) -> dict[str, str]:
+    return {finding.name: finding.state for finding in findings}
+
+
+def by_name(findings, name) -> Finding:
+    return next(finding for finding in findings if finding.name == name)
+
+
+def test_where_searches_work_it_says_so(tmp_path, capsys):
+    assert run("doctor", "--json", tmp_path / "doctor.json") == 0
+    printed = capsys.readouterr().out
+    told = json.loads((tmp_path / "doctor.json").read_text())
+    assert told["searches_work"]
+    assert list(dict.fromkeys(f["topic"] for f in told["findings"])) == list(TOPICS)
+    assert not any(f["needed"] and f["state"] != "ok" for f in told["findings"])
+    for finding in told["findings"]:
+        assert f"{finding['name']}: {finding['text']}" in printed
+        assert finding["remedy"] in printed
+    assert "valid on" in printed
+
+
+def test_without_numpy_it_names_what_is_missing(tmp_path):
+    """And without a traceback, though nearly nothing can be examined."""
+    (tmp_path / "numpy").mkdir()
+    (tmp_path / "numpy" / "__init__.py").write_text("raise ImportError('No module numpy')\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = command("doctor", "--json", "-", env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    told = json.loads(done.stdout)
+    assert not told["searches_work"]
+    searches = [f for f in told["findings"] if f["topic"] == "searches"]
+    assert {f["state"] for f in searches} == {"failed"}
+    assert "No module numpy" in searches[0]["text"]
+    assert {f["topic"] for f in told["findings"]} == set(TOPICS)
+
+
+def test_a_check_that_fails_keeps_what_it_found():
+    def check():
+        yield Finding("a", "first", "ok", "there")
+        raise RuntimeError("two\nlines")
+
+    found = examine("a", check)
+    assert [f.state for f in found] == ["ok", "failed"]
+    assert found[1].text == "not examined: RuntimeError: two lines"
+
+
+# Packages.
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "least"),
+    [
+        ("numpy>=1.26", "numpy", "1.26"),
+        ("nvidia-ml-py >= 12", "nvidia-ml-py", "12"),
+        ("tqdm", "tqdm", ""),
+        ('pytest>=8; extra == "test"', None, ""),
+    ],
+)
+def test_requirements(line, name, least):
+    assert installation.requirement(line) == (name, least)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [("1.9", "1.26"), ("", "0.1"), ("2.1rc1", "2.2"), ("2024.1", "2024.1.post2")],
+)
+def test_versions_compare_by_number(older, newer):
+    assert installation.numbers(older) <= installation.numbers(newer)
+
+
+def test_packages_that_are_old_or_absent(monkeypatch):
+    lines = ["numpy>=999", "no-such-package>=1", "scipy>=1"]
+    monkeypatch.setattr(installation.metadata, "requires", lambda _: lines)
+    found = examine("Python", installation.check_python)
+    assert states(found)["numpy"] == "failed"
+    absent = by_name(found, "no-such-package")
+    assert absent.state == "missing"
+    assert absent.remedy.endswith("-m pip install 'no-such-package>=1'")
+    assert absent.stops_searches
+    assert by_name(found, "packages").text.startswith("scipy ")
+
+
+def test_variables_that_stop_searches(monkeypatch):
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "many")
+    found = examine("machine", installation.check_machine)
+    assert by_name(found, "environment").stops_searches
+    assert "'many'" in by_name(found, "environment").text
+
+
+# OpenCL.
+
+
+def test_a_driver_that_cannot_be_loaded(monkeypatch, tmp_path):
+    (tmp_path / "gone.icd").write_text("libgone.so.1\n")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    drivers = OpenCLDrivers()
+    found = examine("OpenCL", drivers.check)
+    assert by_name(found, "driver").state == "failed"
+    assert "libgone.so.1" in by_name(found, "driver").text
+    assert str(tmp_path / "gone.icd") in by_name(found, "driver").remedy
+    assert by_name(found, "devices").state == "missing"
+    assert not any(f.stops_searches for f in found)
+    assert drivers.default is None
+
+
+def test_no_driver_at_all(monkeypatch, tmp_path):
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    found = examine("OpenCL", OpenCLDrivers().check)
+    assert states(found)["drivers"] == "missing"
+    assert by_name(found, "drivers").remedy == "apt-get install pocl-opencl-icd"
+
+
+def test_a_driver_that_crashes_is_named(monkeypatch, tmp_path):
+    good, bad = tmp_path / "good.icd", tmp_path / "bad.icd"
+    for file in (good, bad):
+        file.write_text("lib.so\n")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+
+    def probe(module, timeout_seconds, OCL_ICD_VENDORS=""):
+        crashes = str(good) != OCL_ICD_VENDORS
+        return Told([{"step": "platforms"}], "it was ended by SIGSEGV" if crashes else None)
+
+    monkeypatch.setattr(opencl_drivers, "run_module", probe)
+    found = [f for f in examine("OpenCL", OpenCLDrivers().check) if f.stops_searches]
+    assert len(found) == 1
+    assert found[0].text.startswith(f"{bad}: ")
+    assert "SIGSEGV" in found[0].text
+    assert found[0].remedy.endswith(f"export OCL_ICD_VENDORS={good}")
+
+
+def test_a_process_that_crashes_or_hangs_is_told(tmp_path, monkeypatch):
+    (tmp_path / "ends.py").write_text("import os\nprint('{\"a\": 1}', flush=True)\nos.abort()\n")
+    (tmp_path / "hangs.py").write_text("import time\nprint('noise')\ntime.sleep(60)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert run_module("ends", 60) == Told([{"a": 1}], "the process was ended by SIGABRT")
+    assert run_module("hangs", 0.5) == Told([], "no answer within 0.5 s")
+
+
+# Models and meters.
+
+
+def test_the_models_that_are_found(trained):
+    name = trained(None)
+    assert by_name(check_models(None), "model").text.startswith(f"{name}, trained")
+    trained(None, lambda data: data["learned"].pop("BC"))
+    lacking = by_name(check_models(None), "model")
+    assert lacking.stops_searches
+    assert "lacks BC" in lacking.text
+    trained(None, lambda data: data.update(format=99))
+    assert "format 99" in by_name(check_models(None), "model").text
+
+
+def test_a_machine_without_a_model(trained, monkeypatch):
+    monkeypatch.setattr("hetero_bfs.selection.named_selectors.cpu_slug", lambda: "abacus")
+    found = by_name(check_models(None), "model")
+    assert found.state == "missing"
+    assert found.remedy == "hetero-bfs train --quick"
+
+
+def test_meters_say_what_lacks():
+    for finding in check_meters(None):
+        assert finding.state in ("ok", "missing", "failed")
+        assert not finding.stops_searches
+
+
+# MPI.
+
+
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [("HYDRA build details", "ok"), ("mpirun (Open MPI) 4.1", "failed"), ("", "ok")],
+)
+def test_a_launcher_of_another_mpi(monkeypatch, version, state):
+    lines = [{"mpi4py": "4.1"}, {"library": "MPICH Version: 5"}]
+    monkeypatch.setattr(parallel_runs, "run_module", lambda *_: Told(lines, None))
+    monkeypatch.setattr(parallel_runs, "_version", lambda _: version)
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/bin/{name}")
+    assert states(check_mpi())["mpirun"] == state
+
+
+def test_without_mpi4py(monkeypatch):
+    monkeypatch.setattr(parallel_runs, "run_module", lambda *_: Told([], "No module 'mpi4py'"))
+    (found,) = check_mpi()
+    assert found.state == "missing"
+    assert found.remedy == "pip install 'hetero_bfs[mpi]'"
+
+
+# Caches.
+
+
+def test_folders_of_caches(monkeypatch, tmp_path):
+    kernels = tmp_path / f"hetero_bfs-{os.geteuid()}"
+    kernels.mkdir(mode=0o700)
+    kernels.chmod(0o777)
+    (tmp_path / "pocl").mkdir()
+    (tmp_path / "pocl").chmod(0o777)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path / "pocl"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
+    code_cache.folder.cache_clear()
+    code_cache._tell_of_failure.cache_clear()
+    try:
+        found = examine("caches", check_kept_files)
+    finally:
+        code_cache.folder.cache_clear()
+        code_cache._tell_of_failure.cache_clear()
+    assert states(found) == {"compiled code": "failed", "PoCL": "failed", "PyOpenCL": "ok"}
+    assert "others may use it" in by_name(found, "compiled code").text
+    assert by_name(found, "PoCL").remedy == f"chmod go-w {tmp_path / 'pocl'}"

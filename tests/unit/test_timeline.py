@@ -1,0 +1,256 @@
+"""Timelines: spans of traces, the Trace Event Format, SVG, and the command that writes them."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+import pytest
+from cli_runs import CPU, one_line, run
+
+import hetero_bfs as hb
+from hetero_bfs.algorithms.iterations import IterationTrace
+from hetero_bfs.algorithms.sssp.paths import WindowTrace
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.selection.trace import ROW_COLUMNS, LevelFeatures, LevelTrace, write_csv
+from hetero_bfs.timeline.spans import read_rows, spans_of
+from hetero_bfs.timeline.timeline_svg import svg_file, timeline_svg, with_unit
+from hetero_bfs.timeline.trace_events import trace_events
+
+
+def level(number, strategy, kind, seconds=1e-4, moving=0.0, choosing=1e-6):
+    features = LevelFeatures(number, 3, 40, 100, 900, 128, 1000, 2.5, kind, "queue")
+    predicted = {"TC": 3e-5, "BC": 2e-5}
+    return LevelTrace(features, strategy, seconds, moving, choosing, 7, predicted, "10 us before")
+
+
+SEARCH = [
+    level(0, "TC", None, 3.3e-7, 4e-6),
+    level(1, "TG", "cpu", 1e-4, 2.5e-5),
+    level(2, "BG", "device"),
+    level(3, "TG@2", "device", 1 / 3e5, 1e-5),
+    level(4, "BC", "device", 1e-5, 1e-5, 0.0),
+]
+ROWS = {
+    "levels": [{"root": 17, **trace.row()} for trace in SEARCH]
+    + [{"root": 5, **trace.row()} for trace in SEARCH[:2]],
+    "iterations": [
+        IterationTrace(number, strategy, 100, 1000, 1e-3, 4096, 2e-4).row()
+        for number, strategy in enumerate(["push", "device pull", "device pull", "push"])
+    ],
+    "windows": [
+        WindowTrace(0.5 * number, strategy, 10, 100, 2, 1e-3).row()
+        for number, strategy in enumerate(["prefix", "device full", "pull"])
+    ],
+}
+
+
+def in_lane(spans, lane):
+    return [span for span in spans if span.lane == lane]
+
+
+def test_the_columns_of_a_level_are_those_of_its_row():
+    assert tuple(SEARCH[0].row()) == ROW_COLUMNS
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_spans_fill_the_time_that_was_measured(kind):
+    rows = ROWS[kind]
+    spans = spans_of(rows)
+    names = ("seconds", "transfer_seconds", "select_seconds", "migration_seconds")
+    measured = sum(row.get(name, 0.0) for row in rows for name in names)
+    assert sum(span.seconds for span in in_lane(spans, "runs")) == pytest.approx(measured)
+    assert len(in_lane(spans, "steps")) == len(rows)
+    within = [span for span in spans if span.lane not in ("runs", "steps")]
+    assert sum(span.seconds for span in within) == pytest.approx(measured)
+    for one, next_one in pairwise(within):  # one after another, whatever their lanes
+        assert one.start_seconds + one.seconds == pytest.approx(next_one.start_seconds)
+
+
+def test_runs_and_lanes_of_a_search():
+    spans = spans_of(ROWS["levels"])
+    assert [span.name for span in in_lane(spans, "runs")] == ["search from 17", "search from 5"]
+    assert [span.name for span in in_lane(spans, "CPU")] == ["TC", "BC", "TC"]
+    assert [span.name for span in in_lane(spans, "device")] == ["TG", "BG", "TG"]
+    assert [span.name for span in in_lane(spans, "device 2")] == ["TG@2"]
+    assert [span.name for span in in_lane(spans, "migrations")][:4] == [
+        "start on CPU",
+        "migrate to device",
+        "migrate to device 2",
+        "migrate to CPU",
+    ]
+    chosen = in_lane(spans, "choices")[0].details
+    assert chosen["reason"] == "10 us before"
+    assert chosen["predicted_ms_BC"] == pytest.approx(0.02)
+
+
+def test_runs_of_programs_and_paths():
+    spans = spans_of(ROWS["iterations"])
+    assert [span.name for span in in_lane(spans, "device")] == ["pull", "pull"]
+    assert in_lane(spans, "migrations")[1].details == {"migrated_bytes": 4096}
+    assert len(in_lane(spans_of(ROWS["iterations"] * 2), "runs")) == 2
+    spans = spans_of(ROWS["windows"])
+    assert [span.name for span in in_lane(spans, "steps")] == ["window 0", "window 1", "window 2"]
+    assert [span.name for span in in_lane(spans, "CPU")] == ["prefix", "pull"]
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_file_gives_the_spans_of_its_records(kind, tmp_path):
+    write_csv(tmp_path / "t.csv", ROWS[kind])
+    again, spans = spans_of(read_rows(tmp_path / "t.csv")), spans_of(ROWS[kind])
+    assert [(s.lane, s.name, s.details) for s in again] == [
+        (s.lane, s.name, s.details) for s in spans
+    ]
+    assert [s.seconds for s in again] == pytest.approx([s.seconds for s in spans])
+
+
+# The Trace Event Format.
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_events_are_as_the_format_has_them(kind):
+    spans = spans_of(ROWS[kind])
+    data = json.loads(json.dumps(trace_events(spans, {"made_from": "x"}), allow_nan=False))
+    assert data["displayTimeUnit"] == "ns"
+    events = data["traceEvents"]
+    assert {event["ph"] for event in events} <= {"M", "X", "C"}
+    complete = [event for event in events if event["ph"] == "X"]
+    assert len(complete) == len(spans)
+    for event in complete:
+        assert event.keys() >= {"name", "cat", "ts", "dur", "pid", "tid", "args"}
+        assert event["dur"] >= 0
+    threads = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert set(threads) == {event["tid"] for event in complete}
+    assert len(threads) == len({span.lane for span in spans})
+
+
+def test_events_of_a_lane_do_not_overlap_by_a_nanosecond():
+    events = trace_events(spans_of(ROWS["levels"] * 50))["traceEvents"]
+    for lane in range(1, 8):
+        ends = 0
+        for event in (e for e in events if e["ph"] == "X" and e["tid"] == lane):
+            start, length = round(1e3 * event["ts"]), round(1e3 * event["dur"])
+            assert start == pytest.approx(1e3 * event["ts"], abs=1e-4)  # whole nanoseconds
+            assert start >= ends
+            ends = start + length
+
+
+# SVG.
+
+
+def rects(svg: str):
+    root = ET.fromstring(svg if "xmlns" in svg else svg_file(svg))
+    space = "{http://www.w3.org/2000/svg}"
+    frame = [float(number) for number in root.get("viewBox").split()]
+    return frame, [group.find(f"{space}rect") for group in root.iter(f"{space}g")]
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_every_span_is_within_the_picture(kind):
+    spans = spans_of(ROWS[kind])
+    (_, _, width, height), found = rects(timeline_svg(spans, "a <search>"))
+    assert 0 < len(found) <= len(spans)
+    for rect in found:
+        x, y, w, h = (float(rect.get(name)) for name in ("x", "y", "width", "height"))
+        assert 0 <= x <= x + w <= width
+        assert 0 <= y <= y + h <= height
+
+
+def test_many_thin_spans_are_few_boxes():
+    rows = [level(number, "TC", "cpu").row() for number in range(5000)]
+    assert len(rects(timeline_svg(spans_of(rows), "long"))[1]) < 2000
+
+
+def test_nothing_and_no_time_can_be_drawn():
+    assert rects(timeline_svg([], "empty"))[1] == []
+    still = [IterationTrace(0, "push", 0, 0, 0.0).row()]
+    assert len(rects(timeline_svg(spans_of(still), "still"))[1]) == 3
+
+
+def test_text_is_escaped():
+    rows = [IterationTrace(0, '<script>"&', 0, 0, 1.0).row()]
+    svg = timeline_svg(spans_of(rows), "<b>")
+    assert "<script>" not in svg
+    assert "<b>" not in svg
+    rects(svg)  # well-formed
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0, "0 s"), (1.5, "1.5 s"), (1.88e-4, "188 µs"), (2e-3, "2 ms")]
+)
+def test_times_with_units(seconds, text):
+    assert with_unit(seconds) == text
+
+
+# The command.
+
+
+def test_a_trace_becomes_a_timeline(graph, tmp_path, capsys):
+    trace = tmp_path / "levels.csv"
+    assert run("bfs", graph, "--source", 0, "--trace", trace, *CPU) == 0
+    for arguments, file in (
+        ([], tmp_path / "levels.trace.json"),
+        (["--out", tmp_path / "t.svg"], tmp_path / "t.svg"),
+    ):
+        assert run("view", trace, *arguments) == 0
+        assert f"{file}: runs 1, steps " in capsys.readouterr().out
+        assert file.stat().st_size > 0
+    data = json.loads((tmp_path / "levels.trace.json").read_text())
+    assert any(event["name"] == "TC" for event in data["traceEvents"])
+
+
+def test_results_become_a_timeline(tmp_path):
+    path = hb.CSRGraph.from_edges([0, 1, 2], [1, 2, 3])
+    results = hb.bfs(path, 0), hb.bfs(path, 0), hb.pagerank(path)
+    hb.save_timeline(tmp_path / "t.json", *results)
+    hb.save_timeline(tmp_path / "t.svg", *results)
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    runs = [event["name"] for event in events if event.get("cat") == "runs"]
+    assert runs == ["search from 0", "search from 0", "run 2"]
+    rects((tmp_path / "t.svg").read_text())
+    with pytest.raises(hb.ArgumentError, match="ends in"):
+        hb.save_timeline(tmp_path / "t.png", *results)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "has no records"),
+        (b"strategy,level,seconds\n", "has no records"),
+        (b"a,b\n1,2\n", "line 2: no record of a trace"),
+        (b"strategy,level,seconds\nTC,0,1e-3\nTC,1,soon\n", "line 3: seconds is 'soon'"),
+        (b"strategy,level,seconds\nTC,0,-1\n", "line 2: seconds is -1"),
+        (b"strategy,level,seconds\nTC,0,nan\n", "line 2: seconds is nan"),
+        (b"strategy,level,seconds\nTC,0\n", "line 2: seconds is None"),
+        (b"\x89PNG\r\n\xff\xfe", "is no CSV file"),
+        (b'{"traceEvents": []}', "has no records"),
+    ],
+)
+def test_files_that_are_no_trace(content, words, tmp_path, capsys):
+    file = tmp_path / "t.csv"
+    file.write_bytes(content)
+    with pytest.raises(HeteroBFSError, match=words):
+        read_rows(file)
+    assert run("view", file) == 1
+    assert words in one_line(capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        ("t.txt", "file ends in .json or .svg"),
+        ("none/t.json", "no folder"),
+        ("t.csv", "is an input"),
+    ],
+)
+def test_outputs_that_cannot_be(out, words, tmp_path, capsys):
+    write_csv(tmp_path / "t.csv", ROWS["levels"])
+    assert run("view", tmp_path / "t.csv", "--out", tmp_path / out) == 1
+    assert words in one_line(capsys)
+
+
+def test_a_trace_that_is_not_there(tmp_path, capsys):
+    assert run("view", tmp_path / "none.csv") == 1
+    assert "none.csv" in one_line(capsys)
