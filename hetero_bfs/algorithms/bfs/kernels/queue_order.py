@@ -1,0 +1,126 @@
+"""Searches by one thread in the order of a queue, whose results are unique.
+
+A vertex is found from the first vertex of the queue that has it as a neighbour, and neighbours are
+found in the order of the list, which need not be sorted. NetworkX's and SciPy's searches have this
+order. Parallel searches find the same levels, but other parents.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.support.compiling import kernel
+
+_NO_VERTEX = np.uint32(0xFFFFFFFF)
+
+
+@kernel
+def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, parent, ends):
+    """Fill queue with the vertices found, and parent; return the number of levels.
+
+    queue, uint32 (n,), begins with the sources, which are their own parents. The other entries of
+    parent, uint32 (n,), are 0xFFFFFFFF. Level i is queue[ends[i] : ends[i + 1]]; ends, int64, has
+    room for n + 2 entries. No level above `most_levels` is looked for.
+    """
+    begin, end, levels = 0, num_sources, 1
+    ends[0] = 0
+    ends[1] = end
+    while levels <= most_levels and begin < end < parent.size:
+        stop = end
+        for i in range(begin, stop):
+            u = queue[i]
+            for k in range(indptr[u], indptr[u + 1]):
+                v = indices[k]
+                if parent[v] == _NO_VERTEX:
+                    parent[v] = u
+                    queue[end] = v
+                    end += 1
+            if end == parent.size:
+                break
+        if end == stop:
+            break
+        begin = stop
+        levels += 1
+        ends[levels] = end
+    return levels
+
+
+@kernel
+def search_from_both_ends(forward_lists, backward_lists, source, target, before, after):
+    """Search from source and target in turn until they meet; return where, or 0xFFFFFFFF.
+
+    The side with the smaller frontier goes on, the source's if they are equal. The path leads over
+    before[v] back to the source and over after[v] on to the target. Both, uint32 (n,), are
+    0xFFFFFFFF at first; a side's end is its own entry.
+    """
+    before[source] = source
+    after[target] = target
+    if source == target:
+        return np.uint32(source)
+    ahead, behind = np.empty(before.size, np.uint32), np.empty(before.size, np.uint32)
+    ahead[0], behind[0] = source, target
+    first, last, first_behind, last_behind = 0, 1, 0, 1
+    while first < last and first_behind < last_behind:
+        if last - first <= last_behind - first_behind:
+            end, met = _next_level(forward_lists, ahead, first, last, before, after)
+            first, last = last, end
+        else:
+            end, met = _next_level(backward_lists, behind, first_behind, last_behind, after, before)
+            first_behind, last_behind = last_behind, end
+        if met != _NO_VERTEX:
+            return met
+    return _NO_VERTEX
+
+
+@kernel(inner=True)
+def _next_level(lists, queue, first, last, own, other):
+    """Append the next level to a side's queue; return its end, and a vertex the other side has."""
+    indptr, indices = lists
+    end = last
+    for i in range(first, last):
+        u = queue[i]
+        for k in range(indptr[u], indptr[u + 1]):
+            v = indices[k]
+            if own[v] == _NO_VERTEX:
+                own[v] = u
+                queue[end] = v
+                end += 1
+            if other[v] != _NO_VERTEX:
+                return end, v
+    return end, _NO_VERTEX
+
+
+@kernel
+def label_components(successors, predecessors, directed, queue, label):
+    """Number the components by their first vertices; return how many there are.
+
+    label, uint32 (n,), is 0xFFFFFFFF at first. Of a directed graph these are the weakly connected
+    ones, for which predecessors are followed, too.
+    """
+    count = np.uint32(0)
+    for root in range(label.size):
+        if label[root] != _NO_VERTEX:
+            continue
+        label[root] = count
+        queue[0] = root
+        first, end = 0, 1
+        while first < end:
+            end = _label_neighbours(successors, queue[first], count, queue, label, end)
+            if directed:
+                end = _label_neighbours(predecessors, queue[first], count, queue, label, end)
+            first += 1
+        count += np.uint32(1)
+    return count
+
+
+@kernel(inner=True)
+def _label_neighbours(lists, u, number, queue, label, end):
+    """Label a vertex's neighbours that have no label, and append them; return the queue's end."""
+    indptr, indices = lists
+    for k in range(indptr[u], indptr[u + 1]):
+        v = indices[k]
+        if label[v] == _NO_VERTEX:
+            label[v] = number
+            queue[end] = v
+            end += 1
+    return end

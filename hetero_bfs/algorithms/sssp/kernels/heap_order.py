@@ -1,0 +1,86 @@
+"""Dijkstra's search (1959) by one thread with a binary heap, whose paths are unique.
+
+Of vertices with equal distances that one is settled first which was put on the heap first.
+NetworkX's search has this order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.support.compiling import kernel
+
+_NO_VERTEX = np.uint32(0xFFFFFFFF)
+
+
+@kernel
+def search_in_heap_order(indptr, indices, weights, source, target, limit, distance, parent, order):
+    """Fill distance, parent and order with the vertices as they are settled; return how many.
+
+    distance, float64 (n,), is infinite at first, parent, uint32 (n,), 0xFFFFFFFF; the source is its
+    own. Weights are float64, finite, at least 0. No distance above `limit` is looked for, none
+    after that of `target`, which is 0xFFFFFFFF for all.
+    """
+    at = np.empty(indices.size + 1, np.float64)  # of each entry that was put on the heap
+    vertex = np.empty(indices.size + 1, np.uint32)
+    heap = np.empty(indices.size + 1, np.int64)
+    settled = np.zeros(parent.size, np.bool_)
+    distance[source], parent[source] = 0.0, source
+    at[0], vertex[0], heap[0] = 0.0, source, 0
+    size, entries, found = 1, 1, 0
+    while size > 0:
+        v = vertex[_pop(heap, size, at)]
+        size -= 1
+        if settled[v]:
+            continue
+        settled[v] = True
+        order[found] = v
+        found += 1
+        if v == target:
+            break
+        for k in range(indptr[v], indptr[v + 1]):
+            u = indices[k]
+            new = distance[v] + weights[k]
+            if new <= limit and not settled[u] and new < distance[u]:
+                distance[u], parent[u] = new, v
+                at[entries], vertex[entries] = new, u
+                _push(heap, size, at, entries)
+                size += 1
+                entries += 1
+    return found
+
+
+@kernel(inner=True)
+def _push(heap, size, at, entry):
+    """Put an entry, the newest, on a heap of so many."""
+    i = size
+    while i > 0:
+        up = (i - 1) >> 1
+        if at[heap[up]] <= at[entry]:  # an older one of equal distance comes first
+            break
+        heap[i] = heap[up]
+        i = up
+    heap[i] = entry
+
+
+@kernel(inner=True)
+def _pop(heap, size, at):
+    """Take the least entry off a heap of so many, the oldest of equal ones."""
+    least, last = heap[0], heap[size - 1]
+    size -= 1
+    i = 0
+    while 2 * i + 1 < size:
+        down = 2 * i + 1
+        if down + 1 < size and _before(heap[down + 1], heap[down], at):
+            down += 1
+        if _before(last, heap[down], at):
+            break
+        heap[i] = heap[down]
+        i = down
+    heap[i] = last
+    return least
+
+
+@kernel(inner=True)
+def _before(one, other, at):
+    return at[one] < at[other] or (at[one] == at[other] and one < other)

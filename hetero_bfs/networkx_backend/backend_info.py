@@ -1,0 +1,64 @@
+"""What NetworkX reads of the backend when it is imported itself: this module imports nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LEAST_EDGES = 20_000
+"""Calls that read fewer edges are left to NetworkX, which takes less time for them than the
+conversion takes. An undirected edge counts twice."""
+
+_EXACT = "In NetworkX's order."
+_SORTED = "In NetworkX's order; `sort_neighbors` is left to NetworkX."
+_NEAREST_FIRST = "Nearest first, equal distances in the order of the graph's nodes."
+_PATHS = "The paths that NetworkX finds; `weight` is left to NetworkX."
+_MEASURES = "`weight`, `sp` and `e` are left to NetworkX."
+_NUMBERS = "Weights are finite integers and floats of at least 0; multigraphs are left to NetworkX."
+_SETS = "By each component's first node."
+
+FUNCTIONS = {
+    "all_pairs_shortest_path": _EXACT,
+    "all_pairs_shortest_path_length": _NEAREST_FIRST,
+    "bfs_edges": _SORTED,
+    "bfs_layers": _EXACT,
+    "bfs_predecessors": _SORTED,
+    "bfs_successors": _SORTED,
+    "bfs_tree": _SORTED,
+    "bidirectional_shortest_path": "The path that NetworkX finds.",
+    "connected_components": _SETS,
+    "descendants_at_distance": "",
+    "diameter": _MEASURES,
+    "eccentricity": _MEASURES,
+    "greedy_color": "Strategy largest_first on undirected graphs without loops: the same colours.",
+    "has_path": "",
+    "is_connected": "",
+    "is_weakly_connected": "",
+    "node_connected_component": "",
+    "number_connected_components": "",
+    "number_weakly_connected_components": "",
+    "pagerank": "Within `tol`. `nstart`, `dangling`, self-loops are left to NetworkX. " + _NUMBERS,
+    "shortest_path": _PATHS,
+    "shortest_path_length": "`weight` is left to NetworkX. " + _NEAREST_FIRST,
+    "single_source_dijkstra": "The paths that NetworkX finds. " + _NUMBERS,
+    "single_source_dijkstra_path": "The paths that NetworkX finds. " + _NUMBERS,
+    "single_source_dijkstra_path_length": _NEAREST_FIRST + " " + _NUMBERS,
+    "single_source_shortest_path": _EXACT,
+    "single_source_shortest_path_length": _NEAREST_FIRST,
+    "single_target_shortest_path": _EXACT,
+    "single_target_shortest_path_length": _NEAREST_FIRST,
+    "weakly_connected_components": _SETS,
+}
+"""The functions, by the names that NetworkX dispatches, each with what it takes."""
+
+
+def get_info() -> dict[str, Any]:
+    """Return the backend's description for NetworkX."""
+    functions = {name: {"additional_docs": text} for name, text in FUNCTIONS.items()}
+    return {
+        "backend_name": "hetero",
+        "project": "hetero_bfs",
+        "package": "hetero_bfs",
+        "short_summary": "Compiled and parallel searches by hetero_bfs.",
+        "default_config": {"devices": "cpu", "least_edges": LEAST_EDGES},
+        "functions": functions,
+    }

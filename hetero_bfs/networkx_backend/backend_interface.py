@@ -1,0 +1,111 @@
+"""What NetworkX loads to run a function: the functions, the conversions, and what can run."""
+
+from __future__ import annotations
+
+from functools import cache
+from inspect import Signature, signature
+from typing import Any
+
+import networkx as nx
+
+from hetero_bfs.networkx_backend import (
+    centrality,
+    connectivity,
+    distance_measures,
+    traversal,
+    unweighted_paths,
+    weighted_paths,
+)
+from hetero_bfs.networkx_backend.backend_info import FUNCTIONS
+from hetero_bfs.networkx_backend.conversion import convert_from_nx, convert_to_nx
+
+__all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
+
+_MODULES = (
+    centrality,
+    connectivity,
+    distance_measures,
+    traversal,
+    unweighted_paths,
+    weighted_paths,
+)
+# NetworkX looks each function up here.
+globals().update({n: vars(m)[n] for m in _MODULES for n in FUNCTIONS if n in vars(m)})
+
+Answer = bool | str
+"""Whether, or why not."""
+
+_LEFT_TO_NETWORKX = ("sort_neighbors", "sp", "e", "nstart", "dangling")
+"""Arguments that only NetworkX takes into account."""
+
+_WEIGHTED = {
+    "pagerank",
+    "single_source_dijkstra",
+    "single_source_dijkstra_path",
+    "single_source_dijkstra_path_length",
+}
+
+_PAIR = {"bidirectional_shortest_path", "has_path", "shortest_path", "shortest_path_length"}
+"""Functions whose search between two nodes takes NetworkX less time than any conversion."""
+
+_FROM_ALL = {
+    "all_pairs_shortest_path",
+    "all_pairs_shortest_path_length",
+    "diameter",
+    "eccentricity",
+}
+"""Functions that search from every node."""
+
+
+def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
+    """Return whether a function can run with these arguments, or why not."""
+    try:
+        given = _signature(name).bind(*args, **kwargs).arguments
+    except TypeError as error:
+        return str(error)
+    for argument in _LEFT_TO_NETWORKX:
+        if given.get(argument) is not None:
+            return f"{argument} is given"
+    weight = given.get("weight")
+    if callable(weight) or (weight is not None and name not in _WEIGHTED):
+        return f"weight is {weight!r}"
+    if name in _WEIGHTED and given["G"].is_multigraph():
+        return "the graph may have parallel edges"
+    if name == "greedy_color":
+        return _can_color(**given)
+    return True
+
+
+def _can_color(G: Any, strategy: Any = "largest_first", interchange: bool = False) -> Answer:
+    if G.is_directed() or G.is_multigraph():
+        return "the graph is directed or may have parallel edges"
+    if strategy != "largest_first" or interchange:
+        return "the strategy is another than largest_first"
+    return True
+
+
+def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
+    """Return whether a function that can run is worth a conversion, or why not."""
+    given = _signature(name).bind(*args, **kwargs).arguments
+    graph = given["G"]
+    if _is_converted(graph):
+        return True
+    if name in _PAIR and given.get("source") is not None and given.get("target") is not None:
+        return "a search between two nodes takes less time than to convert the graph"
+    work = sum(map(len, graph._adj.values()))
+    if name in _FROM_ALL and given.get("v") is None:
+        work *= len(graph)
+    least = nx.config.backends.hetero.least_edges
+    return True if work >= least else f"it reads {work} edges, fewer than {least}"
+
+
+@cache
+def _signature(name: str) -> Signature:
+    """Return the parameters of a function, which are those of NetworkX's."""
+    return signature(globals()[name])
+
+
+def _is_converted(graph: Any) -> bool:
+    """Whether a conversion is in NetworkX's cache."""
+    cache = getattr(graph, "__networkx_cache__", None) or {}
+    return bool(cache.get("backends", {}).get("hetero"))

@@ -1,0 +1,46 @@
+"""NetworkX's functions of connected components, of directed graphs the weakly connected ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
+
+
+def connected_components(G: ConvertedGraph) -> Iterator[set[Any]]:
+    """Yield the nodes of each component, by its first node."""
+    label, count = G.components
+    nodes = G.objects_of(np.argsort(label, kind="stable"))
+    ends = np.cumsum(np.bincount(label, minlength=count)).tolist()
+    for begin, end in zip([0, *ends], ends, strict=False):
+        yield set(nodes[begin:end])
+
+
+def number_connected_components(G: ConvertedGraph) -> int:
+    """Return how many components there are."""
+    return G.components[1]
+
+
+def is_connected(G: ConvertedGraph) -> bool:
+    """Return whether there is one component."""
+    if not len(G):
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    return G.components[1] == 1
+
+
+def node_connected_component(G: ConvertedGraph, n: Any) -> set[Any]:
+    """Return the nodes of the component that has a node."""
+    number = G.id_of(n)
+    if number is None:
+        raise KeyError(n)
+    label, _ = G.components
+    return set(G.objects_of(np.flatnonzero(label == label[number])))
+
+
+weakly_connected_components = connected_components
+number_weakly_connected_components = number_connected_components
+is_weakly_connected = is_connected

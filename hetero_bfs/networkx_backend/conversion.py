@@ -1,0 +1,121 @@
+"""Conversions between NetworkX's graphs and the backend's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from operator import methodcaller
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph, Lists
+
+_MOST_EXACT = 1 << 53  # integers up to it are exact as float64
+
+Rows = Sequence[Mapping[Any, Any]]
+
+
+def convert_from_nx(
+    graph: Any,
+    edge_attrs: dict[Any, Any] | None = None,
+    node_attrs: dict[Any, Any] | None = None,
+    preserve_edge_attrs: bool = False,
+    preserve_node_attrs: bool = False,
+    preserve_graph_attrs: bool = False,
+    name: str | None = None,
+    graph_name: str | None = None,
+) -> ConvertedGraph:
+    """Convert a NetworkX graph, with at most one attribute of edges.
+
+    Raises
+    ------
+    NotImplementedError
+        Other attributes are asked for; weights that are no finite numbers or below 0.
+    """
+    if preserve_edge_attrs or node_attrs or preserve_node_attrs or len(edge_attrs or ()) > 1:
+        raise NotImplementedError("a converted graph has one attribute of its edges at most")
+    nodes = list(graph)
+    rows = _rows(nodes, graph._adj)
+    number = None if nodes == list(range(len(nodes))) else {v: i for i, v in enumerate(nodes)}
+    successors = predecessors = _lists(rows, number)
+    if graph.is_directed():
+        predecessors = _lists(_rows(nodes, graph._pred), number)
+    converted = ConvertedGraph(
+        nodes, graph.is_directed(), graph.is_multigraph(), successors, predecessors
+    )
+    if preserve_graph_attrs:
+        converted.graph.update(graph.graph)
+    if edge_attrs:
+        [(attribute, default)] = edge_attrs.items()
+        if graph.is_multigraph():
+            raise NotImplementedError("weights of parallel edges are not combined")
+        converted.weights, converted.integral = _weights(rows, attribute, default)
+        converted.weight_name = attribute
+    return converted
+
+
+def _rows(nodes: list[Any], adjacency: Mapping[Any, Mapping[Any, Any]]) -> Rows:
+    """Return each node's neighbours, in the order of the nodes."""
+    if list(adjacency) == nodes:
+        return list(adjacency.values())
+    return [adjacency[node] for node in nodes]
+
+
+def _lists(rows: Rows, number: dict[Any, int] | None) -> Lists:
+    """Return neighbours' ids; without `number` the nodes equal their ids."""
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=indptr[1:])
+    size = int(indptr[-1])
+    if number is None:
+        with suppress(TypeError, ValueError):  # a neighbour that equals an integer and is none
+            return Lists(indptr, np.fromiter(chain.from_iterable(rows), np.uint32, size))
+        number = {i: i for i in range(len(rows))}
+    ids = map(number.__getitem__, chain.from_iterable(rows))
+    return Lists(indptr, np.fromiter(ids, np.uint32, size))
+
+
+def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.float64], bool]:
+    """Return the weights in the order of the lists, and whether all are integers."""
+    data = chain.from_iterable(row.values() for row in rows)
+    values = list(map(methodcaller("get", attribute, default), data))
+    kinds = set(map(type, values))
+    if not kinds <= {int, float, bool}:
+        raise NotImplementedError(f"weights of types {kinds}")
+    weights = np.array(values, np.float64)
+    if weights.size and not (weights.min() >= 0 and weights.max() < np.inf):
+        raise NotImplementedError("weights that are not finite, or below 0")
+    integral = float not in kinds
+    if integral and weights.max(initial=0) * len(rows) >= _MOST_EXACT:
+        raise NotImplementedError("integer weights whose sums are not exact as float64")
+    return weights, integral
+
+
+def convert_to_nx(result: Any, **_: Any) -> Any:
+    """Convert a graph of the backend to NetworkX's; return anything else as it is."""
+    if not isinstance(result, ConvertedGraph):
+        return result
+    kind = {
+        (False, False): nx.Graph,
+        (True, False): nx.DiGraph,
+        (False, True): nx.MultiGraph,
+        (True, True): nx.MultiDiGraph,
+    }[result.directed, result.multigraph]
+    graph = kind(**result.graph)
+    graph.add_nodes_from(result.nodes)
+    indptr, indices = result.successors
+    ends = result.objects_of(indices)
+    starts = result.objects_of(np.repeat(np.arange(len(result)), np.diff(indptr)))
+    if result.multigraph and not result.directed:
+        keep = np.repeat(np.arange(len(result)), np.diff(indptr)) <= indices
+        starts = [v for v, kept in zip(starts, keep, strict=True) if kept]
+        ends = [v for v, kept in zip(ends, keep, strict=True) if kept]
+    graph.add_edges_from(zip(starts, ends, strict=True))
+    if result.weights is not None:
+        values = result.weights.astype(np.int64) if result.integral else result.weights
+        for start, end, value in zip(starts, ends, values.tolist(), strict=True):
+            graph[start][end][result.weight_name] = value
+    return graph

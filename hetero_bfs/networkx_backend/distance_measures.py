@@ -1,0 +1,76 @@
+"""NetworkX's eccentricities and diameter, without weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
+from hetero_bfs.networkx_backend.engine_pool import levels_from
+
+_UNBOUNDED = np.iinfo(np.int32).max // 2
+
+
+def eccentricity(G: ConvertedGraph, v: Any = None, sp: None = None, weight: None = None) -> Any:
+    """Return the largest distance from a node, or a dict of that; see networkx.eccentricity."""
+    infinite = "Found infinite path length because the "
+    infinite += "digraph is not strongly connected" if G.directed else "graph is not connected"
+    if v is None and not G.directed:
+        return dict(zip(G.nodes, _bounded(G, False, infinite).tolist(), strict=True))
+    nodes = list(nx.Graph.nbunch_iter(G, v))
+    largest = {}
+    for i, node in enumerate(nodes):
+        level = levels_from(G, G._adj[node], len(nodes) - i)
+        _check_all_reached(level, infinite)
+        largest[node] = int(level.max())
+    return largest[v] if v in G else largest
+
+
+def diameter(
+    G: ConvertedGraph, e: None = None, usebounds: bool = False, weight: None = None
+) -> int:
+    """Return the largest eccentricity; see networkx.diameter."""
+    if G.directed or not len(G):
+        return int(max(eccentricity(G).values()))
+    if usebounds is True:
+        infinite = "Cannot compute metric because graph is not connected."
+    else:
+        infinite = "Found infinite path length because the graph is not connected"
+    return int(_bounded(G, True, infinite).max())
+
+
+def _bounded(G: ConvertedGraph, largest_only: bool, infinite: str) -> npt.NDArray[np.int32]:
+    """Return the eccentricities of an undirected graph, or lower bounds with the right maximum.
+
+    Each search bounds all eccentricities: by the triangle inequality a node's is at most that of
+    the source plus the distance, and at least the difference (Takes and Kosters, 2013, "Computing
+    the eccentricity distribution of large graphs"). Sources are in turn those of the largest upper
+    and the least lower bound.
+    """
+    n = len(G)
+    degree = np.diff(G.successors.indptr)
+    lower, upper = np.zeros(n, np.int32), np.full(n, _UNBOUNDED, np.int32)
+    open_nodes, take_upper = np.arange(n), False
+    while open_nodes.size:
+        bound = upper[open_nodes] if take_upper else -lower[open_nodes]
+        best = open_nodes[bound == bound.max()]
+        source = int(best[degree[best].argmax()])
+        take_upper = not take_upper
+        level = levels_from(G, source, open_nodes.size)
+        _check_all_reached(level, infinite)
+        own = level.max()
+        np.maximum(lower, np.maximum(level, own - level), out=lower)
+        np.minimum(upper, own + level, out=upper)
+        undecided = lower[open_nodes] < upper[open_nodes]
+        if largest_only:
+            undecided &= upper[open_nodes] > lower.max()
+        open_nodes = open_nodes[undecided]
+    return lower
+
+
+def _check_all_reached(level: npt.NDArray[np.int32], message: str) -> None:
+    if level.min() < 0:
+        raise nx.NetworkXError(message)

@@ -1,0 +1,116 @@
+"""Engines of converted graphs: opened when they pay, kept for later calls, few at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ForkError, GraphError
+from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph, ListedEdges
+from hetero_bfs.networkx_backend.heap_search import search_by_weight
+from hetero_bfs.networkx_backend.queue_search import search_from
+from hetero_bfs.runtime.engine import Engine
+
+MOST_OPEN = 4
+"""Engines open at the same time: each has threads, and a copy of its graph."""
+
+_OPENING_SECONDS = 0.03
+_OPENING_SECONDS_PER_ENTRY = 5e-8
+"""Estimates of an engine's opening."""
+
+_SECONDS_PER_ENTRY = 2e-9
+"""Estimate of a search's time without an engine."""
+
+_LOCK = threading.RLock()
+_OPEN: OrderedDict[int, Engine] = OrderedDict()
+"""Engines by the id of their graph, the one that was used last at the end."""
+
+_SPENT: weakref.WeakKeyDictionary[ConvertedGraph, float] = weakref.WeakKeyDictionary()
+"""Seconds that searches without an engine have taken."""
+
+
+@contextmanager
+def engine_of(graph: ConvertedGraph) -> Iterator[Engine]:
+    """Give the graph's engine to one thread at a time; open it if need be.
+
+    Raises
+    ------
+    GraphError
+        There is not enough free memory for it.
+    ForkError
+        This process was forked from one that had used compiled loops.
+    """
+    with _LOCK:
+        key = id(graph)
+        if key not in _OPEN:
+            engine = Engine(
+                ListedEdges(graph), devices=nx.config.backends.hetero.devices, correction=False
+            )
+            _OPEN[key] = engine
+            weakref.finalize(graph, _close, key)
+            if len(_OPEN) > MOST_OPEN:
+                _close(next(iter(_OPEN)))
+        _OPEN.move_to_end(key)
+        yield _OPEN[key]
+
+
+def _close(key: int) -> None:
+    with _LOCK:
+        engine = _OPEN.pop(key, None)
+    if engine is not None:
+        engine.close()
+
+
+def levels_from(graph: ConvertedGraph, source: int, coming: int = 1) -> npt.NDArray[np.int32]:
+    """Return each node's distance from the source, int32, -1 where not reached.
+
+    Parameters
+    ----------
+    graph : ConvertedGraph
+    source : int
+        An id.
+    coming : int
+        How many searches the caller will ask for, this one included.
+    """
+    expected = (coming - 1) * _SECONDS_PER_ENTRY * graph.num_entries
+    if _engine_pays(graph, expected):
+        with suppress(GraphError, ForkError), engine_of(graph) as engine:
+            return engine.bfs(source).level
+    with _noted(graph):  # by one thread, which needs neither memory nor other threads
+        return search_from(graph.successors, source).levels()
+
+
+def distances_from(graph: ConvertedGraph, source: int) -> npt.NDArray[np.float64]:
+    """Return each node's distance by the graph's weights, infinite where not reached."""
+    if _engine_pays(graph):
+        with suppress(GraphError, ForkError), engine_of(graph) as engine:
+            return engine.sssp(source).distance
+    with _noted(graph):
+        return search_by_weight(graph, source).distance
+
+
+@contextmanager
+def _noted(graph: ConvertedGraph) -> Iterator[None]:
+    """Add the block's seconds to those of searches without an engine."""
+    began = time.perf_counter()
+    yield
+    _SPENT[graph] = _SPENT.get(graph, 0.0) + time.perf_counter() - began
+
+
+def _engine_pays(graph: ConvertedGraph, expected: float = 0.0) -> bool:
+    """Whether an engine is open, or searches without one take as long as it takes to open it.
+
+    These are the searches that were, and the seconds of those that are expected.
+    """
+    if id(graph) in _OPEN:
+        return True
+    opening = _OPENING_SECONDS + _OPENING_SECONDS_PER_ENTRY * graph.num_entries
+    return _SPENT.get(graph, 0.0) + expected > opening

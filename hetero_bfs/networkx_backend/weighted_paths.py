@@ -1,0 +1,87 @@
+"""NetworkX's functions of shortest paths with weights from one source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
+from hetero_bfs.networkx_backend.engine_pool import distances_from
+from hetero_bfs.networkx_backend.heap_search import HeapSearch, search_by_weight
+
+Lengths = dict[Any, float]
+Paths = dict[Any, list[Any]]
+
+
+def single_source_dijkstra(
+    G: ConvertedGraph,
+    source: Any,
+    target: Any = None,
+    cutoff: float | None = None,
+    weight: Any = "weight",
+) -> tuple[Any, Any]:
+    """Return distances and paths of all nodes or one, NetworkX's paths, in its order."""
+    start = _known(G, source)
+    if target == source:
+        return 0, [target]
+    end = None if target is None else G.id_of(target)
+    search = search_by_weight(G, start, end, cutoff, weight is not None)
+    if target is None:
+        return _lengths(G, search.distance, search.order, weight), _paths(G, search)
+    if end is None or search.parent[end] == NO_VERTEX:
+        raise nx.NetworkXNoPath(f"No path to {target}.")
+    path = [end]
+    while path[-1] != start:
+        path.append(int(search.parent[path[-1]]))
+    [length] = _lengths(G, search.distance, np.array([end]), weight).values()
+    return length, [G.nodes[v] for v in reversed(path)]
+
+
+def single_source_dijkstra_path(
+    G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
+) -> Paths:
+    """Return a shortest path to each node, those that NetworkX finds, in its order."""
+    return _paths(G, search_by_weight(G, _known(G, source), None, cutoff, weight is not None))
+
+
+def single_source_dijkstra_path_length(
+    G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
+) -> Lengths:
+    """Return each reached node's distance, nearest first, equal ones in the graph's order."""
+    start = _known(G, source)
+    if G.weights is not None and weight is not None and cutoff is None:
+        found = distances_from(G, start)
+    else:
+        found = search_by_weight(G, start, None, cutoff, weight is not None).distance
+    order = np.argsort(found, kind="stable")[: np.count_nonzero(found < np.inf)]
+    return _lengths(G, found, order, weight)
+
+
+def _known(G: ConvertedGraph, node: Any) -> int:
+    number = G.id_of(node)
+    if number is None:
+        raise nx.NodeNotFound(f"Node {node} not found in graph")
+    return number
+
+
+def _lengths(
+    G: ConvertedGraph, distance: npt.NDArray[np.float64], nodes: npt.NDArray[Any], weight: Any
+) -> Lengths:
+    """Return the distances of these nodes, as integers where NetworkX's are."""
+    lengths = distance[nodes]
+    integral = weight is None or G.integral
+    values = (lengths.astype(np.int64) if integral else lengths).tolist()
+    return dict(zip(G.objects_of(nodes), values, strict=True))
+
+
+def _paths(G: ConvertedGraph, search: HeapSearch) -> Paths:
+    nodes = G.objects_of(search.order)
+    paths = {nodes[0]: [nodes[0]]}
+    parents = G.objects_of(search.parent[search.order[1:]])
+    for parent, node in zip(parents, nodes[1:], strict=True):
+        paths[node] = [*paths[parent], node]
+    return paths

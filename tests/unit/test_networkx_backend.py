@@ -1,0 +1,331 @@
+"""The NetworkX backend beside NetworkX itself: same results, orders and exceptions."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import subprocess
+import sys
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networkx_graphs import NAMES, networkx_graphs, outcome
+
+from hetero_bfs.networkx_backend import backend_interface, engine_pool
+from hetero_bfs.networkx_backend.backend_info import FUNCTIONS, LEAST_EDGES
+from hetero_bfs.networkx_backend.conversion import convert_from_nx, convert_to_nx
+
+MISSING = "no such node"
+nodes = st.sampled_from([*NAMES, MISSING])
+limits = st.sampled_from([None, 0, 1, 2, 1.5, -1, float("inf")])
+
+
+@pytest.fixture(autouse=True)
+def _no_warning(monkeypatch):
+    monkeypatch.setattr(nx.config, "warnings_to_ignore", {"cache"})
+
+
+def assert_same(name, *args, **kwargs):
+    """Compare a function's results, including their order, or its exceptions."""
+    function = getattr(nx, name)
+    expected = outcome(function, *args, backend="networkx", **kwargs)
+    found = outcome(function, *args, backend="hetero", **kwargs)
+    assert found == expected, (name, args[1:], kwargs)
+    return expected, found
+
+
+@settings(max_examples=100)
+@given(networkx_graphs(), nodes, limits, st.booleans())
+def test_traversals_are_those_of_networkx(graph, source, limit, reverse):
+    assert_same("bfs_edges", graph, source, reverse=reverse, depth_limit=limit)
+    assert_same("bfs_predecessors", graph, source, limit)
+    assert_same("bfs_successors", graph, source, depth_limit=limit)
+    assert_same("descendants_at_distance", graph, source, 2 if limit is None else limit)
+    assert_same("bfs_layers", graph, source)
+    assert_same("bfs_layers", graph, list(graph)[:3])
+    if source in graph:
+        trees = [
+            nx.bfs_tree(graph, source, reverse, limit, backend=backend)
+            for backend in ("networkx", "hetero")
+        ]
+        assert list(trees[0].edges) == list(trees[1].edges)
+        assert list(trees[0]) == list(trees[1])
+
+
+@settings(max_examples=100)
+@given(networkx_graphs(), nodes, nodes, limits)
+def test_paths_are_those_of_networkx(graph, source, target, limit):
+    for kind in ("source", "target"):
+        assert_same(f"single_{kind}_shortest_path", graph, source, limit)
+        assert_same(f"single_{kind}_shortest_path_length", graph, source, limit)
+        assert_same("shortest_path", graph, **{kind: source})
+        assert_same("shortest_path_length", graph, **{kind: source})
+    for name in ("bidirectional_shortest_path", "has_path", "shortest_path_length"):
+        assert_same(name, graph, source, target)
+    assert_same("shortest_path", graph, source, target, method="bellman-ford")
+    assert_same("shortest_path", graph, source, target, method="unknown")
+    for name in ("shortest_path", "shortest_path_length"):
+        assert_same(name, graph)
+    assert_same("all_pairs_shortest_path", graph, limit)
+    assert_same("all_pairs_shortest_path_length", graph, cutoff=limit)
+
+
+@settings(max_examples=100)
+@given(networkx_graphs(), nodes)
+def test_components_and_eccentricities_are_those_of_networkx(graph, node):
+    kind = "weakly_connected" if graph.is_directed() else "connected"
+    for name in (f"{kind}_components", f"number_{kind}_components", f"is_{kind}"):
+        assert_same(name, graph)
+        assert_same(name, type(graph)())
+    assert_same("node_connected_component", graph, node)
+    for v in (None, node, [node, *list(graph)[:2]]):
+        assert_same("eccentricity", graph, v)
+    for usebounds in (False, True):
+        assert_same("diameter", graph, usebounds=usebounds)
+        assert_same("diameter", type(graph)(), usebounds=usebounds)
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+@pytest.mark.parametrize("seed", range(4))
+def test_eccentricities_of_connected_graphs(kind, seed):
+    graph = kind(nx.random_regular_graph(3, 30, seed=seed).edges)
+    graph.add_edges_from((30 + i, 31 + i) for i in range(seed))
+    graph.add_edge(30 + seed, 0)
+    graph.add_edge(0, 30)
+    assert_same("eccentricity", graph)
+    assert_same("diameter", graph)
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from(
+        [st.integers(0, 5), st.sampled_from([0.0, 0.1, 0.2, 0.30000000000000004, 7.5])]
+    ).flatmap(lambda weights: networkx_graphs(weights=weights)),
+    nodes,
+    nodes,
+    st.sampled_from([None, 0, 2.5, float("inf")]),
+    st.sampled_from(["weight", "absent", None]),
+)
+def test_weighted_paths_are_those_of_networkx(graph, source, target, cutoff, weight):
+    arguments = {"cutoff": cutoff, "weight": weight}
+    _, found = assert_same("single_source_dijkstra", graph, source, **arguments)
+    assert_same("single_source_dijkstra_path", graph, source, **arguments)
+    assert_same("single_source_dijkstra_path_length", graph, source, **arguments)
+    assert_same("single_source_dijkstra", graph, source, target, **arguments)
+    if isinstance(found[0], dict):
+        expected = nx.single_source_dijkstra(graph, source, **arguments, backend="networkx")
+        assert [list(part) for part in found] == [list(part) for part in expected]
+        if weight == "absent":
+            assert {type(length) for length in found[0].values()} == {int}
+
+
+def test_layers_from_several_sources_report_missing_ones():
+    assert_same("bfs_layers", nx.path_graph(4), [0, 3])
+    assert_same("bfs_layers", nx.path_graph(4), [MISSING])
+    assert_same("bfs_layers", nx.path_graph(4), [])
+
+
+def test_the_tree_of_a_node_that_is_missing():
+    with pytest.raises(nx.NetworkXError, match="not in the graph"):
+        nx.bfs_tree(nx.path_graph(3), MISSING, backend="hetero")
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_a_converted_graph_converts_back(kind):
+    graph = kind([("b", "a"), ("a", "a"), ("a", "c"), ("c", "b")], name="ring")
+    graph.add_node("alone")
+    back = convert_to_nx(convert_from_nx(graph, preserve_graph_attrs=True))
+    assert type(back) is kind
+    assert nx.utils.graphs_equal(back, graph)
+    assert list(back) == list(graph)
+
+
+def test_weights_convert_back():
+    for values in ([1, 2, 3], [0.5, 2, 3]):
+        graph = nx.DiGraph()
+        graph.add_weighted_edges_from(zip("abc", "bca", values, strict=True))
+        back = convert_to_nx(convert_from_nx(graph, edge_attrs={"weight": 1}))
+        assert nx.utils.graphs_equal(back, graph)
+
+
+def test_views_are_converted_as_what_they_show():
+    graph = nx.gnp_random_graph(30, 0.1, seed=1, directed=True)
+    assert_same("bfs_edges", graph.subgraph(range(0, 30, 2)), 2)
+    assert_same("bfs_edges", graph.reverse(copy=False), 2)
+
+
+def test_conversions_are_cached_until_the_graph_changes():
+    graph = nx.path_graph(4)
+    converted = graph.__networkx_cache__.setdefault("backends", {}).setdefault("hetero", {})
+    list(nx.bfs_edges(graph, 0, backend="hetero"))
+    [first] = converted.values()
+    list(nx.bfs_layers(graph, 0, backend="hetero"))
+    assert [*converted.values()] == [first]
+    graph.add_edge(3, 0)
+    assert_same("bfs_edges", graph, 0)
+
+
+def test_graphs_below_the_threshold_are_left_to_networkx():
+    graph = nx.path_graph(LEAST_EDGES // 2)
+    assert "fewer" in backend_interface.should_run("bfs_edges", (graph, 0), {})
+    graph.add_edges_from((0, i) for i in range(2, 9))
+    assert backend_interface.should_run("bfs_edges", (graph, 0), {}) is True
+    small = nx.path_graph(3)
+    list(nx.bfs_edges(small, 0, backend="hetero"))
+    assert backend_interface.should_run("bfs_edges", (), {"G": small, "source": 0}) is True
+
+
+def test_what_calls_python_for_every_node_cannot_run():
+    arguments = (nx.path_graph(3), 0), {"sort_neighbors": sorted}
+    assert "sort_neighbors" in backend_interface.can_run("bfs_edges", *arguments)
+    assert backend_interface.can_run("bfs_edges", (nx.path_graph(3),), {}) is not True
+
+
+def test_every_function_has_the_parameters_of_networkx():
+    for name in FUNCTIONS:
+        theirs = inspect.signature(getattr(nx, name)).parameters
+        ours = inspect.signature(getattr(backend_interface, name)).parameters
+        wanted = {k: p.default for k, p in theirs.items() if not k.startswith("backend")}
+        assert {k: p.default for k, p in ours.items()} == wanted, name
+
+
+def test_networkx_starts_without_what_the_backend_needs():
+    code = (
+        "import networkx, sys; "
+        "assert 'hetero' in networkx.utils.backends.backend_info; "
+        "print([m for m in ('numpy', 'numba', 'scipy', 'pyopencl') if m in sys.modules], "
+        "sorted(m for m in sys.modules if m.startswith('hetero_bfs')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == (
+        "[] ['hetero_bfs', 'hetero_bfs.networkx_backend', "
+        "'hetero_bfs.networkx_backend.backend_info']"
+    )
+
+
+@pytest.fixture
+def engine_at_once(monkeypatch):
+    """Search with an engine from the first search on; close all of them at the end."""
+    monkeypatch.setattr(engine_pool, "_OPENING_SECONDS", -1.0)
+    yield
+    for key in list(engine_pool._OPEN):
+        engine_pool._close(key)
+
+
+def weighted_graph(seed, directed=False):
+    graph = nx.gnp_random_graph(60, 0.05, seed, directed)
+    for i, (_, _, data) in enumerate(graph.edges(data=True)):
+        data["weight"] = [1, 2.5, 0.25][i % 3]
+    return graph
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_engines_find_the_same(engine_at_once, directed):
+    graph = weighted_graph(3, directed)
+    assert_same("single_source_shortest_path_length", graph, 2)
+    assert_same("single_source_dijkstra_path_length", graph, 2)
+    assert_same("eccentricity", graph)
+    assert len(engine_pool._OPEN) == 1  # the conversion without weights is no longer needed
+    lengths = nx.single_source_shortest_path_length(graph, 2, backend="hetero")
+    assert list(lengths.values()) == sorted(lengths.values())
+
+
+def test_few_engines_are_open_and_they_close_with_their_graphs(engine_at_once):
+    graphs = [nx.path_graph(5 + i) for i in range(engine_pool.MOST_OPEN + 2)]
+    for graph in [*graphs, *graphs]:
+        assert_same("single_source_shortest_path_length", graph, 1)
+        assert len(engine_pool._OPEN) <= engine_pool.MOST_OPEN
+    graph.__networkx_cache__.clear()
+    gc.collect()
+    assert len(engine_pool._OPEN) == engine_pool.MOST_OPEN - 1
+
+
+def test_an_engine_opens_when_searches_took_as_long_as_it_takes():
+    graph = convert_from_nx(nx.path_graph(5))
+    engine_pool.levels_from(graph, 0)
+    assert id(graph) not in engine_pool._OPEN
+    engine_pool._SPENT[graph] = 60.0
+    engine_pool.levels_from(graph, 0)
+    assert id(graph) in engine_pool._OPEN
+    other = convert_from_nx(nx.path_graph(5))
+    engine_pool.levels_from(other, 0, coming=10**9)
+    assert id(other) in engine_pool._OPEN
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 99), st.booleans(), st.sampled_from(["weight", None]), st.booleans())
+def test_ranks_are_those_of_networkx(seed, directed, weight, personal):
+    graph = nx.relabel_nodes(weighted_graph(seed % 5, directed), str)
+    restart = {"3": 1, "5": 3, MISSING: 9} if personal else None
+    found = [
+        nx.pagerank(graph, 0.7, restart, tol=1e-12, weight=weight, backend=backend)
+        for backend in ("networkx", "hetero")
+    ]
+    assert list(found[0]) == list(found[1])
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+
+
+def test_ranks_without_an_answer():
+    graph = nx.path_graph(5)
+    assert_same("pagerank", nx.Graph())
+    assert_same("pagerank", graph, max_iter=0)
+    assert_same("pagerank", graph, max_iter=1, tol=1e-15)
+    assert_same("pagerank", graph, personalization={MISSING: 1})
+    with pytest.raises(NotImplementedError):
+        nx.pagerank(nx.Graph([(0, 0), (0, 1)]), backend="hetero")
+    with pytest.raises(NotImplementedError):
+        nx.pagerank(graph, alpha=1.5, backend="hetero")
+
+
+@settings(max_examples=25)
+@given(networkx_graphs(directed=False))
+def test_colours_are_those_of_networkx(graph):
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    expected, found = assert_same("greedy_color", graph, "largest_first")
+    assert list(expected) == list(found)
+
+
+@pytest.mark.parametrize("weight", [-1, float("inf"), float("nan"), None, "a", 2**60])
+def test_weights_that_are_left_to_networkx(weight):
+    graph = nx.Graph()
+    graph.add_edge(0, 1, weight=weight)
+    with pytest.raises(NotImplementedError):
+        nx.single_source_dijkstra(graph, 0, backend="hetero")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("shortest_path", {"weight": "weight"}),
+        ("eccentricity", {"sp": {}}),
+        ("diameter", {"e": {0: 1}}),
+        ("pagerank", {"nstart": {0: 1}}),
+        ("single_source_dijkstra", {"source": 0, "weight": lambda u, v, data: 1}),
+        ("greedy_color", {"strategy": "smallest_last"}),
+        ("greedy_color", {"interchange": True}),
+    ],
+)
+def test_arguments_that_are_left_to_networkx(name, arguments):
+    assert backend_interface.can_run(name, (nx.path_graph(3),), arguments) is not True
+    with pytest.raises(NotImplementedError):
+        getattr(nx, name)(nx.path_graph(3), **arguments, backend="hetero")
+
+
+def test_parallel_edges_without_and_with_weights():
+    graph = nx.MultiGraph([(0, 1), (0, 1), (1, 2)])
+    assert_same("bfs_edges", graph, 0)
+    assert_same("single_source_shortest_path_length", graph, 0)
+    for name in ("pagerank", "greedy_color"):
+        assert backend_interface.can_run(name, (graph,), {}) is not True
+
+
+def test_a_pair_of_nodes_is_left_to_networkx_unless_the_graph_is_converted():
+    graph = nx.path_graph(LEAST_EDGES)
+    arguments = {"source": 0, "target": 2}
+    assert "two nodes" in backend_interface.should_run("shortest_path", (graph,), arguments)
+    assert backend_interface.should_run("shortest_path", (graph, 0), {}) is True
+    assert backend_interface.should_run("diameter", (nx.path_graph(500),), {}) is True
+    assert nx.has_path(graph, 0, 9, backend="hetero")
+    assert backend_interface.should_run("shortest_path", (graph,), arguments) is True
