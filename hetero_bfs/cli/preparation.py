@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.support import environment
+from hetero_bfs.support.launcher import launched_ranks
 
 OUTPUTS = ("output", "out", "levels", "parents", "trace", "json")
 """Arguments of commands that name a file to write."""
@@ -42,8 +43,10 @@ def _check_device(options: Namespace) -> None:
     from hetero_bfs.devices.opencl.driver import choose_devices
     from hetero_bfs.selection.strategies import MOST_DEVICES
 
-    several = options.command not in ("train", "study")
-    choose_devices(options.device, MOST_DEVICES if several else 1)
+    most = 1 if options.command in ("train", "study") else MOST_DEVICES
+    if launched_ranks() > 1:
+        most = options.device.count(",") + 1  # a rank takes one of them
+    choose_devices(options.device, most)
 
 
 def _check_files(options: Namespace) -> None:

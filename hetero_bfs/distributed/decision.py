@@ -6,8 +6,11 @@ the maxima. To them come the seconds of the exchange: latency plus bytes over ba
 measured when the search opens (exchange.py). All ranks compute with the same numbers, so they
 decide alike.
 
-A model was trained with all cores of one process. So each rank corrects both predictions by what
+A model was trained with all cores of one process. So each rank corrects its predictions by what
 its levels took.
+
+A rank with an OpenCL device predicts a pull there, too, and takes the faster place. That is its own
+affair: the ranks agree on the direction only.
 """
 
 from __future__ import annotations
@@ -15,17 +18,28 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.exchange import ExchangeCosts
+from hetero_bfs.distributed.rank_device import RankDevice
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.named_selectors import make_selector
 from hetero_bfs.selection.policy import CAUTION, MODEL
 from hetero_bfs.selection.selectors import ALPHA, BETA
-from hetero_bfs.selection.strategies import Direction, available, schedule_names, strategy_named
+from hetero_bfs.selection.strategies import (
+    Direction,
+    Strategy,
+    available,
+    plain,
+    schedule_names,
+    strategy_named,
+)
 
 DIRECTIONS: tuple[Direction, Direction] = ("top-down", "bottom-up")
 
 _WEIGHT = 0.25  # of a new measurement in a correction
 _LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are mostly calls
+_TRIES = 2  # pulls on the device before it is compared with the host
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
 
@@ -36,13 +50,15 @@ class Decision:
     ----------
     communicator : Communicator
     selector : str
-        "alpha-beta" is Beamer's rule, "fixed:TC,BC" a schedule, of which directions count; all
-        others compare predictions.
+        "alpha-beta" is Beamer's rule, "fixed:TC,BG" a schedule, of which directions count, and the
+        place of bottom-up levels; all others compare predictions.
     others_share : float
         Share of the searched vertices that are other ranks'.
     num_vertices : int
         Searched vertices of the rank with the most.
     costs : ExchangeCosts
+    device : RankDevice, optional
+        This rank's.
 
     What `choose` compares must be the same on all ranks: reduced, or of the whole graph.
     """
@@ -54,31 +70,36 @@ class Decision:
         others_share: float,
         num_vertices: int,
         costs: ExchangeCosts,
+        device: RankDevice | None = None,
     ) -> None:
         from hetero_bfs.distributed.kernels.prediction import NUM_REDUCED
 
         self.selector = selector
-        self.factors = np.ones(2)
-        """Corrections of the predictions of a push and of a pull."""
+        self.factors = np.ones(3)
+        """Corrections of the predictions of a push, a pull, and a pull on the device."""
+        self._floor = np.inf if device is None else device.floor_seconds
+        self._tries = 0 if device is None else _TRIES
         self._communicator = communicator
         self._others_share = others_share
         self._num_vertices = num_vertices
         self._costs = costs
-        self._weights = _pull_weights()
-        self._columns = np.zeros_like(self._weights)
-        self._raw = np.zeros(2)
+        self._weights = np.stack(
+            [_pull_weights(None), _pull_weights(None if device is None else device.info)]
+        )
+        self._columns = np.zeros_like(self._weights[0])
+        self._raw = np.zeros(3)
         self._reduced = np.zeros(NUM_REDUCED)
-        self._schedule: list[Direction] | None = None
+        self._schedule: list[Strategy] | None = None
         if selector.startswith("fixed:"):
-            self._schedule = [strategy_named(n).direction for n in schedule_names(selector)]
+            self._schedule = [strategy_named(name) for name in schedule_names(selector)]
 
     def agree(self, state: npt.NDArray[np.float64]) -> bool:
         """Predict, and reduce over all ranks; return false if the search is over."""
         from hetero_bfs.distributed.kernels.prediction import EDGES, UNVISITED, predict
 
         reduced = self._reduced
-        share, factors = self._others_share, self.factors
-        predict(state, self._weights, share, factors, self._columns, self._raw, reduced)
+        floor, share, factors = self._floor, self._others_share, self.factors
+        predict(state, self._weights, floor, share, factors, self._columns, self._raw, reduced)
         self._communicator.reduce_to_all(reduced, "max")
         return bool(reduced[EDGES] > 0 and reduced[UNVISITED] > 0)
 
@@ -97,7 +118,7 @@ class Decision:
         if level == 0:  # a source that has a single edge is not among the bits that ranks send
             return "top-down"
         if self._schedule is not None:
-            return self._schedule[min(level, len(self._schedule) - 1)]
+            return self._scheduled(level).direction
         if self.selector == "alpha-beta":
             return self._by_rule(before)
         push, pull = self.seconds()
@@ -116,20 +137,47 @@ class Decision:
             return "bottom-up" if stays else "top-down"
         return "bottom-up" if reduced[EDGES] * ALPHA > reduced[UNVISITED_LEFT] else "top-down"
 
-    def learn(self, direction: Direction, seconds: float) -> None:
+    def _scheduled(self, level: int) -> Strategy:
+        assert self._schedule is not None
+        return self._schedule[min(level, len(self._schedule) - 1)]
+
+    def pulls_on_device(self, state: npt.NDArray[np.float64]) -> bool:
+        """Tell whether this rank runs a bottom-up level on its device.
+
+        A device ends a search at once if no vertex is left.
+        """
+        from hetero_bfs.distributed.kernels.prediction import DEVICE_PULL, PULL
+
+        if not np.isfinite(self._floor) or state[schema.UNVISITED_VERTICES] == 0:
+            return False
+        if self._schedule is not None:
+            return self._scheduled(int(state[schema.LEVEL])).device_kind == "device"
+        here = self.factors[PULL] * self._raw[PULL]
+        if self._tries and here > self._floor:
+            self._tries -= 1
+            return True
+        return bool(self._floor + self.factors[DEVICE_PULL] * self._raw[DEVICE_PULL] < here)
+
+    def learn(self, direction: Direction, on_device: bool, seconds: float) -> None:
         """Correct predictions by the seconds that the rank took for the level agreed on."""
-        i = DIRECTIONS.index(direction)
+        from hetero_bfs.distributed.kernels.prediction import DEVICE_PULL
+
+        i = DEVICE_PULL if on_device else DIRECTIONS.index(direction)
+        if on_device:
+            seconds = max(seconds - self._floor, _LEAST_TO_LEARN)
         if min(seconds, self._raw[i]) >= _LEAST_TO_LEARN:
             self.factors[i] *= (seconds / (self.factors[i] * self._raw[i])) ** _WEIGHT
 
 
-def _pull_weights() -> npt.NDArray[np.float64]:
-    """Return the weights of this machine's model for bottom-up on the CPU; zeros without one."""
+def _pull_weights(device: DeviceInfo | None) -> npt.NDArray[np.float64]:
+    """Return a model's weights for bottom-up on a device, or on the CPU; zeros without a model."""
     from hetero_bfs.selection.columns import NUM_COLUMNS
 
-    policy = make_selector("learned", None, available(False))[0].policy
+    selector = make_selector("learned", device, available(device is not None))[0]
+    policy = selector.policy
     if policy.rule != MODEL:
         return np.zeros(NUM_COLUMNS)
-    (row,) = np.flatnonzero(~policy.top_down)
+    wanted = plain("bottom-up", "cpu" if device is None else "device")
+    row = selector.candidates.index(wanted)
     weights: npt.NDArray[np.float64] = policy.weights[row].copy()
     return weights

@@ -7,13 +7,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
+from hetero_bfs.algorithms.bfs.cpu_executor import Allocator, CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.distributed.communicator import Counts
 from hetero_bfs.distributed.partition import LINE_COLUMNS, Partition, RankGraph
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import STRATEGIES, plain
 from hetero_bfs.support.by_address import Head, Struct
+from hetero_bfs.support.memory import aligned_empty
 
 Words = npt.NDArray[np.uint64]
 
@@ -25,8 +26,10 @@ class RankExecutor(CPUExecutor):
 
     graph: RankGraph
 
-    def __init__(self, graph: RankGraph, threads: int | None = None) -> None:
-        super().__init__(graph, threads)
+    def __init__(
+        self, graph: RankGraph, threads: int | None = None, allocate: Allocator = aligned_empty
+    ) -> None:
+        super().__init__(graph, threads, allocate)
         self._records = np.zeros((1, schema.record_width(1)))
 
     @property

@@ -17,6 +17,7 @@ from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.decision import Decision
 from hetero_bfs.distributed.exchange import Exchange, ExchangeCosts
 from hetero_bfs.distributed.partition import RankGraph
+from hetero_bfs.distributed.rank_device import RankDevice
 from hetero_bfs.distributed.rank_executor import RankExecutor
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.selection.strategies import Direction
@@ -39,6 +40,8 @@ class RankLevel:
         The rank's own, before the level.
     push_seconds, pull_seconds : float
         What the ranks expected of the slowest one in both directions, exchange included.
+    on_device : bool
+        Whether the rank ran it on its OpenCL device.
     """
 
     direction: Direction
@@ -49,6 +52,7 @@ class RankLevel:
     frontier_edges: int
     push_seconds: float
     pull_seconds: float
+    on_device: bool
 
 
 @dataclass(eq=False)
@@ -90,6 +94,8 @@ class DistributedSearch:
         Threads of this rank; by default one per core that it may use.
     costs : ExchangeCosts, optional
         Of exchanges, alike on all ranks; measured by default.
+    device : RankDevice, optional
+        This rank's, for bottom-up levels; it has the threads, too.
     """
 
     def __init__(
@@ -99,17 +105,19 @@ class DistributedSearch:
         selector: str = "auto",
         threads: int | None = None,
         costs: ExchangeCosts | None = None,
+        device: RankDevice | None = None,
     ) -> None:
         self.communicator = communicator
         self.graph = graph
-        self.executor = RankExecutor(graph, threads)
+        self.device = device
+        self.executor = RankExecutor(graph, threads) if device is None else device.host
         self.executor.start_workers()
         self._exchange = Exchange(communicator, graph.partition)
         self.costs = costs or self._exchange.probe()
         sizes, own = graph.partition.sizes, graph.num_searched
         others = 1.0 - own / max(int(sizes.sum()), 1)
         largest = int(sizes.max())  # the same on all ranks, for what they decide
-        self.decision = Decision(communicator, selector, others, largest, self.costs)
+        self.decision = Decision(communicator, selector, others, largest, self.costs, device)
         self._others_known = 0
 
     def close(self) -> None:
@@ -128,8 +136,12 @@ class DistributedSearch:
         self.communicator.barrier()
         started = time.perf_counter()
         frontier = self.executor.start(self.graph.searched_id(source))
+        if self.device is not None:
+            self.device.begin()
         self._others_known = frontier.visited_index
         levels = self._run(frontier)
+        if self.device is not None:
+            self.device.complete(frontier)
         self.executor.invalidate_stale_parents(frontier)
         seconds = np.array([time.perf_counter() - started])
         self.communicator.reduce_to_all(seconds, "max")
@@ -145,8 +157,12 @@ class DistributedSearch:
             direction = decision.choose(frontier.level, direction)
             before = frontier.vertices, frontier.edges
             sent = exchange.bytes_sent
-            seconds = self._push(frontier) if direction == "top-down" else self._pull(frontier)
-            decision.learn(direction, seconds)
+            on_device = direction == "bottom-up" and decision.pulls_on_device(frontier.state)
+            if direction == "top-down":
+                seconds = self._push(frontier)
+            else:
+                seconds = self._pull(frontier, on_device)
+            decision.learn(direction, on_device, seconds)
             now = time.perf_counter()
             levels.append(
                 RankLevel(
@@ -156,6 +172,7 @@ class DistributedSearch:
                     exchange.bytes_sent - sent,
                     *before,
                     *predicted,
+                    on_device,
                 )
             )
             began = now
@@ -175,12 +192,15 @@ class DistributedSearch:
         executor.receive(frontier, words, counts, found)
         return seconds + time.perf_counter() - began
 
-    def _pull(self, frontier: Frontier) -> float:
+    def _pull(self, frontier: Frontier, on_device: bool) -> float:
         """Run a level bottom-up; return the seconds of the rank's own work."""
         self._others_known = frontier.visited_index
         self._exchange.dense(self.executor.visited[frontier.visited_index])
         began = time.perf_counter()
-        self.executor.pull(frontier)
+        if on_device and self.device is not None:
+            self.device.pull(frontier)
+        else:
+            self.executor.pull(frontier)
         return time.perf_counter() - began
 
     def _result(self, source: int, seconds: float, levels: list[RankLevel]) -> RankResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.construction import construct
 from hetero_bfs.distributed.faults import agreed
 from hetero_bfs.distributed.partition import RankGraph
+from hetero_bfs.distributed.rank_device import RankDevice, open_rank_device
 from hetero_bfs.distributed.rank_search import DistributedSearch, RankResult
 from hetero_bfs.distributed.rank_validation import RankValidator
 from hetero_bfs.distributed.shares import FileShare, KroneckerShare, read_share
@@ -21,6 +23,7 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph500.protocol import NO_KEY, Graph500Options, failure_of, few_keys
 from hetero_bfs.graph500.rank_report import LevelOfRanks, RanksReport, SearchOfRanks
 from hetero_bfs.graph500.report import KeyRecord
+from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.support import memory
 from hetero_bfs.support.progress import hidden, progress
 
@@ -57,7 +60,9 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
     construction = _slowest(communicator, time.perf_counter() - started)
     keys = _keys(communicator, graph, options)
     started = time.perf_counter()
-    search = DistributedSearch(communicator, graph, str(options.engine.selector), threads)
+    device, notes = _device(communicator, graph, options.engine, threads)
+    selector = str(options.engine.selector)
+    search = DistributedSearch(communicator, graph, selector, threads, device=device)
     try:
         opened = _slowest(communicator, time.perf_counter() - started)
         validator = (
@@ -76,7 +81,7 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
         return RanksReport(
             scale=math.log2(graph.num_vertices) if options.graph else float(options.scale),
             edgefactor=share.num_input_edges / graph.num_vertices,
-            device=None,
+            device=None if device is None else device.info,
             order="degree",
             searched_vertices=int(graph.partition.sizes.sum()),
             num_vertices=graph.num_vertices,
@@ -86,13 +91,14 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
             compile_seconds=opened,
             edge_passes=None,
             searches_back_to_back=together,
-            notes=_notes(options, keys),
+            notes=[*notes, *few_keys(keys, options)],
             sources=records,
             failures=[text for record in records if (text := failure_of(record))],
             processes=communicator.size,
             hosts=communicator.num_hosts,
             threads=threads,
-            selector=str(options.engine.selector),
+            selector=selector,
+            devices=_named(communicator, device),
             costs=search.costs,
             rank_bytes=max(communicator.collect(_graph_bytes(graph))),
             replicated_bytes=graph.replicated_bytes,
@@ -116,7 +122,6 @@ def _check_options(options: Graph500Options) -> None:
         "--order": engine.order not in ("auto", "degree"),
         "--power-log": options.power_log is not None,
         "--optimize": engine.optimize != "time",
-        "--device": engine.device is not None,
         "--no-correction": not engine.correction,
         "--decision-interval": engine.decision_interval != 1,
         "--max-alloc": engine.max_alloc_bytes is not None,
@@ -250,6 +255,7 @@ def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[Lev
                 level.bytes_sent,
                 level.frontier_vertices,
                 level.frontier_edges,
+                level.on_device,
             ]
             for level in result.levels
         ]
@@ -257,7 +263,7 @@ def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[Lev
     most, total = figures.copy(), figures.copy()
     communicator.reduce_to_all(most, "max")
     communicator.reduce_to_all(total, "sum")
-    rows = zip(result.levels, most.reshape(-1, 5), total.reshape(-1, 5), strict=True)
+    rows = zip(result.levels, most.reshape(-1, 6), total.reshape(-1, 6), strict=True)
     return [
         LevelOfRanks(
             number=number,
@@ -270,6 +276,7 @@ def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[Lev
             frontier_edges=int(t[4]),
             most_frontier_edges=int(m[4]),
             ranks=communicator.size,
+            on_devices=int(t[5]),
             push_seconds=level.push_seconds,
             pull_seconds=level.pull_seconds,
         )
@@ -277,12 +284,22 @@ def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[Lev
     ]
 
 
-def _notes(options: Graph500Options, keys: list[int]) -> list[str]:
-    notes = []
-    if options.engine.devices != "cpu":
-        notes.append("ranks search on the CPU; OpenCL devices are for single processes so far")
-    notes += few_keys(keys, options)
-    return notes
+def _device(
+    communicator: Communicator, graph: RankGraph, options: EngineOptions, threads: int
+) -> tuple[RankDevice | None, list[str]]:
+    """Open this rank's device; return the notes of all ranks."""
+    device, note = agreed(
+        communicator,
+        lambda: open_rank_device(options, communicator.host_rank, graph, threads),
+    )
+    notes = enumerate(communicator.collect(note))
+    return device, [f"rank {rank}: {text}" for rank, text in notes if text is not None]
+
+
+def _named(communicator: Communicator, device: RankDevice | None) -> dict[str, int]:
+    """Return how many ranks have each device."""
+    names = communicator.collect(None if device is None else device.info.name)
+    return dict(Counter(name for name in names if name is not None))
 
 
 def _graph_bytes(graph: RankGraph) -> int:

@@ -30,6 +30,8 @@ class LevelOfRanks:
     most_frontier_edges : int
         Of the rank with the most.
     ranks : int
+    on_devices : int
+        Ranks that ran it on their OpenCL device.
     push_seconds, pull_seconds : float
         Expected of the slowest rank in both directions, exchange included.
     """
@@ -44,6 +46,7 @@ class LevelOfRanks:
     frontier_edges: int
     most_frontier_edges: int
     ranks: int
+    on_devices: int
     push_seconds: float
     pull_seconds: float
 
@@ -65,6 +68,7 @@ class LevelOfRanks:
             "frontier_vertices": self.frontier_vertices,
             "frontier_edges": self.frontier_edges,
             "imbalance": self.imbalance,
+            "on_devices": self.on_devices,
             "push_seconds": self.push_seconds,
             "pull_seconds": self.pull_seconds,
         }
@@ -97,6 +101,8 @@ class RanksReport(Graph500Report):
     threads: int
     """Of each rank."""
     selector: str
+    devices: dict[str, int]
+    """Ranks that have each OpenCL device, by its name."""
     costs: ExchangeCosts
     rank_bytes: int
     """Lists and arrays of the rank with the most."""
@@ -109,6 +115,7 @@ class RanksReport(Graph500Report):
             "hosts": self.hosts,
             "threads_per_rank": self.threads,
             "selector": self.selector,
+            "rank_devices": self.devices,
             "exchange": {
                 "dense_seconds": self.costs.dense,
                 "sparse_latency_seconds": self.costs.latency,
@@ -131,9 +138,11 @@ class RanksReport(Graph500Report):
     def machine_lines(self) -> list[str]:
         """Return the ranks, what chooses directions, and the memory."""
         costs = self.costs
+        devices = [f"{name} of {count} ranks" for name, count in self.devices.items()]
         return [
             f"ranks: {self.processes} on {self.hosts} host{'s' if self.hosts > 1 else ''}, "
             f"{self.threads} thread{'s' if self.threads > 1 else ''} each",
+            *([f"bottom-up levels also on: {', '.join(devices)}"] if devices else []),
             f"selector: {self.selector}, one direction for all ranks, by the slowest one",
             f"exchange: dense {1e6 * costs.dense:.1f} us; sparse {1e6 * costs.latency:.1f} us and "
             f"{1e9 * costs.per_byte:.3g} ns a byte",
@@ -143,7 +152,9 @@ class RanksReport(Graph500Report):
 
     def schedule(self) -> str:
         """Sum up the levels over all searches."""
-        lines = ["level  top-down  bottom-up   mean ms  exchange ms  bytes sent  imbalance"]
+        lines = [
+            "level  top-down  bottom-up  on devices   mean ms  exchange ms  bytes sent  imbalance"
+        ]
         depth = max((len(record.result.traces) for record in self.sources), default=0)
         for number in range(min(depth, 32)):
             levels = [
@@ -153,6 +164,7 @@ class RanksReport(Graph500Report):
             down = sum(level.direction == "top-down" for level in levels)
             lines.append(
                 f"{number:>5} {down:>9} {count - down:>10} "
+                f"{sum(level.on_devices for level in levels) / levels[0].ranks:>11.4g} "
                 f"{1e3 * sum(level.seconds for level in levels) / count:>9.3f} "
                 f"{1e3 * sum(level.exchange_seconds for level in levels) / count:>12.3f} "
                 f"{sum(level.bytes_sent for level in levels) / count:>11.0f} "

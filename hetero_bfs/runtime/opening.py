@@ -74,7 +74,7 @@ def open_device(
     """
     notes: list[str] = []
     opened = OpenCLDevice(info)
-    tuning = options.tuning or _trained_tuning(info, notes)
+    tuning = options.tuning or trained_tuning(info, notes)
     max_alloc_bytes, device_memory_bytes = options.max_alloc_bytes, options.device_memory_bytes
     try:
         host = host or CPUExecutor(graph, options.threads, opened.host_array)
@@ -101,7 +101,7 @@ def bytes_streamed_by(accelerator: DeviceExecutor | None) -> int:
     return accelerator.bytes_streamed if isinstance(accelerator, StreamedExecutor) else 0
 
 
-def _trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:
+def trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:
     """Return the tuning of the device's speed model, if there is one."""
     try:
         model = model_of(info)

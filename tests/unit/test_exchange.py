@@ -35,8 +35,9 @@ class Counting(DistributedSearch):
     def _push(self, frontier):
         return self._note("top-down", super()._push, frontier)
 
-    def _pull(self, frontier):
-        return self._note("bottom-up", super()._pull, frontier)
+    def _pull(self, frontier, on_device):
+        pull = super()._pull
+        return self._note("bottom-up", lambda it: pull(it, on_device), frontier)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64])

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+
 MPIRUN = Path(sys.executable).with_name("mpirun")
 SMALL = ["graph500", "--scale", "10", "--sources", "6", "--devices", "cpu"]
 
@@ -53,6 +55,17 @@ def test_keys_and_edges_are_those_of_one_process(count, alone, tmp_path):
     assert report["num_mpi_processes"] == count
     assert done.stdout.count("num_mpi_processes:") == 1
     assert len(trace.read_text().splitlines()) > 6
+
+
+@pytest.mark.skipif(not list_devices(), reason=NO_RUNTIME)
+def test_ranks_search_on_devices(alone, tmp_path):
+    path = tmp_path / "report.json"
+    options = [*SMALL[:-2], "--device", "0", "--selector", "fixed:TC,BG", "--json", path]
+    done = mpirun(*ranks(2, *options))
+    assert done.returncode == 0, done.stderr
+    report, found = figures(path)
+    assert found == alone
+    assert list(report["rank_devices"].values()) == [2]
 
 
 def test_a_graph_file_with_duplicates(tmp_path):

@@ -42,7 +42,7 @@ class SearchMemory:
         else:
             n = host.parent.size
             self.parent = device.buffer(n, np.uint32)
-            self.visited = [device.buffer(-(-n // 32), np.uint32) for _ in range(2)]
+            self.visited = [device.buffer(bits.size, np.uint32) for bits in host.visited]
             self.queue = [device.buffer(n, np.uint32) for _ in range(2)]
             self.offsets = [device.buffer(n, offset_type) for _ in range(2)]
 

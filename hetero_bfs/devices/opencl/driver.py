@@ -69,6 +69,11 @@ def list_devices() -> list[DeviceInfo]:
     return [_describe(index, device) for index, device in enumerate(_devices())]
 
 
+def usable_devices() -> list[DeviceInfo]:
+    """List the devices that can be used, a GPU before any other one."""
+    return sorted((d for d in list_devices() if d.problem is None), key=_preference)
+
+
 def check_device_name(wanted: str | None) -> None:
     """Raise `ArgumentError` for a value that names no device; empty text would fit every name."""
     if wanted is None:
@@ -137,8 +142,7 @@ def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]
     """
     if wanted == ALL_DEVICES:
         first = choose_device()
-        ranked = sorted(list_devices(), key=_preference)
-        unlike = {d.name: d for d in reversed(ranked) if d.problem is None}
+        unlike = {d.name: d for d in reversed(usable_devices())}
         others = [d for d in unlike.values() if d.name != first.name]
         return [first, *sorted(others, key=_preference)][:most]
     names = wanted.split(",") if wanted is not None else [None]

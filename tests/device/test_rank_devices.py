@@ -1,0 +1,92 @@
+"""Bottom-up levels of ranks on OpenCL devices: right in any mixture, and which rank has which."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from graphs import edge_list, nasty, sources_of
+from simulated import constructed, joined
+
+from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
+from hetero_bfs.distributed import rank_device
+from hetero_bfs.distributed.rank_device import RankDevice, choose_rank_device, open_rank_device
+from hetero_bfs.distributed.rank_search import DistributedSearch
+from hetero_bfs.distributed.simulated import run_ranks
+from hetero_bfs.errors import BudgetError
+from hetero_bfs.runtime.options import EngineOptions
+
+
+def search_on_devices(info, edges, sources, ranks, selector):
+    """Search by ranks that all have this device, but the last of several."""
+
+    def run(communicator):
+        graph = constructed(communicator, edges)
+        without = graph.num_searched == 0 or communicator.rank == ranks - 1 > 1
+        device = None if without else RankDevice(info, graph, 1)
+        search = DistributedSearch(communicator, graph, selector, 1, device=device)
+        try:
+            return [search.search(source) for source in sources]
+        finally:
+            search.close()
+
+    by_rank = run_ranks(ranks, run)
+    for i, source in enumerate(sources):
+        found = joined([results[i] for results in by_rank], edges)
+        raise_if_invalid(validate(edges, source, found.parent))
+    return by_rank
+
+
+@pytest.mark.parametrize("selector", ["fixed:TC,BG", "fixed:TC,BG,TC,BC,BG,TC", "auto"])
+@pytest.mark.parametrize(("name", "ranks"), [("Kronecker 10", 3), ("grid", 2), ("star", 3)])
+def test_right_in_any_mixture(opencl_device, name, ranks, selector):
+    edges = nasty(name)
+    sources = [*sources_of(edges, 1)][:3]
+    found = search_on_devices(opencl_device, edges, [*sources, sources[0]], ranks, selector)
+    on_device = [level.on_device for result in found[0] for level in result.levels]
+    if selector == "fixed:TC,BG" and name == "Kronecker 10":
+        assert any(on_device)
+        assert not any(level.on_device for result in found[2] for level in result.levels)
+
+
+def test_a_rank_whose_vertices_are_all_visited_waits_for_the_others(opencl_device):
+    edges = edge_list([(0, i) for i in (1, 2, 4, 6)] + [(2, 3), (3, 5), (5, 7), (7, 1)], 8)
+    for source in (0, 7):
+        search_on_devices(opencl_device, edges, [source], 2, "fixed:TC,BG")
+
+
+def test_a_part_that_does_not_fit(opencl_device):
+    small = replace(opencl_device, memory_bytes=64)
+
+    def run(communicator):
+        graph = constructed(communicator, nasty("star"))
+        with pytest.raises(BudgetError, match="start more ranks"):
+            RankDevice(small, graph)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rank_device, "choose_rank_device", lambda *_: small)
+            return open_rank_device(EngineOptions(), 0, graph, 1)
+
+    device, note = run_ranks(1, run)[0]
+    assert device is None
+    assert note.startswith(f"{small.name} is left out: the rank's part needs")
+
+
+def test_ranks_take_devices_by_turns(opencl_device, monkeypatch):
+    kinds = ["GPU", "GPU", "CPU"]
+    found = [replace(opencl_device, index=i, type=kind) for i, kind in enumerate(kinds)]
+    monkeypatch.setattr(rank_device, "usable_devices", lambda: found)
+    monkeypatch.setattr(
+        rank_device, "choose_devices", lambda names, most: [found[int(n)] for n in names.split(",")]
+    )
+
+    def taken(**settings):
+        chosen = (choose_rank_device(EngineOptions(**settings), rank) for rank in range(4))
+        return [None if info is None else info.index for info in chosen]
+
+    assert taken() == [0, 1, 0, 1], "the CPU's cores are the ranks' own"
+    assert taken(device="all") == [0, 1, 2, 0]
+    assert taken(device="2,1") == [2, 1, 2, 1]
+    assert taken(devices="cpu") == [None] * 4
+    del found[:2]
+    np.testing.assert_array_equal(taken(), [None] * 4)
