@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_devices
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
@@ -14,6 +15,9 @@ from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.places import Places
 from hetero_bfs.selection.strategies import MOST_DEVICES
+
+T = TypeVar("T")
+S = TypeVar("S")
 
 
 class OnHost(Protocol):
@@ -71,6 +75,15 @@ class Analysis:
     def _make_device(self, info: DeviceInfo) -> OnDevice:
         """Return what runs it on a device; raise `DeviceError` if the device cannot."""
         raise NotImplementedError
+
+    def _whole_or_streamed(self, whole: Callable[[], T], streamed: Callable[[], S]) -> T | S:
+        """Return what runs on a device that holds all lists, or what streams them, with a note."""
+        try:
+            return whole()
+        except BudgetError as error:
+            made = streamed()
+            self.notes.append(f"lists stream: {error}")
+            return made
 
     @property
     def device_name(self) -> str | None:

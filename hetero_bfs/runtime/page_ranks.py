@@ -16,6 +16,7 @@ from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place
+from hetero_bfs.runtime.streamed_runs import StreamedRanks
 from hetero_bfs.support.checks import check_flag
 
 _NEGLIGIBLE = 1e-30  # share of restarts
@@ -34,8 +35,10 @@ class PageRanks(Analysis):
     def _make_host(self, threads: int) -> HostRanks:
         return HostRanks(self.lists, threads)
 
-    def _make_device(self, info: DeviceInfo) -> DeviceRanks:
-        return DeviceRanks(self.lists, info)
+    def _make_device(self, info: DeviceInfo) -> DeviceRanks | StreamedRanks:
+        return self._whole_or_streamed(
+            lambda: DeviceRanks(self.lists, info), lambda: StreamedRanks(self.lists, info)
+        )
 
     def rank(self, settings: RankSettings, place: Place | None = None) -> PageRank:
         """Find the ranks.
@@ -55,7 +58,8 @@ class PageRanks(Analysis):
             IterationTrace(number, strategy, n, edges, taken)
             for number, (strategy, taken) in enumerate(found.records)
         ]
-        return PageRank(found.rank, seconds, found.change, found.change < settings.change, traces)
+        converged = found.change < settings.change
+        return PageRank(found.rank, seconds, found.change, converged, traces, found.streamed_bytes)
 
     def _run(self, place: Place, settings: RankSettings) -> tuple[Ranks, float]:
         if place == "cpu":

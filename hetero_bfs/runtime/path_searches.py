@@ -18,6 +18,7 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place
+from hetero_bfs.runtime.streamed_runs import StreamedPaths
 
 _STRATEGIES = "prefix", "full", "pull", "device prefix", "device full", "device pull"
 """As weighted_lists.py numbers them, then as DeviceSearch does."""
@@ -37,8 +38,10 @@ class PathSearches(Analysis):
     def _make_host(self, threads: int) -> HostSearch:
         return HostSearch(self.lists, threads)
 
-    def _make_device(self, info: DeviceInfo) -> DeviceSearch:
-        return DeviceSearch(self.lists, info)
+    def _make_device(self, info: DeviceInfo) -> DeviceSearch | StreamedPaths:
+        return self._whole_or_streamed(
+            lambda: DeviceSearch(self.lists, info), lambda: StreamedPaths(self.lists, info)
+        )
 
     def search(self, source: int, place: Place | None = None) -> ShortestPaths:
         """Search from one vertex (the caller's id), which is in the graph.
@@ -99,8 +102,9 @@ class PathSearches(Analysis):
         distance[graph.relabelling.old_of_new] = _with_infinity(found)
         traces = [_trace(record) for record in found.records.tolist()]
         paths = ShortestPaths(
-            source, distance, search.seconds, traces, graph.graph.directed, self._parents_of(search)
-        )
+            source, distance, search.seconds, traces, graph.graph.directed,
+            self._parents_of(search), streamed_bytes=found.streamed_bytes,
+        )  # fmt: skip
         if search.parent is not None:
             _ = paths.parent
             paths.restore_seconds = time.perf_counter() - began

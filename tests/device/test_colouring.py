@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import networkx as nx
@@ -153,13 +154,15 @@ def test_engine(place):
         engine.colour()
 
 
-def test_a_device_that_may_not_hold_the_lists_is_left_out(apart):
+@pytest.mark.parametrize("limit", [{"device_memory_bytes": 60_000}, {"max_alloc_bytes": 20_000}])
+def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
     edges = nasty("Kronecker 10")
     with hb.Engine(edges, device=str(apart.index)) as engine:
-        engine.options = hb.EngineOptions(device=str(apart.index), max_alloc_bytes=20_000)
+        engine.options = replace(engine.options, **limit)
         results = [engine.colour() for _ in range(4)]
         assert not any(result.used_device for result in results)
         assert any("is left out of colouring" in note for note in engine.notes)
+    confirm(edges, results[-1], expected_of("Kronecker 10"))
 
 
 def test_one_call(plain_device):

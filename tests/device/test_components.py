@@ -158,6 +158,7 @@ def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
         results = [engine.connected_components() for _ in range(4)]
         assert not any(result.used_device for result in results)
         assert any("is left out of components" in note for note in engine.notes)
+    confirm(edges, results[-1])
 
 
 def test_one_call(plain_device):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from unittest import mock
 
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
-from graphs import NAMES, edge_list, edge_lists, nasty
+from graphs import NAMES, edge_list, edge_lists, nasty, random_graph
 from hypothesis import given
 from hypothesis import strategies as st
 from real_graphs import real_graph_file
@@ -19,6 +20,7 @@ from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import device_run
 from hetero_bfs.runtime.page_ranks import PageRanks, WeightedPageRanks
 
 ALPHA = 0.85
@@ -231,6 +233,31 @@ def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
         results = [engine.pagerank() for _ in range(4)]
         assert not any(result.used_device for result in results)
         assert any("is left out of PageRank" in note for note in engine.notes)
+    confirm(edges, results[-1])
+
+
+@pytest.mark.parametrize(("is_weighted", "directed"), [(False, False), (True, True)])
+def test_lists_stream_to_a_device_without_room_for_them(apart, is_weighted, directed):
+    edges = replace(random_graph(500, 40_000, 3), directed=directed)
+    if is_weighted:
+        weights = np.random.default_rng(2).integers(0, 9, edges.src.size).astype(np.float32)
+        edges = replace(edges, weights=weights)
+    restarts = np.arange(edges.num_vertices) % 5 == 0
+    small = replace(apart, memory_bytes=200_000)
+    kind = WeightedPageRanks if is_weighted else PageRanks
+    with (
+        mock.patch.multiple(device_run, _GROUP=32, _MOST_RECORDS=64),
+        kind(build_search_graph(edges), 2, small) as ranks,
+    ):
+        assert "lists stream: PageRank needs" in ranks.notes[0]
+        for personalization in (None, restarts):
+            settings = check_settings(edges.num_vertices, ALPHA, 1e-11, 200, personalization)
+            there, here = ranks.rank(settings, "device"), ranks.rank(settings, "cpu")
+            assert there.converged
+            assert there.used_device
+            assert there.streamed_bytes > there.iterations * 100_000
+            assert here.streamed_bytes == 0
+            assert np.abs(there.rank - here.rank).sum() < 1e-6
 
 
 def test_one_call(plain_device):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.csgraph
-from graphs import SEARCHABLE_NAMES, nasty, sources_of
+from graphs import SEARCHABLE_NAMES, nasty, random_graph, sources_of
 from hypothesis import given
 from hypothesis import strategies as st
 from real_graphs import real_graph_file
@@ -21,6 +21,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import device_run
 from hetero_bfs.runtime.path_searches import PathSearches
 from hetero_bfs.runtime.places import Places
 
@@ -211,6 +212,26 @@ def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
         assert not any(result.used_device for result in results)
         assert any("is left out of shortest paths" in note for note in engine.notes)
     confirm(edges, results[-1])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "directed"), [(np.int32, True), (np.float32, False), (np.float64, False)]
+)
+def test_lists_stream_to_a_device_without_room_for_them(apart, dtype, directed):
+    edges = weighted(replace(random_graph(500, 40_000, 3), directed=directed), dtype)
+    small = replace(apart, memory_bytes=330_000)
+    with (
+        mock.patch.multiple(device_run, _GROUP=32, _MOST_RECORDS=64),
+        PathSearches(build_search_graph(edges), 2, small) as searches,
+    ):
+        assert "lists stream: shortest paths need" in searches.notes[0]
+        for source in (5, 77):
+            result = searches.search(source, "device")
+            confirm(edges, result)
+            assert result.used_device
+            assert result.streamed_bytes > 0
+            assert np.isnan(result.traces[0].start)
+            assert searches.search(source, "cpu").streamed_bytes == 0
 
 
 def test_one_call(plain_device):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.pagerank.rank_lists import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo, OpenCLDevice
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.support.memory import format_bytes
 
@@ -56,8 +56,10 @@ class DeviceRanks:
 
     Raises
     ------
+    BudgetError
+        Lists that the device cannot hold.
     DeviceError
-        Lists that the device cannot hold, failures of its driver.
+        Failures of its driver; it lacks a type.
     """
 
     def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
@@ -96,7 +98,7 @@ class DeviceRanks:
         largest = max(max(4, width) * edges, 8 * (n + 1), 8 * every)
         needed = (4 + width) * edges + 44 * n + 12 * every
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
-            raise DeviceError(
+            raise BudgetError(
                 f"PageRank needs {format_bytes(needed)} on {info.name}, up to "
                 f"{format_bytes(largest)} in one piece; {format_bytes(info.memory_bytes)} may be "
                 f"used, in pieces of {format_bytes(info.max_alloc_bytes)}"

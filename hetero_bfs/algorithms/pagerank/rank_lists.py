@@ -47,11 +47,14 @@ class Ranks(NamedTuple):
         See `PageRank.change`.
     records : list of (str, float)
         The way of each iteration, and its seconds.
+    streamed_bytes : int
+        Sent to a device that does not hold the lists.
     """
 
     rank: npt.NDArray[np.float64]
     change: float
     records: list[tuple[str, float]]
+    streamed_bytes: int = 0
 
 
 def check_settings(

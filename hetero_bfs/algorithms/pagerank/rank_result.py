@@ -28,6 +28,8 @@ class PageRank:
     converged : bool
         Whether `change` fell below num_vertices * tol within max_iter iterations.
     traces : list of IterationTrace
+    streamed_bytes : int
+        Bytes of the lists that were sent to a device that does not hold them.
     """
 
     rank: npt.NDArray[np.float64]
@@ -35,6 +37,7 @@ class PageRank:
     change: float
     converged: bool
     traces: list[IterationTrace] = field(repr=False)
+    streamed_bytes: int = 0
 
     @property
     def iterations(self) -> int:

@@ -25,7 +25,7 @@ from hetero_bfs.algorithms.sssp.weighted_lists import (
 from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo, OpenCLDevice
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.support.memory import format_bytes
 
 _GROUP = 128  # work-items in a work-group
@@ -42,7 +42,7 @@ _FILES = (
     "algorithms/sssp/kernels/windows.cl",
 )
 _DOUBLES_NEED = "cl_khr_int64_extended_atomics"
-_ON_DEVICE = 3
+ON_DEVICE = 3
 """Added to a record's strategy."""
 
 _WORDS = (
@@ -107,8 +107,10 @@ class DeviceSearch:
 
     Raises
     ------
+    BudgetError
+        Lists that the device cannot hold.
     DeviceError
-        Weights of a type that the device lacks, lists that it cannot hold, failures of its driver.
+        Weights of a type that the device lacks, failures of its driver.
     """
 
     def __init__(self, lists: WeightedLists, info: DeviceInfo) -> None:
@@ -152,7 +154,7 @@ class DeviceSearch:
         needed = ways * ((4 + width) * edges + 8 * n) + (28 + 2 * width) * n + records
         needed += 12 * _most_chunks(edges)
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
-            raise DeviceError(
+            raise BudgetError(
                 f"shortest paths need {format_bytes(needed)} on {info.name}, up to "
                 f"{format_bytes(largest)} in one piece; {format_bytes(info.memory_bytes)} may be "
                 f"used, in pieces of {format_bytes(info.max_alloc_bytes)}"
@@ -298,7 +300,7 @@ class DeviceSearch:
         records = words.astype(np.float64)
         starts = words[:, 0].astype(self._type.bits).view(self.lists.weight_dtype)
         records[:, 0] = starts
-        records[:, 1] += _ON_DEVICE
+        records[:, 1] += ON_DEVICE
         records[:, 5] *= 1e-9
         if seconds:
             records[:, 5] = seconds[: len(records)]

@@ -20,7 +20,7 @@ class WindowTrace(NamedTuple):
     Parameters
     ----------
     start : float
-        The distance at which the window starts.
+        The distance at which the window starts; NaN where lists stream to the device.
     strategy : str
         "prefix", "full" or "pull" (kernels/relax.py), with "device " before it where an OpenCL
         device ran it.
@@ -62,6 +62,8 @@ class ShortestPaths:
         Returns `parent` when that is asked for.
     restore_seconds : float
         Of restoring the caller's ids of the distances, and of parents found with them.
+    streamed_bytes : int
+        Bytes of the lists that were sent to a device that does not hold them.
     """
 
     source: int
@@ -71,6 +73,7 @@ class ShortestPaths:
     directed: bool
     find_parents: Callable[[], npt.NDArray[np.int64]] = field(repr=False)
     restore_seconds: float = 0.0
+    streamed_bytes: int = 0
 
     @cached_property
     def parent(self) -> npt.NDArray[np.int64]:

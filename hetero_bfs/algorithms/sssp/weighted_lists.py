@@ -47,12 +47,14 @@ class Plan(NamedTuple):
 class Windows(NamedTuple):
     """What a search did: distances in new ids, and a record for each window (windows.py).
 
-    `distance` may be the executor's own array, which the next search overwrites.
+    `distance` may be the executor's own array, which the next search overwrites. `streamed_bytes`
+    were sent to a device that does not hold the lists.
     """
 
     distance: npt.NDArray[Any]
     infinity: Any
     records: npt.NDArray[np.float64]
+    streamed_bytes: int = 0
 
 
 class ByWeight(NamedTuple):

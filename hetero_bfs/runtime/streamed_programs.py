@@ -1,0 +1,76 @@
+"""The programs that run PageRank and shortest paths where lists stream to a device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.programs.monoids import minimum, plus
+from hetero_bfs.programs.program import Program
+
+
+class PowerRanks(Program):
+    """The power method; `restart` is each vertex's share of the restarts."""
+
+    state = {"rank": np.float64}  # noqa: RUF012
+    combine = plus
+    all_active = True
+    totals = ("dangling", "change")
+
+    def initial(self, start):
+        return start
+
+    def message(self, state, degree):
+        return state.rank / max(degree, 1)
+
+    def apply(self, combined, restart, dangling, alpha):
+        return (1 - alpha) * restart + alpha * (combined + dangling * restart)
+
+    def measure(self, state, previous, degree):
+        return (state.rank if degree == 0 else 0.0), abs(state.rank - previous.rank)
+
+    def finished(self, change, goal):
+        return change < goal
+
+
+class WeightedPowerRanks(PowerRanks):
+    """The same by weights; `given` is the sum of those of a vertex's edges."""
+
+    def message(self, state, weight, given):
+        return state.rank * weight / given if given > 0.0 else 0.0
+
+    def measure(self, state, previous, given):
+        return (state.rank if given == 0.0 else 0.0), abs(state.rank - previous.rank)
+
+
+class FloatPaths(Program):
+    """Bellman and Ford's method in buckets; `unreached` is beyond all distances."""
+
+    state = {"distance": np.float32}  # noqa: RUF012
+    combine = minimum
+
+    def initial(self, vertex, source, unreached):
+        return 0 if vertex == source else unreached
+
+    def receives(self, state, message):
+        return message < state.distance
+
+    def message(self, state, weight):
+        return state.distance + weight
+
+    def apply(self, state, combined):
+        return min(state.distance, combined)
+
+    def priority(self, state):
+        return state.distance
+
+
+class DoublePaths(FloatPaths):
+    """The same with weights of 64 bits."""
+
+    state = {"distance": np.float64}  # noqa: RUF012
+
+
+class WholePaths(FloatPaths):
+    """The same with integers, whose sums may need 64 bits."""
+
+    state = {"distance": np.int64}  # noqa: RUF012
