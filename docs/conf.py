@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+from pathlib import Path
+from typing import Any
 
+from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
 
 from hetero_bfs import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+from run_notebook import as_markdown
 
 project = "hetero_bfs"
 author = "the hetero_bfs authors"
@@ -30,6 +38,18 @@ def link_to_results(_app: Sphinx, _page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\(((?:\.\./)+benchmarks/[^)]*\.md)\)", r"](path:\1)", source[0])
 
 
+class NotebookParser(MystParser):  # type: ignore[misc]
+    """Reads a notebook as the Markdown that its cells and their outputs are."""
+
+    supported = ("notebook",)
+
+    def parse(self, inputstring: str, document: Any) -> None:
+        """Parse a notebook's JSON into a document."""
+        super().parse(as_markdown(json.loads(inputstring)), document)
+
+
 def setup(app: Sphinx) -> None:
     """Register what this file adds to Sphinx."""
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(NotebookParser)
     app.connect("source-read", link_to_results)

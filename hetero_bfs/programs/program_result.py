@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.iterations import IterationTrace
 from hetero_bfs.programs.run_options import ModeName
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
 
 
 @dataclass(eq=False)
@@ -51,3 +53,17 @@ class ProgramResult:
         if name in state:
             return state[name]
         raise AttributeError(f"a result has no {name!r}; fields: {', '.join(state)}")
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the numbers, and the timeline of the iterations."""
+        facts: dict[str, Any] = {
+            name: f"{values.dtype}, shape {values.shape}" for name, values in self.state.items()
+        }
+        facts |= {f"total {name}": float(total) for name, total in self.totals.items()}
+        facts |= {
+            "mode": self.mode,
+            "iterations": self.iterations,
+            "converged": self.converged,
+            "time": with_unit(self.seconds),
+        }
+        return as_html("Vertex program", facts, self.traces)

@@ -29,6 +29,7 @@ from hetero_bfs.runtime.analysis import A, Analysis, within_limits
 from hetero_bfs.runtime.analysis_methods import AnalysisMethods
 from hetero_bfs.runtime.compile_beside import Beside, compiling_beside
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
+from hetero_bfs.runtime.engine_html import engine_html
 from hetero_bfs.runtime.opening import bytes_streamed_by, open_devices, streaming_of
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
 from hetero_bfs.runtime.platform import Platform
@@ -119,6 +120,9 @@ class Engine(AnalysisMethods):
                 raise error from None
         self.upload_seconds = uploaded - started
         self.compile_seconds = time.perf_counter() - uploaded
+
+    def _repr_html_(self) -> str:
+        return engine_html(self._platform, self.selector.name, self.notes)
 
     def __enter__(self) -> Engine:
         return self

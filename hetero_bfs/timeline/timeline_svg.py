@@ -23,14 +23,15 @@ _OTHERS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#B8A800", "#D55E00")
 """For strategies that are not in the table: those of vertex programs and the other algorithms."""
 
 
-def timeline_svg(spans: Sequence[Span], title: str) -> str:
+def timeline_svg(spans: Sequence[Span], title: str, finest_pixels: float = 2.0) -> str:
     """Return an SVG element for HTML. `title` is read out by screen readers; spans have details.
 
-    Spans thinner than a pixel that follow each other in a lane are drawn as one.
+    Spans of one kind that follow each other in a lane, and take less than `finest_pixels`
+    together, are drawn as one.
     """
     lanes = lanes_of(spans)
     end = max((span.start_seconds + span.seconds for span in spans), default=0.0)
-    scale = (_WIDTH - _LEFT - _RIGHT) / end if end > 0 else 0.0
+    scale = (_WIDTH - _LEFT - _RIGHT) / end if end > 0 else 1.0
     height = _TOP + _LANE_HEIGHT * len(lanes) + _AXIS_HEIGHT
     colors = _colors(spans)
     parts = [
@@ -45,7 +46,9 @@ def timeline_svg(spans: Sequence[Span], title: str) -> str:
         parts.append(
             f'<text x="{_LEFT - 8}" y="{y + 19}" text-anchor="end" fill="#1a1a1a">{lane}</text>'
         )
-        parts += [_bar(span, y + 4, scale, colors) for span in _joined(spans, lane, scale)]
+        parts += [
+            _bar(span, y + 4, scale, colors) for span in _joined(spans, lane, finest_pixels / scale)
+        ]
     return "\n".join([*parts, "</svg>"])
 
 
@@ -62,8 +65,8 @@ def _colors(spans: Sequence[Span]) -> dict[str, str]:
     return known | {kind: _OTHERS[i % len(_OTHERS)] for i, kind in enumerate(others)}
 
 
-def _joined(spans: Sequence[Span], lane: str, scale: float) -> Iterator[Span]:
-    """Yield a lane's spans; neighbours of one kind that are too thin to be seen become one."""
+def _joined(spans: Sequence[Span], lane: str, finest_seconds: float) -> Iterator[Span]:
+    """Yield a lane's spans; neighbours of one kind that are too short together become one."""
     waiting: Span | None = None
     count = 1
     for span in spans:
@@ -71,8 +74,8 @@ def _joined(spans: Sequence[Span], lane: str, scale: float) -> Iterator[Span]:
             continue
         end = span.start_seconds + span.seconds
         if waiting is not None:
-            thin = (end - waiting.start_seconds) * scale < 2 * _LEAST_WIDTH
-            if thin and span.kind == waiting.kind:
+            short = end - waiting.start_seconds < finest_seconds
+            if short and span.kind == waiting.kind:
                 count += 1
                 seconds = end - waiting.start_seconds
                 waiting = replace(

@@ -18,6 +18,8 @@ from hetero_bfs.selection.strategies import (
     Representation,
 )
 from hetero_bfs.selection.trace import LevelTrace
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
 
 _START = np.zeros(schema.STATE_SIZE)
 _START[schema.FRONTIER_VERTICES] = 1
@@ -228,3 +230,14 @@ class BFSResult:
     def teps(self) -> float:
         """Traversed edges per second."""
         return self.nedge / self.seconds if self.seconds > 0 else 0.0
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the numbers, and the timeline of the levels."""
+        facts = {
+            "reached": f"{self.reached:,} of {self.input_degree.size:,} vertices",
+            "edges": self.nedge,
+            "levels": len(self.traces),
+            "time": with_unit(self.seconds),
+            "speed": f"{self.teps / 1e9:.3g} GTEPS",
+        }
+        return as_html(f"Breadth-first search from vertex {self.source}", facts, self.traces)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.iterations import IterationTrace
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
 
 
 @dataclass(eq=False)
@@ -52,3 +54,12 @@ class Colouring:
     def edges_scanned(self) -> int:
         """Entries of neighbour lists that were read."""
         return sum(trace.edges_scanned for trace in self.traces)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the numbers, and the timeline of the iterations."""
+        facts = {
+            "vertices": self.colour.size,
+            "colours": self.num_colours,
+            "time": with_unit(self.seconds),
+        }
+        return as_html("Colouring", facts, self.traces)

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.iterations import IterationTrace
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
 
 
 @dataclass(eq=False)
@@ -58,3 +60,15 @@ class PageRank:
         able = np.flatnonzero(self.rank >= least)
         order = able[np.argsort(-self.rank[able], kind="stable")][:count]
         return [(int(v), float(self.rank[v])) for v in order]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the numbers, and the timeline of the iterations."""
+        highest = ", ".join(f"{vertex} ({rank:.3g})" for vertex, rank in self.highest(5))
+        facts = {
+            "vertices": self.rank.size,
+            "highest ranks": highest,
+            "iterations": self.iterations,
+            "converged": self.converged,
+            "time": with_unit(self.seconds),
+        }
+        return as_html("PageRank", facts, self.traces)

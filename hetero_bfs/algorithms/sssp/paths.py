@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
 
 
 class WindowTrace(NamedTuple):
@@ -114,6 +116,18 @@ class ShortestPaths:
         while path[-1] != self.source:
             path.append(int(self.parent[path[-1]]))
         return path[::-1]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the numbers, and the timeline of the windows."""
+        furthest = self.distance.max(where=np.isfinite(self.distance), initial=0.0)
+        facts = {
+            "reached": f"{self.reached:,} of {self.distance.size:,} vertices",
+            "largest distance": float(furthest),
+            "windows": len(self.traces),
+            "edges scanned": self.edges_scanned,
+            "time": with_unit(self.seconds),
+        }
+        return as_html(f"Shortest paths from vertex {self.source}", facts, self.traces)
 
 
 def format_windows(traces: list[WindowTrace]) -> str:
