@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -77,6 +77,25 @@ class SearchGraph:
         degree = self.degree[self.degree > 0]
         counts = np.bincount(degree[degree <= _MOST_REGULAR_DEGREE], minlength=1)
         return bool(counts.max() >= _REGULAR_SHARE * degree.size)
+
+    def reversed(self) -> SearchGraph:
+        """Return the graph with all edges transposed, of the same lists; itself if undirected.
+
+        Its `input_degree` does not count duplicates.
+        """
+        if not self.graph.directed:
+            return self
+        backward = replace_weights(self.graph.transpose, self.graph.transpose.weights)  # a copy,
+        backward.__dict__["_transposed"] = self.graph  # so that the two are no cycle
+        input_degree = np.zeros(self.num_vertices, np.uint32)
+        input_degree[self.relabelling.old_of_new] = backward.input_degree
+        return replace(
+            self,
+            graph=backward,
+            input_degree=input_degree,
+            degree=backward.input_degree,
+            first=_first_neighbours(self.graph),
+        )
 
     def searched_id(self, vertex: int) -> int | None:
         """Return the new id of a vertex (the caller's id), None if it left the searched range."""

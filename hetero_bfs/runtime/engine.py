@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from dataclasses import replace
 from typing import cast
 from weakref import WeakKeyDictionary
 
@@ -14,19 +13,13 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
-from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed_executor import Streaming
 from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_devices
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_source import (
-    EdgeSource,
-    check_sources,
-    check_vertex,
-)
+from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.analysis import A, Analysis, within_limits
-from hetero_bfs.runtime.analysis_methods import AnalysisMethods
 from hetero_bfs.runtime.compile_beside import Beside, compiling_beside
 from hetero_bfs.runtime.correction import Correction, Corrections, factors_of
 from hetero_bfs.runtime.engine_html import engine_html
@@ -34,8 +27,8 @@ from hetero_bfs.runtime.opening import bytes_streamed_by, open_devices, streamin
 from hetero_bfs.runtime.options import EngineOptions, check_selector, takes_settings
 from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.reference import has_high_diameter, reference_states
-from hetero_bfs.runtime.results import SavedParents, make_result, restored_parents
-from hetero_bfs.runtime.search import Search
+from hetero_bfs.runtime.results import SavedParents
+from hetero_bfs.runtime.search_methods import SearchMethods
 from hetero_bfs.runtime.warm_up import warm_up
 from hetero_bfs.selection.by_objective import make_objective_selector
 from hetero_bfs.selection.model_selectors import ModelSelector
@@ -45,7 +38,7 @@ from hetero_bfs.selection.strategies import MOST_DEVICES, ObjectiveName, availab
 from hetero_bfs.support import forks
 
 
-class Engine(AnalysisMethods):
+class Engine(SearchMethods):
     """A graph prepared on the host and a device: upload, compile and warm up once, search often.
 
     Parameters
@@ -94,6 +87,8 @@ class Engine(AnalysisMethods):
         """How the edges stream through the device; None if they do not."""
         self._saved = SavedParents()
         self._analyses: dict[type[Analysis], Analysis] = {}
+        self._backward: Engine | None = None  # on the transposed lists
+        self._asked: tuple[str | Selector, ObjectiveName] = options.selector, options.optimize
         with compiling_beside() as beside:
             self._open_with(graph, beside)
 
@@ -144,6 +139,9 @@ class Engine(AnalysisMethods):
             platform, self._platform = self._platform, None
             self._bytes_streamed = bytes_streamed_by(platform.accelerator)
             self._saved.release()
+            if self._backward is not None:
+                self._backward.close()
+                self._backward = None
             while self._analyses:
                 self._analyses.popitem()[1].close()
             self._corrections = None
@@ -228,6 +226,7 @@ class Engine(AnalysisMethods):
             if missing:
                 raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
             self.selector = selector.uncorrected
+        self._asked = selector, self.optimize
         self._tell_reference()
         self._correct()
 
@@ -236,78 +235,16 @@ class Engine(AnalysisMethods):
         """Correction factors of predictions, by strategy or migration, without those of 1."""
         return factors_of(self.selector)
 
-    def bfs(self, source: int) -> BFSResult:
-        """Search from one vertex (the caller's id) and return the result in the caller's ids.
-
-        Searches of several Python threads run one after another.
-
-        Raises
-        ------
-        GraphError
-            The vertex is not in the graph.
-        EngineClosedError
-            The engine is closed.
-        ForkError
-            The engine was opened in another process, from which this one was forked.
-        """
-        source = check_vertex(source, self.graph.num_vertices)
-        with self._one_at_a_time:
-            search = Search(
-                self.platform, self.graph.searched_id(source), self.selector, self.decision_interval
-            )
-            streamed = self._run(search)
-            started = time.perf_counter()
-            search.gather()
-            parent = restored_parents(search, source)
-            gather_seconds = time.perf_counter() - started
-        return make_result(search, source, parent, gather_seconds, streamed)
-
-    def bfs_back_to_back(self, sources: Iterable[int]) -> list[BFSResult]:
-        """Search from several vertices back-to-back, then return all results.
-
-        After each search `bfs` restores the caller's ids, which evicts the next search's code and
-        data from the caches. On a fast device a search of 0.1 ms then takes twice as long. This
-        method only copies the parents after each search, and restores the caller's ids at the end.
-        The copies take 4 bytes per vertex and search. Their memory is kept until `close`.
-
-        Raises
-        ------
-        ArgumentError
-            `sources` yields no vertex ids.
-        GraphError
-            A vertex is not in the graph; no search was run.
-        EngineClosedError, ForkError
-            As for `bfs`.
-        """
-        sources = check_sources(sources, self.graph.num_vertices)
-        if len(sources) == 1:
-            return [self.bfs(sources[0])]
-        with self._one_at_a_time:
-            searched = [self.graph.searched_id(source) for source in sources]
-            saved = self._saved.room(self.platform, len(sources))
-            searches = [self._search_and_save(*pair) for pair in zip(searched, saved, strict=True)]
-            results = []
-            for source, parent, (search, streamed, seconds) in zip(
-                sources, saved, searches, strict=True
-            ):
-                started = time.perf_counter()
-                if search.source is not None:
-                    search.gather_saved(parent)
-                restored = restored_parents(search, source)
-                seconds += time.perf_counter() - started
-                results.append(make_result(search, source, restored, seconds, streamed))
-        return results
-
-    def _search_and_save(
-        self, source: int | None, parent: npt.NDArray[np.uint32]
-    ) -> tuple[Search, int, float]:
-        """Search and save the parents; return the bytes streamed and the seconds of saving."""
-        search = Search(self.platform, source, self.selector, self.decision_interval)
-        streamed = self._run(search)
-        started = time.perf_counter()
-        if source is not None:
-            search.save_parents(parent)
-        return search, streamed, time.perf_counter() - started
+    def _reversed(self) -> Engine:
+        if self._backward is None:
+            selector, optimize = self._asked
+            options = replace(self.options, selector=selector, optimize=optimize)
+            self._backward = Engine(self.graph.reversed(), **options.settings())
+            self.notes += [note for note in self._backward.notes if note not in self.notes]
+        elif self._backward._asked != self._asked:
+            self._backward.set_selector(*self._asked)
+        self._backward.decision_interval = self.decision_interval
+        return self._backward
 
     def _analysis(self, kind: type[A]) -> A:
         """Return the runs of another algorithm on the graph; the caller holds the lock."""
@@ -320,28 +257,6 @@ class Engine(AnalysisMethods):
             self._analyses[kind] = analysis
         return cast(A, self._analyses[kind])
 
-    def search(self, source: int) -> Search:
-        """Search from one vertex without gathering the parents (for measurements)."""
-        source = check_vertex(source, self.graph.num_vertices)
-        with self._one_at_a_time:
-            search = Search(
-                self.platform, self.graph.searched_id(source), self.selector, self.decision_interval
-            )
-            self._run(search)
-        return search
-
-    def _run(self, search: Search) -> int:
-        """Search and correct the selector by it; return the bytes of edges it streamed."""
-        streamed_before = self.bytes_streamed
-        seconds = search.run()
-        if self._learns is not None and search.source is not None and not search.began_again:
-            learned = self._learns.learn(search.recording(), seconds)
-            if learned is not self.selector:
-                self.selector = learned
-                degree = int(self.graph.degree[search.source])
-                with suppress(DeviceError):  # the next search meets it again
-                    self.platform.expect(learned, self.decision_interval, degree)
-        return self.bytes_streamed - streamed_before
 
     def _get_ready(self, selector: str | Selector, beside: Beside) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""

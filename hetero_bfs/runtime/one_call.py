@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from hetero_bfs.algorithms.pagerank.rank_result import PageRank
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
-from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.analysis import open_analysis
 from hetero_bfs.runtime.colourings import Colourings
 from hetero_bfs.runtime.component_runs import ComponentRuns
@@ -23,18 +23,37 @@ from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.page_ranks import ranks_kind
 from hetero_bfs.runtime.path_searches import PathSearches
+from hetero_bfs.runtime.query import Vertices, Want, check_query
 from hetero_bfs.support.checks import check_integer
 
 _MOST_EXACT = 255  # the last class is a uint8, too
 
 
-def bfs(graph: CSRGraph | EdgeSource, source: int, selector: str = "auto") -> BFSResult:
-    """Search once; for many searches of one graph keep an `Engine`."""
+def bfs(
+    graph: CSRGraph | EdgeSource,
+    source: Vertices,
+    selector: str = "auto",
+    *,
+    depth_limit: int | None = None,
+    target: int | None = None,
+    mask: npt.ArrayLike | None = None,
+    reverse: bool = False,
+    want: Want = "parents",
+) -> BFSResult:
+    """Search once; for many searches of one graph keep an `Engine`.
+
+    `Engine.bfs` describes the arguments.
+    """
     if not isinstance(graph, SearchGraph):
         check_edge_source(graph)
-    check_vertex(source, graph.num_vertices)  # before the graph is built
-    with Engine(graph, selector=selector) as engine:
-        return engine.bfs(source)
+    # Before the graph is built:
+    query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want)
+    searched = graph
+    if query.reverse:
+        built = graph if isinstance(graph, SearchGraph) else build_search_graph(graph)
+        searched = cast(EdgeSource, built.reversed())
+    with Engine(searched, selector=selector) as engine:
+        return engine.answer(query)
 
 
 def colour(

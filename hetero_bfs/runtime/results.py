@@ -10,6 +10,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.runtime.platform import Platform
+from hetero_bfs.runtime.query import Query
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.support.memory import aligned_empty
 
@@ -41,22 +42,39 @@ def _memory_for_copies(platform: Platform, size: int) -> npt.NDArray[np.uint32]:
     return aligned_empty(size, np.uint32)
 
 
-def restored_parents(search: Search, source: int) -> npt.NDArray[np.int64]:
+def restored_parents(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int64]:
     """Return the parents that a search gathered on the host, int64, in the caller's ids.
 
-    `source` is the caller's id, too.
+    `sources` are the caller's ids, too.
     """
     platform = search.platform
     if search.source is None:
         parent = np.full(platform.graph.num_vertices, -1, np.int64)
-        parent[source] = source
-        return parent
-    return platform.host.restore_parents()
+    else:
+        parent = platform.host.restore_parents()
+    if search.source is None or len(sources) > 1:
+        parent[list(sources)] = sources  # also those that left the searched range
+    return parent
+
+
+def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int32]:
+    """Return the levels of a search that gathered its parents, int32, in the caller's ids."""
+    from hetero_bfs.algorithms.bfs.kernels.restore import restore_levels
+
+    graph, parent = search.platform.graph, search.platform.host.parent
+    level = np.empty(graph.num_vertices, np.int32)
+    if search.source is None:
+        level.fill(-1)
+    else:
+        depth = np.empty(parent.size, np.int32)
+        restore_levels(parent, graph.relabelling.old_of_new, depth, level)
+    level[list(sources)] = 0
+    return level
 
 
 def make_result(
     search: Search,
-    source: int,
+    query: Query,
     parent: npt.NDArray[np.int64],
     gather_seconds: float,
     streamed_bytes: int,
@@ -64,7 +82,7 @@ def make_result(
     """Return the caller's result of a search that has ended."""
     graph = search.platform.graph
     return BFSResult(
-        source,
+        query.sources[0],
         parent,
         search.seconds,
         gather_seconds,
@@ -73,4 +91,6 @@ def make_result(
         search.recording().traces,
         streamed_bytes,
         search.selector.rule,
+        query.sources,
+        query.reverse,
     )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.algorithms.bfs.seeds import Seeds
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.runtime.platform import FIRST_RECORDS, Platform
 from hetero_bfs.runtime.recording import Recording
@@ -24,7 +25,23 @@ _NO_LIMIT = 2**62
 
 
 class Search:
-    """One search: its state while it runs, and the place of its parents afterwards."""
+    """One search: its state while it runs, and the place of its parents afterwards.
+
+    Parameters
+    ----------
+    platform : Platform
+    source : int, optional
+        Where it starts, a new id. None: nowhere, so that nothing is reached.
+    selector : Selector
+    decision_interval : int
+    level_by_level : bool
+        Whether a device launches each level by itself.
+    seeds : Seeds, optional
+        Several sources, or a mask; `source` is the first of them.
+    target : int, optional
+        A new id: the search ends with the level that finds it. Devices then launch each level by
+        itself, and the host looks between.
+    """
 
     def __init__(
         self,
@@ -33,12 +50,16 @@ class Search:
         selector: Selector,
         decision_interval: int = 1,
         level_by_level: bool = False,
+        seeds: Seeds | None = None,
+        target: int | None = None,
     ) -> None:
         self.platform = platform
         self.source = source
         self.selector = selector
         self.decision_interval = decision_interval
-        self.level_by_level = level_by_level
+        self.level_by_level = level_by_level or target is not None
+        self.seeds = seeds
+        self.target = target
         self.seconds = 0.0
         self.began_again = False  # after a stalled grid; `seconds` includes the stalled time
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
@@ -84,17 +105,23 @@ class Search:
         frontier = Frontier(
             int(graph.degree[self.source]), graph.num_searched, graph.graph.num_stored_edges
         )
+        frontier.target = self.target
         if not platform.lists_host_finds:
             frontier.keep_no_list()
         records = platform.records_of(candidates, FIRST_RECORDS)
         try:
-            self._start_early(frontier, min(limit, records.shape[0]))
+            if self.seeds is None:
+                self._start_early(frontier, min(limit, records.shape[0]))
+            else:
+                self._enter(schema.HOST, frontier)
             while self._run_here(frontier, records, limit):
                 records = platform.records_of(candidates, frontier.level + 1)
             self._complete(frontier)
         except BaseException:
             platform.host.note_foreign_parents()  # any parent may have been written
             raise
+        finally:
+            self._end_mask()
         self._records = records[: frontier.level].copy()
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
@@ -198,6 +225,9 @@ class Search:
         first = frontier.level
         over = device.run_levels(policy, interval, source, frontier, records, limit)
         frontier.place = strategy.place
+        if self.target is not None and device.has_visited(self.target, frontier.visited_index):
+            frontier.note_target()
+            over = True
         records[first + 1 : frontier.level, schema.PLACE] = strategy.place
         if over and len(self._used) == 1:
             self._ended_at = device.ended_at
@@ -223,6 +253,8 @@ class Search:
             device = self.platform.device_at(place)
             if place not in self._used and not device.unified:
                 device.clear(frontier)
+            if place not in self._used and self.seeds is not None and self.seeds.mask is not None:
+                device.receive_mask(self.seeds.mask)
             device.receive(frontier, with_queue)
         frontier.place = place
         self._used.add(place)
@@ -234,9 +266,18 @@ class Search:
             if device.place != place:
                 device.release()
         if place == schema.HOST:
-            self.platform.host.begin(self.source, frontier)
+            if self.seeds is None:
+                self.platform.host.begin(self.source, frontier)
+            else:
+                self.platform.host.begin_at(self.seeds, frontier)
         frontier.place = place
         self._used.add(place)
+
+    def _end_mask(self) -> None:
+        if self.seeds is not None and self.seeds.mask is not None:
+            self.platform.host.end_mask()
+            for place in self._used - {schema.HOST}:
+                self.platform.device_at(place).end_mask()
 
     def _complete(self, frontier: Frontier) -> None:
         """Make the parent array complete in one memory."""

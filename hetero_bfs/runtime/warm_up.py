@@ -22,4 +22,4 @@ def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
         search = Search(platform, source, FixedSelector(*schedule))
         search.run(max_levels=len(schedule))
         search.gather()
-        restored_parents(search, int(graph.relabelling.old_of_new[source]))
+        restored_parents(search, (int(graph.relabelling.old_of_new[source]),))

@@ -37,8 +37,10 @@ StateArray = npt.NDArray[np.float64]
     CHOSEN,  # candidate chosen for the coming level, -1 if none is yet
     FOUND_LISTED,  # length of the found list (all vertices that the host found), -1 without one
     UNVISITED_LISTED,  # length of the unvisited list (all that may be unvisited), -1 without one
-) = range(13)
-STATE_SIZE = 13
+    TARGET,  # 1 plus the vertex whose discovery ends the search, 0 without one, -1 once it is found
+) = range(14)
+STATE_SIZE = 14
+FOUND_TARGET = -1
 
 COLUMNS = (
     "constant",
@@ -155,8 +157,12 @@ def is_dense_push(num_vertices: float, frontier_edges: float, unvisited_vertices
 
 
 def is_over(state: StateArray) -> bool:
-    """Tell whether no further level can find anything."""
-    return bool(state[FRONTIER_EDGES] <= 0 or state[UNVISITED_VERTICES] <= 0)
+    """Tell whether no further level can find anything, or the target is found."""
+    return bool(
+        state[FRONTIER_EDGES] <= 0
+        or state[UNVISITED_VERTICES] <= 0
+        or state[TARGET] == FOUND_TARGET
+    )
 
 
 def record_width(candidates: int) -> int:

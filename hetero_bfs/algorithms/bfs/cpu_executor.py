@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.algorithms.bfs.seeds import Seeds
 from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -96,6 +97,7 @@ class CPUExecutor:
         self.offsets = [allocate(n, np.int64) for _ in range(2)]
         self.found_list = np.empty(n // _FOUND_LIST_SHARE + 1, np.uint32)
         self._written = np.zeros(words, np.uint32)
+        self._mask = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
         self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
@@ -107,6 +109,22 @@ class CPUExecutor:
         from hetero_bfs.algorithms.bfs.kernels.level_loop import start
 
         start(self._control, self._shared, source, frontier.state)
+
+    def begin_at(self, seeds: Seeds, frontier: Frontier) -> None:
+        """Make several vertices the frontier, and pass over others until `end_mask`."""
+        from hetero_bfs.algorithms.bfs.kernels.job import MASKED
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import start_at
+
+        if seeds.mask is not None:
+            self._mask[:] = seeds.mask
+        self._control[MASKED] = seeds.mask is not None
+        start_at(self._control, self._shared, seeds.sources, frontier.state)
+
+    def end_mask(self) -> None:
+        """Pass over no vertices any more."""
+        from hetero_bfs.algorithms.bfs.kernels.job import MASKED
+
+        self._control[MASKED] = 0
 
     def run_levels(
         self,
@@ -213,6 +231,8 @@ class CPUExecutor:
             self._written,
             self.found_list,
             np.empty(self._most_unvisited_listed(), np.uint32),
+            self._mask,
+            np.zeros_like(self._mask),
             tuple(self.queue),
             tuple(self.offsets),
             tuple(np.zeros((3, self.threads + 1), np.int64) for _ in range(2)),

@@ -126,6 +126,21 @@ class DeviceExecutor(Protocol):
         """Copy one of the two bitmaps of visited vertices to the host."""
         ...
 
+    def has_visited(self, vertex: int, index: int) -> bool:
+        """Tell whether a vertex (a new id) is in one of the two bitmaps of visited vertices."""
+        ...
+
+    def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
+        """Pass over the vertices of a bitmap until `end_mask`.
+
+        The search has begun on the host: the vertices are in its bitmap of visited ones.
+        """
+        ...
+
+    def end_mask(self) -> None:
+        """Pass over no vertices any more."""
+        ...
+
     def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
         """Copy the parents that this device found to the host."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,8 @@ class OpenCLExecutor:
         self._lists = DeviceGraph(device, graph, max_alloc_bytes)
         self._memory = SearchMemory(device, host, self._lists.offset_type)
         self._by_master: dict[Strategy, Policy] = {}
+        self._plain: SearchProgram | None = None  # while a masked search runs by `program`
+        self._masked: tuple[SearchProgram, Any] | None = None  # with the buffer of the mask
 
     @property
     def num_parts(self) -> int:
@@ -64,9 +67,27 @@ class OpenCLExecutor:
 
     def build_kernels(self) -> None:
         """Compile the kernels for this graph's offsets and parts; drivers keep them on disk."""
-        self.program = SearchProgram(
-            self.device, self.graph, self.tuning, self._edge_bits, self._lists, self._memory
+        self.program = self._make_program()
+
+    def _make_program(self, mask: Any = None) -> SearchProgram:
+        return SearchProgram(
+            self.device, self.graph, self.tuning, self._edge_bits, self._lists, self._memory, mask
         )
+
+    def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
+        """Pass over the vertices of a bitmap until `end_mask`; compile for that at first."""
+        if self._masked is None:
+            buffer = self.device.buffer(mask.size, np.uint32)
+            self._masked = self._make_program(buffer), buffer
+        self.program.discard_launches()
+        masked, buffer = self._masked
+        self.device.write(buffer, mask)
+        self._plain, self.program = self.program, masked
+
+    def end_mask(self) -> None:
+        """Pass over no vertices any more."""
+        if self._plain is not None:
+            self.program, self._plain = self._plain, None
 
     @property
     def one_launch(self) -> bool:
@@ -208,6 +229,10 @@ class OpenCLExecutor:
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
         """Copy one of the two bitmaps of visited vertices to the host."""
         self._memory.read_visited(visited, index)
+
+    def has_visited(self, vertex: int, index: int) -> bool:
+        """Tell whether a vertex (a new id) is in one of the two bitmaps of visited vertices."""
+        return self._memory.has_visited(vertex, index)
 
     def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
         """Copy the parents that this device found to the host."""

@@ -103,6 +103,12 @@ class SearchMemory:
         """Copy one of the two bitmaps of visited vertices to the host."""
         self._device.read(visited, self.visited[index])
 
+    def has_visited(self, vertex: int, index: int) -> bool:
+        """Tell whether a vertex is in one of the two bitmaps of visited vertices."""
+        word = np.empty(1, np.uint32)
+        self._device.read(word, self.visited[index], 4 * (vertex // 32))
+        return bool(int(word[0]) >> vertex % 32 & 1)
+
     def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
         """Copy the parents that this device found to the host."""
         self._device.read(parent, self.parent)

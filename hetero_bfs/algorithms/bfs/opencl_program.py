@@ -60,6 +60,8 @@ class SearchProgram:
         Bits for edges in the packed counter (`counter_edge_bits`).
     lists : DeviceGraph
     memory : SearchMemory
+    mask : buffer, optional
+        The bitmap of vertices that all searches by these kernels pass over (bottom_up.cl).
 
     Raises
     ------
@@ -75,7 +77,9 @@ class SearchProgram:
         edge_bits: int,
         lists: DeviceGraph,
         memory: SearchMemory,
+        mask: Any = None,
     ) -> None:
+        self._mask = [] if mask is None else [mask]
         self._device, self._graph, self._tuning = device, graph, tuning
         self._edge_bits, self._lists, self._memory = edge_bits, lists, memory
         self._packed: tuple[Policy, int] | None = None
@@ -165,6 +169,7 @@ class SearchProgram:
             f"-DEDGE_BITS={self._edge_bits}",
             f"-DLOG_ROWS={LOG_ROWS}",
             *self._lists.options(),
+            *(["-DMASKED"] if self._mask else []),
         ]
         if tuning.registers and self._device.is_nvidia:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")
@@ -250,7 +255,7 @@ class SearchProgram:
 
     def _bind_search(self, patience: np.uint32 = PATIENCE) -> None:
         arguments = [
-            *self._lists.arguments, *self._memory.arguments,
+            *self._lists.arguments, *self._mask, *self._memory.arguments,
             self._policy, self._counters, self._report, VARIES, VARIES, VARIES,
         ]  # fmt: skip
         bind = self._device.bind

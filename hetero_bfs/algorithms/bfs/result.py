@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import (
     DEVICE_KINDS,
@@ -117,6 +119,20 @@ class Frontier:
         return int(self.state[schema.CHOSEN])
 
     @property
+    def target(self) -> int | None:
+        """The vertex whose discovery ends the search; None without one, or once it is found."""
+        number = int(self.state[schema.TARGET])
+        return None if number <= 0 else number - 1
+
+    @target.setter
+    def target(self, vertex: int | None) -> None:
+        self.state[schema.TARGET] = 0 if vertex is None else vertex + 1
+
+    def note_target(self) -> None:
+        """End the search, since the target is found."""
+        self.state[schema.TARGET] = schema.FOUND_TARGET
+
+    @property
     def found_list(self) -> int:
         """Length of the host's found list; -1 if it keeps none."""
         return int(self.state[schema.FOUND_LISTED])
@@ -168,8 +184,10 @@ class BFSResult:
     Parameters
     ----------
     source : int
+        The first source.
     parent : int64 array, shape (num_vertices,)
-        The source is its own parent; -1 for vertices not reached.
+        A source is its own parent; -1 for vertices not reached. Empty if the search was asked for
+        levels alone.
     seconds : float
         Time from the source to the complete parent array in the memory of the device that finished,
         initialisation included.
@@ -183,6 +201,10 @@ class BFSResult:
         Bytes of edges that streamed to the device in this search.
     rule : str
         Strategies and thresholds, if its selector has one rule for all levels.
+    sources : tuple of int
+        All sources, none of them twice.
+    reverse : bool
+        Whether the edges of a directed graph were followed from their ends to their starts.
     """
 
     source: int
@@ -194,6 +216,11 @@ class BFSResult:
     make_traces: Callable[[], list[LevelTrace]] = field(repr=False)
     streamed_bytes: int = 0
     rule: str = ""
+    sources: tuple[int, ...] = ()
+    reverse: bool = False
+
+    def __post_init__(self) -> None:
+        self.sources = self.sources or (self.source,)
 
     @cached_property
     def traces(self) -> list[LevelTrace]:
@@ -202,23 +229,54 @@ class BFSResult:
 
     @cached_property
     def level(self) -> npt.NDArray[np.int32]:
-        """Distance from the source, int32, shape (num_vertices,); -1 for vertices not reached."""
+        """Edges from the nearest source, int32, shape (num_vertices,); -1 where not reached."""
         from hetero_bfs.algorithms.bfs.kernels.restore import levels_from_parents
 
         level = np.full(self.parent.size, -1, np.int32)
-        levels_from_parents(self.parent, self.source, level)
+        levels_from_parents(self.parent, np.array(self.sources, np.int64), level)
         return level
 
     @cached_property
     def nedge(self) -> int:
-        """Input edges of the traversed component, duplicates counted, self-loops not."""
-        ends = int(self.input_degree.sum(where=self.parent >= 0, dtype=np.int64))
+        """Input edges of the traversed component, duplicates counted, self-loops not.
+
+        If the search did not reach all of the component, an edge with one end reached counts half.
+        """
+        ends = int(self.input_degree.sum(where=self._is_reached, dtype=np.int64))
         return ends if self.directed else ends // 2
 
     @cached_property
     def reached(self) -> int:
-        """Number of vertices reached, the source included."""
-        return int(np.count_nonzero(self.parent >= 0))
+        """Number of vertices reached, sources included."""
+        return int(np.count_nonzero(self._is_reached))
+
+    @property
+    def _is_reached(self) -> npt.NDArray[np.bool_]:
+        return np.asarray((self.parent if self.parent.size else self.level) >= 0)
+
+    def path(self, vertex: int) -> npt.NDArray[np.int64]:
+        """Return a shortest path, along edges, between a source and a vertex; both included.
+
+        int64, shape (level[vertex] + 1,). It leads from the nearest source to the vertex, and if
+        the search was `reverse` from the vertex to the nearest source.
+
+        Raises
+        ------
+        ArgumentError
+            The search was asked for levels alone.
+        GraphError
+            The vertex is not in the graph, or was not reached.
+        """
+        if self.parent.size == 0:
+            raise ArgumentError("the search has no parents; search with want='parents'")
+        v = check_vertex(vertex, self.parent.size)
+        if self.parent[v] < 0:
+            raise GraphError(f"vertex {v} was not reached, so no path leads to it")
+        path = [v]
+        while self.parent[v] != v:
+            v = int(self.parent[v])
+            path.append(v)
+        return np.array(path if self.reverse else path[::-1], np.int64)
 
     def drop_parents(self) -> None:
         """Drop the arrays, 12 bytes per vertex, and keep times, counts and traces."""

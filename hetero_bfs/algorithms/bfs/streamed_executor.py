@@ -8,7 +8,7 @@ like BG, since the bus bounds both.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -137,8 +137,9 @@ class StreamedExecutor:
         """Compile the kernels for this graph's offsets."""
         make, plan = self.device.buffer, self.plan
         visited, following = self._visited
-        arrays = LevelArrays(
+        self._level_arrays = LevelArrays(
             self._parent,
+            visited,
             visited,
             following,
             self._frontier,
@@ -146,8 +147,8 @@ class StreamedExecutor:
             status=make(STATUS_WORDS + plan.num_pages - plan.resident_pages, np.uint32),
             here=make(plan.resident_pages, np.uint32),
         )
-        self.device.fill(arrays.needed, 0)
-        self._status_buffer = arrays.status
+        self.device.fill(self._level_arrays.needed, 0)
+        self._status_buffer = self._level_arrays.status
         first = min(_FIRST_MISSING, plan.num_pages - plan.resident_pages)
         self._status = self.device.host_array(STATUS_WORDS + first, np.uint32)
         options = [
@@ -155,12 +156,38 @@ class StreamedExecutor:
             f"-DEDGE_BITS={self.edge_bits}",
             *self._lists.options(),
         ]
-        program = self.device.build(options, header(SHARED, OPENCL), _KERNEL_FILES)
-        self._bound = StreamKernels(self.device, program, self._lists, arrays, self._slots)
+        self._program = self.device.build(options, header(SHARED, OPENCL), _KERNEL_FILES)
+        self._plain = self._bound = self._bind(self._level_arrays)
+        self._masked: tuple[StreamKernels, BoundKernel, Any] | None = None
         slots = self._slots.slots
         self._scatter = self.device.bind(
-            program, "scatter_parents", VARIES, *slots[0].buffers, *slots[1].buffers, self._parent
+            self._program,
+            "scatter_parents",
+            VARIES,
+            *slots[0].buffers,
+            *slots[1].buffers,
+            self._parent,
         )
+
+    def _bind(self, arrays: LevelArrays) -> StreamKernels:
+        return StreamKernels(self.device, self._program, self._lists, arrays, self._slots)
+
+    def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
+        """Pass over the vertices of a bitmap until `end_mask`."""
+        if self._masked is None:
+            buffer, reached = (self.device.buffer(mask.size, np.uint32) for _ in range(2))
+            unmask = self.device.bind(
+                self._program, "stream_unmask", np.uint32(mask.size), self._visited[0], buffer,
+                reached,
+            )  # fmt: skip
+            kernels = self._bind(replace(self._level_arrays, reached=reached))
+            self._masked = kernels, unmask, buffer
+        self._bound, _, buffer = self._masked
+        self.device.write(buffer, mask)
+
+    def end_mask(self) -> None:
+        """Pass over no vertices any more."""
+        self._bound = self._plain
 
     # One search.
 
@@ -257,6 +284,8 @@ class StreamedExecutor:
         started = time.perf_counter()
         record = records[frontier.level]
         kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size
+        if not top_down and self._masked is not None and kernels is self._masked[0]:
+            self._run_all(self._masked[1])
         kernels.heads[kind].launch(-(-self.graph.num_searched // size) * size, size)
         self._run_all(kernels.list)
         self._run_all(kernels.resident[kind])
@@ -323,6 +352,12 @@ class StreamedExecutor:
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
         """Copy one of the two bitmaps of visited vertices to the host."""
         self.device.read(visited, self._visited[index])
+
+    def has_visited(self, vertex: int, index: int) -> bool:
+        """Tell whether a vertex (a new id) is visited; both bitmaps are equal between levels."""
+        word = np.empty(1, np.uint32)
+        self.device.read(word, self._visited[index], 4 * (vertex // 32))
+        return bool(int(word[0]) >> vertex % 32 & 1)
 
     def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
         """Copy the parents that this device found to the host."""

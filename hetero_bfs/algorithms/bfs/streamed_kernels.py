@@ -21,6 +21,8 @@ class LevelArrays:
 
     parent: Any
     visited: Any
+    reached: Any
+    """Where bottom-up looks for parents: `visited`, or that without masked vertices."""
     next: Any
     frontier: Any
     needed: Any
@@ -72,13 +74,14 @@ class StreamKernels:
         self.sent: dict[str, list[BoundKernel]] = {}
         for kind in KINDS:
             direction = 0 if kind == "push" else -1
-            known = a.frontier if kind == "push" else a.visited
+            known = a.frontier if kind == "push" else a.reached
             written = (known, a.next, a.parent)
             sizes = (n,) if kind == "push" else (n, words)
+            seen = () if kind == "push" else (a.visited,)
             indptr, owner = graph.indptr[direction], graph.owner[direction]
             columns = np.uint32(len(plan.columns[direction]))
             self.heads[kind] = bind(
-                f"heads_{kind}", *sizes, indptr, *graph.heads[direction], columns, *written,
+                f"heads_{kind}", *sizes, indptr, *graph.heads[direction], columns, *seen, *written,
                 a.needed, a.status,
             )  # fmt: skip
             lists = (np.uint64(graph.edges[direction].size), indptr, owner)

@@ -7,12 +7,14 @@ edges go by, and how, is described in validate_kernels.py.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs import validate_kernels as loops
+from hetero_bfs.algorithms.bfs.validate_asked import AskedEdges
 from hetero_bfs.algorithms.bfs.validation import (
     CheckedSearch,
     Failure,
@@ -30,6 +32,8 @@ from hetero_bfs.graph.edge_source import (
     EdgeSource,
     check_edge_source,
     check_ends,
+    check_sources,
+    check_vertex,
     typed_chunks,
 )
 from hetero_bfs.support import forks, memory
@@ -132,6 +136,18 @@ class Validator:
         outcomes = [search.outcome() for search in self._searches]
         self._empty()
         return outcomes
+
+    def finish_at(
+        self, asked: AskedEdges, depth_limit: int | None, target: int | None
+    ) -> Validation:
+        """Make the other checks of the only search, which had these limits."""
+        search, depth = self._searches[0], self._depth
+        if depth is not None:
+            unreached = unreached_depth(depth.dtype)
+            asked.end_at(search, depth[:, 0], unreached, depth_limit, target)
+            if search.failure is not None:
+                self._columns = []
+        return self.finish()[0]
 
     def is_full(self) -> bool:
         """Tell whether no other search shall join: none does, or there is no memory for one.
@@ -236,9 +252,14 @@ class _TreeEdges:
 
 def validate(
     edges: EdgeSource,
-    source: int,
+    source: int | Iterable[int],
     parent: npt.NDArray[Any],
     level: npt.NDArray[Any] | None = None,
+    *,
+    depth_limit: int | None = None,
+    target: int | None = None,
+    mask: npt.NDArray[np.bool_] | None = None,
+    reverse: bool = False,
 ) -> Validation:
     """Check one search result against the edges it was made from, in this order.
 
@@ -251,14 +272,32 @@ def validate(
 
     `parent` and `level` are integer arrays of shape (num_vertices,) with -1 for unreached.
 
+    The other arguments say what the search was asked for (`Engine.bfs`; `mask` as flags). With
+    several sources there are several trees. Edges at masked vertices do not count. Nothing is
+    reached beyond a depth limit or a target that was reached, and check 4 asks for nothing there.
+
     Raises
     ------
     GraphError
         An array of another shape or dtype; a source or an end of an edge that is no vertex.
     """
-    validator = Validator(edges, 1)
-    validator.add(source, parent, level)
-    return validator.finish()[0]
+    several = isinstance(source, Iterable) and getattr(source, "ndim", 1) > 0
+    if not several and depth_limit is None and target is None and mask is None and not reverse:
+        validator = Validator(edges, 1)
+        validator.add(cast(int, source), parent, level)
+        return validator.finish()[0]
+    check_edge_source(edges)
+    n = edges.num_vertices
+    sources = check_sources(source, n) if several else [check_vertex(source, n)]
+    flags = np.zeros(n, np.bool_) if mask is None else np.asarray(mask, np.bool_)
+    if flags.shape != (n,):
+        raise GraphError(f"mask has shape {flags.shape}; give shape ({n},)")
+    asked = AskedEdges(edges, tuple(dict.fromkeys(sources)), flags, reverse)
+    validator = Validator(asked, 1)
+    parent = _signed(parent, "parent", n)
+    level = None if level is None else _signed(level, "level", n)
+    validator.add(asked.source(), asked.parent(parent), asked.level(level))
+    return asked.without_root(validator.finish_at(asked, depth_limit, target))
 
 
 def raise_if_invalid(validation: Validation) -> None:

@@ -33,11 +33,19 @@ typedef struct {
     uint cache[CACHED_WORDS];
 } BottomUp;
 
-/* A bit of the bitmap. The first `cached` words come from local memory (strategy BGC). After
+/* A word of the bitmap of the vertices that may be parents: all visited ones but masked ones. */
+#ifdef MASKED
+#define REACHED(graph, visited, word) ((visited)[word] & ~(graph)->mask[word])
+#else
+#define REACHED(graph, visited, word) ((visited)[word])
+#endif
+
+/* A bit of that bitmap. The first `cached` words come from local memory (strategy BGC). After
  * relabelling they stand for the hubs. */
-static bool is_visited(uint v, __global const uint *visited, __local const uint *cache, uint cached)
+static bool is_reached(const Graph *graph, uint v, __global const uint *visited,
+                       __local const uint *cache, uint cached)
 {
-    const uint word = v >> 5 < cached ? cache[v >> 5] : visited[v >> 5];
+    const uint word = v >> 5 < cached ? cache[v >> 5] : REACHED(graph, visited, v >> 5);
     return word >> (v & 31) & 1;
 }
 
@@ -54,7 +62,7 @@ static uint pull_list(const Graph *graph, OFFSET edge, OFFSET stop, __global con
             u[k] = load_edge(&graph->backward, edge + k < stop ? edge + k : stop - 1);
 #pragma unroll
         for (uint k = 0; k < 4; k++)
-            hit[k] = is_visited(u[k], visited, cache, cached);
+            hit[k] = is_reached(graph, u[k], visited, cache, cached);
 #pragma unroll
         for (uint k = 4; k--;)
             match = hit[k] ? u[k] : match;
@@ -94,7 +102,7 @@ static uint pull_long(const Graph *graph, OFFSET edge, OFFSET end, __global cons
     barrier(CLK_LOCAL_MEM_FENCE);
     for (edge += lid; edge < end && PEEK(&mine->long_parent) == NO_VERTEX; edge += GROUP) {
         const uint u = load_edge(&graph->backward, edge);
-        if (is_visited(u, visited, mine->cache, cached))
+        if (is_reached(graph, u, visited, mine->cache, cached))
             atomic_min(&mine->long_parent, u);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -170,7 +178,7 @@ static void pull_first(const Graph *graph, uint tile, __global const uint *visit
     }
 #pragma unroll
     for (uint k = 0; k < VERTICES_PER_ITEM; k++)
-        hit[k] = u[k] != NO_VERTEX && is_visited(u[k], visited, mine->cache, cached);
+        hit[k] = u[k] != NO_VERTEX && is_reached(graph, u[k], visited, mine->cache, cached);
 #pragma unroll
     for (uint k = 0; k < VERTICES_PER_ITEM; k++) {
         const uint i = k * GROUP + lid;
@@ -234,7 +242,7 @@ static void pull_word(const Graph *graph, uint tile, uint unvisited, __global co
                 u[k] = load_edge(&graph->backward, min(begin + k, end - 1));
 #pragma unroll
             for (uint k = 0; k < 4; k++)
-                seen[k] = visited[u[k] >> 5];
+                seen[k] = REACHED(graph, visited, u[k] >> 5);
 #pragma unroll
             for (uint k = 4; k--;)
                 match = seen[k] >> (u[k] & 31) & 1 ? u[k] : match;
@@ -299,7 +307,7 @@ static void bottom_up(const Step *step, const Graph *graph, ulong unvisited, uin
     ulong packed = 0, total;
     cached = min(cached, graph->words);
     for (uint word = lid; word < cached; word += GROUP)
-        mine->cache[word] = visited[word];
+        mine->cache[word] = REACHED(graph, visited, word);
     for (uint tile = group * tile_words; tile < graph->words; tile += groups * tile_words)
         packed += pull_tile(graph, tile, sparse, visited, step->other_visited, step->parent,
                             cached, mine);

@@ -20,7 +20,7 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     RESOLVE_PUSH,
     TOP_DOWN,
 )
-from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, bottom_up_by_list
+from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, bottom_up_by_list, unmask
 from hetero_bfs.algorithms.bfs.kernels.phases import (
     CHUNKS_PER_THREAD,
     counted,
@@ -137,6 +137,7 @@ def _dense_push(control, arrays, state):
     edges = np.int64(state[FRONTIER_EDGES])
     size = _edges_of_a_chunk(edges, arrays.found.shape[0])
     share(control, arrays, state, PUSH_DENSE, size, (edges + size - 1) // size)
+    unmask(control, arrays, state)
     found, edges, _ = share_words(control, arrays, state, RESOLVE_PUSH)
     return found, edges
 
@@ -148,8 +149,9 @@ def bottom_up_level(control, arrays, state, records):
     Returns the representation of the next frontier, vertices and edges found, and the neighbours
     looked at. Once few vertices are unvisited, the master looks through the list of them alone.
     """
+    unmask(control, arrays, state)
     if state[UNVISITED_LISTED] >= 0:
-        found, scanned = bottom_up_by_list(arrays, state)
+        found, scanned = bottom_up_by_list(control, arrays, state)
         found, edges = finish_queue(arrays, 1 - np.int64(state[QUEUE_INDEX]), found)
         return BOTTOM_UP_QUEUE, found, edges, scanned
     found, edges, scanned = share_words(control, arrays, state, BOTTOM_UP)

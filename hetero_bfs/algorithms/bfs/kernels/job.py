@@ -41,7 +41,10 @@ WHOLE = OWN + 1
 ADDRESS = OWN + 2
 """The address of an array that a phase fills and that is not one of the `HostArrays`."""
 
-NEXT_OWN = OWN + 3
+MASKED = OWN + 3
+"""Whether vertices are passed over: they count as visited, and are no parents (level.py)."""
+
+NEXT_OWN = OWN + 4
 """The first word that this module leaves to others. No phase changes it."""
 
 NONE = np.int64(0)

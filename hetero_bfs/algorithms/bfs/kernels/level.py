@@ -32,6 +32,10 @@ through the list (`bottom_up_by_list`) instead of all threads through the bitmap
 finds, until the search ends. Other levels may come between, also on other devices: it passes over
 vertices that have been visited.
 
+A masked search passes over some vertices. They count as visited from its start on, so no level
+claims them. Bottom-up and the dense push look for parents in another bitmap, `reached`, which lacks
+them (`unmask`). They have no parent, and so none in the result.
+
 `indptr` is uint32 if the number of edges allows it. That halves what a search of long paths reads.
 Lists are prefetched a few queue entries before they are read.
 """
@@ -43,6 +47,7 @@ from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.frontier import NO_VERTEX, reserve
 from hetero_bfs.algorithms.bfs.kernels.job import (
+    MASKED,
     NONE,
     QUEUE,
     VERTICES,
@@ -81,6 +86,12 @@ _FULL = np.uint32(0xFFFFFFFF)
 @njit(inline="always")
 def _is_visited(visited, v):
     return (visited[v >> _WORD_SHIFT] >> (v & _WORD_MASK)) & _ONE
+
+
+@njit(inline="always")
+def _reached(control, arrays):
+    """Return the bitmap of the vertices that may be parents."""
+    return arrays.reached if control[MASKED] else arrays.visited[control[VISITED]]
 
 
 @njit(inline="always")
@@ -209,7 +220,7 @@ def resolve_pushed_words(control, arrays, chunk, me):
     vertex is visited, it is in the frontier. Returns how many vertices it visits, and their edges.
     """
     visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
-    degree, parent = arrays.degree, arrays.parent
+    reached, degree, parent = _reached(control, arrays), arrays.degree, arrays.parent
     low, high = words_of(control, arrays, chunk)
     count, edges = np.int64(0), np.int64(0)
     for word in range(np.uint64(low), np.uint64(high)):
@@ -219,11 +230,11 @@ def resolve_pushed_words(control, arrays, chunk, me):
         if end > parent.size:
             for v in range(begin, np.uint64(parent.size)):
                 bit = _ONE << (np.uint32(v) & _WORD_MASK)
-                if not seen & bit and parent[v] != NO_VERTEX and _is_visited(visited, parent[v]):
+                if not seen & bit and parent[v] != NO_VERTEX and _is_visited(reached, parent[v]):
                     fresh |= bit
                     more += np.int64(degree[v])
         elif seen != _FULL:
-            fresh, more = resolve_pushed_word(word, ~seen, degree, visited, parent)
+            fresh, more = resolve_pushed_word(word, ~seen, degree, reached, parent)
         next_visited[word] = seen | fresh
         count += np.int64(population_count(fresh))
         edges += more
@@ -255,7 +266,8 @@ def _resolve_by_first(control, arrays, low, high, late):
     visits, their edges, the neighbours looked at, and how many vertices are in `late`.
     """
     visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
-    first, degree, parent = arrays.first, arrays.degree, arrays.parent
+    reached, parent = _reached(control, arrays), arrays.parent
+    first, degree = arrays.first, arrays.degree
     count, edges, scanned, left = 0, np.int64(0), 0, 0
     for word in range(np.uint64(low), np.uint64(high)):
         seen = visited[word]
@@ -267,9 +279,9 @@ def _resolve_by_first(control, arrays, low, high, late):
             continue
         number = np.int64(population_count(pending))
         if number >= _DENSE and remain >= 32:
-            fresh, more = resolve_word(word, pending, first, degree, visited, parent)
+            fresh, more = resolve_word(word, pending, first, degree, reached, parent)
         else:
-            fresh, more = _resolve_sparse(word, pending, first, degree, visited, parent)
+            fresh, more = _resolve_sparse(word, pending, first, degree, reached, parent)
         next_visited[word] = seen | fresh
         scanned += number
         count += np.int64(population_count(fresh))
@@ -304,7 +316,7 @@ def _resolve_by_lists(control, arrays, late, left):
     the neighbours looked at, and how many vertices stay.
     """
     indptr, indices, degree = arrays.backward_indptr, arrays.backward_indices, arrays.degree
-    visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
+    reached, next_visited = _reached(control, arrays), arrays.visited[1 - control[VISITED]]
     parent = arrays.parent
     count, edges, scanned, remain = 0, np.int64(0), np.uint64(0), 0
     for i in range(left):
@@ -316,7 +328,7 @@ def _resolve_by_lists(control, arrays, late, left):
         begin, end = np.uint64(indptr[v]) + np.uint64(1), np.uint64(indptr[v + 1])
         if begin >= end:
             continue
-        k = _find_in_list(begin, end, indices, visited)
+        k = _find_in_list(begin, end, indices, reached)
         scanned += k - begin
         if k < end:
             scanned += np.uint64(1)
@@ -335,6 +347,16 @@ def _list_unvisited(arrays, late, count):
     slot = np.int64(atomic_add(arrays.counter, 0, np.uint64(count)))
     for i in range(min(count, unvisited_list.size - slot)):
         unvisited_list[slot + i] = late[i]
+
+
+@kernel(counted=False, inner=True)
+def unmask(control, arrays, state):
+    """Write `reached` before a level of a masked search that needs it."""
+    if control[MASKED]:
+        visited = arrays.visited[np.int64(state[VISITED_INDEX])]
+        mask, reached = arrays.mask, arrays.reached
+        for word in range(mask.size):
+            reached[word] = visited[word] & ~mask[word]
 
 
 @kernel(counted=False, inner=True)
@@ -360,7 +382,7 @@ def bottom_up_words(control, arrays, chunk, me):
 
 
 @kernel(counted=False, inner=True)
-def bottom_up_by_list(arrays, state):
+def bottom_up_by_list(control, arrays, state):
     """Look for a visited neighbour of each vertex in `unvisited_list`, by one thread.
 
     The list stays as it is, since measurements repeat a level. What it finds goes to the other
@@ -369,6 +391,7 @@ def bottom_up_by_list(arrays, state):
     unvisited_list, count = arrays.unvisited_list, np.int64(state[UNVISITED_LISTED])
     indptr, indices = arrays.backward_indptr, arrays.backward_indices
     visited, parent = arrays.visited[np.int64(state[VISITED_INDEX])], arrays.parent
+    reached = arrays.reached if control[MASKED] else visited
     found = arrays.queue[1 - np.int64(state[QUEUE_INDEX])]
     taken, scanned = np.int64(0), np.uint64(0)
     for i in range(count):
@@ -378,7 +401,7 @@ def bottom_up_by_list(arrays, state):
         if _is_visited(visited, v):
             continue
         begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
-        k = _find_in_list(begin, end, indices, visited)
+        k = _find_in_list(begin, end, indices, reached)
         scanned += k - begin
         if k < end:
             scanned += np.uint64(1)

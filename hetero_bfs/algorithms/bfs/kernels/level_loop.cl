@@ -21,12 +21,21 @@
 #define DECLARE_LISTS DECLARE_EDGES(forward) const Edges backward = forward;
 #endif
 
+#ifdef MASKED
+#define MASK_PARAM , __global const uint *restrict mask
+#define MASK , mask
+#else
+#define MASK_PARAM
+#define MASK
+#endif
+
 /* If `first` is set, the state is `initial`. `begin` is the number of the first step. */
 #define SEARCH_PARAMS                                                                            \
     const uint n, const uint words, __global const OFFSET *restrict indptr,                       \
         __global const OFFSET *restrict backward_indptr, __global const uint *restrict degree,    \
         __global const uint *restrict word_degree, __global const uint *restrict first_neighbour, \
-        GRAPH_PARAMS, __global uint *parent, __global uint *visited0, __global uint *visited1,    \
+        GRAPH_PARAMS MASK_PARAM, __global uint *parent, __global uint *visited0,                  \
+        __global uint *visited1,                                                                  \
         __global uint *queue0, __global uint *queue1, __global OFFSET *offsets0,                  \
         __global OFFSET *offsets1, __global const REAL *restrict policy,                          \
         volatile __global ulong *counters, __global ulong *report, const State initial,           \
@@ -36,7 +45,7 @@
     __local Shared mine;                                                                        \
     DECLARE_LISTS                                                                               \
     const Graph graph = {n, words, indptr, backward_indptr, degree, word_degree,                \
-                         first_neighbour, forward, backward};                                   \
+                         first_neighbour, forward, backward MASK};                              \
     const Arrays arrays = {parent, visited0, visited1, queue0, queue1, offsets0, offsets1};     \
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);      \
     __global ulong *rows = group == 0 ? report + ROWS : 0;                                      \

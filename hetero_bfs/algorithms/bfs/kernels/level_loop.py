@@ -16,6 +16,7 @@ from hetero_bfs.algorithms.bfs.kernels.expand import (
     copy_segments,
     set_one_segment,
 )
+from hetero_bfs.algorithms.bfs.kernels.frontier import NO_VERTEX
 from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
 from hetero_bfs.algorithms.bfs.kernels.job import (
     ADDRESS,
@@ -25,6 +26,7 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     CONVERT,
     END,
     INVALIDATE,
+    MASKED,
     OWNED,
     RESTORE,
     VERTICES,
@@ -44,6 +46,7 @@ from hetero_bfs.selection.schema import (
     CHOSEN,
     EDGES_SCANNED,
     FOUND_LISTED,
+    FOUND_TARGET,
     FOUND_VERTICES,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
@@ -52,13 +55,16 @@ from hetero_bfs.selection.schema import (
     LEVEL,
     NOWHERE,
     PLACE,
+    PREVIOUS_EDGES,
     QUEUE,
     QUEUE_INDEX,
     REPRESENTATION,
     SECONDS,
     SELECT_SECONDS,
     STRATEGY,
+    TARGET,
     TRANSFER_SECONDS,
+    UNVISITED_EDGES,
     UNVISITED_VERTICES,
     VISITED_INDEX,
     advance,
@@ -67,7 +73,7 @@ from hetero_bfs.selection.schema import (
 )
 from hetero_bfs.support.by_address import call_level
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import clock_seconds
+from hetero_bfs.support.intrinsics import clock_seconds, trailing_zeros
 
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
 # Times the threads, at least: the master scans so many words before the workers come.
@@ -91,15 +97,16 @@ ENDED, LEAVES = 0, 1
 def _may_wait(control, arrays, state, limit):
     """Tell whether deferred edges may wait until the owners expand the next level.
 
-    There must be a next level, and its edges must fit in the outbox. It must also be known well
-    enough to choose its strategy: at the mean degree, the deferred edges must not add more edges to
-    it than are counted already.
+    There must be a next level, which a target could rule out, and its edges must fit in the outbox.
+    It must also be known well enough to choose its strategy: at the mean degree, the deferred edges
+    must not add more edges to it than are counted already.
     """
     edges, deferred = state[FRONTIER_EDGES], control[DEFERRED]
     most = edges + deferred * arrays.longest
     return (
         state[LEVEL] < limit
         and state[FOUND_LISTED] < 0
+        and state[TARGET] == 0
         and edges >= LEAST_SHARED_EDGES
         and deferred * arrays.indices.size <= edges * arrays.degree.size
         and most < arrays.outbox.shape[2]
@@ -170,14 +177,20 @@ def _restore_part(control, arrays, task, count):
     share_out(control, arrays, task, size, max((count + size - 1) // size, 1))
 
 
-@kernel(counted=False)
-def start(control, arrays, source, state):
-    """Make `source` the only visited vertex and the frontier."""
+@njit(inline="always")
+def _blank(control, arrays, state):
+    """Have no vertex visited."""
     if control[_BLANK_BITMAP]:
         state[VISITED_INDEX] = control[_BLANK_BITMAP] - 1
         control[_BLANK_BITMAP] = 0
     else:
         share_words(control, arrays, state, BLANK)
+
+
+@kernel(counted=False)
+def start(control, arrays, source, state):
+    """Make `source` the only visited vertex and the frontier."""
+    _blank(control, arrays, state)
     visited = arrays.visited[np.int64(state[VISITED_INDEX])]
     this = np.int64(state[QUEUE_INDEX])
     visited[source >> 5] = np.uint32(1) << np.uint32(source & 31)
@@ -189,6 +202,46 @@ def start(control, arrays, source, state):
     if state[FOUND_LISTED] >= 0:
         arrays.found_list[0] = source
         state[FOUND_LISTED] = 1
+
+
+@kernel(counted=False)
+def start_at(control, arrays, sources, state):
+    """Make `sources`, uint32 without duplicates, the frontier of a search; see `Seeds`.
+
+    If control[MASKED] is set, the vertices of `arrays.mask` are passed over.
+    """
+    _blank(control, arrays, state)
+    this, degree, parent = np.int64(state[QUEUE_INDEX]), arrays.degree, arrays.parent
+    visited, mask = arrays.visited[np.int64(state[VISITED_INDEX])], arrays.mask
+    queue, offsets = arrays.queue[this], arrays.offsets[this]
+    vertices, edges, masked, masked_edges = 0, np.int64(0), 0, np.int64(0)
+    if control[MASKED]:
+        for word in range(mask.size):
+            rest = visited[word] = mask[word]
+            while rest:
+                v = (np.int64(word) << 5) + np.int64(trailing_zeros(rest))
+                rest &= rest - np.uint32(1)
+                parent[v] = NO_VERTEX
+                masked += 1
+                masked_edges += np.int64(degree[v])
+    for v in sources:
+        visited[v >> 5] |= np.uint32(1) << np.uint32(v & 31)
+        parent[v] = v
+        queue[vertices] = v
+        offsets[vertices] = edges
+        vertices += np.int64(degree[v] > 0)
+        edges += np.int64(degree[v])
+    set_one_segment(arrays.segments[this], vertices)
+    state[PLACE] = HOST
+    state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = vertices, edges
+    state[UNVISITED_VERTICES] = degree.size - sources.size - masked
+    state[UNVISITED_EDGES] = arrays.indices.size - edges - masked_edges
+    state[PREVIOUS_EDGES] = max(edges, 1) / max(arrays.indices.size / max(degree.size, 1), 1.0)
+    if state[FOUND_LISTED] >= 0:
+        fits = sources.size <= arrays.found_list.size
+        state[FOUND_LISTED] = sources.size if fits else -1
+        for i in range(sources.size if fits else 0):
+            arrays.found_list[i] = sources[i]
 
 
 @njit(inline="always")
@@ -217,6 +270,11 @@ def _run_level(control, arrays, row, state, records):
     if control[OWNED] and not _may_wait(control, arrays, state, records.shape[0]):
         _resolve_deferred(control, arrays, state, records)
     _list_found(arrays, state, np.int64(record[FOUND_VERTICES]))
+    if state[TARGET] > 0:
+        target = np.int64(state[TARGET]) - 1
+        visited = arrays.visited[np.int64(state[VISITED_INDEX])]
+        if visited[target >> 5] >> np.uint32(target & 31) & np.uint32(1):
+            state[TARGET] = FOUND_TARGET
 
 
 @kernel(counted=False)

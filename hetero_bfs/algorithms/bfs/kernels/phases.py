@@ -65,6 +65,8 @@ class HostArrays(NamedTuple):
         The vertices that the host found, for another device, while they are few.
     unvisited_list
         All vertices that bottom-up leaves unvisited, if it has room for them.
+    mask, reached
+        Bitmaps of a masked search: the vertices it passes over, and those visited without them.
     found, source : uint32 (threads, CHUNK_EDGES + 64)
         Scratch of each thread.
     outbox : uint32 (2, owners, edges + 1, 2)
@@ -92,6 +94,8 @@ class HostArrays(NamedTuple):
     written: Any
     found_list: Any
     unvisited_list: Any
+    mask: Any
+    reached: Any
     queue: Any
     offsets: Any
     segments: Any

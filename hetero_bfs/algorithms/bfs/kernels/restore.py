@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
+from numba import njit, prange
 
 from hetero_bfs.algorithms.bfs.kernels.job import ADDRESS, CLEAR, NONE, SIZE, TASK, VERTICES
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import array_at
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
+_BLOCKS = 64
 
 
 @kernel(counted=False, inner=True)
@@ -50,16 +51,53 @@ def merge_parents(parent, other, visited):
             parent[v] = _NO_VERTEX
 
 
-@kernel
-def levels_from_parents(parent, source, level):
-    """Fill `level`, int32 and all -1 before, with each vertex's distance from the source.
+@kernel(parallel=True)
+def restore_levels(parent, old_of_new, depth, level):
+    """Fill `level`, int32 by old ids, from `parent`, uint32 by new ids, of a sound search.
 
-    A vertex keeps -1 if its parents do not lead to the source. A sound search leaves no such
+    `depth` is int32, as long as `parent`. Threads may find the depth of a vertex twice; they write
+    the same. If the parents are not sound, so that they lead in a circle, a depth is wrong.
+    """
+    for v in prange(level.size):
+        level[v] = -1
+    for v in prange(depth.size):
+        depth[v] = -1
+    for block in prange(_BLOCKS):
+        begin, end = parent.size * block // _BLOCKS, parent.size * (block + 1) // _BLOCKS
+        for v in range(begin, end):
+            if parent[v] != _NO_VERTEX:
+                level[old_of_new[v]] = _depth_of(v, parent, depth)
+
+
+@njit(inline="always")
+def _depth_of(v, parent, depth):
+    u, steps = v, 0
+    while depth[u] < 0 and parent[u] != u and steps < parent.size:
+        u = np.int64(parent[u])
+        steps += 1
+    known = max(depth[u], 0) + steps
+    left = known
+    u = v
+    for _ in range(steps):
+        depth[u] = left
+        left -= 1
+        u = np.int64(parent[u])
+    if depth[u] < 0:
+        depth[u] = 0
+    return known
+
+
+@kernel
+def levels_from_parents(parent, sources, level):
+    """Fill `level`, int32 and all -1 before, with each vertex's distance from the nearest source.
+
+    A vertex keeps -1 if its parents do not lead to a source. A sound search leaves no such
     vertex with a parent.
     """
     on_path, lost = -2, -3
     path = np.empty(parent.size, np.int64)
-    level[source] = 0
+    for source in sources:
+        level[source] = 0
     for start in range(parent.size):
         length = 0
         v = start

@@ -12,7 +12,8 @@
  * reads them, and then the level ends.
  *
  * There are three bitmaps (level.py). `visited` is as the level found it, `next` as it leaves it;
- * between levels they are equal. The third is `frontier`.
+ * between levels they are equal. The third is `frontier`. A search that passes over some vertices
+ * has a fourth, `reached`, without them, in which bottom-up looks for parents.
  *
  * Work-items share a page by edges. Each takes SEGMENT_EDGES edges and finds the vertex of the
  * first one: `owner` has the vertex of every 2^OWNER_SHIFT-th edge, and a binary search does the
@@ -114,7 +115,8 @@ __kernel void stream_heads_push(const uint n, __global const OFFSET *indptr, HEA
  * find none, mark the pages of the rest of their lists. One vertex per work-item. */
 __kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
                                            __global const OFFSET *indptr, HEADS_PARAMS,
-                                           __global const uint *visited, __global uint *next,
+                                           __global const uint *visited,
+                                           __global const uint *reached, __global uint *next,
                                            __global uint *parent, volatile __global uint *needed,
                                            __global uint *status)
 {
@@ -131,7 +133,7 @@ __kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
             const uint neighbour = heads[at[k] + v];
             if (neighbour == v)
                 break;
-            u = IS_SET(visited, neighbour) ? neighbour : NO_VERTEX;
+            u = IS_SET(reached, neighbour) ? neighbour : NO_VERTEX;
         }
         if (u != NO_VERTEX) {
             parent[v] = u;
@@ -144,6 +146,14 @@ __kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
     const size_t word = get_group_id(0) * (GROUP / 32) + lid;
     if (lid < GROUP / 32 && word < words)
         next[word] = visited[word] | fresh[lid];
+}
+
+/* Write which vertices may be parents in a search that passes over those in `mask`. */
+__kernel void stream_unmask(const uint words, __global const uint *visited,
+                            __global const uint *mask, __global uint *reached)
+{
+    for (size_t word = get_global_id(0); word < words; word += get_global_size(0))
+        reached[word] = visited[word] & ~mask[word];
 }
 
 /* Append the pages of a word of marks to one of the two lists, for the whole work-group at once. */

@@ -25,6 +25,9 @@ typedef struct {
     __global const OFFSET *indptr, *backward_indptr;
     __global const uint *degree, *word_degree, *first;
     Edges forward, backward;
+#ifdef MASKED
+    __global const uint *mask; /* bitmap of vertices that are visited and are no parents */
+#endif
 } Graph;
 
 typedef struct {

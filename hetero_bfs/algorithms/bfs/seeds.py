@@ -1,0 +1,25 @@
+"""Where a search starts, if that is not one vertex of the whole graph."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Seeds(NamedTuple):
+    """Several vertices from which one search starts, and vertices that it passes over.
+
+    Such a search starts on the host, and may then migrate like any other.
+
+    Parameters
+    ----------
+    sources : uint32 array
+        New ids, none of them twice, none of them masked, at least one.
+    mask : uint32 array, shape (words,), optional
+        A bitmap of the vertices to pass over (level.py).
+    """
+
+    sources: npt.NDArray[np.uint32]
+    mask: npt.NDArray[np.uint32] | None = None

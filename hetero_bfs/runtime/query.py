@@ -1,0 +1,150 @@
+"""What a search is asked for: its arguments checked, and as the numbers that a search takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.seeds import Seeds
+from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.edge_source import NO_VERTEX, check_sources, check_vertex
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.support.checks import check_choice, check_flag, check_integer, refuse_masked
+
+Want = Literal["parents", "levels"]
+"""What a search returns: parents, from which levels follow when they are read; or levels alone."""
+
+Vertices = int | Iterable[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What a search is asked for, in the caller's ids.
+
+    Parameters
+    ----------
+    sources : tuple of int
+        In the caller's order, none of them twice.
+    depth_limit, target : int, optional
+    mask : bool array, shape (num_vertices,), optional
+    reverse : bool
+    want : {"parents", "levels"}
+    """
+
+    sources: tuple[int, ...]
+    depth_limit: int | None = None
+    target: int | None = None
+    mask: npt.NDArray[np.bool_] | None = None
+    reverse: bool = False
+    want: Want = "parents"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a search from one vertex to the end, which teaches the selector."""
+        only = len(self.sources) == 1 and self.mask is None
+        return only and self.target is None and self.depth_limit is None
+
+    @property
+    def max_levels(self) -> int | None:
+        """Most levels to run."""
+        return 0 if self.target in self.sources else self.depth_limit
+
+    def start(self, graph: SearchGraph) -> tuple[int | None, Seeds | None]:
+        """Return the first source, and all with the mask if there is more; in new ids."""
+        if len(self.sources) == 1 and self.mask is None:
+            return graph.searched_id(self.sources[0]), None
+        searched = graph.relabelling.new_of_old[list(self.sources)]
+        searched = np.ascontiguousarray(searched[searched != NO_VERTEX])
+        if searched.size == 0:
+            return None, None
+        return int(searched[0]), Seeds(searched, self._bitmap(graph))
+
+    def searched_target(self, graph: SearchGraph) -> int | None:
+        """Return the target's new id; None without one, or if no search can find it."""
+        if self.target is None or (self.mask is not None and self.mask[self.target]):
+            return None  # masked vertices count as visited
+        return graph.searched_id(self.target)
+
+    def _bitmap(self, graph: SearchGraph) -> npt.NDArray[np.uint32] | None:
+        if self.mask is None:
+            return None
+        words = np.zeros(-(-graph.num_searched // 32), np.uint32)
+        bits = np.packbits(self.mask[graph.relabelling.old_of_new], bitorder="little")
+        words.view(np.uint8)[: bits.size] = bits
+        return words.astype("<u4", copy=False).astype(np.uint32, copy=False)
+
+
+def check_query(
+    num_vertices: int,
+    source: Vertices,
+    depth_limit: int | None = None,
+    target: int | None = None,
+    mask: npt.ArrayLike | None = None,
+    reverse: bool = False,
+    want: Want = "parents",
+) -> Query:
+    """Return a search's arguments, checked; see `Engine.bfs`.
+
+    Raises
+    ------
+    ArgumentError
+        No source; a wrong `depth_limit`, `mask`, `reverse` or `want`.
+    GraphError
+        A vertex is not in the graph, or a source is masked.
+    """
+    sources = _sources(source, num_vertices)
+    limit = None if depth_limit is None else check_integer("depth_limit", depth_limit, 0)
+    end = None if target is None else check_vertex(target, num_vertices)
+    check_flag("reverse", reverse)
+    check_choice("want", want, ("parents", "levels"))
+    flags = None if mask is None else as_mask(mask, num_vertices)
+    if flags is not None:
+        for vertex in sources:
+            if flags[vertex]:
+                raise GraphError(
+                    f"source {vertex} is masked; take it out of the mask, or search from another"
+                )
+    return Query(sources, limit, end, flags, bool(reverse), want)
+
+
+def _sources(source: Any, num_vertices: int) -> tuple[int, ...]:
+    if not isinstance(source, Iterable) or getattr(source, "ndim", 1) == 0:
+        return (check_vertex(source, num_vertices),)
+    if isinstance(source, (str, bytes)):
+        check_vertex(source, num_vertices)
+    sources = tuple(dict.fromkeys(check_sources(source, num_vertices)))
+    if not sources:
+        raise ArgumentError("source is an empty sequence; give one vertex id at least")
+    return sources
+
+
+def as_mask(mask: npt.ArrayLike, num_vertices: int) -> npt.NDArray[np.bool_]:
+    """Return which vertices to pass over, bool (num_vertices,), of flags or of ids.
+
+    Raises
+    ------
+    ArgumentError
+        The argument is neither flags of all vertices nor a sequence of ids.
+    GraphError
+        An id is not in the graph.
+    """
+    refuse_masked("mask", mask)
+    given = np.asarray(mask if hasattr(mask, "__len__") else list(mask))  # type: ignore[arg-type]
+    if given.dtype == np.bool_ and given.shape == (num_vertices,):
+        return given
+    flags = np.zeros(num_vertices, np.bool_)
+    if given.size == 0 and given.ndim == 1:
+        return flags
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise ArgumentError(
+            f"mask holds {given.dtype} in shape {given.shape}; give a bool array of shape "
+            f"({num_vertices},), True where to pass over, or a sequence of vertex ids"
+        )
+    for vertex in (given.min(), given.max()):
+        check_vertex(vertex, num_vertices)
+    flags[given] = True
+    return flags
