@@ -77,11 +77,11 @@ def test_a_row_after_one_that_failed(apart, monkeypatch):
     with engine_on(apart, edges, selector="fixed:TG,BG") as engine:
         run, searches = Engine._run, []
 
-        def fails_at_the_third(engine, search):
+        def fails_at_the_third(engine, search, query):
             searches.append(search)
             if len(searches) == 3:
                 raise DeviceError("lost")
-            return run(engine, search)
+            return run(engine, search, query)
 
         with monkeypatch.context() as patch:
             patch.setattr(Engine, "_run", fails_at_the_third)
@@ -98,7 +98,7 @@ def test_a_row_after_one_that_failed(apart, monkeypatch):
 def test_a_row_with_a_wrong_vertex_is_not_searched(monkeypatch):
     edges = nasty("two components")
     with hb.Engine(edges, devices="cpu") as engine:
-        monkeypatch.setattr(engine, "_run", lambda _: pytest.fail("a search"))
+        monkeypatch.setattr(engine, "_run", lambda *_: pytest.fail("a search"))
         with pytest.raises(GraphError, match=f"vertex {edges.num_vertices} is not in the graph"):
             engine.bfs_back_to_back([0, 1, edges.num_vertices])
 

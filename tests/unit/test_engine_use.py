@@ -44,7 +44,7 @@ def test_any_integer_is_a_source_and_compiles_nothing_anew(engine, source):
     assert engine.search(source).source == engine.search(1).source
 
 
-@pytest.mark.parametrize("source", [True, np.True_, 1.0, "1", None, [1]])
+@pytest.mark.parametrize("source", [True, np.True_, 1.0, "1", None, [[1]]])
 def test_what_is_no_source(engine, source):
     for search in (engine.bfs, engine.search, lambda v: engine.bfs_back_to_back([0, v])):
         with pytest.raises(GraphError, match="is no vertex id; ids are integers"):
