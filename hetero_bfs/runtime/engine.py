@@ -257,7 +257,6 @@ class Engine(SearchMethods):
             self._analyses[kind] = analysis
         return cast(A, self._analyses[kind])
 
-
     def _get_ready(self, selector: str | Selector, beside: Beside) -> None:
         """Compile for the devices in use, choose a selector, and warm up."""
         self._corrections = None
