@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hetero_bfs import csgraph
     from hetero_bfs.algorithms.bfs.result import BFSResult
     from hetero_bfs.algorithms.bfs.validate import validate
     from hetero_bfs.algorithms.colouring.check_colouring import check_colouring
@@ -104,6 +105,7 @@ __all__ = [
     "check_paths",
     "colour",
     "connected_components",
+    "csgraph",
     "hybrid_classes",
     "kronecker",
     "load",
@@ -170,6 +172,8 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "csgraph":
+        return import_module(f"{__name__}.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -40,6 +40,7 @@ CAPTIONS = {
     "training": "measures a machine, fits its speed model; oracle and regret",
     "graph500": "the benchmark's protocol, statistics and report",
     "distributed": "searches by the ranks of MPI",
+    "csgraph": "SciPy's functions on matrices",
     "networkx_backend": "NetworkX's functions on converted graphs",
     "programs": "vertex programs, translated to Numba and OpenCL C",
     "runtime": "engine, platform, search loop, migration, correction",
@@ -160,7 +161,7 @@ def _box(axes: Axes, left: float, bottom: float, width: float, name: str) -> Non
         axes.text(left + 0.2, middle - 0.18, CAPTIONS[name], va="center", fontsize=7.5)
     else:
         axes.text(left + 0.2, middle, name, va="center", weight="bold", fontsize=9.5)
-        axes.text(left + 2.3, middle, CAPTIONS[name], va="center", fontsize=8.5)
+        axes.text(left + 2.0, middle, CAPTIONS[name], va="center", fontsize=8.5)
 
 
 def main() -> None:

@@ -12,7 +12,8 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph, Lists
+from hetero_bfs.graph.unsorted_lists import Lists
+from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 
 _MOST_EXACT = 1 << 53  # integers up to it are exact as float64
 

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import CHUNK_EDGES, NO_VERTEX, OffsetArray, VertexArray
-
-
-class Lists(NamedTuple):
-    """Neighbour lists in NetworkX's order, with self-loops.
-
-    Parameters
-    ----------
-    indptr : int64 array, shape (num_nodes + 1,)
-    indices : uint32 array, shape (indptr[-1],)
-    """
-
-    indptr: OffsetArray
-    indices: VertexArray
+from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
+from hetero_bfs.graph.unsorted_lists import Lists
 
 
 @dataclass(eq=False)
@@ -112,60 +100,3 @@ class ConvertedGraph:
     def num_entries(self) -> int:
         """Entries of the successors' lists: an undirected edge counts twice."""
         return int(self.successors.indices.size)
-
-
-@dataclass(frozen=True)
-class ListedEdges:
-    """The edges of a converted graph, a source for `Engine`; see `EdgeSource`."""
-
-    converted: ConvertedGraph
-
-    @property
-    def num_vertices(self) -> int:
-        """Number of nodes."""
-        return len(self.converted)
-
-    @property
-    def num_input_edges(self) -> int:
-        """Number of edges; an undirected one counts once, parallel ones as one."""
-        entries = self.converted.num_entries
-        return entries if self.directed else -(-entries // 2)
-
-    @property
-    def directed(self) -> bool:
-        """As the graph."""
-        return self.converted.directed
-
-    @property
-    def both_directions(self) -> bool:
-        """True for an undirected graph."""
-        return not self.converted.directed
-
-    @property
-    def weight_dtype(self) -> np.dtype[Any] | None:
-        """Type of the weights, None without weights."""
-        weights = self.converted.weights
-        return None if weights is None else weights.dtype
-
-    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield every entry as (src, dst)."""
-        for _, src, dst in self._cut(size):
-            yield src, dst
-
-    def weighted_chunks(
-        self, size: int = CHUNK_EDGES
-    ) -> Iterator[tuple[VertexArray, VertexArray, npt.NDArray[np.float64]]]:
-        """Yield every entry as (src, dst, weights)."""
-        weights = self.converted.weights
-        assert weights is not None
-        for where, src, dst in self._cut(size):
-            yield src, dst, weights[where]
-
-    def _cut(self, size: int) -> Iterable[tuple[slice, VertexArray, VertexArray]]:
-        indptr, indices = self.converted.successors
-        for start in range(0, indices.size, size):
-            where = slice(start, min(start + size, indices.size))
-            first, last = np.searchsorted(indptr, (start, where.stop - 1), side="right") - 1
-            cut = np.clip(indptr[first : last + 2], start, where.stop)
-            src = np.repeat(np.arange(first, last + 1, dtype=np.uint32), np.diff(cut))
-            yield where, src, indices[where]

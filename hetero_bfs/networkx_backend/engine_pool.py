@@ -13,21 +13,16 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.queue_search import search_from
+from hetero_bfs.algorithms.sssp.heap_search import search_by_weight
 from hetero_bfs.errors import ForkError, GraphError
-from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph, ListedEdges
-from hetero_bfs.networkx_backend.heap_search import search_by_weight
-from hetero_bfs.networkx_backend.queue_search import search_from
+from hetero_bfs.graph.unsorted_lists import ListedEdges
+from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.opening_costs import opening_seconds, search_seconds
 
 MOST_OPEN = 4
 """Engines open at the same time: each has threads, and a copy of its graph."""
-
-_OPENING_SECONDS = 0.03
-_OPENING_SECONDS_PER_ENTRY = 5e-8
-"""Estimates of an engine's opening."""
-
-_SECONDS_PER_ENTRY = 2e-9
-"""Estimate of a search's time without an engine."""
 
 _LOCK = threading.RLock()
 _OPEN: OrderedDict[int, Engine] = OrderedDict()
@@ -51,9 +46,9 @@ def engine_of(graph: ConvertedGraph) -> Iterator[Engine]:
     with _LOCK:
         key = id(graph)
         if key not in _OPEN:
-            engine = Engine(
-                ListedEdges(graph), devices=nx.config.backends.hetero.devices, correction=False
-            )
+            edges = ListedEdges(graph.successors, graph.directed, graph.weights)
+            devices = nx.config.backends.hetero.devices
+            engine = Engine(edges, devices=devices, correction=False)
             _OPEN[key] = engine
             weakref.finalize(graph, _close, key)
             if len(_OPEN) > MOST_OPEN:
@@ -80,7 +75,7 @@ def levels_from(graph: ConvertedGraph, source: int, coming: int = 1) -> npt.NDAr
     coming : int
         How many searches the caller will ask for, this one included.
     """
-    expected = (coming - 1) * _SECONDS_PER_ENTRY * graph.num_entries
+    expected = (coming - 1) * search_seconds(graph.num_entries)
     if _engine_pays(graph, expected):
         with suppress(GraphError, ForkError), engine_of(graph) as engine:
             return engine.bfs(source).level
@@ -88,13 +83,15 @@ def levels_from(graph: ConvertedGraph, source: int, coming: int = 1) -> npt.NDAr
         return search_from(graph.successors, source).levels()
 
 
-def distances_from(graph: ConvertedGraph, source: int) -> npt.NDArray[np.float64]:
+def distances_from(
+    graph: ConvertedGraph, weights: npt.NDArray[np.float64], source: int
+) -> npt.NDArray[np.float64]:
     """Return each node's distance by the graph's weights, infinite where not reached."""
     if _engine_pays(graph):
         with suppress(GraphError, ForkError), engine_of(graph) as engine:
             return engine.sssp(source).distance
     with _noted(graph):
-        return search_by_weight(graph, source).distance
+        return search_by_weight(graph.successors, weights, source).distance
 
 
 @contextmanager
@@ -112,5 +109,4 @@ def _engine_pays(graph: ConvertedGraph, expected: float = 0.0) -> bool:
     """
     if id(graph) in _OPEN:
         return True
-    opening = _OPENING_SECONDS + _OPENING_SECONDS_PER_ENTRY * graph.num_entries
-    return _SPENT.get(graph, 0.0) + expected > opening
+    return _SPENT.get(graph, 0.0) + expected > opening_seconds(graph.num_entries)

@@ -8,8 +8,8 @@ from typing import Any
 
 import networkx as nx
 
+from hetero_bfs.algorithms.bfs.queue_search import QueueSearch, search_from
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
-from hetero_bfs.networkx_backend.queue_search import QueueSearch, search_from
 
 
 def bfs_edges(

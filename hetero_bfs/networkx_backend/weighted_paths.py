@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.sssp.heap_search import HeapSearch, search_by_weight
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 from hetero_bfs.networkx_backend.engine_pool import distances_from
-from hetero_bfs.networkx_backend.heap_search import HeapSearch, search_by_weight
 
 Lengths = dict[Any, float]
 Paths = dict[Any, list[Any]]
@@ -29,7 +30,7 @@ def single_source_dijkstra(
     if target == source:
         return 0, [target]
     end = None if target is None else G.id_of(target)
-    search = search_by_weight(G, start, end, cutoff, weight is not None)
+    search = _search(G, start, end, cutoff, weight)
     if target is None:
         return _lengths(G, search.distance, search.order, weight), _paths(G, search)
     if end is None or search.parent[end] == NO_VERTEX:
@@ -45,7 +46,7 @@ def single_source_dijkstra_path(
     G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> Paths:
     """Return a shortest path to each node, those that NetworkX finds, in its order."""
-    return _paths(G, search_by_weight(G, _known(G, source), None, cutoff, weight is not None))
+    return _paths(G, _search(G, _known(G, source), None, cutoff, weight))
 
 
 def single_source_dijkstra_path_length(
@@ -54,9 +55,9 @@ def single_source_dijkstra_path_length(
     """Return each reached node's distance, nearest first, equal ones in the graph's order."""
     start = _known(G, source)
     if G.weights is not None and weight is not None and cutoff is None:
-        found = distances_from(G, start)
+        found = distances_from(G, G.weights, start)
     else:
-        found = search_by_weight(G, start, None, cutoff, weight is not None).distance
+        found = _search(G, start, None, cutoff, weight).distance
     order = np.argsort(found, kind="stable")[: np.count_nonzero(found < np.inf)]
     return _lengths(G, found, order, weight)
 
@@ -66,6 +67,16 @@ def _known(G: ConvertedGraph, node: Any) -> int:
     if number is None:
         raise nx.NodeNotFound(f"Node {node} not found in graph")
     return number
+
+
+def _search(
+    G: ConvertedGraph, start: int, end: int | None, cutoff: float | None, weight: Any
+) -> HeapSearch:
+    weights = G.weights
+    if weight is None or weights is None:
+        weights = np.ones(G.num_entries)
+    limit = math.inf if cutoff is None else cutoff
+    return search_by_weight(G.successors, weights, start, end, limit)
 
 
 def _lengths(

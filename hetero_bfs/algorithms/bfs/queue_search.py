@@ -1,4 +1,4 @@
-"""Searches in NetworkX's order, by one thread."""
+"""Searches by one thread in the order of a queue, as NetworkX and SciPy have it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
-from hetero_bfs.networkx_backend.converted_graph import Lists
+from hetero_bfs.graph.unsorted_lists import Lists
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class QueueSearch:
     Parameters
     ----------
     queue : uint32 array
-        The nodes found, in order.
-    parent : uint32 array, shape (num_nodes,)
+        The vertices found, in order.
+    parent : uint32 array, shape (num_vertices,)
         0xFFFFFFFF where not reached; sources are their own.
     ends : int64 array, shape (num_levels + 1,)
         Level i is queue[ends[i] : ends[i + 1]].
@@ -32,7 +32,7 @@ class QueueSearch:
     ends: npt.NDArray[np.int64]
 
     def levels(self) -> npt.NDArray[np.int32]:
-        """Return each node's distance from the sources, -1 where not reached."""
+        """Return each vertex's distance from the sources, -1 where not reached."""
         level = np.full(self.parent.size, -1, np.int32)
         numbers = np.arange(self.ends.size - 1, dtype=np.int32)
         level[self.queue] = np.repeat(numbers, np.diff(self.ends))

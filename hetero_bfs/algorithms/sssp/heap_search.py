@@ -1,0 +1,49 @@
+"""Searches with weights by one thread with a heap, whose paths are those of NetworkX."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
+from hetero_bfs.graph.unsorted_lists import Lists
+
+
+class HeapSearch(NamedTuple):
+    """What a search found.
+
+    Parameters
+    ----------
+    distance : float64 array, shape (num_vertices,)
+    parent : uint32 array, shape (num_vertices,)
+        0xFFFFFFFF where not reached.
+    order : uint32 array
+        The vertices reached, in the order in which they were settled.
+    """
+
+    distance: npt.NDArray[np.float64]
+    parent: VertexArray
+    order: VertexArray
+
+
+def search_by_weight(
+    lists: Lists,
+    weights: npt.NDArray[np.float64],
+    source: int,
+    target: int | None = None,
+    limit: float = math.inf,
+) -> HeapSearch:
+    """Search until `target` is reached, or for all vertices within the limit."""
+    from hetero_bfs.algorithms.sssp.kernels.heap_order import search_in_heap_order
+
+    n = lists.indptr.size - 1
+    distance, parent = np.full(n, np.inf), np.full(n, NO_VERTEX, np.uint32)
+    order = np.empty(n, np.uint32)
+    end = NO_VERTEX if target is None else target
+    found = search_in_heap_order(
+        *lists, weights, source, end, float(limit), distance, parent, order
+    )
+    return HeapSearch(distance, parent, order[:found])

@@ -1,0 +1,9 @@
+"""Functions of `scipy.sparse.csgraph` on this package's searches.
+
+They take and return what SciPy's take and return: `from hetero_bfs import csgraph`.
+"""
+
+from hetero_bfs.csgraph.distance_matrices import dijkstra, shortest_path
+from hetero_bfs.csgraph.matrix_searches import breadth_first_order, connected_components
+
+__all__ = ["breadth_first_order", "connected_components", "dijkstra", "shortest_path"]

@@ -1,0 +1,237 @@
+"""SciPy's `dijkstra` and `shortest_path`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from scipy.sparse.csgraph import dijkstra as scipy_dijkstra
+from scipy.sparse.csgraph import shortest_path as scipy_shortest_path
+
+from hetero_bfs.algorithms.bfs.queue_search import search_from
+from hetero_bfs.algorithms.sssp.heap_search import search_by_weight
+from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, MatrixLists, read_matrix
+from hetero_bfs.errors import ArgumentError, ForkError, GraphError
+from hetero_bfs.graph.unsorted_lists import ListedEdges, Lists
+from hetero_bfs.runtime.analysis import open_analysis
+from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.opening_costs import opening_seconds, search_seconds
+from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.runtime.path_searches import PathSearches
+
+Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
+"""Distances, infinite where not reached, and parents, other numbers than vertices' for none."""
+
+
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> Any:
+    """Return the matrix of distances between vertices; see `dijkstra`.
+
+    Methods other than "auto" and "D", and negative weights, are left to SciPy itself. "auto" is
+    never Floyd and Warshall's.
+    """
+    ours = method in ("auto", "D")
+    if ours and (unweighted or not _has_negative(csgraph)):
+        return dijkstra(csgraph, directed, indices, return_predecessors, unweighted)
+    return scipy_shortest_path(
+        csgraph, method, directed, return_predecessors, unweighted, overwrite, indices
+    )
+
+
+def dijkstra(
+    csgraph: Any,
+    directed: bool = True,
+    indices: Any = None,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    limit: float = np.inf,
+    min_only: bool = False,
+) -> Any:
+    """Return distances from vertices, by the entries of a matrix or by the number of edges.
+
+    From many vertices an `Engine` searches, from few a search by one thread that costs nothing to
+    open. Of equal paths any may be returned, as in SciPy.
+
+    Parameters
+    ----------
+    csgraph : array or sparse array, shape (N, N)
+        Negative weights are left to SciPy itself, which warns of them.
+    directed : bool
+        If False, edges lead both ways, each with the lesser of two weights.
+    indices : int or array of int, optional
+        The sources; by default all vertices. Negative ones count from the end.
+    return_predecessors : bool
+    unweighted : bool
+        Whether every edge counts 1.
+    limit : float
+        Greater distances are infinite.
+    min_only : bool
+        Whether to return distances from the nearest source.
+
+    Returns
+    -------
+    dist_matrix : float64 array, shape indices.shape + (N,)
+        With `min_only` of shape (N,).
+    predecessors : int32 array, of the same shape
+        Only if asked for; -9999 for sources and where not reached.
+    sources : int32 array, shape (N,)
+        Only with `min_only` and predecessors; the nearest source, -9999 where not reached.
+
+    Raises
+    ------
+    ArgumentError
+        An index out of range, or a limit below 0.
+    GraphError
+        The matrix is not square.
+    """
+    if not unweighted and _has_negative(csgraph):
+        return scipy_dijkstra(
+            csgraph, directed, indices, return_predecessors, unweighted, limit, min_only
+        )
+    if not limit >= 0:
+        raise ArgumentError(f"limit is {limit!r}; give a number of at least 0")
+    matrix = read_matrix(csgraph, directed)
+    sources = _sources(indices, matrix.num_vertices)
+    if min_only:
+        return _from_nearest(matrix, sources.reshape(-1), unweighted, limit, return_predecessors)
+    shape = (*sources.shape, matrix.num_vertices)
+    distance = np.empty((sources.size, matrix.num_vertices))
+    predecessors = np.empty(distance.shape if return_predecessors else (0, 0), np.int32)
+    with ExitStack() as stack:
+        search = _search_of(matrix, directed, sources.size, unweighted, limit, stack)
+        for i, source in enumerate(sources.reshape(-1).tolist()):
+            found, parent = search(source)
+            distance[i] = found
+            if return_predecessors:
+                predecessors[i] = _signed(parent, matrix.num_vertices)
+                predecessors[i, source] = NO_PREDECESSOR
+                predecessors[i, found > limit] = NO_PREDECESSOR
+    distance[distance > limit] = np.inf
+    if return_predecessors:
+        return distance.reshape(shape), predecessors.reshape(shape)
+    return distance.reshape(shape)
+
+
+def _has_negative(csgraph: Any) -> bool:
+    entries = csgraph if not scipy.sparse.issparse(csgraph) else csgraph.tocoo().data
+    return bool(np.any(np.ma.asarray(entries) < 0))
+
+
+def _sources(indices: Any, num_vertices: int) -> npt.NDArray[np.int32]:
+    if indices is None:
+        return np.arange(num_vertices, dtype=np.int32)
+    given = np.array(indices)
+    sources = given.astype(np.int32)
+    sources[given < 0] += num_vertices
+    wrong = (sources < 0) | (sources >= num_vertices)
+    if wrong.any():
+        raise ArgumentError(
+            f"indices has {given[wrong].flat[0]}; vertices are 0 to {num_vertices - 1}, or as many "
+            "below 0 from the end"
+        )
+    return sources
+
+
+def _search_of(
+    matrix: MatrixLists,
+    directed: bool,
+    count: int,
+    unweighted: bool,
+    limit: float,
+    stack: ExitStack,
+) -> Callable[[int], Row]:
+    """Return a function that searches from a vertex; `stack` closes what it needs."""
+    entries = matrix.num_entries
+    if count * search_seconds(entries, not unweighted) > opening_seconds(entries):
+        with suppress(GraphError, ForkError):  # searches by one thread need no further memory
+            return _engine_search(matrix, directed, unweighted, stack)
+    if unweighted:
+        return lambda source: _by_levels(matrix.lists, [source], limit)
+    return lambda source: search_by_weight(matrix.lists, matrix.weights, source, None, limit)[:2]
+
+
+def _engine_search(
+    matrix: MatrixLists, directed: bool, unweighted: bool, stack: ExitStack
+) -> Callable[[int], Row]:
+    if unweighted:
+        edges = ListedEdges(matrix.lists, directed)
+        engine = stack.enter_context(Engine(edges, devices="cpu", correction=False))
+
+        def search(source: int) -> Row:
+            found = engine.bfs(source)
+            return np.where(found.level < 0, np.inf, found.level), found.parent
+
+        return search
+    edges = ListedEdges(matrix.lists, directed, matrix.weights)
+    options = EngineOptions(devices="cpu")
+    searches = stack.enter_context(open_analysis(PathSearches, edges, options))
+
+    def search_weighted(source: int) -> Row:
+        found = searches.search(source)
+        return found.distance, found.parent
+
+    return search_weighted
+
+
+def _by_levels(lists: Lists, sources: list[int], limit: float) -> Row:
+    search = search_from(lists, sources, np.floor(limit))
+    level = search.levels()
+    return np.where(level < 0, np.inf, level), search.parent
+
+
+def _from_nearest(
+    matrix: MatrixLists,
+    indices: npt.NDArray[np.int32],
+    unweighted: bool,
+    limit: float,
+    return_predecessors: bool,
+) -> Any:
+    """Return distances from the nearest source; with predecessors these, and which source it is."""
+    n = matrix.num_vertices
+    sources = list(dict.fromkeys(indices.tolist()))
+    if unweighted:
+        distance, parent = _by_levels(matrix.lists, sources, limit)
+    else:  # from one vertex more, from which edges of weight 0 lead to all sources
+        indptr, ids = matrix.lists
+        lists = Lists(
+            np.append(indptr, indptr[-1] + len(sources)),
+            np.append(ids, np.array(sources, np.uint32)),
+        )
+        weights = np.append(matrix.weights, np.zeros(len(sources)))
+        found, up, _ = search_by_weight(lists, weights, n, None, limit)
+        distance, parent = found[:n], up[:n]
+    if not return_predecessors:
+        return distance
+    predecessors = _signed(parent, n)
+    predecessors[sources] = NO_PREDECESSOR
+    return distance, predecessors, _roots(predecessors, sources)
+
+
+def _signed(parent: npt.NDArray[Any], num_vertices: int) -> npt.NDArray[np.int32]:
+    """Return parents as int32, -9999 for what is no vertex."""
+    known = (parent >= 0) & (parent < num_vertices)
+    return np.where(known, parent, NO_PREDECESSOR).astype(np.int32)
+
+
+def _roots(predecessors: npt.NDArray[np.int32], sources: list[int]) -> npt.NDArray[np.int32]:
+    """Return the source at the end of each vertex's predecessors, -9999 where there is none."""
+    n = predecessors.size
+    root = np.where(predecessors < 0, n, predecessors)
+    root[sources] = sources
+    root = np.append(root, n)
+    while True:
+        further = root[root]
+        if np.array_equal(further, root):
+            return np.where(root[:n] == n, NO_PREDECESSOR, root[:n]).astype(np.int32)
+        root = further

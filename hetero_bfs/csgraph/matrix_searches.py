@@ -1,0 +1,92 @@
+"""SciPy's `breadth_first_order` and `connected_components`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.csgraph import connected_components as scipy_components
+
+from hetero_bfs.algorithms.bfs.queue_search import search_from
+from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, read_matrix
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
+
+Order = npt.NDArray[np.int32]
+
+
+def breadth_first_order(
+    csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True
+) -> Order | tuple[Order, Order]:
+    """Return the vertices in the order in which SciPy's search finds them, and their predecessors.
+
+    Parameters
+    ----------
+    csgraph : array or sparse array, shape (N, N)
+    i_start : int
+    directed : bool
+        If False, edges lead both ways.
+    return_predecessors : bool
+
+    Returns
+    -------
+    node_array : int32 array
+        The vertices reached, the start first.
+    predecessors : int32 array, shape (N,)
+        -9999 for the start and where not reached.
+
+    Raises
+    ------
+    GraphError
+        The matrix is not square; the start is no vertex.
+    """
+    matrix = read_matrix(csgraph, directed)
+    start = check_vertex(i_start, matrix.num_vertices)
+    search = search_from(matrix.lists, start)
+    order = search.queue.astype(np.int32)
+    if not return_predecessors:
+        return order
+    predecessors = np.full(matrix.num_vertices, NO_PREDECESSOR, np.int32)
+    predecessors[order[1:]] = search.parent[order[1:]]
+    return order, predecessors
+
+
+def connected_components(
+    csgraph: Any, directed: bool = True, connection: str = "weak", return_labels: bool = True
+) -> int | tuple[int, Order]:
+    """Return how many components there are, and the number of each vertex's.
+
+    Parameters
+    ----------
+    csgraph : array or sparse array, shape (N, N)
+    directed : bool
+    connection : {"weak", "strong"}
+        Strongly connected components of a directed graph are found by SciPy itself.
+    return_labels : bool
+
+    Returns
+    -------
+    n_components : int
+    labels : int32 array, shape (N,)
+        Components are numbered by their first vertices.
+
+    Raises
+    ------
+    ArgumentError
+        Another `connection`.
+    GraphError
+        The matrix is not square.
+    """
+    from hetero_bfs.algorithms.bfs.kernels.queue_order import label_components
+
+    if connection.lower() not in ("weak", "strong"):
+        raise ArgumentError(f'connection is {connection!r}; give "weak" or "strong"')
+    if directed and connection.lower() == "strong":
+        result: tuple[int, Order] = scipy_components(csgraph, True, "strong", return_labels)
+        return result
+    lists = read_matrix(csgraph, directed=False).lists
+    n = lists.indptr.size - 1
+    label = np.full(n, NO_VERTEX, np.uint32)
+    count = int(label_components(lists, lists, False, np.empty(n, np.uint32), label))
+    return (count, label.view(np.int32)) if return_labels else count
