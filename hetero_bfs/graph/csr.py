@@ -28,6 +28,7 @@ from hetero_bfs.graph.edge_source import (
 )
 from hetero_bfs.graph.interop import edges_of_networkx, edges_of_scipy
 from hetero_bfs.graph.list_checks import checked_lists
+from hetero_bfs.graph.tables import TableColumns, edges_of_arrow, edges_of_pandas
 from hetero_bfs.graph.weights import (
     Duplicates,
     WeightArray,
@@ -39,6 +40,7 @@ from hetero_bfs.support.checks import check_flag, check_integer
 
 if TYPE_CHECKING:
     import networkx
+    import pandas
     import scipy.sparse
 
 
@@ -177,6 +179,56 @@ class CSRGraph:
         their weight, 1 where an edge lacks it, as in NetworkX; `duplicates` is as in `EdgeList`.
         """
         return cls.from_edge_source(edges_of_networkx(graph, directed, weight, duplicates))
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: pandas.DataFrame,
+        source: Any = "source",
+        target: Any = "target",
+        weight: Any = None,
+        num_vertices: int | None = None,
+        directed: bool = False,
+        duplicates: Duplicates = "min",
+    ) -> CSRGraph:
+        """Build from a pandas frame with an edge in each row.
+
+        `source`, `target` and `weight` name columns of vertex ids, which are integers from 0, and
+        of weights. The rest is as in `EdgeList.from_arrays`.
+
+        Raises
+        ------
+        ArgumentError
+            The frame has no such column.
+        GraphError
+            Missing entries, ids that are no integers of at least 0.
+        """
+        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
+        return cls.from_edge_source(edges_of_pandas(frame, columns))
+
+    @classmethod
+    def from_arrow(
+        cls,
+        table: Any,
+        source: str = "source",
+        target: str = "target",
+        weight: str | None = None,
+        num_vertices: int | None = None,
+        directed: bool = False,
+        duplicates: Duplicates = "min",
+    ) -> CSRGraph:
+        """Build from a table that exports Arrow data, such as pyarrow's, Polars' or DuckDB's.
+
+        As `from_pandas`. Ids of type uint32, and weights of type int32, float32 and float64, are
+        read where they lie; other types are converted first. Needs pyarrow.
+
+        Raises
+        ------
+        ArgumentError, GraphError
+            As `from_pandas`; pyarrow is not installed.
+        """
+        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
+        return cls.from_edge_source(edges_of_arrow(table, columns))
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:
