@@ -38,4 +38,5 @@ def one_line(capsys) -> str:
     lines = [line for line in captured.err.splitlines() if not line.startswith(others)]
     assert len(lines) == 1, lines
     assert lines[0].startswith("hetero-bfs: ")
+    assert "internal error" not in lines[0]
     return lines[0]

@@ -16,7 +16,7 @@ from hetero_bfs.selection.strategies import check_objective
 from hetero_bfs.support import environment
 from hetero_bfs.support.wording import naming_options
 
-_WITHOUT_NUMBA = ("devices", "doctor", "view")
+_WITHOUT_NUMBA = ("completion", "devices", "doctor", "view")
 """Commands that compile nothing in this process."""
 
 
@@ -64,6 +64,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:  # in a program that calls main() and handles Ctrl-C itself
         print("\nhetero-bfs: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
+    except Exception as error:  # a mistake of this program, or of a package that it uses
+        print(f"hetero-bfs: {terminal.mistake(error)}", file=sys.stderr)
+        return 1
 
 
 def _carry_out(options: argparse.Namespace) -> int:

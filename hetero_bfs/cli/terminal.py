@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
@@ -80,6 +81,16 @@ class Output:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def mistake(error: Exception) -> str:
+    """Return a line on an error that the user cannot have caused, for a report."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(str(error).split())
+    return (
+        f"internal error: {type(error).__name__}: {text} ({last.filename}, line {last.lineno}); "
+        "please report this line with the command"
+    )
 
 
 @contextmanager

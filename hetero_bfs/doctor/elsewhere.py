@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from typing import Any, NamedTuple
+
+from hetero_bfs.support.own_modules import module_command, module_environment
 
 
 class Told(NamedTuple):
@@ -25,8 +25,8 @@ def run_module(module: str, timeout_seconds: float, **variables: str) -> Told:
     done: subprocess.CompletedProcess[bytes] | subprocess.TimeoutExpired
     try:
         done = subprocess.run(
-            [sys.executable, "-m", module],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables},
+            module_command(module),
+            env=module_environment(**variables),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=timeout_seconds,

@@ -26,6 +26,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection.policy import fixed_policy
 from hetero_bfs.selection.strategies import available
 from hetero_bfs.support import code_cache
+from hetero_bfs.support.own_modules import module_command, module_environment
 
 _PATIENCE_SECONDS = 120.0
 """How long an engine waits for the other process; then it compiles all by itself."""
@@ -69,8 +70,8 @@ def _start() -> subprocess.Popen[bytes] | None:
         return None
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", __name__],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            module_command(__name__),
+            env=module_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 
 import pytest
 from cli_runs import command, run
@@ -158,6 +159,17 @@ def test_a_process_that_crashes_or_hangs_is_told(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     assert run_module("ends", 60) == Told([{"a": 1}], "the process was ended by SIGABRT")
     assert run_module("hangs", 0.5) == Told([], "no answer within 0.5 s")
+
+
+def test_nothing_is_run_from_the_current_folder(tmp_path, monkeypatch):
+    """A file in a stranger's folder, named like a module that the other process imports."""
+    for name in ("pyopencl", "json"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])  # as at a prompt
+    told = run_module("hetero_bfs.doctor.opencl_probe", 60)
+    assert told.problem is None
+    assert not (tmp_path / "ran").exists()
 
 
 # Models and meters.

@@ -1,0 +1,23 @@
+"""Runs a module of this package in another process, with the packages of this one."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def module_command(module: str) -> list[str]:
+    """Return the command that runs a module.
+
+    Python must not look for modules in the current folder (-P): it may be a stranger's, with
+    graphs and a file called numpy.py.
+    """
+    return [sys.executable, "-P", "-m", module]
+
+
+def module_environment(**variables: str) -> dict[str, str]:
+    """Return this process's environment with these variables, and where packages are found.
+
+    Empty entries of `sys.path` stand for the current folder and are left out.
+    """
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
