@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pandas as pd
 
 from hetero_bfs.cli import main as cli
+from hetero_bfs.training import program_regret
 
 TINY = ["--keys", "2", "--rounds", "1"]
 
 
 def study(*arguments) -> int:
-    """Run the command in this process."""
-    return cli.main(["study", *map(str, arguments)])
+    """Run the command in this process; short schedules are not replayed for a second each."""
+    with mock.patch.object(program_regret, "_REPLAY_SECONDS", 0.0):
+        return cli.main(["study", *map(str, arguments)])
 
 
 def table(folder, name) -> pd.DataFrame:

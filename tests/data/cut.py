@@ -28,8 +28,9 @@ def main() -> None:
     text = gzip.decompress(arguments.source.read_bytes()).decode()
     comments = [line for line in text.splitlines() if line.startswith("#")]
     edges = np.loadtxt(text.splitlines(), np.int64, comments="#", ndmin=2)
-    ball = breadth_first_order(_adjacency(edges), arguments.vertex, directed=False)[0]
-    number = np.full(edges.max() + 1, -1)
+    size = int(edges.max()) + 1
+    ball = breadth_first_order(_adjacency(edges, size), arguments.vertex, directed=False)[0]
+    number = np.full(size, -1)
     kept = np.sort(ball[: arguments.size])
     number[kept] = np.arange(kept.size)
     edges = number[edges]
@@ -39,19 +40,19 @@ def main() -> None:
     head.insert(2, f"# Nodes: {kept.size} Edges: {len(edges)}")
     lines = [*head, *(f"{u}\t{v}" for u, v in edges)]
     arguments.target.write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), 9, mtime=0))
-    _print_facts(edges, int(number[arguments.vertex]))
+    print_facts(edges, int(number[arguments.vertex]), kept.size)
 
 
-def _adjacency(edges: np.ndarray) -> coo_array:
-    size = int(edges.max()) + 1
+def _adjacency(edges: np.ndarray, size: int) -> coo_array:
     return coo_array((np.ones(len(edges)), edges.T), (size, size)).tocsr()
 
 
-def _print_facts(edges: np.ndarray, source: int) -> None:
+def print_facts(edges: np.ndarray, source: int, size: int) -> None:
+    """Print the facts of an edge list of `size` vertices, as an undirected graph."""
     simple = np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0)
-    distance = dijkstra(_adjacency(edges), directed=False, indices=source, unweighted=True)
+    distance = dijkstra(_adjacency(edges, size), directed=False, indices=source, unweighted=True)
     reached = np.isfinite(distance)
-    print(f"vertices {int(edges.max()) + 1}, edge lines {len(edges)}, edges {len(simple)}")
+    print(f"vertices {size}, edge lines {len(edges)}, edges {len(simple)}")
     print(f"greatest degree {np.bincount(simple.ravel()).max()}, source {source}")
     print(f"reached {reached.sum()}, levels {int(distance[reached].max())}")
 

@@ -198,7 +198,7 @@ def test_no_graph():
         hb.colour(5)
 
 
-@pytest.mark.parametrize("name", ["moscow-centre", "soc-Slashdot0902"])
+@pytest.mark.parametrize("name", ["moscow-centre", "debian-depends"])
 def test_real_graphs(plain_place, name):
     edges = read(real_graph_file(name))
     with colourings_of(edges, 2, plain_place) as colourings:

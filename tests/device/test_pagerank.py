@@ -269,7 +269,7 @@ def test_one_call(plain_device):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("name", ["moscow-centre", "soc-Slashdot0902"])
+@pytest.mark.parametrize("name", ["moscow-centre", "debian-depends"])
 def test_real_graphs(plain_place, name, directed):
     edges = read(real_graph_file(name), directed)
     settings = check_settings(edges.num_vertices, ALPHA, 1e-9, 200)

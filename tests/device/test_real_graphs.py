@@ -34,15 +34,15 @@ def test_size(name):
 
 
 @pytest.mark.parametrize("name", FACTS)
-def test_reached_and_levels(place, name):
+def test_reached_and_levels(plain_place, name):
     """Fewer levels than the road network's 725 are searched by every strategy."""
     source, reached, levels = FACTS[name][-3:]
     edges = real(name)
     selectors = ["fixed:TC", "alpha-beta"]
-    if place is not None:
+    if plain_place is not None:
         selectors += ["daga"] + (["fixed:TG,BG,TC,BGC,TG,BC"] if levels < 100 else [])
     depths = []
-    with engine_on(place, built(name), selector="fixed:TC") as engine:
+    with engine_on(plain_place, built(name), selector="fixed:TC") as engine:
         for selector in selectors:
             engine.set_selector(selector)
             result = engine.bfs(source)

@@ -242,7 +242,7 @@ def test_one_call(plain_device):
     assert result.used_device
 
 
-@pytest.mark.parametrize("name", ["moscow-centre", "soc-Slashdot0902"])
+@pytest.mark.parametrize("name", ["moscow-centre", "debian-depends"])
 def test_real_graphs(plain_place, name):
     edges = weighted(read(real_graph_file(name)), np.float32)
     with searches_of(edges, 2, plain_place) as searches:

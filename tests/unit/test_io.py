@@ -15,7 +15,6 @@ from edge_pairs import MTX, pairs
 from graph_file_checks import assert_same, assert_same_lists, error_of, put, small_graph
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from real_graphs import FACTS, real_graph_file
 
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
@@ -318,16 +317,3 @@ print([m for m in ("pandas", "scipy", "psutil", "numba", "gzip") if m in sys.mod
 
 
 # Real graphs
-
-
-@pytest.mark.parametrize("name", FACTS)
-def test_real_graph(name: str) -> None:
-    facts = FACTS[name]
-    found_list = io.read(real_graph_file(name))
-    assert (found_list.num_vertices, found_list.num_input_edges) == (
-        facts.vertices,
-        facts.edge_lines,
-    )
-    graph = CSRGraph.from_edge_source(found_list)
-    assert graph.num_stored_edges == 2 * facts.edges
-    assert int(graph.degree().max()) == facts.greatest_degree

@@ -23,6 +23,7 @@ from hetero_bfs.runtime import program_runs
 from hetero_bfs.runtime.program_runs import ProgramRuns
 from hetero_bfs.selection.model_format import read_model
 from hetero_bfs.selection.program_costs import MESSAGE_KINDS, ProgramCosts, first_guess
+from hetero_bfs.training import program_regret
 from hetero_bfs.training.measured_programs import (
     MEASURED,
     fit_programs,
@@ -117,7 +118,7 @@ def test_runs_begin_with_the_models_costs(monkeypatch):
             assert runs._costs(plan, "device") == first_guess("device", 1)
 
 
-def test_samples_and_regret_of_a_graph(plain_place):
+def test_samples_and_regret_of_a_graph(plain_place, monkeypatch):
     edges = random_graph(300, 900, 1)
     threads = numba.get_num_threads()
     graph = StudyGraph("random", "random300", lambda: edges)
@@ -129,6 +130,7 @@ def test_samples_and_regret_of_a_graph(plain_place):
     for _, rows in pushed.groupby("place"):  # in the first iteration every vertex sends
         assert rows["edges"].iloc[0] == build_search_graph(edges).graph.num_stored_edges
         assert rows["changes"].iloc[:-1].tolist() == rows["senders"].iloc[1:].tolist()
+    monkeypatch.setattr(program_regret, "_REPLAY_SECONDS", 0.0)
     rows = list(regret_of_programs(edges, plain_place, threads, 2))
     assert [row["program"] for row in rows] == [program.__name__ for program in MEASURED.values()]
     for row in rows:
