@@ -1,11 +1,16 @@
-"""Hostile inputs, made at random from a seed: the program must refuse each fault in one line.
+"""Hostile inputs, made at random from a seed: each must be refused in one line, or answered right.
 
     python -m benchmarks.hostile files --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile searches --minutes 5 --seed 1 --out failures
 
-runs from the top of a checkout. It prints how many inputs were tried and how many failed, by
-format. A failing input is kept in the folder `--out`, and the line that tries it again is printed.
-The same seed gives the same inputs: `--start N` continues where an earlier run stopped, and
-`--replay FILE` tries one file. The exit status is 1 if any failed.
+run from the top of a checkout. `files` damages graph files and compares with plain parsers.
+`searches` makes graphs, and runs algorithms and vertex programs on them with all kinds of options;
+it compares with plain Python. A failing case of `searches` is made smaller by itself.
+
+Both print how many inputs were tried and how many failed, by kind. A failing input is kept in the
+folder `--out`, and the line that tries it again is printed. The same seed gives the same inputs:
+`--start N` continues where an earlier run stopped, and `--replay FILE` tries one file. An input
+that ends the process stays in the folder, too. The exit status is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -14,10 +19,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.hostile import files
+from benchmarks.hostile import campaign, files, searches
 from hetero_bfs.cli.argument_groups import positive
 
-CAMPAIGNS = {"files": files.run}
+CAMPAIGNS = {one.name: one for one in (files.CAMPAIGN, searches.CAMPAIGN)}
 
 
 def main() -> int:
@@ -29,7 +34,7 @@ def main() -> int:
     )
     parser.add_argument("campaign", choices=CAMPAIGNS, help="what to attack")
     parser.add_argument("--minutes", type=float, default=1.0, help="stop after this long")
-    parser.add_argument("--count", type=positive, help="stop after so many inputs per format")
+    parser.add_argument("--count", type=positive, help="stop after so many inputs per kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="the first input's number")
     parser.add_argument("--out", type=Path, default=Path("hostile-failures"), help="folder")
@@ -37,7 +42,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.minutes <= 0 or arguments.seed < 0 or arguments.start < 0:
         parser.error("--minutes must be above 0, --seed and --start at least 0")
-    return CAMPAIGNS[arguments.campaign](arguments)
+    return campaign.run(CAMPAIGNS[arguments.campaign], arguments)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gzip
 import random
 import re
 import struct
 import tempfile
-import time
 import traceback
 import zlib
 from functools import cache, partial
@@ -18,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.hostile import plain_readers as plain
+from benchmarks.hostile.campaign import Attempt, Campaign
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
@@ -303,47 +302,19 @@ def _head(raw: bytes) -> bytes:
     return text + b"\n" if text.startswith(b"%%matrixmarket") else b""
 
 
-def attempt(form: str, number: int, seed: int, folder: Path) -> tuple[Path, str | None]:
-    """Try one input, kept as a file; return the file and the description of a wrong outcome."""
+def attempt(form: str, number: int, seed: int, folder: Path) -> Attempt:
+    """Try one input, kept as a file."""
     chance = Random(f"{seed} {form} {number}")
     suffix, raw = make(form, chance)
     path = folder / f"{form}-{seed}-{number}{suffix}"
     path.write_bytes(raw)
-    return path, trouble(path, form, chance.random() < 0.5)
+    return Attempt(path, trouble(path, form, chance.random() < 0.5))
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Try inputs of all formats in turn until the time or the count is over."""
-    if arguments.replay is not None:
-        return _replay(arguments.replay)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    tried, failed = dict.fromkeys(FORMATS, 0), dict.fromkeys(FORMATS, 0)
-    until = time.monotonic() + 60 * arguments.minutes
-    number = arguments.start
-    while time.monotonic() < until and number - arguments.start != arguments.count:
-        for form in FORMATS:
-            path, wrong = attempt(form, number, arguments.seed, arguments.out)
-            tried[form] += 1
-            if wrong is None:
-                path.unlink()  # the file remains if an input ends the process
-                continue
-            failed[form] += 1
-            print(f"{path}: {wrong}\n  python -m benchmarks.hostile files --replay {path}")
-        number += 1
-    print(f"seed {arguments.seed}, inputs {arguments.start} to {number - 1} of each format")
-    for form in FORMATS:
-        print(f"{form:10}{tried[form]:>8} tried{failed[form]:>6} failed")
-    print(f"go on with --seed {arguments.seed} --start {number}")
-    return int(any(failed.values()))
-
-
-def _replay(path: Path) -> int:
+def replay(form: str, path: Path) -> list[str]:
     """Try a kept file, read as undirected and as directed."""
-    form = path.name.split("-")[0]
-    if form not in FORMATS or not path.is_file():
-        print(f"{path} cannot be replayed: give a file that a campaign kept, by its own name")
-        return 2
     wrong = [trouble(path, form, directed) for directed in (False, True)]
-    for text in filter(None, wrong):
-        print(f"{path}: {text}")
-    return int(any(wrong))
+    return [text for text in wrong if text is not None]
+
+
+CAMPAIGN = Campaign("files", FORMATS, attempt, replay)
