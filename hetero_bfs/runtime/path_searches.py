@@ -14,6 +14,7 @@ from hetero_bfs.algorithms.sssp.host_search import HostSearch
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists, Windows
 from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
@@ -39,6 +40,11 @@ class PathSearches(Analysis):
         return HostSearch(self.lists, threads)
 
     def _make_device(self, info: DeviceInfo) -> DeviceSearch | StreamedPaths:
+        if self.lists.weight_dtype not in self.lists.distance_dtypes:
+            raise DeviceError(
+                f"a weight is {np.iinfo(self.lists.weight_dtype).max}, which stands for infinity "
+                "on a device; give weights as float64"
+            )
         return self._whole_or_streamed(
             lambda: DeviceSearch(self.lists, info), lambda: StreamedPaths(self.lists, info)
         )

@@ -156,6 +156,19 @@ def test_distances_beyond_the_weights_type(plain_place, dtype):
         assert result.path_to(3) == [0, 1, 2, 3]
 
 
+def test_the_largest_integer_is_a_weight_as_any_other(plain_place):
+    """It stands for infinity in searches of 32 bits. So 64 are taken, which no device has."""
+    largest = np.iinfo(np.int32).max
+    weights = np.array([largest, 1], np.int32)
+    edges = EdgeList.from_arrays([0, 1], [1, 2], weights=weights)
+    with PathSearches(build_search_graph(edges), 1, plain_place) as searches:
+        assert searches.device is None
+        confirm(edges, searches.search(0))
+        if plain_place is not None:
+            (note,) = searches.notes
+            assert f"a weight is {largest}" in note
+
+
 def test_an_edge_of_infinite_weight_is_none(plain_place):
     edges = EdgeList.from_arrays([0, 1], [1, 2], weights=np.array([1, np.inf], np.float32))
     with searches_of(edges, 1, plain_place) as searches:

@@ -1,4 +1,4 @@
-"""benchmarks/hostile: a short campaign of damaged files, and that a campaign finds faults."""
+"""benchmarks/hostile: short campaigns, and that a campaign finds faults."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2]))
 
 from benchmarks.hostile import __main__ as hostile
-from benchmarks.hostile import files
+from benchmarks.hostile import files, searches
+from benchmarks.hostile.cases import Case
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
+from hetero_bfs.runtime.component_runs import ComponentRuns
 
 ROOT = Path(__file__).parents[2]
 FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx"}
@@ -22,14 +24,14 @@ FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx"}
 @pytest.mark.parametrize("form", files.FORMATS)
 def test_damaged_files_are_read_right_or_refused_in_a_line(tmp_path: Path, form: str) -> None:
     outcomes = [files.attempt(form, number, 7, tmp_path) for number in range(300)]
-    assert [(path.name, wrong) for path, wrong in outcomes if wrong is not None] == []
+    assert [(one.path.name, one.wrong) for one in outcomes if one.wrong is not None] == []
 
 
 def test_an_input_depends_on_its_number_and_the_seed_alone(tmp_path: Path) -> None:
     for form in files.FORMATS:
-        later = files.attempt(form, 40, 7, tmp_path)[0].read_bytes()
+        later = files.attempt(form, 40, 7, tmp_path).path.read_bytes()
         files.attempt(form, 41, 7, tmp_path)
-        assert files.attempt(form, 40, 7, tmp_path)[0].read_bytes() == later
+        assert files.attempt(form, 40, 7, tmp_path).path.read_bytes() == later
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
@@ -52,7 +54,7 @@ def test_a_fault_is_counted_kept_and_replayed(tmp_path, monkeypatch, capsys) -> 
     assert {path.name.split("-")[0] for path in kept} == FORMS_OF_EDGES
     out = capsys.readouterr().out
     assert f"--replay {kept[0]}" in out
-    assert f"edges{20:>13} tried" in out
+    assert f"{'edges':18}{20:>8} tried" in out
     assert run(monkeypatch, "--replay", kept[0]) == 1
     monkeypatch.setattr(io, "read", sound)
     assert run(monkeypatch, "--replay", kept[0]) == 0
@@ -65,5 +67,40 @@ def test_it_runs_from_a_checkout(tmp_path: Path) -> None:
         [*command, "--out", tmp_path / "out"], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "inputs 5 to 6 of each format" in done.stdout
+    assert "inputs 5 to 6 of each kind" in done.stdout
     assert "go on with --seed 1 --start 7" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["components", "colour"])
+def test_searches_are_right(tmp_path: Path, kind: str) -> None:
+    """The other kinds need kernels that take long to compile; .ci/run tries all kinds."""
+    outcomes = [searches.attempt(kind, number, 3, tmp_path) for number in range(2)]
+    assert [(one.path.name, one.wrong) for one in outcomes if one.wrong is not None] == []
+    assert sum(one.tried for one in outcomes) >= 2
+
+
+def test_a_wrong_answer_is_found_made_small_and_replayed(tmp_path, monkeypatch) -> None:
+    def forgetful(self, place=None):
+        found = sound(self, place)
+        found.component[-1] = found.component.size - 1
+        return found
+
+    sound = ComponentRuns.find
+    monkeypatch.setattr(ComponentRuns, "find", forgetful)
+    failed = [
+        one
+        for number in range(8)
+        if (one := searches.attempt("components", number, 1, tmp_path)).wrong is not None
+    ]
+    assert failed
+    for one in failed:
+        case = Case.of(one.path.read_text())
+        assert len(case.steps) == 1
+        assert len(case.edges) < 60, "of a path, all edges to the last vertex are needed"
+        assert searches.replay("components", one.path)
+        monkeypatch.setattr(ComponentRuns, "find", sound)
+        assert searches.replay("components", one.path) == []
+        monkeypatch.setattr(ComponentRuns, "find", forgetful)
+    broken = tmp_path / "components-1-1.json"
+    broken.write_text("[]")
+    assert searches.replay("components", broken) is None

@@ -122,11 +122,17 @@ class WeightedLists:
     def _backward(self) -> ByWeight:
         return _sorted(self.graph.graph.transpose)
 
-    @property
+    @cached_property
     def distance_dtypes(self) -> list[np.dtype[Any]]:
-        """Types of distances to try in turn: the weights' own, then one of 64 bits."""
-        wide = np.dtype(np.int64 if self.weight_dtype.kind == "i" else np.float64)
-        return list(dict.fromkeys((self.weight_dtype, wide)))
+        """Types of distances to try in turn: the weights' own, then one of 64 bits.
+
+        The largest integer of a type stands for infinity, so it cannot be a weight of a search.
+        """
+        if self.weight_dtype.kind == "f":
+            return list(dict.fromkeys((self.weight_dtype, np.dtype(np.float64))))
+        weights, wide = needed_weights(self.graph.graph), np.dtype(np.int64)
+        is_taken = weights.size and weights.max() == np.iinfo(self.weight_dtype).max
+        return [wide] if is_taken else [self.weight_dtype, wide]
 
     @cached_property
     def plan(self) -> Plan:
