@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hetero_bfs.algorithms.sssp.weighted_lists import ByWeight
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.csr import CSRGraph
@@ -57,6 +58,16 @@ class DeviceGraph:
             self.offsets(lists),
             self._buffer((lists, "neighbours"), lambda: lists.indices),
             self._buffer((lists, "weights", weighted), lambda: weights_of(lists, weighted)),
+        ]
+
+    def by_weight(self, lists: ByWeight) -> list[Any]:
+        """Return the same for lists by rising weight, whose arrays stay as they are."""
+        kind = np.uint32 if lists.neighbours.size < 2**32 else np.uint64
+        key = id(lists.neighbours)
+        return [
+            self._buffer((key, "indptr"), lambda: lists.indptr.astype(kind)),
+            self._buffer((key, "neighbours"), lambda: lists.neighbours),
+            self._buffer((key, "weights"), lambda: lists.weights),
         ]
 
     def offsets(self, lists: CSRGraph) -> Any:

@@ -20,7 +20,7 @@ from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.device_code import device_text, state_arrays
 from hetero_bfs.programs.device_lists import DeviceGraph, check_sizes, offset_type
-from hetero_bfs.programs.placed import PlacedGraph, Record, Run
+from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.selection.place_costs import NUM_COSTS, OPENCL, lone_costs
@@ -33,12 +33,13 @@ _HEAVY_EDGES = 1 << 12
 _MOST_RECORDS = 1 << 14
 _RECORD_WIDTH = 4
 _FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations that are queued at once
-_COUNTERS, _LOWEST, _LOOP_WORDS = 9, 8, 12
+_COUNTERS, _LOWEST, _LOOP_WORDS = 12, 10, 16
 _FIRST_COST = 2  # behind END and WIDTH in `limits`
 
 _SCALARS = "programs/kernels/scalars.cl"
 _COUNTING = "programs/kernels/counting.cl"
 _ITERATION, _MODE, _CONVERGED, _LIMIT, _PLANNED, _RECEIVERS = 0, 2, 7, 8, 9, 10
+_SENDS_ALL, _UNMET = 12, 15
 PUSH, PULL = 1, 2  # modes of an iteration
 _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}
 
@@ -61,14 +62,20 @@ class DeviceProgram:
 
     _kernels: ClassVar[list[str]] = [
         "devices/opencl/tiles.cl",
-        *(f"programs/kernels/{name}.cl" for name in ("state", "messages", "device", "loop")),
+        *(
+            f"programs/kernels/{name}.cl"
+            for name in ("state", "monotone", "messages", "device", "loop")
+        ),
     ]
     _options: ClassVar[list[str]] = []
+    _keeps_order: ClassVar[bool] = True
+    """Whether it makes use of a program's promise to be monotone."""
 
     def __init__(
         self, plan: Plan, lists: DeviceGraph, graph: PlacedGraph, costs: ProgramCosts
     ) -> None:
         self.plan, self.lists, self.device = plan, lists, lists.device
+        self._monotone = plan.monotone and self._keeps_order
         self.graph, self._costs = graph, costs
         info = self.device.info
         self._check_types(info)
@@ -138,8 +145,10 @@ class DeviceProgram:
             "next": (2 * n, np.uint32),
             "far": (2 * n if "priority" in plan.methods else 1, np.uint32),
             "touched_items": (n, np.uint32),
-            "heavy": (n, np.uint32),
+            "heavy": (2 * n if self._monotone else n, np.uint32),
             "changed": (n, np.uint8),
+            "position": (n if self._monotone else 1, np.uint32),
+            "begun": (n if self._monotone else 1, np.uint8),
             "counters": (_COUNTERS, np.uint64),
             "sums": (self.groups * max(len(plan.totals), 1), np.float64),
             "loop": (_LOOP_WORDS, np.int64),
@@ -176,6 +185,8 @@ class DeviceProgram:
         offset = "uint" if offset_type(self.graph.forward) is np.uint32 else "ulong"
         text = device_text(self.plan, weight, offset, info.has_double)
         options = [*self._options, f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
+        options += [f"-DMONOTONE={int(self._monotone)}", f"-DWIDER={WIDER_AFTER_PULL}f"]
+        options += [f"-DDIRECTED={int(self.graph.forward.directed)}"]
         options += [f"-DSLOTS={self._slots_each}"] if self.plan.counts else []
         options += ["-DHAS_DOUBLE"] if info.has_double else []
         kernels = [*self._kernels, _COUNTING] if self.plan.counts else self._kernels
@@ -201,7 +212,16 @@ class DeviceProgram:
         """Return the arguments GRAPH in state.cl."""
         graph = self.graph
         sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
-        return [*self.lists.lists(graph.forward, self.plan.uses_weights), *sizes]
+        return [*self._lists(graph.forward), *sizes]
+
+    def _lists(self, way: CSRGraph) -> list[Any]:
+        """Return the buffers of a direction's lists, by rising weight for a monotone program."""
+        weighted = self.plan.uses_weights
+        if self._monotone and weighted:
+            is_forward = way is self.graph.forward
+            by_weight = self.graph.by_weight
+            return self.lists.by_weight(by_weight.forward if is_forward else by_weight.backward)
+        return self.lists.lists(way, weighted)
 
     @property
     def _expand_names(self) -> tuple[str, str]:
@@ -210,8 +230,7 @@ class DeviceProgram:
 
     def _bind_expand(self, program: Any, rest: list[Any]) -> None:
         """Set the arguments of the kernels that read the lists."""
-        lists = self.forward()
-        lists += self.lists.lists(self.graph.backward, self.plan.uses_weights)
+        lists = [*self.forward(), *self._lists(self.graph.backward)]
         self._expand: list[BoundKernel] = [
             self.device.bind(program, name, *lists, *self._slots, *rest)
             for name in self._expand_names
@@ -302,7 +321,12 @@ class DeviceProgram:
         loop = np.zeros(_LOOP_WORDS, np.int64)
         planned = num_planned(limits)
         loop[_LIMIT], loop[_PLANNED] = limits.max_iterations, planned
-        loop[_RECEIVERS] = graph.num_searched
+        loop[_RECEIVERS], loop[_UNMET] = graph.num_searched, graph.num_stored_edges
+        width = limits.bucket_width
+        if self._monotone:
+            loop[_SENDS_ALL], width, _ = graph.monotone_widths(width)
+            if planned and limits.pulls[0]:
+                loop[_SENDS_ALL], width = 1, limits.bucket_width
         device.write(self.shared["loop"], loop)
         if planned:
             records = np.zeros((planned, _RECORD_WIDTH), np.int64)
@@ -310,7 +334,7 @@ class DeviceProgram:
             device.write(self._records, records)
         end = -np.inf if "priority" in self.plan.methods else np.inf
         with np.errstate(over="ignore"):
-            numbers = np.array([end, limits.bucket_width, *lone_costs(astuple(self._costs))])
+            numbers = np.array([end, width, *lone_costs(astuple(self._costs))])
             device.write(self.shared["limits"], numbers.astype(np.float32))
 
     def _write(self, plan: Plan) -> None:

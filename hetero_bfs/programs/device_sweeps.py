@@ -43,6 +43,7 @@ class DeviceSweeps(DeviceProgram):
 
     graph: ArrangedGraph
     _kernels: ClassVar[list[str]] = ["programs/kernels/state.cl", "programs/kernels/sweep.cl"]
+    _keeps_order: ClassVar[bool] = False
 
     def __init__(
         self, plan: Plan, lists: DeviceGraph, graph: ArrangedGraph, costs: ProgramCosts

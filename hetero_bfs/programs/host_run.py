@@ -23,12 +23,6 @@ _POOL_EDGES = 1 << 14
 
 _MOST_RECORDS = 1 << 14
 
-_LONG_LISTS = 8.0
-"""Mean degree from which vertices of a monotone program send to parts of their lists."""
-
-_NARROWER, _WIDER = 4.0, 4.0
-"""Buckets of parts of lists are narrower, those after the pull wider (weighted_lists.py)."""
-
 
 class HostProgram:
     """A program compiled for the host, with arrays for one graph.
@@ -241,9 +235,9 @@ class HostProgram:
         limits[loop.WIDTH] = width
         if not self.plan.monotone:
             return
-        sends_all = graph.num_stored_edges < _LONG_LISTS * graph.num_searched
-        limits[loop.WIDTH] = width / _NARROWER
-        limits[monotone_loop.FULL_WIDTH] = width if sends_all else width * _WIDER
+        sends_all, limits[loop.WIDTH], limits[monotone_loop.FULL_WIDTH] = graph.monotone_widths(
+            width
+        )
         limits[monotone_loop.SENDS_ALL] = sends_all
 
     def _clock(self, is_clocked: bool) -> None:

@@ -41,8 +41,7 @@ class OneLaunch(DeviceProgram):
 
     def _bind(self, program: Any) -> None:
         """Set the kernel's arguments, and find the grid."""
-        lists = self.forward()
-        lists += self.lists.lists(self.graph.backward, self.plan.uses_weights)
+        lists = [*self.forward(), *self._lists(self.graph.backward)]
         self._grid = Grid(self.device, device_run._GROUPS_PER_UNIT)
         self._iterate: BoundKernel | None = self.device.bind(
             program, "run_iterations", *lists, *self.shared.values(), *self.state.values(),

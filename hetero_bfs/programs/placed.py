@@ -15,6 +15,13 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.programs.program import Along
 
+_LONG_LISTS = 8.0
+"""Mean degree from which vertices of a monotone program send to parts of their lists."""
+
+_NARROWER, WIDER_AFTER_PULL = 4.0, 16.0
+"""Buckets of parts of lists are narrower than others, those after the pull wider than before it
+(weighted_lists.py)."""
+
 Record = tuple[Any, ...]
 """An iteration: strategy, vertices, edges scanned, seconds; bytes and seconds of a migration before
 it, if there was one."""
@@ -127,6 +134,16 @@ class PlacedGraph:
             There is a negative weight.
         """
         return WeightedLists.of(self.graph, "monotone programs")
+
+    def monotone_widths(self, width: float) -> tuple[bool, float, float]:
+        """Return for a monotone program whether it sends to whole lists, and widths of buckets.
+
+        The first is that of parts of lists, or of whole lists from the start on; the second that
+        of whole lists after the pull.
+        """
+        if self.num_stored_edges < _LONG_LISTS * self.num_searched:
+            return True, width, width
+        return False, width / _NARROWER, width * WIDER_AFTER_PULL / _NARROWER
 
     @property
     def weight_type(self) -> str | None:

@@ -40,6 +40,7 @@ class StreamedProgram(DeviceProgram):
 
     _kernels: ClassVar[list[str]] = [*DeviceProgram._kernels, "programs/kernels/blocks.cl"]
     _options: ClassVar[list[str]] = ["-DSTREAMED"]
+    _keeps_order: ClassVar[bool] = False
 
     def _make_room(self, array_bytes: list[int]) -> None:
         """Choose the resident blocks beside arrays of these sizes."""

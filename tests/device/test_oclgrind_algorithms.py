@@ -260,6 +260,58 @@ def test_streamed_programs_no_bad_access_and_no_race():
     assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
 
 
+MONOTONE = """
+import sys
+sys.path.insert(0, {tests!r})
+from dataclasses import replace
+from unittest import mock
+import numpy as np
+from graphs import random_graph
+from sample_programs import MonotoneDistances
+import hetero_bfs as hb
+from hetero_bfs.devices.opencl import grid as grid_of_groups
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs import device_run
+from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.runtime.program_runs import ProgramRuns
+
+if {one_launch}:
+    grid_of_groups._PROBE_PATIENCE = 1 << 22  # other work may take the cores
+else:
+    OneLaunch.__init__ = mock.Mock(side_effect=DeviceError("not now"))
+SMALL = dict(_HEAVY_EDGES=12, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
+graph = random_graph(150, 1500, 1)
+weights = np.random.default_rng(1).integers(0, 99, graph.src.size).astype(np.float32)
+for directed in (False, True):
+    edges = replace(graph, weights=weights, directed=directed)
+    runs = ProgramRuns(build_search_graph(edges), 1, choose_device())
+    with mock.patch.multiple(device_run, **SMALL):
+        host, there = [
+            runs.run(MonotoneDistances(), dict(source=5), hb.RunOptions(place=place))
+            for place in ("cpu", "device")
+        ]
+    np.testing.assert_array_equal(there.distance, host.distance)
+    assert host.iterations == there.iterations
+    assert [trace.strategy for trace in there.traces].count("device pull") == 1
+"""
+
+
+@pytest.mark.parametrize("one_launch", [False, True])
+def test_monotone_programs_no_bad_access_and_no_race(one_launch):
+    groups = 1 if one_launch else 2
+    script = MONOTONE.format(tests=str(TESTS), one_launch=one_launch, groups=groups)
+    done = run(script, *FOUR_GROUPS, *PEEK)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    bad = [  # the checker of races does not know barriers of a grid
+        report.text
+        for report in parse(done.stderr)
+        if not one_launch or "data race" not in report.title
+    ]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+
+
 MODES = """
 import sys
 sys.path.insert(0, {tests!r})

@@ -132,16 +132,45 @@ def test_every_order_and_the_edges_scanned(plain_device, order):
             assert {t.strategy for t in device.traces} == {f"device {direction}"}
 
 
-def test_a_monotone_program_may_take_other_iterations(plain_device):
-    edges = weighted(KroneckerEdges(10).materialise())
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", ["Kronecker 10", "star", "grid"])
+def test_a_monotone_program_sends_parts_of_lists(plain_device, name, directed):
+    """Long lists wait for the grid in pushes, and for a work-group in the pull."""
+    edges = nasty(name, directed)
+    weights = np.random.default_rng(3).exponential(5.0, edges.src.size).astype(np.float32)
+    weights[::5] = np.inf
+    weights[::3] = 0
+    edges = replace(edges, weights=weights)
+    parameters = {"source": int(edges.src[0])}
+    with runs_of(edges, plain_device) as runs, mock.patch.object(device_run, "_HEAVY_EDGES", 40):
+        expected = runs.run(Distances(), parameters, hb.RunOptions(place="cpu")).distance
+        for options in (
+            {}, {"bucket_width": 2.0}, {"bucket_width": np.inf}, {"direction": "push"},
+            {"direction": "pull"},
+        ):  # fmt: skip
+            given = hb.RunOptions(place="device", **options)
+            result = runs.run(MonotoneDistances(), parameters, given)
+            np.testing.assert_array_equal(result.distance, expected)
+            assert result.converged
+        assert not runs.notes, runs.notes
+
+
+def test_a_monotone_program_scans_the_edges_that_it_scans_on_the_host(plain_device):
+    """Of long lists in the pull a work-group scans all."""
+    edges = weighted(KroneckerEdges(12).materialise())
+    parameters = {"source": int(edges.src[0])}
     with runs_of(edges, plain_device) as runs:
-        parameters = {"source": int(edges.src[0])}
         host, device = (
             runs.run(MonotoneDistances(), parameters, hb.RunOptions(place=place))
             for place in ("cpu", "device")
         )
-        assert not runs.notes, runs.notes
-        np.testing.assert_array_equal(device.distance, host.distance)
+        plain = runs.run(Distances(), parameters, hb.RunOptions(place="device"))
+    np.testing.assert_array_equal(device.distance, host.distance)
+    np.testing.assert_array_equal(plain.distance, host.distance)
+    scanned = [[t.edges_scanned for t in one.traces] for one in (host, device, plain)]
+    assert [t.strategy for t in device.traces].count("device pull") == 1
+    assert scanned[1] == scanned[0]
+    assert 2 * sum(scanned[1]) < sum(scanned[2])
 
 
 def test_directions_of_each_iteration(plain_device):

@@ -23,6 +23,10 @@ static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
         combined[v] = TO_BITS(IDENTITY);
         touched[v] = 0;
         waiting[v] = NOT_LISTED;
+#if MONOTONE
+        begun[v] = 0;
+        position[v] = 0;
+#endif
         active_in[v] = -1;
         if (start(v, shares, STATE_NAMES)) {
             active++;
@@ -40,10 +44,14 @@ static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
 /* Send the messages of an iteration, but for long lists. */
 static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
 {
-    ulong scanned = 0, received = 0;
+    ulong scanned = 0, received = 0, left = 0, fresh = 0;
     if (loop[MODE] == PUSH)
-        push(mine->ends, mine->firsts, mine->vertices, mine->messages, &scanned, GRAPH_NAMES,
-             PART_NAMES SHARED_NAMES, STATE_NAMES);
+        push(mine->ends, mine->firsts, mine->vertices, mine->messages, &scanned, &left, &fresh,
+             GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+#if MONOTONE
+    if (loop[MODE] == PULL_IN_ORDER)
+        pull_in_order(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+#endif
 #if HAS_IDENTITY
     if (loop[MODE] == PULL)
         pull(mine->ends, mine->firsts, mine->messages, mine->continued, mine->totals_of_lists,
@@ -59,12 +67,16 @@ static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 #endif
     /* Not within a branch: PoCL 3.1 then lets every work-item do what the first one does. */
     add_counts(scanned, received, SCANNED, RECEIVED, mine->counts, counters);
+#if MONOTONE
+    add_counts(left, fresh, MORE_LEFT, FRESH, mine->counts, counters);
+#endif
 }
 
 /* Send along the long lists: a push by the whole grid, a pull by a work-group for each list. */
 static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
 {
-    const uint count = loop[MODE] == PUSH || loop[MODE] == PULL ? (uint)counters[HEAVY_COUNT] : 0;
+    const bool sends = loop[MODE] != SELECT && loop[MODE] != DONE;
+    const uint count = sends ? (uint)counters[HEAVY_COUNT] : 0;
     const int iteration = (int)loop[ITERATION];
 #if HAS_IDENTITY
     __local MESSAGE *parts = mine->messages;
@@ -75,7 +87,11 @@ static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
             const uint row = heavy[i], u = VERTEX_OF(row);
             const MESSAGE message = message_of(u, iteration, outgoing, STATE_NAMES);
             const OFFSET shift = SHIFT(row, indptr);
+#if MONOTONE
+            const OFFSET first = indptr[u] + heavy[n + i], last = indptr[u] + position[u];
+#else
             const OFFSET first = indptr[u] - shift, last = indptr[u + 1] - shift;
+#endif
             if (get_global_id(0) == 0)
                 atom_add(counters + SCANNED, (ulong)(last - first));
             for (OFFSET k = first + get_global_id(0); k < last; k += get_global_size(0))
@@ -113,7 +129,7 @@ static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 #endif
 }
 
-#if HAS_PRIORITY
+#if HAS_PRIORITY && !MONOTONE
 /* Move vertices of FAR to the bucket; count them and their edges. */
 static void select_waiting(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
 {
@@ -157,6 +173,10 @@ static void apply_messages_to(TOTAL *shares, ulong *active, ulong *edges, GRAPH,
             changed[v] = 1;
         if (apply(v, total, iteration, shares, STATE_NAMES)) {
             (*active)++;
+#if MONOTONE && !DIRECTED
+            if (v < searched && indptr[v + 1] - indptr[v] == 1)
+                continue; /* the only edge leads back to who sent the message */
+#endif
             *edges += activate(v, iteration + 1, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
         }
     }
@@ -171,9 +191,13 @@ static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
     const long mode = loop[MODE];
 #if HAS_PRIORITY
     if (mode == SELECT)
+#if MONOTONE
+        select_due(&active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+#else
         select_waiting(&active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
 #endif
-    if (mode == PUSH || mode == PULL)
+#endif
+    if (mode != SELECT && mode != DONE)
         apply_messages_to(shares, &active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
     /* Not within a branch, nor behind a return: see expand_lists. `sums` are of no use but after
      * a push or a pull. */

@@ -75,7 +75,7 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         const long iteration = loop[ITERATION];
         if (iteration < most_records) {
             __global long *record = records + iteration * RECORD_WIDTH;
-            record[0] = mode;
+            record[0] = mode == PULL_IN_ORDER ? PULL : mode;
             record[1] = loop[NUM_ACTIVE];
             record[2] = counters[SCANNED];
             record[3] = counters[RECEIVED];
@@ -100,6 +100,10 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
 #else
     const bool empty = n == 0;
 #endif
+#if MONOTONE
+    loop[LEFT] += (long)counters[MORE_LEFT];
+    loop[UNMET] -= (long)counters[FRESH];
+#endif
     const uint far_count = (uint)counters[FAR_COUNT];
     const int lowest = *(volatile __global int *)(counters + LOWEST);
     for (uint i = 0; i < LOWEST; i++)
@@ -115,13 +119,30 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
     } else if (loop[ITERATION] >= loop[LIMIT]) {
         then = DONE;
     } else if (HAS_PRIORITY && empty) {
+#if MONOTONE
+        loop[IS_LAST] = !loop[SENDS_ALL] && loop[LEFT] > loop[UNMET];
+        if (loop[IS_LAST]) {
+            loop[SENDS_ALL] = 1;
+            limits[WIDTH] *= WIDER;
+            counters[LOWEST_SENDER] = ~0ul;
+        }
+#endif
         const float low = from_ordered(lowest);
-        limits[END] = low + limits[WIDTH] > low ? low + limits[WIDTH] : INFINITY;
+        if (!MONOTONE || !loop[IS_LAST])
+            limits[END] = low + limits[WIDTH] > low ? low + limits[WIDTH] : INFINITY;
         loop[FAR_LISTED] = far_count;
         loop[SIDES] ^= FAR_BIT; /* read what was written */
         counters[FAR_COUNT] = 0;
         *(volatile __global int *)(counters + LOWEST) = 0x7fffffff;
         then = SELECT;
+#if MONOTONE
+    } else if (mode == SELECT && loop[IS_LAST]) {
+        then = PULL_IN_ORDER;
+    } else {
+        if (loop[PLANNED] && records[0] == PULL)
+            then = PULL;
+    }
+#else
     } else {
         __global float *costs = limits + FIRST_COST;
         const float stored = (float)indptr[searched], edges = (float)loop[EDGES];
@@ -143,6 +164,7 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
                 then = DONE;
         }
     }
+#endif
     loop[MODE] = then;
 }
 

@@ -27,7 +27,8 @@ static MESSAGE message_of(uint u, int iteration, __global const MESSAGE *outgoin
 /* A work-group takes up to GROUP active vertices, and its work-items share all their edges; lists of
  * over HEAVY_EDGES wait for the whole grid. */
 static void push(__local uint *ends, __local OFFSET *firsts, __local uint *vertices,
-                 __local MESSAGE *messages, ulong *scanned, GRAPH, PART SHARED, STATE)
+                 __local MESSAGE *messages, ulong *scanned, ulong *left, ulong *fresh, GRAPH,
+                 PART SHARED, STATE)
 {
     const uint lid = get_local_id(0), rows = ROWS((uint)loop[LISTED]), each = TILE_ROWS(rows);
     __global const uint *items = next + (loop[SIDES] & NEXT_BIT ? n : 0);
@@ -40,8 +41,18 @@ static void push(__local uint *ends, __local OFFSET *firsts, __local uint *verti
             messages[lid] = message_of(u, iteration, outgoing, STATE_NAMES);
             firsts[lid] = indptr[u] - SHIFT(tile, indptr);
             length = (uint)(indptr[u + 1] - indptr[u]);
+#if MONOTONE
+            const uint from = take_prefix(u, length, iteration, left, fresh, GRAPH_NAMES,
+                                          SHARED_NAMES, STATE_NAMES);
+            firsts[lid] += from;
+            length = position[u] - from;
+#endif
             if (length > HEAVY_EDGES) {
-                heavy[take_place(counters, HEAVY_COUNT)] = ROW_OF(tile + lid, u);
+                const uint place = take_place(counters, HEAVY_COUNT);
+                heavy[place] = ROW_OF(tile + lid, u);
+#if MONOTONE
+                heavy[n + place] = from;
+#endif
                 length = 0;
             }
         }

@@ -22,9 +22,10 @@
  *     next, far   uint (2 n,)     pairs of lists; `touched_items` uint (n,)
  *     heavy       uint (n,)       vertices with long lists, as rows, below
  *     changed     uchar (n,)      marks of vertices whose state was written (TRACKS)
- *     counters    ulong (9,)      what a launch counts, below
+ *     position, begun             of monotone programs (monotone.cl)
+ *     counters    ulong (12,)     what a launch counts, below
  *     sums        TOTAL (groups, NUM_TOTALS)
- *     loop        long (12,)      below
+ *     loop        long (16,)      below
  *     limits      float (any,)    END and WIDTH of the bucket, then costs (place_costs.py)
  *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers. So many
  *                                 rows as PLANNED have modes before, the last one for all later ones
@@ -33,13 +34,14 @@
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
 enum { ITERATION, NUM_ACTIVE, MODE, LISTED, EDGES, SIDES, FAR_LISTED, CONVERGED, LIMIT, PLANNED,
-       RECEIVERS, TRACKS };
-enum { DONE, PUSH, PULL, SELECT };
+       RECEIVERS, TRACKS, SENDS_ALL, IS_LAST, LEFT, UNMET };
+enum { DONE, PUSH, PULL, SELECT, PULL_IN_ORDER };
 enum { NEXT_COUNT, FAR_COUNT, TOUCHED_COUNT, HEAVY_COUNT, ACTIVE, ACTIVE_EDGES, SCANNED, RECEIVED,
-       LOWEST, COUNTERS };
+       MORE_LEFT, FRESH, LOWEST, LOWEST_SENDER, COUNTERS };
 enum { END, WIDTH, FIRST_COST };
 enum { NEXT_BIT = 1, FAR_BIT = 2 };
 enum { NOT_LISTED, WAITING, RUN };
+enum { BEGUN = 1, CHANGED = 2 };
 #define RECORD_WIDTH 4
 
 #define GRAPH                                                                                      \
@@ -49,7 +51,7 @@ enum { NOT_LISTED, WAITING, RUN };
     volatile __global BITS *combined, __global MESSAGE *outgoing, __global int *active_in,         \
         volatile __global int *touched, __global uchar *waiting, __global uint *next,              \
         __global uint *far, __global uint *touched_items, __global uint *heavy,                    \
-        __global uchar *changed,                                                                   \
+        __global uchar *changed, __global uint *position, __global uchar *begun,                   \
         volatile __global ulong *counters, __global TOTAL *sums, __global long *loop,              \
         __global float *limits
 #define BACKWARD                                                                                   \
@@ -59,7 +61,7 @@ enum { NOT_LISTED, WAITING, RUN };
 #define GRAPH_NAMES indptr, neighbours, weights, searched, n
 #define SHARED_NAMES                                                                               \
     combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, changed,     \
-        counters, sums, loop, limits
+        position, begun, counters, sums, loop, limits
 
 /* `expand` and `expand_long` go through rows: the items of `next` in a push, the receivers in a pull.
  *
@@ -186,6 +188,17 @@ static void add_totals(const TOTAL *shares, __local TOTAL *shared, __global TOTA
     }
 }
 
+#if HAS_PRIORITY
+/* Let a vertex wait for the bucket that has `due`. */
+static void wait_for(uint v, float due, uint n, SHARED)
+{
+    atomic_min((volatile __global int *)(counters + LOWEST), ordered(due));
+    if (waiting[v] == NOT_LISTED)
+        far[(loop[SIDES] & FAR_BIT ? 0 : n) + take_place(counters, FAR_COUNT)] = v;
+    waiting[v] = WAITING;
+}
+#endif
+
 /* List a vertex that is active in an iteration to come; return its edges if the bucket has it. */
 static ulong activate(uint v, int iteration, GRAPH, SHARED, STATE)
 {
@@ -195,13 +208,13 @@ static ulong activate(uint v, int iteration, GRAPH, SHARED, STATE)
     if (v >= searched)
         return 0;
     const long sides = loop[SIDES];
+#if MONOTONE
+    begun[v] |= CHANGED;
+#endif
 #if HAS_PRIORITY
     const float due = (float)priority(v, STATE_NAMES);
     if (due >= limits[END] && limits[END] < INFINITY) {
-        atomic_min((volatile __global int *)(counters + LOWEST), ordered(due));
-        if (waiting[v] == NOT_LISTED)
-            far[(sides & FAR_BIT ? 0 : n) + take_place(counters, FAR_COUNT)] = v;
-        waiting[v] = WAITING;
+        wait_for(v, due, n, SHARED_NAMES);
         return 0;
     }
     if (waiting[v] == WAITING)

@@ -1,0 +1,150 @@
+/* What a monotone program does otherwise on a device; monotone.py is the twin.
+ *
+ * Lists are in the order of their weights, so messages do not fall along a list. A vertex sends
+ * those below the bucket's end. With the others it waits in FAR for the bucket that has the first of
+ * them. As soon as more edges wait in lists begun than lie in all lists that are not begun, the
+ * receivers pull along all of the former, each up to where not even the sender of the lowest
+ * priority could send less than what it has. From then on vertices send to their whole lists, and
+ * buckets are wider.
+ *
+ *     position    uint (n,)   how many messages of its list a vertex sent last
+ *     begun       uchar (n,)  bits: BEGUN to send; CHANGED since then
+ *     heavy       has a second half: where in a long list a push begins
+ */
+#if MONOTONE
+
+static MESSAGE message_at(uint u, OFFSET k, int iteration, GRAPH, SHARED, STATE)
+{
+#if WEIGHTED
+    return send(u, iteration, weights[k], STATE_NAMES);
+#else
+    return send(u, iteration, 0, STATE_NAMES);
+#endif
+}
+
+/* Return how many messages of a list are below the bucket's end, those before `from` among them. */
+static uint below_end(uint u, uint from, uint length, int iteration, GRAPH, SHARED, STATE)
+{
+    const float end = limits[END];
+    uint low = from, high = length;
+    if (loop[SENDS_ALL] || !(end < INFINITY))
+        return length;
+    while (low < high) {
+        const uint middle = low + (high - low) / 2;
+        const MESSAGE message =
+            message_at(u, indptr[u] + middle, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+        if ((float)message < end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Take what a vertex sends now, up to `position`; return where it begins. The rest waits. Count by
+ * how many more edges lists that are begun have left, and those of lists that it begins. */
+static uint take_prefix(uint u, uint length, int iteration, ulong *left, ulong *fresh, GRAPH,
+                        SHARED, STATE)
+{
+    const uint before = position[u], from = begun[u] & CHANGED ? 0 : before;
+    const uint to = below_end(u, from, length, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+    if (begun[u] & BEGUN)
+        *left -= length - before;
+    else
+        *fresh += length;
+    *left += length - to;
+    begun[u] = BEGUN;
+    position[u] = to;
+    if (to < length) {
+        const MESSAGE message =
+            message_at(u, indptr[u] + to, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+        wait_for(u, (float)message, n, SHARED_NAMES);
+    }
+    return from;
+}
+
+/* List the vertices of FAR that the bucket has, or all that sent a part; keep the others. */
+static void select_due(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
+{
+    const int iteration = (int)loop[ITERATION];
+    const bool is_last = loop[IS_LAST];
+    const uint count = (uint)loop[FAR_LISTED];
+    __global const uint *items = far + (loop[SIDES] & FAR_BIT ? n : 0);
+    __global uint *listed = next + (loop[SIDES] & NEXT_BIT ? 0 : n);
+    ulong sender = ~0ul;
+    for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
+        const uint v = items[i], length = (uint)(indptr[v + 1] - indptr[v]);
+        const bool waits = waiting[v] == WAITING;
+        waiting[v] = NOT_LISTED;
+        if (!waits)
+            continue;
+        const float own = (float)priority(v, STATE_NAMES);
+        float due = own;
+        if (!(begun[v] & CHANGED))
+            due = (float)message_at(v, indptr[v] + position[v], iteration, GRAPH_NAMES,
+                                    SHARED_NAMES, STATE_NAMES);
+        if (is_last ? begun[v] != BEGUN : due >= limits[END] && limits[END] < INFINITY) {
+            wait_for(v, due, n, SHARED_NAMES);
+            continue;
+        }
+        if (is_last) {
+            const uint bits = (uint)ordered(own) ^ 0x80000000u;
+            sender = min(sender, (ulong)bits << 32 | v);
+            position[v] = length;
+        }
+        active_in[v] = iteration;
+        listed[take_place(counters, NEXT_COUNT)] = v;
+        (*active)++;
+        *edges += length;
+    }
+    ulong lowest = ~0ul; /* a guess, since others may write it */
+    while (sender < lowest) {
+        const ulong seen = atom_cmpxchg(counters + LOWEST_SENDER, lowest, sender);
+        if (seen == lowest)
+            break;
+        lowest = seen;
+    }
+}
+
+/* A work-item goes through a list until nothing less can come; one that it is long at waits for a
+ * work-group. */
+static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE)
+{
+    const int iteration = (int)loop[ITERATION];
+    const uint sender = (uint)counters[LOWEST_SENDER];
+    const float floor = fmax(limits[END], (float)priority(sender, STATE_NAMES));
+    for (uint v = get_global_id(0); v < searched; v += get_global_size(0)) {
+        const float own = (float)priority(v, STATE_NAMES);
+        if (own < floor || !receives(v, iteration, STATE_NAMES))
+            continue;
+        (*received)++;
+        MESSAGE total = IDENTITY;
+        const OFFSET first = backward_indptr[v], last = backward_indptr[v + 1];
+        const OFFSET stop = last - first > HEAVY_EDGES ? first + HEAVY_EDGES : last;
+        OFFSET k = first;
+        while (k < stop) {
+            const MESSAGE least = message_at(sender, k, iteration, indptr, neighbours,
+                                             backward_weights, searched, n, SHARED_NAMES,
+                                             STATE_NAMES);
+            if (least >= total || (float)least > own)
+                break;
+            const uint u = backward_neighbours[k++];
+            if (active_in[u] != iteration)
+                continue;
+            const MESSAGE message = message_at(u, k - 1, iteration, indptr, neighbours,
+                                               backward_weights, searched, n, SHARED_NAMES,
+                                               STATE_NAMES);
+            if (takes(v, message, iteration, STATE_NAMES))
+                total = combine(total, message);
+        }
+        *scanned += k - first;
+        if (k == stop && k < last) {
+            *scanned += last - first;
+            heavy[take_place(counters, HEAVY_COUNT)] = v;
+        } else if (total != IDENTITY) {
+            combined[v] = TO_BITS(total);
+            touched_items[take_place(counters, TOUCHED_COUNT)] = v;
+        }
+    }
+}
+#endif
