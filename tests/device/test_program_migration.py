@@ -136,21 +136,22 @@ def check_all(runs: ProgramRuns, program: hb.Program, exact: bool = True, **para
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
-def test_every_shape(opencl_device, name, directed):
+def test_every_shape(plain_device, apart, name, directed):
     edges = weighted(nasty(name, directed))
+    device = apart if directed else plain_device
     if not build_search_graph(edges).num_searched:
         return  # such graphs never come to a device
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, device) as runs:
         check_all(runs, Distances(), source=0)
         check_all(runs, Labels())
         check_all(runs, Steps(), every=3)
 
 
 @pytest.mark.parametrize("name", ["star", "grid", "two hubs", "isolated vertices", "Kronecker 10"])
-def test_every_kind_of_program(opencl_device, name):
+def test_every_kind_of_program(apart, name):
     edges = weighted(nasty(name, directed=True), np.int32)
     mask = (np.arange(edges.num_vertices) % 7 == 0).astype(np.uint32) << 3
-    with runs_of(edges, opencl_device, "given") as runs:
+    with runs_of(edges, apart, "given") as runs:
         check_all(runs, Reached(), mask=mask)
         check_all(runs, Quiet())
         check_all(runs, Ranks(), exact=False, alpha=0.85, tol=1e-5)
@@ -158,11 +159,11 @@ def test_every_kind_of_program(opencl_device, name):
         check_all(runs, Votes(), rounds=5)
 
 
-def test_plain_python_gives_the_same(opencl_device):
+def test_plain_python_gives_the_same(apart):
     edges = nasty("grid", directed=True)
     graph = hb.CSRGraph.from_edges(edges.src, edges.dst, edges.num_vertices, directed=True)
     plain = PlainRun(Steps(), graph, {"every": 5}, alone=False).run()
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, apart) as runs:
         for schedule in SCHEDULES.values():
             result = runs.run(Steps(), {"every": 5}, hb.RunOptions(schedule=schedule))
             assert (result.iterations, result.converged) == (plain.iterations, True)
@@ -170,12 +171,12 @@ def test_plain_python_gives_the_same(opencl_device):
                 np.testing.assert_array_equal(result.state[name], state)
 
 
-def test_parents_are_a_tree(opencl_device):
+def test_parents_are_a_tree(apart):
     edges = KroneckerEdges(10).materialise()
     source = int(edges.src[0])
-    with hb.Engine(edges, device=str(opencl_device.index)) as engine:
+    with hb.Engine(edges, device=str(apart.index)) as engine:
         level = engine.bfs(source).level
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, apart) as runs:
         for schedule in SCHEDULES.values():
             result = runs.run(Parents(), {"source": source}, hb.RunOptions(schedule=schedule))
             check = validate(edges, source, result.parent.astype(np.int64), level)
@@ -183,8 +184,8 @@ def test_parents_are_a_tree(opencl_device):
             check_traces(result)
 
 
-def test_limits_end_a_run_wherever_it_is(opencl_device):
-    with runs_of(weighted(nasty("grid")), opencl_device) as runs:
+def test_limits_end_a_run_wherever_it_is(apart):
+    with runs_of(weighted(nasty("grid")), apart) as runs:
         for limit in (0, 1, 2, 5):
             alone = runs.run(Labels(), {}, hb.RunOptions(limit, place="cpu"))
             for schedule in SCHEDULES.values():
@@ -217,11 +218,11 @@ def changed_between(runs: ProgramRuns, program, first: int, last: int, **paramet
     return int(np.any([states[0][name] != states[1][name] for name in states[0]], axis=0).sum())
 
 
-def test_bytes_are_those_of_pairs_or_of_all_states_or_bitmaps(opencl_device):
+def test_bytes_are_those_of_pairs_or_of_all_states_or_bitmaps(apart):
     """All that apply change in this program, and all that change are active."""
     edges = weighted(grid(40, 50))
     source, schedule = 1025, ("push", "device push") * 50
-    with runs_of(edges, opencl_device) as runs:
+    with runs_of(edges, apart) as runs:
         program = Distances()
         program.priority = None
         result = runs.run(program, {"source": source}, hb.RunOptions(schedule=schedule))
