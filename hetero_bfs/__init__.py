@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hetero_bfs.algorithms.components.check_components import check_components
     from hetero_bfs.algorithms.components.component_result import Components
     from hetero_bfs.algorithms.iterations import IterationTrace
+    from hetero_bfs.algorithms.msbfs.many_result import ManySearches
     from hetero_bfs.algorithms.pagerank.check_pagerank import check_pagerank
     from hetero_bfs.algorithms.pagerank.rank_result import PageRank
     from hetero_bfs.algorithms.sssp.check_paths import check_paths
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from hetero_bfs.runtime.engine import Engine
     from hetero_bfs.runtime.one_call import (
         bfs,
+        bfs_many,
         colour,
         connected_components,
         hybrid_classes,
@@ -86,6 +88,7 @@ __all__ = [
     "KroneckerEdges",
     "LevelFeatures",
     "LevelTrace",
+    "ManySearches",
     "ModelError",
     "PageRank",
     "Program",
@@ -98,6 +101,7 @@ __all__ = [
     "WindowTrace",
     "any_one",
     "bfs",
+    "bfs_many",
     "bitwise_or",
     "check_colouring",
     "check_components",
@@ -138,6 +142,7 @@ _MODULE_OF = {
     "KroneckerEdges": "graph.generators.kronecker",
     "LevelFeatures": "selection.trace",
     "LevelTrace": "selection.trace",
+    "ManySearches": "algorithms.msbfs.many_result",
     "ModelError": "errors",
     "PageRank": "algorithms.pagerank.rank_result",
     "Program": "programs.program",
@@ -150,6 +155,7 @@ _MODULE_OF = {
     "WindowTrace": "algorithms.sssp.paths",
     "any_one": "programs.monoids",
     "bfs": "runtime.one_call",
+    "bfs_many": "runtime.one_call",
     "bitwise_or": "programs.monoids",
     "check_components": "algorithms.components.check_components",
     "check_pagerank": "algorithms.pagerank.check_pagerank",

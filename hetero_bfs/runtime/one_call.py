@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.colouring.coloured import Colouring
 from hetero_bfs.algorithms.components.component_result import Components
+from hetero_bfs.algorithms.msbfs.many_result import ManySearches
 from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
 from hetero_bfs.algorithms.pagerank.rank_result import PageRank
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths
@@ -23,7 +25,7 @@ from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.page_ranks import ranks_kind
 from hetero_bfs.runtime.path_searches import PathSearches
-from hetero_bfs.runtime.query import Vertices, Want, check_query
+from hetero_bfs.runtime.query import ManyWant, Vertices, Want, check_many, check_query
 from hetero_bfs.support.checks import check_integer
 
 _MOST_EXACT = 255  # the last class is a uint8, too
@@ -54,6 +56,30 @@ def bfs(
         searched = cast(EdgeSource, built.reversed())
     with Engine(searched, selector=selector) as engine:
         return engine.answer(query)
+
+
+def bfs_many(
+    graph: CSRGraph | EdgeSource,
+    sources: Iterable[int],
+    *,
+    depth_limit: int | None = None,
+    mask: npt.ArrayLike | None = None,
+    reverse: bool = False,
+    want: ManyWant = "levels",
+) -> ManySearches:
+    """Search from many vertices, 64 side by side; for more of them keep an `Engine`.
+
+    `Engine.bfs_many` describes the arguments.
+    """
+    if not isinstance(graph, SearchGraph):
+        check_edge_source(graph)
+    query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
+    searched = graph
+    if query.reverse:
+        built = graph if isinstance(graph, SearchGraph) else build_search_graph(graph)
+        searched = cast(EdgeSource, built.reversed())
+    with Engine(searched) as engine:
+        return engine.answer_many(query)
 
 
 def colour(

@@ -18,6 +18,9 @@ from hetero_bfs.support.checks import check_choice, check_flag, check_integer, r
 Want = Literal["parents", "levels"]
 """What a search returns: parents, from which levels follow when they are read; or levels alone."""
 
+ManyWant = Literal["levels", "sums"]
+"""What searches side by side return: levels and sums of them, or sums alone."""
+
 Vertices = int | Iterable[int]
 
 
@@ -32,7 +35,7 @@ class Query:
     depth_limit, target : int, optional
     mask : bool array, shape (num_vertices,), optional
     reverse : bool
-    want : {"parents", "levels"}
+    want : {"parents", "levels", "sums"}
     """
 
     sources: tuple[int, ...]
@@ -40,7 +43,7 @@ class Query:
     target: int | None = None
     mask: npt.NDArray[np.bool_] | None = None
     reverse: bool = False
-    want: Want = "parents"
+    want: Want | ManyWant = "parents"
 
     @property
     def is_whole(self) -> bool:
@@ -101,14 +104,41 @@ def check_query(
     end = None if target is None else check_vertex(target, num_vertices)
     check_flag("reverse", reverse)
     check_choice("want", want, ("parents", "levels"))
-    flags = None if mask is None else as_mask(mask, num_vertices)
-    if flags is not None:
-        for vertex in sources:
-            if flags[vertex]:
-                raise GraphError(
-                    f"source {vertex} is masked; take it out of the mask, or search from another"
-                )
-    return Query(sources, limit, end, flags, bool(reverse), want)
+    return Query(sources, limit, end, _flags(mask, sources, num_vertices), bool(reverse), want)
+
+
+def check_many(
+    num_vertices: int,
+    sources: Iterable[int],
+    depth_limit: int | None = None,
+    mask: npt.ArrayLike | None = None,
+    reverse: bool = False,
+    want: ManyWant = "levels",
+) -> Query:
+    """Return the arguments of searches side by side, checked; see `Engine.bfs_many`.
+
+    All sources stay, duplicates too. Raises as `check_query` does, and `ArgumentError` if `sources`
+    is no sequence.
+    """
+    starts = tuple(check_sources(sources, num_vertices))
+    limit = None if depth_limit is None else check_integer("depth_limit", depth_limit, 0)
+    check_flag("reverse", reverse)
+    check_choice("want", want, ("levels", "sums"))
+    return Query(starts, limit, None, _flags(mask, starts, num_vertices), bool(reverse), want)
+
+
+def _flags(
+    mask: npt.ArrayLike | None, sources: tuple[int, ...], num_vertices: int
+) -> npt.NDArray[np.bool_] | None:
+    if mask is None:
+        return None
+    flags = as_mask(mask, num_vertices)
+    for vertex in sources:
+        if flags[vertex]:
+            raise GraphError(
+                f"source {vertex} is masked; take it out of the mask, or search from another"
+            )
+    return flags
 
 
 def _sources(source: Any, num_vertices: int) -> tuple[int, ...]:

@@ -6,18 +6,28 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.msbfs.many_result import ManySearches
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import check_sources, check_vertex
 from hetero_bfs.runtime.analysis_methods import AnalysisMethods
 from hetero_bfs.runtime.correction import Correction
+from hetero_bfs.runtime.many_runs import ManyRuns, one_by_one
 from hetero_bfs.runtime.platform import Platform
-from hetero_bfs.runtime.query import Query, Vertices, Want, check_query
+from hetero_bfs.runtime.query import (
+    ManyWant,
+    Query,
+    Vertices,
+    Want,
+    check_many,
+    check_query,
+)
 from hetero_bfs.runtime.results import (
     SavedParents,
     make_result,
@@ -45,6 +55,11 @@ class SearchMethods(AnalysisMethods):
     @abstractmethod
     def bytes_streamed(self) -> int:
         """Bytes of edges that streamed to the device so far."""
+
+    @property
+    @abstractmethod
+    def high_diameter(self) -> bool:
+        """Whether searches of the graph take many levels; the first access runs a search."""
 
     @abstractmethod
     def _reversed(self) -> SearchMethods:
@@ -123,6 +138,51 @@ class SearchMethods(AnalysisMethods):
         result = make_result(search, query, parent, gather_seconds, streamed)
         result.__dict__.update(levels)
         return result
+
+    def bfs_many(
+        self,
+        sources: Iterable[int],
+        depth_limit: int | None = None,
+        mask: npt.ArrayLike | None = None,
+        reverse: bool = False,
+        want: ManyWant = "levels",
+    ) -> ManySearches:
+        """Search from many vertices, each on its own, 64 side by side (MS-BFS, Then et al., 2014).
+
+        Each edge is looked at for 64 searches at once. Where searches take many levels, as on road
+        networks, few vertices of a level have several searches; there the searches run one by one.
+
+        Parameters
+        ----------
+        sources : iterable of int
+            Each gets a row of its own, duplicates too.
+        depth_limit, mask, reverse : optional
+            As for `bfs`.
+        want : {"levels", "sums"}
+            "levels" takes 1 to 4 bytes for each vertex and search. "sums" keeps none of them, for
+            eccentricities or closeness of all vertices of a large graph.
+
+        Raises
+        ------
+        ArgumentError, GraphError, EngineClosedError, ForkError
+            As for `bfs`; levels that memory has no room for.
+        """
+        graph = self.graph
+        query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
+        if query.reverse and graph.graph.directed:
+            with self._one_at_a_time:
+                return self._reversed().answer_many(query)
+        return self.answer_many(query)
+
+    def answer_many(self, query: Query) -> ManySearches:
+        """Search from many vertices, along the lists of this engine whatever the direction."""
+        if not (query.sources and self.high_diameter):
+            with self._one_at_a_time:
+                return self._analysis(ManyRuns).search(query)
+        began = time.perf_counter()
+        each = replace(query, want="levels")
+        results = [self.answer(replace(each, sources=(source,))) for source in query.sources]
+        return one_by_one(query, results, time.perf_counter() - began, query.want == "levels")
 
     def bfs_back_to_back(self, sources: Iterable[int]) -> list[BFSResult]:
         """Search from several vertices back-to-back, then return all results.

@@ -1,0 +1,1 @@
+"""Breadth-first searches side by side, 64 in a word (MS-BFS)."""

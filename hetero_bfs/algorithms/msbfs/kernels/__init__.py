@@ -1,0 +1,1 @@
+"""Kernels of searches side by side, for the CPU and for OpenCL devices."""

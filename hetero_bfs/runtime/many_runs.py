@@ -1,0 +1,118 @@
+"""Searches side by side on a graph that is ready to search: where they run, and the result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.iterations import IterationTrace
+from hetero_bfs.algorithms.msbfs.device_planes import DevicePlanes
+from hetero_bfs.algorithms.msbfs.host_planes import HostPlanes
+from hetero_bfs.algorithms.msbfs.many_result import ManySearches, Rows, Sums
+from hetero_bfs.devices.cpu.rows import LANES
+from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.runtime.analysis import Analysis
+from hetero_bfs.runtime.places import Place
+from hetero_bfs.runtime.query import Query
+
+_PHASES = ("pull", "push")
+
+
+class ManyRuns(Analysis):
+    """Runs searches side by side on one graph, 64 at a time; see `Analysis`."""
+
+    what = "searches side by side"
+
+    def _make_host(self, threads: int) -> HostPlanes:
+        return HostPlanes(self.graph, threads)
+
+    def _make_device(self, info: DeviceInfo) -> DevicePlanes:
+        return DevicePlanes(self.graph, info, self.host)
+
+    def search(self, query: Query, place: Place | None = None) -> ManySearches:
+        """Search from all sources of a query.
+
+        Parameters
+        ----------
+        query : Query
+        place : {"cpu", "device"}, optional
+            By default the one that has been faster.
+        """
+        graph, sources = self.graph, np.array(query.sources, np.int64)
+        rows = Rows(graph.num_vertices, sources.size) if query.want == "levels" else None
+        sums = Sums(sources.size)
+        traces: list[IterationTrace] = []
+        began = time.perf_counter()
+        if graph.num_searched and sources.size:
+            traces = self._run(query, graph.relabelling.new_of_old[sources], rows, sums, place)
+        elif rows is not None:
+            rows.items.fill(-1)
+        alone = np.flatnonzero(sums.reached == 0)
+        sums.reached[alone] = 1
+        if rows is not None:
+            rows.items[sources[alone], alone] = 0
+        seconds = time.perf_counter() - began
+        found = sums.reached, sums.eccentricity, sums.distance_sum
+        level = None if rows is None else rows.levels()
+        return ManySearches(sources, *found, seconds, traces, level)
+
+    def _run(
+        self,
+        query: Query,
+        sources: npt.NDArray[np.uint32],
+        rows: Rows | None,
+        sums: Sums,
+        place: Place | None,
+    ) -> list[IterationTrace]:
+        executor_place = place or self.places.choose()
+        executor = self.host if executor_place == "cpu" else self.device
+        executor.prepare()
+        began = time.perf_counter()
+        mask = None if query.mask is None else query.mask[self.graph.relabelling.old_of_new]
+        executor.mask(mask)
+        records = [
+            executor.run(i // LANES, sources[i : i + LANES], query.depth_limit, rows, sums)
+            for i in range(0, sources.size, LANES)
+        ]
+        self.places.note(executor_place, (time.perf_counter() - began) / len(records))
+        where = "" if executor_place == "cpu" else "device "
+        return [
+            IterationTrace(
+                level, where + _PHASES[int(row[0])], int(row[1]), int(row[2]), float(row[3])
+            )
+            for batch in records
+            for level, row in enumerate(batch.tolist())
+        ]
+
+
+def one_by_one(
+    query: Query, results: Sequence[BFSResult], seconds: float, keep_levels: bool
+) -> ManySearches:
+    """Return the result of searches that ran one after another."""
+    level = np.stack([result.level for result in results])
+    eccentricity = level.max(axis=1)
+    traces = [
+        IterationTrace(
+            trace.features.level,
+            trace.strategy,
+            trace.features.frontier_vertices,
+            trace.features.frontier_edges,
+            trace.seconds,
+        )
+        for result in results
+        for trace in result.traces
+    ]
+    sums = np.where(level > 0, level, 0).sum(axis=1, dtype=np.int64)
+    return ManySearches(
+        np.array(query.sources, np.int64),
+        np.count_nonzero(level >= 0, axis=1).astype(np.int64),
+        eccentricity.astype(np.int32),
+        sums,
+        seconds,
+        traces,
+        level if keep_levels else None,
+    )

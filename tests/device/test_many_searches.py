@@ -1,0 +1,146 @@
+"""Searches side by side: levels, sums, limits, masks, reverse ones, on every device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from graphs import MAKERS, edge_list, edge_lists, nasty, path, roads, two_paths
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import engine_on, true_levels
+from plain_search import plain_levels
+
+import hetero_bfs as hb
+from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.many_runs import ManyRuns
+from hetero_bfs.runtime.query import Query, check_many
+
+SHAPES = ("Kronecker 12", "two hubs", "star", "isolated vertices", "dense random", "tree", "R-MAT")
+
+
+def check(found, levels):
+    """Compare a result with levels (searches, vertices)."""
+    np.testing.assert_array_equal(found.level, levels)
+    check_sums(found, levels)
+
+
+def check_sums(found, levels):
+    assert found.reached.tolist() == np.count_nonzero(levels >= 0, axis=1).tolist()
+    assert found.eccentricity.tolist() == levels.max(axis=1).tolist()
+    assert found.distance_sum.tolist() == np.where(levels > 0, levels, 0).sum(axis=1).tolist()
+    assert (found.reached.dtype, found.distance_sum.dtype) == (np.int64, np.int64)
+
+
+def runs_on(place, graph, threads):
+    return ManyRuns(graph, threads, place)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_that_hurt(plain_place, name, directed):
+    """More searches than a word has bits, some of them twice."""
+    edges = nasty(name, directed)
+    random = np.random.default_rng(1)
+    sources = [*random.integers(0, edges.num_vertices, 69).tolist(), 0, 0]
+    levels = np.stack([true_levels(edges, source) for source in sources])
+    with runs_on(plain_place, build_search_graph(edges), 3) as runs:
+        for place in runs.places:
+            check(runs.search(Query(tuple(sources), want="levels"), place), levels)
+            check_sums(runs.search(Query(tuple(sources), want="sums"), place), levels)
+
+
+@settings(max_examples=40)
+@given(edges=edge_lists(), data=st.data(), is_limited=st.booleans(), is_masked=st.booleans())
+def test_any_small_graph(edges, data, is_limited, is_masked):
+    vertex = st.integers(0, edges.num_vertices - 1)
+    sources = data.draw(st.lists(vertex, min_size=1, max_size=70))
+    limit = data.draw(st.integers(0, 4)) if is_limited else None
+    mask = set(data.draw(st.lists(vertex))) - set(sources) if is_masked else set()
+    query = check_many(edges.num_vertices, sources, limit, sorted(mask))
+    levels = np.stack([plain_levels(edges, [s], limit, mask=mask) for s in sources])
+    with ManyRuns(build_search_graph(edges), 1) as runs:
+        check(runs.search(query), levels)
+        check_sums(runs.search(replace(query, want="sums")), levels)
+
+
+@pytest.mark.parametrize(
+    ("length", "dtype"),
+    [(7, np.int8), (9, np.int8), (128, np.int8), (130, np.int16), (300, np.int16)],
+)
+def test_levels_are_as_wide_as_they_must_be(plain_place, length, dtype):
+    """Beyond the eighth level rows are added to, beyond the 127th they get wider."""
+    edges = path(length)
+    sources = [0, length - 1, length // 2]
+    levels = np.stack([true_levels(edges, source) for source in sources])
+    with runs_on(plain_place, build_search_graph(edges), 1) as runs:
+        for place in runs.places:
+            found = runs.search(Query(tuple(sources), want="levels"), place)
+            assert found.level.dtype == dtype
+            check(found, levels)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_an_engine_searches_side_by_side(place, directed):
+    edges = nasty("Kronecker 10", directed)
+    sources, mask = [1, 5, 1, 400], np.arange(edges.num_vertices) % 7 == 2
+    with engine_on(place, edges) as engine:
+        for asked in ({}, {"reverse": True}, {"mask": mask}, {"depth_limit": 2, "reverse": True}):
+            plain = {**asked, "mask": np.flatnonzero(asked.get("mask", ()))}
+            levels = np.stack([plain_levels(edges, [source], **plain) for source in sources])
+            found = engine.bfs_many(sources, **asked)
+            check(found, levels)
+            assert found.sources.tolist() == sources
+            assert {trace.strategy.split()[-1] for trace in found.traces} <= {"push", "pull"}
+            check_sums(engine.bfs_many(sources, want="sums", **asked), levels)
+
+
+def test_long_paths_are_searched_one_by_one():
+    edges = replace(roads(60, 70))
+    sources = [0, 3, 3, 4000]
+    levels = np.stack([true_levels(edges, source) for source in sources])
+    with hb.Engine(edges, "fixed:TC", devices="cpu") as engine:
+        assert engine.high_diameter
+        found = engine.bfs_many(sources)
+        check(found, levels)
+        assert {trace.strategy for trace in found.traces} == {"TC"}
+        check_sums(engine.bfs_many(sources, want="sums"), levels)
+        assert engine.bfs_many([]).level.shape == (0, edges.num_vertices)
+
+
+def test_one_call_and_what_it_refuses():
+    edges = MAKERS["two components"]()
+    found = hb.bfs_many(edges, [0, 7])
+    assert found.level.tolist() == [[0, 1, 2, -1, -1, -1, -1, -1], [-1] * 7 + [0]]
+    assert found.reached.tolist() == [3, 1]
+    directed = edge_list([(0, 1), (1, 2)], 3, directed=True)
+    assert hb.bfs_many(directed, [2], reverse=True).level.tolist() == [[2, 1, 0]]
+    assert hb.bfs_many(edge_list([], 2), [1]).level.tolist() == [[-1, 0]]
+    with pytest.raises(ArgumentError, match=r"search with want='levels'"):
+        _ = hb.bfs_many(edges, [0], want="sums").level
+    with pytest.raises(ArgumentError, match=r"want is 'parents'; give one of"):
+        hb.bfs_many(edges, [0], want="parents")
+    with pytest.raises(ArgumentError, match=r"sources is 3; give a sequence"):
+        hb.bfs_many(edges, 3)
+    with pytest.raises(GraphError, match=r"source 4 is masked"):
+        hb.bfs_many(edges, [0, 4], mask=[4])
+    with pytest.raises(GraphError, match=r"vertex 8 is not in the graph"):
+        hb.bfs_many(edges, [8])
+
+
+def test_a_second_component_that_is_a_long_path():
+    """Its levels go on after those of the core have ended."""
+    edges = two_paths(150, 20)
+    core = nasty("dense random")
+    whole = edge_list(
+        np.concatenate(
+            [np.stack([core.src, core.dst], 1), np.stack([edges.src, edges.dst], 1) + 300]
+        ),
+        300 + edges.num_vertices,
+    )
+    sources = [0, 300, 449, 460]
+    levels = np.stack([true_levels(whole, source) for source in sources])
+    with ManyRuns(build_search_graph(whole, "given"), 2) as runs:
+        check(runs.search(Query(tuple(sources), want="levels")), levels)
