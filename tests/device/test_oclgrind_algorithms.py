@@ -477,3 +477,78 @@ def test_pagerank_no_bad_access_and_no_race():
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     reports = parse(done.stderr)
     assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+
+
+MANY = """
+import sys
+sys.path.insert(0, {tests!r})
+from unittest import mock
+import numpy as np
+from graphs import late_hub, random_graph
+from plain_search import plain_levels
+import hetero_bfs as hb
+from hetero_bfs.algorithms.msbfs import device_planes
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.runtime.many_runs import ManyRuns
+from hetero_bfs.runtime.query import Query
+
+SMALL = dict(_SHORT_LIST=4, _GROUP=32, _GROUPS_PER_UNIT=1)
+ways = set()
+for edges in (random_graph(150, 400, 1), late_hub(300)):
+    sources = (0, 5, 5, edges.num_vertices - 1)
+    with mock.patch.multiple(device_planes, **SMALL):
+        runs = ManyRuns(build_search_graph(edges), 1, choose_device())
+        assert runs.device_name.startswith("Oclgrind"), runs.notes
+        found = runs.search(Query(sources, want="levels"), "device")
+    for level, source in zip(found.level, sources, strict=True):
+        np.testing.assert_array_equal(level, plain_levels(edges, [source]))
+    ways |= {{trace.strategy for trace in found.traces}}
+assert ways == {{"device push", "device pull"}}, ways
+"""
+
+
+def test_searches_side_by_side_no_bad_access_and_no_race():
+    done = run(MANY.format(tests=str(TESTS)), *FOUR_GROUPS)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    bad = [report.text for report in parse(done.stderr)]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+
+
+MASKED = """
+import sys
+sys.path.insert(0, {tests!r})
+from dataclasses import replace
+from unittest import mock
+import numpy as np
+from graphs import random_graph
+from plain_search import plain_levels
+import hetero_bfs as hb
+from hetero_bfs.devices.opencl.driver import choose_devices
+from hetero_bfs.devices.opencl.tuning import Tuning
+
+TUNING = Tuning(
+    group_size=32, vertices_per_item=4, edges_per_item=1, single_group_edges=64,
+    cooperative_groups=2, groups_per_unit=1, one_launch=False,
+)
+edges = random_graph(300, 700, 6)
+for budget in (None, 8_000):
+    infos = [replace(choose_devices(None, 1)[0], type="GPU", unified_memory=budget is None)]
+    patched = mock.patch("hetero_bfs.runtime.opening.choose_devices", return_value=infos)
+    options = dict(tuning=TUNING, device_memory_bytes=budget, order="degree")
+    with patched, hb.Engine(edges, "fixed:TG", **options) as engine:
+        assert engine.device_info.name.startswith("Oclgrind"), engine.notes
+        assert (engine.streaming is None) == (budget is None)
+        for schedule in ("TG,BG,BGC,TG", "TC,BG"):
+            engine.set_selector("fixed:" + schedule)
+            mask = np.arange(3, 300, 4)
+            level = engine.bfs([0, 5], mask=mask).level
+            np.testing.assert_array_equal(level, plain_levels(edges, [0, 5], mask=mask))
+"""
+
+
+def test_masked_searches_no_bad_access_and_no_race():
+    done = run(MASKED.format(tests=str(TESTS)), *FOUR_GROUPS, *PEEK)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    bad = [report.text for report in parse(done.stderr)]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"

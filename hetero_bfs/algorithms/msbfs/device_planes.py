@@ -7,7 +7,7 @@ a vertex and level cross the bus, fewer than the levels would be.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.msbfs.host_planes import NO_LIMIT, HostPlanes
 from hetero_bfs.algorithms.msbfs.many_result import Rows, Sums
 from hetero_bfs.devices.cpu.rows import LANES
-from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo, OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -23,8 +23,18 @@ from hetero_bfs.support.memory import format_bytes
 
 _GROUP = 128
 _GROUPS_PER_UNIT = 16
+_SHORT_LIST = 256  # edges that one work-item reads
 _FILES = ("devices/opencl/tiles.cl", "algorithms/msbfs/kernels/planes.cl")
 _VERTICES, _EDGES, _LEFT, _ALIVE, _QUEUED, _NUM_COUNTS = range(6)
+
+
+class LevelKernels(NamedTuple):
+    """What finds a plane from the one before it, with the arguments of these two set."""
+
+    clear: BoundKernel
+    push: BoundKernel
+    settle: BoundKernel
+    pull: BoundKernel
 
 
 class DevicePlanes:
@@ -57,7 +67,7 @@ class DevicePlanes:
             for one in lists
             for array in (np.ascontiguousarray(one.indptr, offset), one.indices)
         ]  # a device may use them in place
-        uploaded = [self.device.upload(array) for array in self._kept]
+        self._lists = [self.device.upload(array) for array in self._kept]
         make = self.device.buffer
         self._planes = [make(n, np.uint64) for _ in range(PLANES)]
         self._seen, self._queue = make(n, np.uint64), make(n, np.uint32)
@@ -65,10 +75,10 @@ class DevicePlanes:
         self._counts = make(_NUM_COUNTS, np.uint64)
         self._has_mask = np.uint32(0)
         self._size = _GROUP * min(-(-n // _GROUP), _GROUPS_PER_UNIT * info.compute_units)
-        program = self.device.build(
-            [f"-DGROUP={_GROUP}", f"-DOFFSET={'uint' if narrow else 'ulong'}"], "", _FILES
-        )
-        self._bind(program, uploaded[:2], uploaded[-2:])
+        options = [f"-DGROUP={_GROUP}", f"-DSHORT_LIST={_SHORT_LIST}"]
+        options.append(f"-DOFFSET={'uint' if narrow else 'ulong'}")
+        program = self.device.build(options, "", _FILES)
+        self._bind(program, self._lists[:2], self._lists[-2:])
 
     @property
     def device_name(self) -> str:
@@ -91,11 +101,19 @@ class DevicePlanes:
         bind, n, first = self.device.bind, np.uint32(self._n), self._planes[0]
         self._start = bind(program, "start", n, VARIES, self._mask, self._seen, first)
         self._seed = bind(program, "seed", VARIES, self._sources, self._seen, first)
-        self._clear = bind(program, "clear_plane", n, VARIES)
-        self._push = bind(program, "push", VARIES, self._queue, *forward, VARIES, VARIES)
-        taken = [n, VARIES, forward[0], backward[0], VARIES, self._seen, self._counts, self._queue]
-        self._settle = bind(program, "settle", *taken)
-        self._pull = bind(program, "pull", *taken, backward[1], VARIES)
+        self._levels = []
+        for frontier, found in zip(self._planes, self._planes[1:] + self._planes[:1], strict=True):
+            taken = [
+                *[n, VARIES, forward[0], backward[0], found, self._seen, self._counts],
+                self._queue,
+            ]
+            level = LevelKernels(
+                bind(program, "clear_plane", n, found),
+                bind(program, "push", VARIES, self._queue, *forward, frontier, found),
+                bind(program, "settle", *taken),
+                bind(program, "pull", *taken, backward[1], frontier),
+            )
+            self._levels.append(level)
 
     def prepare(self) -> None:
         """Have the host ready for rows and sums; the kernels are compiled."""
@@ -162,18 +180,17 @@ class DevicePlanes:
         """Queue a level; return whether it is a push, and the edges of the lists it goes along."""
         from hetero_bfs.algorithms.msbfs.kernels.many_loop import PUSH_COST
 
-        frontier = self._planes[current]
-        found = self._planes[(current + 1) % len(self._planes)]
+        kernels = self._levels[current]
         edges, left, active = int(counts[_EDGES]), int(counts[_LEFT]), counts[_ALIVE]
         self.device.write(self._counts, np.zeros(_NUM_COUNTS, np.uint64))
         if edges * PUSH_COST + self._n >= left:
-            self._pull.launch(self._size, _GROUP, active, found, frontier)
+            kernels.pull.launch(self._size, _GROUP, active)
             return False, left
         queued = np.uint32(counts[_QUEUED])
-        self._clear.launch(self._size, _GROUP, found)
+        kernels.clear.launch(self._size, _GROUP)
         groups = min(-(-int(queued) // _GROUP) * _GROUP, self._size)
-        self._push.launch(groups, _GROUP, queued, frontier, found)
-        self._settle.launch(self._size, _GROUP, active, found)
+        kernels.push.launch(groups, _GROUP, queued)
+        kernels.settle.launch(self._size, _GROUP, active)
         return True, edges
 
     def _read_counts(self) -> npt.NDArray[np.uint64]:

@@ -5,12 +5,11 @@
  * atomics, in halves of a word. `settle` then keeps those that are new. A pull gives each vertex to
  * a work-item; the rest of a list longer than SHORT_LIST is read by the whole work-group.
  *
- * Build options: GROUP, OFFSET (uint or ulong). Needs tiles.cl. */
+ * Build options: GROUP, OFFSET (uint or ulong), SHORT_LIST (a multiple of 4). Needs tiles.cl. */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-#define SHORT_LIST 256 /* a multiple of 4 */
 #define ROUND 8        /* edges that a work-item reads before the work-group asks whether it is done */
 
 /* What a level is told: vertices found, their edges, edges of vertices that lack a search; then, as
@@ -75,10 +74,10 @@ static ulong group_sum(ulong value, __local ulong *scratch)
     const uint lid = get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);
     scratch[lid] = value;
-    for (uint half = GROUP / 2; half; half >>= 1) {
+    for (uint width = GROUP / 2; width; width >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid < half)
-            scratch[lid] += scratch[lid + half];
+        if (lid < width)
+            scratch[lid] += scratch[lid + width];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     return scratch[0];
@@ -172,7 +171,7 @@ __kernel GROUP_SIZE void pull(TAKE_PARAMS, __global const uint *indices,
 {
     DECLARE_TAKE
     __local uint longs[GROUP], num_long, done;
-    __local ulong words[GROUP];
+    __local ulong words[GROUP], lacks[GROUP];
     __local uint gained[2];
     for (uint tile = get_group_id(0) * GROUP; tile < n; tile += get_num_groups(0) * GROUP) {
         const uint v = tile + lid;
@@ -183,6 +182,7 @@ __kernel GROUP_SIZE void pull(TAKE_PARAMS, __global const uint *indices,
             num_long = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         words[lid] = 0;
+        lacks[lid] = wanted;
         if (wanted) {
             const OFFSET begin = lists[v], end = lists[v + 1];
             const bool is_long = end - begin > SHORT_LIST;
@@ -195,7 +195,7 @@ __kernel GROUP_SIZE void pull(TAKE_PARAMS, __global const uint *indices,
         const uint todo = num_long;
         for (uint j = 0; j < todo; j++) {
             const uint place = longs[j], w = tile + place;
-            const ulong lacked = active & ~seen[w];
+            const ulong lacked = lacks[place];
             const OFFSET end = lists[w + 1];
             OFFSET edge = lists[w] + SHORT_LIST;
             barrier(CLK_LOCAL_MEM_FENCE);
