@@ -124,7 +124,10 @@ def dijkstra(
 
 
 def _has_negative(csgraph: Any) -> bool:
-    entries = csgraph if not scipy.sparse.issparse(csgraph) else csgraph.tocoo().data
+    entries = csgraph
+    if scipy.sparse.issparse(csgraph):
+        of_numbers = csgraph.format in ("coo", "csr", "csc")
+        entries = csgraph.data if of_numbers else csgraph.tocoo().data
     return bool(np.any(np.ma.asarray(entries) < 0))
 
 
