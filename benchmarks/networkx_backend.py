@@ -6,17 +6,19 @@
 The first writes networkx_backend.csv (a row for each graph, function and contestant, in seconds)
 and .md (a table), anew after every graph. Results are compared before they are timed. "First call"
 converts the graph; "converted" has a conversion in NetworkX's cache. Medians; what takes seconds is
-called once. "hetero, engine" is hetero after its engine opened, where the function has one.
+called once. Times of the process's CPU are there, too, as other work on the machine lengthens the
+wall's. "hetero, engine" is hetero after its engine opened, where the function has one.
 graphblas-algorithms takes part if it is installed. nx-parallel has no function from one source.
 
-The second writes networkx_threshold.csv: a search by NetworkX and a first call of the backend, for
-graphs of rising size, where least_edges is read off.
+The second writes networkx_threshold.csv: CPU seconds of a search by NetworkX and of a first call of
+the backend, for graphs of rising size, where least_edges is read off.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +27,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
-from libraries import edges_once, timed
+from libraries import edges_once
 from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
@@ -110,6 +112,7 @@ class Contestant:
         self.backend, self.kind, self.engine = backend, kind, engine
         self.cache: dict[str, Any] = {}
         self.seconds: list[float] = []
+        self.cpu_seconds: list[float] = []
 
     def prepare(self, call: Callable[..., Any], graph: nx.Graph, source: int) -> Any:
         """Fill the cache, unless calls are to convert; return the result."""
@@ -130,11 +133,20 @@ class Contestant:
         graph.__networkx_cache__.update(self.cache)
         if not self.engine:
             engine_pool._SPENT.clear()  # else an engine opens in one of the rounds
-        self.seconds.append(timed(run, call, graph, source, self.backend)[0])
+        cpu_before, before = time.process_time(), time.perf_counter()
+        call(graph, source, backend=self.backend)
+        self.seconds.append(time.perf_counter() - before)
+        self.cpu_seconds.append(time.process_time() - cpu_before)
 
-
-def run(call: Callable[..., Any], graph: nx.Graph, source: int, backend: str) -> Any:
-    return call(graph, source, backend=backend)
+    def row(self) -> dict[str, Any]:
+        """Return the medians."""
+        return {
+            "backend": self.name,
+            "kind": self.kind,
+            "calls": len(self.seconds),
+            "seconds": statistics.median(self.seconds),
+            "cpu_seconds": statistics.median(self.cpu_seconds),
+        }
 
 
 def compare(name: str, function: str, graph: nx.Graph, source: int) -> list[dict[str, Any]]:
@@ -158,20 +170,13 @@ def compare(name: str, function: str, graph: nx.Graph, source: int) -> list[dict
     for _ in range(_ROUNDS):
         for contestant in contestants:
             contestant.take_turn(call, graph, source)
-    medians = [statistics.median(contestant.seconds) for contestant in contestants]
+    rows = [contestant.row() for contestant in contestants]
+    about = {"graph": name, "nodes": len(graph), "edges": graph.number_of_edges()}
+    ratios = {"seconds": "over_networkx", "cpu_seconds": "cpu_over_networkx"}
     return [
-        {
-            "graph": name,
-            "nodes": len(graph),
-            "edges": graph.number_of_edges(),
-            "function": function,
-            "backend": contestant.name,
-            "kind": contestant.kind,
-            "seconds": median,
-            "calls": len(contestant.seconds),
-            "over_networkx": medians[0] / median,
-        }
-        for contestant, median in zip(contestants, medians, strict=True)
+        {**about, "function": function, **row}
+        | {ratio: rows[0][unit] / row[unit] for unit, ratio in ratios.items()}
+        for row in rows
     ]
 
 
@@ -187,10 +192,11 @@ def write(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows)
     table.to_csv(options.out / "networkx_backend.csv", index=False, float_format="%.6g")
-    shown = table.assign(
-        milliseconds=table["seconds"].map(lambda s: f"{1e3 * s:.3g}"),
-        over_networkx=table["over_networkx"].map(lambda ratio: f"{ratio:.3g}"),
-    ).drop(columns="seconds")
+    shown = table[["graph", "function", "backend", "kind"]].copy()
+    for column in ("seconds", "cpu_seconds"):
+        shown[column.replace("seconds", "ms")] = table[column].map(lambda s: f"{1e3 * s:.3g}")
+    for column in ("over_networkx", "cpu_over_networkx"):
+        shown[column] = table[column].map(lambda ratio: f"{ratio:.3g}x")
     command = f"python benchmarks/networkx_backend.py --graphs {options.graphs} --out DIR"
     peers = [
         "networkx",
@@ -210,7 +216,7 @@ def thresholds(out: Path) -> None:
         for _ in range(3 * _ROUNDS):
             for contestant in contestants:
                 contestant.take_turn(_CASES["single_source_shortest_path_length"], graph, source)
-        medians = {each.backend: statistics.median(each.seconds) for each in contestants}
+        medians = {each.backend: each.row()["cpu_seconds"] for each in contestants}
         rows.append({"entries": 2 * graph.number_of_edges(), "nodes": len(graph), **medians})
         print(rows[-1], flush=True)
     out.mkdir(parents=True, exist_ok=True)

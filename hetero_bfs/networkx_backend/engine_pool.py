@@ -87,8 +87,10 @@ def reach_of(
     graph: ConvertedGraph, sources: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
     """Return how many nodes are reached from each source, and the largest distance to one."""
-    expected = sources.size * search_seconds(graph.num_entries)
-    if _engine_pays(graph, expected):
+    if sources.size == 1:
+        level = levels_from(graph, int(sources[0]))
+        return np.array([np.count_nonzero(level >= 0)]), level.max(keepdims=True)
+    if _engine_pays(graph, sources.size * search_seconds(graph.num_entries)):
         with suppress(GraphError, ForkError), engine_of(graph) as engine:
             sums = engine.bfs_many(sources.tolist(), want="sums")
             return sums.reached, sums.eccentricity
