@@ -3,7 +3,7 @@
     python benchmarks/csgraph.py --graphs kronecker18,FILE --out DIR
 
 writes csgraph.csv (a row for each graph and call, in seconds) and .md (a table), anew after every
-graph. Results are compared before they are timed. Weights are drawn from 1 to 255. Medians.
+call. Results are compared before they are timed. Weights are drawn from 1 to 255. Medians.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
             rows.append({"graph": study.name, "entries": matrix.nnz, "call": call})
             rows[-1] |= compare(function, matrix, sources)
             print(rows[-1], flush=True)
-        write(rows, options)
+            write(rows, options)
 
 
 def weighted_matrix(graph: hb.CSRGraph) -> tuple[scipy.sparse.csr_array, np.ndarray]:
