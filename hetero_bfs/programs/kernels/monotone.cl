@@ -140,7 +140,7 @@ static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHAR
         *scanned += k - first;
         if (k == stop && k < last) {
             *scanned += last - first;
-            heavy[take_place(counters, HEAVY_COUNT)] = v;
+            list_pieces(v, (uint)(last - first), heavy, counters);
         } else if (total != IDENTITY) {
             combined[v] = TO_BITS(total);
             touched_items[take_place(counters, TOUCHED_COUNT)] = v;

@@ -20,7 +20,8 @@
  *     touched     int (n,)        the last iteration in which a vertex was listed
  *     waiting     uchar (n,)      as in host.py
  *     next, far   uint (2 n,)     pairs of lists; `touched_items` uint (n,)
- *     heavy       uint (n,)       vertices with long lists, as rows, below
+ *     heavy       uint (any,)     vertices with long lists, as rows, below; in a pull one for each
+ *                                 piece of a list
  *     changed     uchar (n,)      marks of vertices whose state was written (TRACKS)
  *     position, begun             of monotone programs (monotone.cl)
  *     counters    ulong (12,)     what a launch counts, below
@@ -100,6 +101,16 @@ enum { BEGUN = 1, CHANGED = 2 };
 static uint take_place(volatile __global ulong *counters, uint which)
 {
     return atomic_inc((volatile __global uint *)(counters + which));
+}
+
+/* List a row of a pull for work-groups of its own, one for each piece if SPLITS. */
+static void list_pieces(uint row, uint length, __global uint *heavy,
+                        volatile __global ulong *counters)
+{
+    const uint pieces = SPLITS ? (length - 1) / PIECE_EDGES + 1 : 1;
+    const uint place = atomic_add((volatile __global uint *)(counters + HEAVY_COUNT), pieces);
+    for (uint i = 0; i < pieces; i++)
+        heavy[place + i] = row;
 }
 
 /* A look at a message that others may replace meanwhile: a stale one costs another turn. With
