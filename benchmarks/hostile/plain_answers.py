@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.hostile.cases import Case
+from benchmarks.hostile.cases import Case, Step
 
 
 def neighbours(case: Case, either_way: bool = False) -> list[dict[int, float]]:
@@ -21,17 +22,31 @@ def neighbours(case: Case, either_way: bool = False) -> list[dict[int, float]]:
     return lists
 
 
-def levels(case: Case, source: int) -> list[int]:
-    """Return distances in edges, -1 where not reached."""
-    lists, found = neighbours(case), [-1] * case.num_vertices
-    found[source], waiting = 0, deque([source])
+def levels(case: Case, step: Step) -> list[int]:
+    """Return distances in edges from the nearest source, -1 where not reached."""
+    lists, passed = _lists_of(case, step), set(step.get("mask", ()))
+    limit, target = step.get("depth_limit"), step.get("target")
+    found = [-1] * case.num_vertices
+    for source in step["sources"]:
+        found[source] = 0
+    waiting = deque(step["sources"])
     while waiting:
         u = waiting.popleft()
+        if target is not None and found[target] >= 0:
+            limit = min(found[target], found[target] if limit is None else limit)
+        if limit is not None and found[u] >= limit:
+            break
         for v in lists[u]:
-            if found[v] < 0:
+            if found[v] < 0 and v not in passed:
                 found[v] = found[u] + 1
                 waiting.append(v)
     return found
+
+
+def _lists_of(case: Case, step: Step) -> list[dict[int, float]]:
+    if not (step.get("reverse") and case.directed):
+        return neighbours(case)
+    return neighbours(replace(case, edges=[(v, u) for u, v in case.edges]))
 
 
 def distances(case: Case, source: int) -> list[float]:
@@ -76,12 +91,12 @@ def ranks(case: Case, alpha: float) -> np.ndarray:
     return np.linalg.solve(np.eye(n) - alpha * links, np.full(n, (1 - alpha) / n))
 
 
-def tree_problem(case: Case, source: int, level: list[int], parent: list[int]) -> str | None:
-    """Return what keeps `parent` from being a tree of shortest paths by `level`, if anything."""
-    lists = neighbours(case)
+def tree_problem(case: Case, step: Step, level: list[int], parent: list[int]) -> str | None:
+    """Return what keeps `parent` from being trees of shortest paths by `level`, if anything."""
+    lists = _lists_of(case, step)
     for v, (depth, above) in enumerate(zip(level, parent, strict=True)):
-        if depth < 0 or v == source:
-            right = above == (-1 if depth < 0 else source)
+        if depth <= 0:
+            right = above == (v if depth == 0 else -1)
         else:
             right = 0 <= above < len(parent) and level[above] == depth - 1 and v in lists[above]
         if not right:

@@ -67,24 +67,51 @@ def _draw_bfs(chance: Random) -> Case:
     device = device_of(case)
     selectors = selectors_of(device) + _RULES + ["daga"] * (device is not None)
     steps = [
-        {"source": chance.randrange(case.num_vertices), "selector": chance.choice(selectors)}
+        {"selector": chance.choice(selectors), **_query(case.num_vertices, chance)}
         for _ in range(chance.randint(1, _MOST_STEPS))
     ]
     return replace(case, settings=settings, steps=steps)
+
+
+def _query(n: int, chance: Random) -> Step:
+    """Return what one search is asked for; half of them have a source alone."""
+    query: Step = {"sources": [chance.randrange(n)]}
+    if chance.random() < 0.5:
+        return query
+    if chance.random() < 0.3:
+        query["sources"] = [chance.randrange(n) for _ in range(chance.choice((2, 3, 40)))]
+    if chance.random() < 0.3:
+        query["depth_limit"] = chance.choice((0, 1, 2, 3, 10))
+    if chance.random() < 0.3:
+        query["target"] = chance.randrange(n)
+    if chance.random() < 0.3:
+        share = chance.choice((0.0, 0.1, 0.5, 1.0))
+        sources = query["sources"]
+        query["mask"] = [v for v in range(n) if chance.random() < share and v not in sources]
+    if chance.random() < 0.3:
+        query["reverse"] = True
+    if chance.random() < 0.2:
+        query["want"] = "levels"
+    return query
 
 
 def _bfs_problems(case: Case) -> Iterator[str | None]:
     with engine_on(device_of(case), case.edge_list(), **case.settings) as engine:
         for step in case.steps:
             engine.set_selector(step["selector"])
-            result = engine.bfs(step["source"])
-            level = plain.levels(case, step["source"])
+            names = ("depth_limit", "target", "mask", "reverse", "want")
+            query = {name: step[name] for name in names if name in step}
+            sources = step["sources"]
+            result = engine.bfs(sources if len(sources) > 1 else sources[0], **query)
+            level = plain.levels(case, step)
             if result.level.tolist() != level:
                 yield f"levels {result.level.tolist()[:20]}, expected {level[:20]}"
             elif result.reached != sum(depth >= 0 for depth in level):
                 yield f"{result.reached} reached"
+            elif step.get("want") == "levels":
+                yield None
             else:
-                yield plain.tree_problem(case, step["source"], level, result.parent.tolist())
+                yield plain.tree_problem(case, step, level, result.parent.tolist())
 
 
 # The other algorithms

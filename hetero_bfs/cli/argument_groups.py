@@ -127,6 +127,11 @@ def positive(text: str) -> int:
     return _integer(text, 1, 2**31 - 1, "a positive integer")
 
 
+def depth(text: str) -> int:
+    """Read a number of edges."""
+    return _integer(text, 0, 2**31 - 1, "a number of edges")
+
+
 def seed(text: str) -> int:
     """Read a seed."""
     return _integer(text, 0, 2**64 - 1, "a seed")

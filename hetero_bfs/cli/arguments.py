@@ -11,6 +11,7 @@ from hetero_bfs.cli.argument_groups import (
     add_engine_arguments,
     add_order_argument,
     add_output_arguments,
+    depth,
     number,
     positive,
     scale,
@@ -76,13 +77,29 @@ def _add_graph500(commands: Any) -> None:
 def _add_bfs(commands: Any) -> None:
     command = commands.add_parser(
         "bfs",
-        help="search any graph from one vertex",
+        help="search any graph from one vertex or several",
         description="Search a graph file (.txt .el .tsv .wel .mtx, .gz of them, .sg, .wsg, .hbg) "
-        "from one vertex.",
+        "from one vertex, or from the nearest of several.",
     )
     add = command.add_argument
     add("graph", type=Path, metavar="GRAPH", help="graph file")
-    add("--source", type=vertex_id, required=True, metavar="V", help="vertex id as in the file")
+    add(
+        "--source",
+        type=vertex_id,
+        action="append",
+        required=True,
+        metavar="V",
+        help="vertex id as in the file; give it several times for several sources",
+    )
+    add("--depth-limit", type=depth, metavar="N", help="reach no vertex farther than N edges")
+    add("--target", type=vertex_id, metavar="V", help="end at this vertex; print the path to it")
+    add(
+        "--mask",
+        type=Path,
+        metavar="FILE",
+        help="pass over these vertices: one id a line, or NumPy .npy of ids or of flags",
+    )
+    add("--reverse", action="store_true", help="follow edges backwards (with --directed)")
     add("--out", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1 unreached)")
     add("--levels", type=Path, metavar="FILE", help="write levels (NumPy .npy, int32)")
     add("--trace", type=Path, metavar="FILE", help="write one CSV record per level")

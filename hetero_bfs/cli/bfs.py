@@ -1,4 +1,4 @@
-"""`hetero-bfs bfs`: search a graph file from one vertex."""
+"""`hetero-bfs bfs`: search a graph file from one vertex or several."""
 
 from __future__ import annotations
 
@@ -6,30 +6,39 @@ import sys
 from argparse import Namespace
 from typing import Any
 
+import numpy.typing as npt
+
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
 from hetero_bfs.cli.engine_settings import engine_options
 from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json
-from hetero_bfs.graph.edge_source import EdgeSource, check_vertex
+from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.registry import read, vertices_by_header
+from hetero_bfs.graph.io.vertex_list import read_vertices
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.query import Query, check_query
 from hetero_bfs.selection.trace import format_levels, write_csv
 
 
 def run(options: Namespace) -> int:
     """Run the command; return the exit status."""
     named = vertices_by_header(options.graph)
-    if named is not None:  # check the source before reading the edges
-        check_vertex(options.source, named)
+    mask = None if options.mask is None else read_vertices(options.mask)
+    if named is not None:  # check the vertices before reading the edges
+        _query(options, named, mask)
     edges = read(options.graph, options.directed)
-    check_vertex(options.source, edges.num_vertices)
-    with Engine(edges, **engine_options(options).settings()) as engine:
-        result = engine.bfs(options.source)
+    query = _query(options, edges.num_vertices, mask)
+    searched: EdgeSource | SearchGraph = edges
+    if query.reverse:
+        searched = build_search_graph(edges, options.order).reversed()
+    with Engine(searched, **engine_options(options).settings()) as engine:
+        result = engine.answer(query)
     print_notes(engine.notes)
-    if result.reached == 1:
-        print(f"note: vertex {options.source} has no edge to another vertex", file=sys.stderr)
+    if result.reached == 1 and query.is_whole:
+        print(f"note: vertex {result.source} has no edge to another vertex", file=sys.stderr)
     if options.validate:
-        raise_if_invalid(validate(edges, options.source, result.parent, result.level))
+        _validate(edges, query, result)
     for path, array in ((options.out, result.parent), (options.levels, result.level)):
         if path is not None:
             save_array(path, array)
@@ -41,13 +50,44 @@ def run(options: Namespace) -> int:
     return 0
 
 
+def _query(options: Namespace, num_vertices: int, mask: npt.NDArray[Any] | None) -> Query:
+    """Return what is asked for; it raises if a vertex is not in the graph."""
+    limit, target = options.depth_limit, options.target
+    return check_query(num_vertices, options.source, limit, target, mask, options.reverse)
+
+
+def _validate(edges: EdgeSource, query: Query, result: BFSResult) -> None:
+    """Raise `ValidationError` unless the search did what was asked for."""
+    outcome = validate(
+        edges,
+        query.sources if len(query.sources) > 1 else query.sources[0],
+        result.parent,
+        result.level,
+        depth_limit=query.depth_limit,
+        target=query.target,
+        mask=query.mask,
+        reverse=query.reverse,
+    )
+    raise_if_invalid(outcome)
+
+
+def _path(options: Namespace, result: BFSResult) -> list[int] | None:
+    """Return the path to the target; None without a target, or if it was not reached."""
+    if options.target is None or result.parent[options.target] < 0:
+        return None
+    path: list[int] = result.path(options.target).tolist()
+    return path
+
+
 def _summary(
     options: Namespace, edges: EdgeSource, engine: Engine, result: BFSResult
 ) -> dict[str, Any]:
     """Return the summary that `--json` writes."""
     return {
         "graph": str(options.graph),
-        "source": options.source,
+        "source": result.source,
+        "sources": list(result.sources),
+        "path": _path(options, result),
         "num_vertices": edges.num_vertices,
         "num_input_edges": edges.num_input_edges,
         "reached": result.reached,
@@ -86,6 +126,10 @@ def _print_summary(
         f"{result.teps / 1e6:.1f} MTEPS{', valid' if options.validate else ''}",
         file=text,
     )
+    if options.target is not None:
+        path = summary["path"]
+        found = "is not reached" if path is None else f"path {' '.join(map(str, path))}"
+        print(f"target {options.target}: {found}", file=text)
     rule = result.rule and f" ({result.rule})"
     print(f"selector {engine.selector.name}{rule}, device {summary['device'] or 'none'}", file=text)
     if engine.objective is not None:

@@ -10,14 +10,22 @@ from hetero_bfs.algorithms.components.component_result import Components
 from hetero_bfs.algorithms.iterations import format_iterations
 from hetero_bfs.cli.analyses import run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
+from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.runtime.component_runs import ComponentRuns
+from hetero_bfs.support.launcher import launched_ranks
 
 
 def run(options: Namespace) -> int:
     """Carry out the command; returns the exit status."""
-    edges = read(options.graph, options.directed)
-    result, device = run_analysis(ComponentRuns, edges, options, ComponentRuns.find)
+    device = None
+    if launched_ranks() > 1:
+        edges, result = find_by_ranks(options, lambda engine: engine.components())
+        if edges is None:
+            return 0
+    else:
+        edges = read(options.graph, options.directed)
+        result, device = run_analysis(ComponentRuns, edges, options, ComponentRuns.find)
     if options.validate:
         check_components(edges, result.component).raise_if_invalid()
     save_result(options, result.component, result.traces)

@@ -92,6 +92,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(str(error))
     if getattr(options, "directed", False) and not getattr(options, "graph", True):
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
+    if options.command == "bfs" and options.reverse and not options.directed:
+        parser.error("--reverse goes with --directed; undirected edges have no other direction")
     if options.command == "graph500" and options.graph is not None:
         for name in ("regenerate", "scale", "edgefactor"):
             if getattr(options, name):

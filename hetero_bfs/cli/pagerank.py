@@ -12,27 +12,36 @@ from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
 from hetero_bfs.algorithms.pagerank.rank_result import PageRank
 from hetero_bfs.cli.analyses import run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
+from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.runtime.page_ranks import ranks_kind
+from hetero_bfs.support.launcher import launched_ranks
 
 _HIGHEST = 5  # vertices that are printed
 
 
 def run(options: Namespace) -> int:
     """Carry out the command; returns the exit status."""
-    check_settings(1, options.alpha, options.tol, options.max_iter)  # before anything is read
-    edges = read(options.graph, options.directed, weighted=options.weighted)
-    settings = check_settings(edges.num_vertices, options.alpha, options.tol, options.max_iter)
-    result, device = run_analysis(
-        ranks_kind(options.weighted),
-        edges,
-        options,
-        lambda ranks, place: ranks.rank(settings, place),
-    )
+    given, device = (options.alpha, options.tol, options.max_iter), None
+    if launched_ranks() > 1:
+        edges, result = find_by_ranks(options, lambda engine: engine.pagerank(*given))
+        if edges is None:
+            return 0
+    else:
+        check_settings(1, *given)  # before anything is read
+        edges = read(options.graph, options.directed, weighted=options.weighted)
+        settings = check_settings(edges.num_vertices, *given)
+        result, device = run_analysis(
+            ranks_kind(options.weighted),
+            edges,
+            options,
+            lambda ranks, place: ranks.rank(settings, place),
+        )
     if not result.converged:
         print(
             f"note: not converged after {result.iterations} iterations, change "
-            f"{result.change:.3g} instead of {settings.change:.3g}; give a larger --max-iter",
+            f"{result.change:.3g} instead of {options.tol * edges.num_vertices:.3g}; give a larger "
+            "--max-iter",
             file=sys.stderr,
         )
     valid = options.validate and result.converged  # nothing is promised otherwise

@@ -12,21 +12,29 @@ from hetero_bfs.algorithms.sssp.check_paths import check_paths
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, format_windows
 from hetero_bfs.cli.analyses import run_analysis, save_result
 from hetero_bfs.cli.output import save_array, text_stream, write_json
+from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.io.registry import read, vertices_by_header
 from hetero_bfs.runtime.path_searches import PathSearches
+from hetero_bfs.support.launcher import launched_ranks
 
 
 def run(options: Namespace) -> int:
     """Carry out the command; returns the exit status."""
-    named = vertices_by_header(options.graph)
-    if named is not None:  # a wrong source is found before anything is read
-        check_vertex(options.source, named)
-    edges = read(options.graph, options.directed, weighted=True)
-    check_vertex(options.source, edges.num_vertices)
-    result, device = run_analysis(
-        PathSearches, edges, options, lambda searches, place: searches.search(options.source, place)
-    )
+    source, device = options.source, None
+    if launched_ranks() > 1:
+        edges, result = find_by_ranks(options, lambda engine: engine.sssp(source), weighted=True)
+        if edges is None:
+            return 0
+    else:
+        named = vertices_by_header(options.graph)
+        if named is not None:  # a wrong source is found before anything is read
+            check_vertex(source, named)
+        edges = read(options.graph, options.directed, weighted=True)
+        check_vertex(source, edges.num_vertices)
+        result, device = run_analysis(
+            PathSearches, edges, options, lambda searches, place: searches.search(source, place)
+        )
     if result.reached == 1:
         print(f"note: no edge leads from vertex {options.source} to another", file=sys.stderr)
     if options.validate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -25,6 +25,9 @@ from hetero_bfs.runtime.path_searches import PathSearches
 
 Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
 """Distances, infinite where not reached, and parents, other numbers than vertices' for none."""
+
+
+_SIDE_BY_SIDE = 256  # searches whose levels are held at a time; 64 share a word
 
 
 def shortest_path(
@@ -108,15 +111,14 @@ def dijkstra(
     shape = (*sources.shape, matrix.num_vertices)
     distance = np.empty((sources.size, matrix.num_vertices))
     predecessors = np.empty(distance.shape if return_predecessors else (0, 0), np.int32)
-    with ExitStack() as stack:
-        search = _search_of(matrix, directed, sources.size, unweighted, limit, stack)
-        for i, source in enumerate(sources.reshape(-1).tolist()):
-            found, parent = search(source)
-            distance[i] = found
-            if return_predecessors:
-                predecessors[i] = _signed(parent, matrix.num_vertices)
-                predecessors[i, source] = NO_PREDECESSOR
-                predecessors[i, found > limit] = NO_PREDECESSOR
+    given = sources.reshape(-1).tolist()
+    rows = _rows(matrix, directed, given, unweighted, limit, return_predecessors)
+    for i, (found, parent) in enumerate(rows):
+        distance[i] = found
+        if return_predecessors:
+            predecessors[i] = _signed(parent, matrix.num_vertices)
+            predecessors[i, given[i]] = NO_PREDECESSOR
+            predecessors[i, found > limit] = NO_PREDECESSOR
     distance[distance > limit] = np.inf
     if return_predecessors:
         return distance.reshape(shape), predecessors.reshape(shape)
@@ -124,7 +126,10 @@ def dijkstra(
 
 
 def _has_negative(csgraph: Any) -> bool:
-    entries = csgraph if not scipy.sparse.issparse(csgraph) else csgraph.tocoo().data
+    entries = csgraph
+    if scipy.sparse.issparse(csgraph):
+        of_numbers = csgraph.format in ("coo", "csr", "csc")
+        entries = csgraph.data if of_numbers else csgraph.tocoo().data
     return bool(np.any(np.ma.asarray(entries) < 0))
 
 
@@ -143,51 +148,63 @@ def _sources(indices: Any, num_vertices: int) -> npt.NDArray[np.int32]:
     return sources
 
 
-def _search_of(
+def _rows(
     matrix: MatrixLists,
     directed: bool,
-    count: int,
+    sources: list[int],
     unweighted: bool,
     limit: float,
-    stack: ExitStack,
-) -> Callable[[int], Row]:
-    """Return a function that searches from a vertex; `stack` closes what it needs."""
+    with_parents: bool,
+) -> Iterator[Row]:
+    """Yield what a search from each source finds, by an engine if it pays to open one."""
     entries = matrix.num_entries
-    if count * search_seconds(entries, not unweighted) > opening_seconds(entries):
-        with suppress(GraphError, ForkError):  # searches by one thread need no further memory
-            return _engine_search(matrix, directed, unweighted, stack)
-    if unweighted:
-        return lambda source: _by_levels(matrix.lists, [source], limit)
-    return lambda source: search_by_weight(matrix.lists, matrix.weights, source, None, limit)[:2]
+    with ExitStack() as stack:
+        if len(sources) * search_seconds(entries, not unweighted) > opening_seconds(entries):
+            rows = None
+            with suppress(GraphError, ForkError):  # searches by one thread need no further memory
+                rows = _engine_rows(matrix, directed, sources, unweighted, with_parents, stack)
+            if rows is not None:
+                yield from rows
+                return
+        for source in sources:
+            if unweighted:
+                yield _by_levels(matrix.lists, [source], limit)
+            else:
+                yield search_by_weight(matrix.lists, matrix.weights, source, None, limit)[:2]
 
 
-def _engine_search(
-    matrix: MatrixLists, directed: bool, unweighted: bool, stack: ExitStack
-) -> Callable[[int], Row]:
-    if unweighted:
-        edges = ListedEdges(matrix.lists, directed)
-        engine = stack.enter_context(Engine(edges, devices="cpu", correction=False))
+def _engine_rows(
+    matrix: MatrixLists,
+    directed: bool,
+    sources: list[int],
+    unweighted: bool,
+    with_parents: bool,
+    stack: ExitStack,
+) -> Iterator[Row]:
+    """Open an engine, which `stack` closes, and return an iterator over what it finds."""
+    if not unweighted:
+        edges = ListedEdges(matrix.lists, directed, matrix.weights)
+        options = EngineOptions(devices="cpu")
+        searches = stack.enter_context(open_analysis(PathSearches, edges, options))
+        paths = (searches.search(source) for source in sources)
+        return ((found.distance, found.parent) for found in paths)
+    edges = ListedEdges(matrix.lists, directed)
+    engine = stack.enter_context(Engine(edges, devices="cpu", correction=False))
+    if with_parents:
+        trees = (engine.bfs(source) for source in sources)
+        return ((_as_distance(tree.level), tree.parent) for tree in trees)
+    batches = (sources[i : i + _SIDE_BY_SIDE] for i in range(0, len(sources), _SIDE_BY_SIDE))
+    levels = (level for batch in batches for level in engine.bfs_many(batch).level)
+    return ((_as_distance(level), level) for level in levels)
 
-        def search(source: int) -> Row:
-            found = engine.bfs(source)
-            return np.where(found.level < 0, np.inf, found.level), found.parent
 
-        return search
-    edges = ListedEdges(matrix.lists, directed, matrix.weights)
-    options = EngineOptions(devices="cpu")
-    searches = stack.enter_context(open_analysis(PathSearches, edges, options))
-
-    def search_weighted(source: int) -> Row:
-        found = searches.search(source)
-        return found.distance, found.parent
-
-    return search_weighted
+def _as_distance(level: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    return np.where(level < 0, np.inf, level)
 
 
 def _by_levels(lists: Lists, sources: list[int], limit: float) -> Row:
     search = search_from(lists, sources, np.floor(limit))
-    level = search.levels()
-    return np.where(level < 0, np.inf, level), search.parent
+    return _as_distance(search.levels()), search.parent
 
 
 def _from_nearest(

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components as scipy_components
 from hetero_bfs.algorithms.bfs.queue_search import search_from
 from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, read_matrix
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
+from hetero_bfs.graph.edge_source import check_vertex
 
 Order = npt.NDArray[np.int32]
 
@@ -78,15 +78,14 @@ def connected_components(
     GraphError
         The matrix is not square.
     """
-    from hetero_bfs.algorithms.bfs.kernels.queue_order import label_components
+    from hetero_bfs.algorithms.components.kernels.numbered import number_components
 
     if connection.lower() not in ("weak", "strong"):
         raise ArgumentError(f'connection is {connection!r}; give "weak" or "strong"')
     if directed and connection.lower() == "strong":
         result: tuple[int, Order] = scipy_components(csgraph, True, "strong", return_labels)
         return result
-    lists = read_matrix(csgraph, directed=False).lists
-    n = lists.indptr.size - 1
-    label = np.full(n, NO_VERTEX, np.uint32)
-    count = int(label_components(lists, lists, False, np.empty(n, np.uint32), label))
+    matrix = read_matrix(csgraph, directed=True)  # the other direction joins nothing else
+    label = np.empty(matrix.num_vertices, np.uint32)
+    count = int(number_components(*matrix.lists, label))
     return (count, label.view(np.int32)) if return_labels else count

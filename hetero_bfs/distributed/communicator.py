@@ -69,6 +69,9 @@ class Communicator(Protocol):
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of zeros that all ranks of this host share."""
 
+    def free_shared(self) -> None:
+        """Free all memory of `shared_array`, which nobody may use afterwards; all ranks call it."""
+
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Combine the `shared_array` of all hosts, item by item; all ranks wait for it."""
 

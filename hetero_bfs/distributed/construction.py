@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.distributed.communicator import Communicator, parts_of
 from hetero_bfs.distributed.partition import LINE_COLUMNS, Partition, RankGraph, count_owned
-from hetero_bfs.errors import AgreedError
+from hetero_bfs.errors import AgreedError, GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, VertexArray, check_ends
 from hetero_bfs.graph.relabel import Relabelling
+from hetero_bfs.graph.weights import (
+    DUPLICATES,
+    SUM_BEYOND,
+    Duplicates,
+    WeightArray,
+    weight_dtype_of,
+)
 from hetero_bfs.support.memory import aligned_empty, shrink
 
 CHUNK_EDGES = 1 << 20
@@ -33,7 +41,7 @@ def construct(
     ----------
     share : EdgeSource
         The edges that this rank reads, of an undirected graph; together the ranks' shares are all
-        edges. Its `num_vertices` is that of the whole graph.
+        edges. Its `num_vertices` is that of the whole graph. If one has weights, all have.
     num_input_edges : int
         Of the whole graph.
     input_degree : uint32 array, optional
@@ -46,14 +54,22 @@ def construct(
     AgreedError
         The vertices of all ranks need more than 32 bits; all ranks raise this.
     """
+    from hetero_bfs.distributed.kernels.owned_lists import renumber_keys
+
     rank = communicator.rank
-    keys = _collect_keys(communicator, share)
+    keys, weights = _collect_keys(communicator, share)
     owned = count_owned(share.num_vertices, communicator.size)
     raw_degree, own, old_of_own = _number_own(keys, int(owned[rank]))
     first = parts_of(owned)
     all_numbers = np.empty(int(owned.sum()), np.uint32)
     communicator.gather_to_all(own, all_numbers, owned, first)
-    degree, indices, leading = _lists(communicator, keys, own, all_numbers, first, old_of_own.size)
+    _check_numbers(communicator, old_of_own.size)
+    renumber_keys(keys, own, all_numbers, first, np.uint32(communicator.size))
+    if weights is None:
+        keys.sort()
+    else:
+        weights = _sort_with_weights(keys, weights, getattr(share, "duplicates", "min"))
+    degree, indices, leading = _lists(keys, old_of_own.size)
     sizes = np.array(communicator.collect((degree.size, leading)), np.int64)
     partition = Partition(share.num_vertices, rank, sizes[:, 0].copy(), sizes[:, 1].copy())
     _to_columns(indices, partition)
@@ -65,34 +81,43 @@ def construct(
         raw_degree if input_degree is None else input_degree,
         degree,
         indices,
+        weights,
     )
 
 
-def _chunks(share: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]:
-    for src, dst in share.chunks(CHUNK_EDGES):
+def _chunks(share: Any) -> Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]:
+    if weight_dtype_of(share) is None:
+        for src, dst in share.chunks(CHUNK_EDGES):
+            check_ends(src, dst, share.num_vertices)
+            yield src, dst, None
+        return
+    for src, dst, weights in share.weighted_chunks(CHUNK_EDGES):
         check_ends(src, dst, share.num_vertices)
-        yield src, dst
+        yield src, dst, weights
 
 
-def _collect_keys(communicator: Communicator, share: EdgeSource) -> Keys:
-    """Return the keys of this rank's vertices; every rank reads its share twice."""
-    from hetero_bfs.distributed.kernels.owned_lists import count_keys, make_keys
+def _collect_keys(communicator: Communicator, share: EdgeSource) -> tuple[Keys, WeightArray | None]:
+    """Return the keys of this rank's vertices, and weights; every rank reads its share twice."""
+    from hetero_bfs.distributed.kernels.owned_lists import count_keys, make_keys, send_weights
+
+    weight_dtype = weight_dtype_of(share)
 
     both = not share.both_directions
     counts = np.zeros(communicator.size, np.int64)
     rounds = np.zeros(1, np.int64)
-    for src, dst in _chunks(share):
+    for src, dst, _ in _chunks(share):
         count_keys(src, dst, both, counts)
         rounds[0] += 1
     received = np.empty_like(counts)
     communicator.exchange(counts, received)
     communicator.reduce_to_all(rounds, "max")
     keys = aligned_empty(int(received.sum()), np.uint64)
+    all_weights = None if weight_dtype is None else aligned_empty(keys.size, weight_dtype)
     filled = 0
     chunks = _chunks(share)
-    nothing = np.empty(0, np.uint32), np.empty(0, np.uint32)
+    nothing = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, weight_dtype)
     for _ in range(int(rounds[0])):
-        src, dst = next(chunks, nothing)
+        src, dst, weights = next(chunks, nothing)
         counts[:] = 0
         count_keys(src, dst, both, counts)
         send = np.empty(int(counts.sum()), np.uint64)
@@ -102,8 +127,13 @@ def _collect_keys(communicator: Communicator, share: EdgeSource) -> Keys:
         more = int(received.sum())
         into = keys[filled : filled + more]
         communicator.exchange_parts(send, counts, places, into, received)
+        if all_weights is not None:
+            sent = np.empty(send.size, weight_dtype)
+            send_weights(src, dst, weights, both, places.copy(), sent)
+            there = all_weights[filled : filled + more]
+            communicator.exchange_parts(sent, counts, places, there, received)
         filled += more
-    return keys
+    return keys, all_weights
 
 
 def _number_own(keys: Keys, owned: int) -> tuple[VertexArray, VertexArray, VertexArray]:
@@ -118,18 +148,8 @@ def _number_own(keys: Keys, owned: int) -> tuple[VertexArray, VertexArray, Verte
     return degree, own, old_of_own
 
 
-def _lists(
-    communicator: Communicator,
-    keys: Keys,
-    own: VertexArray,
-    all_numbers: VertexArray,
-    first: npt.NDArray[np.int64],
-    size: int,
-) -> tuple[VertexArray, VertexArray, int]:
-    """Return degrees, lists of sorting numbers, and how many vertices may lead anywhere."""
-    from hetero_bfs.distributed.kernels.owned_lists import lists_of_keys, renumber_keys
-
-    ranks = np.uint32(communicator.size)
+def _check_numbers(communicator: Communicator, size: int) -> None:
+    """Refuse vertices whose numbers need more than 32 bits; `size` is that of this rank."""
     largest = np.array([size])
     communicator.reduce_to_all(largest, "max")
     needed = communicator.size * (int(largest[0]) + LINE_COLUMNS)
@@ -138,8 +158,30 @@ def _lists(
             f"{communicator.size} ranks with up to {largest[0]} vertices need {needed} numbers; "
             f"32 bits hold {2**32 - 1}: choose a smaller graph"
         )
-    renumber_keys(keys, own, all_numbers, first, ranks)
-    keys.sort()
+
+
+def _sort_with_weights(keys: Keys, weights: WeightArray, duplicates: Duplicates) -> WeightArray:
+    """Sort keys in place; return the weight of each of those that differ, in their order.
+
+    Raises
+    ------
+    GraphError
+        A sum of weights is beyond int32; only this rank raises it.
+    """
+    from hetero_bfs.distributed.kernels.owned_lists import combine_duplicates
+
+    order = np.argsort(keys, kind="stable")
+    keys[:], weights = keys[order], weights[order]
+    kept = combine_duplicates(keys, weights, DUPLICATES.index(duplicates))
+    if kept < 0:
+        raise GraphError(SUM_BEYOND)
+    return weights[:kept].copy()
+
+
+def _lists(keys: Keys, size: int) -> tuple[VertexArray, VertexArray, int]:
+    """Return degrees, lists of sorting numbers, and how many vertices may lead anywhere."""
+    from hetero_bfs.distributed.kernels.owned_lists import lists_of_keys
+
     degree = aligned_empty(size, np.uint32)
     indices = keys.view(np.uint32)
     stored = lists_of_keys(keys, degree, indices)
@@ -174,6 +216,7 @@ def _rank_graph(
     input_degree: VertexArray,
     degree: VertexArray,
     indices: VertexArray,
+    weights: WeightArray | None,
 ) -> RankGraph:
     from hetero_bfs.graph.kernels.sorting import first_neighbours
 
@@ -181,5 +224,5 @@ def _rank_graph(
     np.cumsum(degree, out=indptr[1:])
     first = aligned_empty(degree.size, np.uint32)
     first_neighbours(indptr, indices, first)
-    lists = CSRGraph.trusted(indptr, indices, False, num_input_edges, degree)
+    lists = CSRGraph.trusted(indptr, indices, False, num_input_edges, degree, weights)
     return RankGraph(lists, relabelling, num_input_edges, input_degree, degree, first, partition)

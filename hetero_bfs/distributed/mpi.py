@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.distributed.communicator import Counts, Operation, parts_of
 from hetero_bfs.errors import AgreedError
-from hetero_bfs.support.launcher import launched_ranks
+from hetero_bfs.support.launcher import is_open_mpi, launched_ranks
 
 
 @cache
@@ -27,18 +28,29 @@ def world() -> MPICommunicator:
         import mpi4py
 
         mpi4py.rc.thread_level = "funneled"  # only the main thread calls MPI
-        from mpi4py import MPI
+        mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of another launcher; see below
+            from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise AgreedError(
             f"a launcher of MPI started {wanted} processes, but mpi4py cannot be loaded "
             f"({reason}); install it with: pip install 'hetero_bfs[mpi]'"
         ) from None
+    library = " ".join(MPI.Get_library_version().split("\n")[0].strip("\0").split())
+    remedy = (
+        f"mpi4py uses {library[:40]}, which is not the launcher's; "
+        "start with the mpirun of that MPI"
+    )
+    if is_open_mpi() and "MPICH" in library:  # it would end the process
+        raise AgreedError(f"Open MPI's launcher started {wanted} processes, but {remedy}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        MPI.Init_thread(MPI.THREAD_FUNNELED)
     if MPI.COMM_WORLD.size != wanted:
-        library = MPI.Get_library_version().split("\n")[0].strip("\0 ")
         raise AgreedError(
-            f"the launcher started {wanted} processes, but MPI sees {MPI.COMM_WORLD.size}: mpi4py "
-            f"uses {library}, which is not the launcher's; start with the mpirun of that MPI"
+            f"the launcher started {wanted} processes, but MPI sees {MPI.COMM_WORLD.size}: {remedy}"
         )
     return MPICommunicator(MPI.COMM_WORLD)
 
@@ -114,6 +126,11 @@ class MPICommunicator:
             array[:] = 0
         self._host.Barrier()
         return array
+
+    def free_shared(self) -> None:
+        """Free all memory of `shared_array`."""
+        while self._windows:
+            self._windows.pop().Free()
 
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Combine the `shared_array` of all hosts."""

@@ -94,6 +94,14 @@ class Partition:
         """Each rank's first column."""
         return 32 * self.first_word
 
+    @cached_property
+    def owner_of_line(self) -> npt.NDArray[np.uint32]:
+        """The rank of each cache line of a bitmap, uint32 (columns / 512,)."""
+        owners = np.empty(self.num_columns // LINE_COLUMNS, np.uint32)
+        for rank, (first, words) in enumerate(zip(self.first_word, self.words, strict=True)):
+            owners[first // _LINE_WORDS : (first + words) // _LINE_WORDS] = rank
+        return owners
+
     def owner(self, vertex: int) -> int:
         """Return the rank that owns an old id."""
         return vertex % self.ranks

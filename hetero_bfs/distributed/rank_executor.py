@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.cpu_executor import Allocator, CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.distributed.communicator import Counts
-from hetero_bfs.distributed.partition import LINE_COLUMNS, Partition, RankGraph
+from hetero_bfs.distributed.partition import Partition, RankGraph
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import STRATEGIES, plain
 from hetero_bfs.support.by_address import Head, Struct
@@ -46,14 +46,10 @@ class RankExecutor(CPUExecutor):
         from hetero_bfs.distributed.kernels.push import COUNT_STRIDE, RankFields
 
         part = self.partition
-        owners = np.empty(part.num_columns // LINE_COLUMNS, np.uint32)
-        for rank, (first, words) in enumerate(zip(part.first_word, part.words, strict=True)):
-            begin, end = 32 * first // LINE_COLUMNS, 32 * (first + words) // LINE_COLUMNS
-            owners[begin:end] = rank
         fields = RankFields(
             np.empty(part.num_columns, np.uint64),
             np.zeros(COUNT_STRIDE * part.ranks, np.int64),
-            owners,
+            part.owner_of_line,
             part.first_column,
         )
         self.told: Words = fields.told

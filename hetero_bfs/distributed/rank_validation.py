@@ -11,7 +11,11 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.validation import CheckedSearch, Failure, Validation
 from hetero_bfs.distributed.communicator import Communicator
+from hetero_bfs.distributed.faults import agreed
 from hetero_bfs.graph.edge_source import EdgeSource, VertexArray, check_ends, typed_chunks
+from hetero_bfs.support.memory import check_shared_memory
+
+_REMEDY = "give --no-validate, or the container more (--shm-size)"
 
 
 class RankValidator:
@@ -24,6 +28,11 @@ class RankValidator:
         The edges that this rank looks at, in old ids.
     input_degree : uint32 array, optional
         Of this rank's old ids, if the edges have lost their duplicates.
+
+    Raises
+    ------
+    AgreedError
+        A host has too little shared memory; all ranks raise it.
     """
 
     def __init__(
@@ -33,10 +42,16 @@ class RankValidator:
         self._share = share
         self._input_degree = input_degree
         size = share.num_vertices
+        agreed(communicator, lambda: check_shared_memory(8 * size, "validation", _REMEDY))
         self._parents = communicator.shared_array(size, np.uint32)
         self._levels = communicator.shared_array(size, np.uint32)
         me, ranks = communicator.host_rank, communicator.host_size
         self._begin, self._end = size * me // ranks, size * (me + 1) // ranks
+
+    def close(self) -> None:
+        """Free the shared memory."""
+        self._parents = self._levels = np.empty(0, np.uint32)
+        self._communicator.free_shared()
 
     def validate(self, source: int, parent: npt.NDArray[np.uint32]) -> Validation:
         """Check a search; `parent` has the parents of this rank's old ids, 2**32 - 1 for none.

@@ -16,6 +16,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
+from hetero_bfs.graph.weights import weight_dtype_of
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ class FileShare:
     input_degree: VertexArray | None
 
 
-def read_share(communicator: Communicator, path: Path) -> FileShare:
-    """Read a graph file; return this rank's share.
+def read_share(communicator: Communicator, path: Path, weighted: bool = False) -> FileShare:
+    """Read a graph file; return this rank's share, with weights if wanted.
 
     Rank 0 reads all of it, and gives the other ranks their lists when the graph is constructed. It
     needs the memory that one process needs for the edges.
@@ -97,14 +98,27 @@ def read_share(communicator: Communicator, path: Path) -> FileShare:
     AgreedError
         The file cannot be read, or the graph is directed; all ranks raise it.
     """
+    rank = communicator.rank
+    edges = agreed(communicator, lambda: _read(path, weighted) if rank == 0 else None)
+    return share_out(communicator, edges)
+
+
+def share_out(communicator: Communicator, edges: EdgeSource | None) -> FileShare:
+    """Return this rank's share of edges that rank 0 has; `edges` is None on the others."""
     rank, ranks = communicator.rank, communicator.size
-    edges = agreed(communicator, lambda: _read(path) if rank == 0 else None)
     degree: VertexArray | None = getattr(edges, "input_degree", None)
-    facts = edges and (edges.num_vertices, edges.num_input_edges, degree is not None)
-    num_vertices, num_edges, knows_degree = communicator.collect(facts)[0]
+    facts = edges and (
+        edges.num_vertices,
+        edges.num_input_edges,
+        degree is not None,
+        weight_dtype_of(edges),
+        getattr(edges, "duplicates", "min"),
+    )
+    num_vertices, num_edges, knows_degree, weight_dtype, duplicates = communicator.collect(facts)[0]
     if edges is None:
         nothing = np.empty(0, np.uint32)
-        edges = EdgeList.trusted(nothing, nothing, num_vertices, False)
+        weights = None if weight_dtype is None else np.empty(0, weight_dtype)
+        edges = EdgeList.trusted(nothing, nothing, num_vertices, False, weights, duplicates)
     mine = None
     if knows_degree:
         owned = count_owned(num_vertices, ranks)
@@ -119,8 +133,8 @@ def read_share(communicator: Communicator, path: Path) -> FileShare:
     return FileShare(edges, num_edges, mine)
 
 
-def _read(path: Path) -> EdgeSource:
-    edges = read(path, False, False)
+def _read(path: Path, weighted: bool) -> EdgeSource:
+    edges = read(path, False, weighted)
     if edges.directed:
         raise GraphError(
             f"{path}: the graph is directed; several ranks search undirected graphs only: start "

@@ -144,6 +144,9 @@ class SimulatedCommunicator:
         )
         return np.asarray(hosts[self._host])
 
+    def free_shared(self) -> None:
+        """Do nothing: Python frees what nobody uses."""
+
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Combine the `shared_array` of all hosts."""
 

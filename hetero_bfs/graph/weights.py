@@ -23,6 +23,10 @@ Duplicates = Literal["min", "max", "sum"]
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 """What the weights of an edge that occurs several times are combined to."""
 
+SUM_BEYOND = (
+    'duplicates="sum" gives a weight beyond the 32-bit integers; give the weights as float64'
+)
+
 WEIGHT_DTYPES = (np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64))
 
 WeightArray = npt.NDArray[Any]
@@ -195,10 +199,7 @@ def place_weights(
             placed,
         )
         if trouble == "overflow":
-            raise GraphError(
-                'duplicates="sum" gives a weight beyond the 32-bit integers; give the weights as '
-                "float64"
-            )
+            raise GraphError(SUM_BEYOND)
         if trouble is not None:
             raise GraphError(
                 "the edges were others when they were read again; weighted_chunks() must give the "

@@ -78,6 +78,8 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
         for group in progress(groups, "searching"):
             results = [search.search(key) for key in group]
             records += [_record(communicator, result, validator) for result in results]
+        if validator is not None:
+            validator.close()
         return RanksReport(
             scale=math.log2(graph.num_vertices) if options.graph else float(options.scale),
             edgefactor=share.num_input_edges / graph.num_vertices,

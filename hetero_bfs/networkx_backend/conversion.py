@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import methodcaller
 from typing import Any
 
 import networkx as nx
@@ -81,8 +80,7 @@ def _lists(rows: Rows, number: dict[Any, int] | None) -> Lists:
 
 def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.float64], bool]:
     """Return the weights in the order of the lists, and whether all are integers."""
-    data = chain.from_iterable(row.values() for row in rows)
-    values = list(map(methodcaller("get", attribute, default), data))
+    values = [data.get(attribute, default) for row in rows for data in row.values()]
     kinds = set(map(type, values))
     if not kinds <= {int, float, bool}:
         raise NotImplementedError(f"weights of types {kinds}")

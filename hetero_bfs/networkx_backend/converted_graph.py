@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
+from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.unsorted_lists import Lists
 
 
@@ -61,12 +61,10 @@ class ConvertedGraph:
     @cached_property
     def components(self) -> tuple[VertexArray, int]:
         """The number of each node's component, by first nodes, and how many there are."""
-        from hetero_bfs.algorithms.bfs.kernels.queue_order import label_components
+        from hetero_bfs.algorithms.components.kernels.numbered import number_components
 
-        label = np.full(len(self), NO_VERTEX, np.uint32)
-        queue = np.empty(len(self), np.uint32)
-        count = label_components(self.successors, self.predecessors, self.directed, queue, label)
-        return label, int(count)
+        label = np.empty(len(self), np.uint32)
+        return label, int(number_components(*self.successors, label))
 
     def id_of(self, node: Any) -> int | None:
         """Return a node's id, None if it is not in the graph."""

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
-from hetero_bfs.networkx_backend.engine_pool import levels_from
+from hetero_bfs.networkx_backend.engine_pool import levels_from, reach_of
 
+_BATCH = 1024  # searches between two looks for unreached nodes
 _UNBOUNDED = np.iinfo(np.int32).max // 2
 
 
@@ -21,11 +22,14 @@ def eccentricity(G: ConvertedGraph, v: Any = None, sp: None = None, weight: None
     if v is None and not G.directed:
         return dict(zip(G.nodes, _bounded(G, False, infinite).tolist(), strict=True))
     nodes = list(nx.Graph.nbunch_iter(G, v))
-    largest = {}
-    for i, node in enumerate(nodes):
-        level = levels_from(G, G._adj[node], len(nodes) - i)
-        _check_all_reached(level, infinite)
-        largest[node] = int(level.max())
+    numbers = np.array([G._adj[node] for node in nodes], np.int64)
+    found: list[int] = []
+    for batch in np.split(numbers, range(1, numbers.size, _BATCH)):  # one node tells in most cases
+        reached, eccentricities = reach_of(G, batch)
+        if (reached < len(G)).any():
+            raise nx.NetworkXError(infinite)
+        found += eccentricities.tolist()
+    largest = dict(zip(nodes, found, strict=True))
     return largest[v] if v in G else largest
 
 

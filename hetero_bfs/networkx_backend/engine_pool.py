@@ -83,6 +83,21 @@ def levels_from(graph: ConvertedGraph, source: int, coming: int = 1) -> npt.NDAr
         return search_from(graph.successors, source).levels()
 
 
+def reach_of(
+    graph: ConvertedGraph, sources: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+    """Return how many nodes are reached from each source, and the largest distance to one."""
+    expected = sources.size * search_seconds(graph.num_entries)
+    if _engine_pays(graph, expected):
+        with suppress(GraphError, ForkError), engine_of(graph) as engine:
+            sums = engine.bfs_many(sources.tolist(), want="sums")
+            return sums.reached, sums.eccentricity
+    with _noted(graph):
+        searches = [search_from(graph.successors, source) for source in sources.tolist()]
+    reached = np.array([search.queue.size for search in searches], np.int64)
+    return reached, np.array([search.ends.size - 2 for search in searches], np.int64)
+
+
 def distances_from(
     graph: ConvertedGraph, weights: npt.NDArray[np.float64], source: int
 ) -> npt.NDArray[np.float64]:

@@ -11,6 +11,11 @@ Intel MPI and MVAPICH (Hydra), of Open MPI, of Hydra for one host, and of Slurm'
 _RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 
 
+def is_open_mpi() -> bool:
+    """Tell whether the launcher is that of Open MPI."""
+    return "OMPI_COMM_WORLD_SIZE" in os.environ
+
+
 def launched_ranks() -> int:
     """Return how many processes the launcher of MPI started; 1 without a launcher.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import mmap
+import shutil
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ PAGE_BYTES = 4096
 GIB = 2**30
 
 _HUGE_PAGES_FROM_BYTES = 1 << 22  # twice the size of a huge page on x86
+_SHARED_MEMORY = Path("/dev/shm")
 _PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
 
 
@@ -112,4 +115,19 @@ def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
         raise GraphError(
             f"{what} needs about {num_bytes / GIB:.1f} GiB of memory, {free / GIB:.1f} GiB are "
             f"free; {remedy}"
+        )
+
+
+def check_shared_memory(num_bytes: int, what: str, remedy: str) -> None:
+    """Raise `GraphError` if processes cannot share so much memory.
+
+    A system gives it without a look at the room, and ends the process that uses too much.
+    """
+    if not _SHARED_MEMORY.is_dir():
+        return
+    free = shutil.disk_usage(_SHARED_MEMORY).free
+    if num_bytes > free:
+        raise GraphError(
+            f"{what} needs {format_bytes(num_bytes)} of memory that processes share, and "
+            f"{_SHARED_MEMORY} has room for {format_bytes(free)}; {remedy}"
         )

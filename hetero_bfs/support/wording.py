@@ -9,6 +9,7 @@ from contextvars import ContextVar
 _OPTIONS = {
     "alpha": "--alpha",
     "decision_interval": "--decision-interval",
+    "depth_limit": "--depth-limit",
     "device": "--device",
     "device_memory_bytes": "--device-memory",
     "devices": "--devices",
@@ -16,6 +17,7 @@ _OPTIONS = {
     "edgefactor": "--edgefactor",
     "graphs": "--graph",
     "max_alloc_bytes": "--max-alloc",
+    "mask": "--mask",
     "max_iter": "--max-iter",
     "optimize": "--optimize",
     "order": "--order",

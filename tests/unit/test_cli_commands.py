@@ -6,6 +6,7 @@ import argparse
 import csv
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,52 @@ def test_bfs_options(graph, tmp_path, capsys, extra):
     text = capsys.readouterr().out
     assert ("valid" in text) == (extra != ["--no-validate"])
     assert ("frontier" in text) == (extra == ["-v"])
+
+
+def test_bfs_from_several_sources_with_a_mask(graph, tmp_path, capsys):
+    levels, masks = tmp_path / "levels.npy", [tmp_path / name for name in ("m.txt", "m.npy")]
+    masks[0].write_text("# to pass over\n\n2\n")
+    np.save(masks[1], np.arange(9) == 2)
+    for mask in masks:
+        options = ["--source", 5, "--mask", mask, "--levels", levels, *CPU]
+        assert run("bfs", graph, "--source", 0, *options) == 0
+        assert np.load(levels).tolist() == [0, 1, -1, -1, -1, 0, 1, -1, -1]
+        assert ", valid" in capsys.readouterr().out
+
+
+def test_bfs_to_a_target_backwards(graph, tmp_path, capsys):
+    report = tmp_path / "r.json"
+    options = ["--directed", "--reverse", "--target", 1, "--json", report, *CPU]
+    assert run("bfs", graph, "--source", 3, *options) == 0
+    assert "target 1: path 1 2 3\n" in capsys.readouterr().out
+    data = json.loads(report.read_text())
+    assert (data["path"], data["sources"], data["reached"]) == ([1, 2, 3], [3], 3)
+    limited = ["--depth-limit", 1, "--target", 3, "--json", report, *CPU]
+    assert run("bfs", graph, "--source", 0, *limited) == 0
+    assert "target 3: is not reached\n" in capsys.readouterr().out
+    assert json.loads(report.read_text())["path"] is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"1\nx\n", r"mask:2: 'x' is no vertex id; give one id a line"),
+        (b"9\n", r"vertex 9 is not in the graph"),
+        (b"0\n", r"source 0 is masked"),
+        (None, r"mask: no such file"),
+    ],
+)
+def test_bfs_with_a_wrong_mask(graph, tmp_path, capsys, content, message):
+    mask = tmp_path / "mask"
+    if content is not None:
+        mask.write_bytes(content)
+    assert run("bfs", graph, "--source", 0, "--mask", mask, *CPU) == 1
+    assert re.search(message, one_line(capsys))
+
+
+def test_bfs_backwards_needs_a_direction(graph, capsys):
+    assert run("bfs", graph, "--source", 0, "--reverse", *CPU) == 2
+    assert "--reverse goes with --directed" in capsys.readouterr().err
 
 
 def test_bfs_from_a_vertex_alone(graph, capsys):

@@ -104,6 +104,10 @@ def test_engines_find_the_same_distances(monkeypatch, directed, unweighted):
     )
     assert_same_arrays(distance, plain)
     check_predecessors(matrix, distance, predecessors, directed, unweighted)
+    found = csgraph.dijkstra(
+        matrix, directed, [3, 3, -1], unweighted=unweighted, limit=2.5
+    )  # the same source twice
+    assert_same_arrays(found, plain[[3, 3, -1]])
 
 
 @pytest.mark.parametrize("indices", [2, [2], [-1, 0], [[0, 1], [2, 2]]])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
@@ -86,17 +88,44 @@ def test_a_converted_file_remembers_duplicates(tmp_path):
     assert {nedge for _, nedge, _ in figures(path)[1]} == {1, 5}
 
 
+@pytest.mark.parametrize("command", ["sssp", "components", "pagerank"])
+def test_other_commands_find_what_one_process_finds(command, tmp_path):
+    ends = np.random.default_rng(4).integers(0, 300, (700, 2))
+    graph, alone, together = (tmp_path / name for name in ("graph.el", "alone.npy", "ranks.npy"))
+    graph.write_text("".join(f"{u} {v} {u % 9 + 1}\n" for u, v in ends.tolist()))
+    options = [command, graph, *(["--source", ends[0, 0]] if command == "sssp" else [])]
+    options += ["--tol", "1e-10"] if command == "pagerank" else []
+    one = [sys.executable, "-m", "hetero_bfs", *map(str, options), "--devices", "cpu"]
+    subprocess.run([*one, "--out", alone], check=True, capture_output=True, timeout=200)
+    done = mpirun(*ranks(2, *options, "--out", together))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("device none") == 1
+    assert ", valid" in done.stdout
+    expected, found = np.load(alone), np.load(together)
+    assert found.dtype == expected.dtype
+    if command == "pagerank":
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
 REFUSED = {
     "no file": (["graph500", "--graph", "absent.el"], "absent.el: no such file"),
     "too large": (["graph500", "--scale", "31"], "a smaller scale or more machines"),
     "other kernel": (["graph500", "--kernel", "sssp"], "start without mpirun"),
-    "other command": (["devices"], "only graph500 runs on several"),
+    "other source": (["sssp", "GRAPH", "--source", "9"], "vertex 9"),
+    "no weights": (["sssp", "GRAPH", "--source", "1"], "weights"),
+    "other option": (["components", "GRAPH", "--directed"], "--directed needs a single process"),
+    "other command": (["devices"], "graph500, sssp, components, pagerank run on several"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_is_said_once(name):
+def test_what_cannot_be_is_said_once(name, tmp_path):
     arguments, message = REFUSED[name]
+    graph = tmp_path / "graph.el"
+    graph.write_text("0 1 3\n1 2 1\n" if name == "other source" else "0 1\n1 2\n")
+    arguments = [graph if argument == "GRAPH" else argument for argument in arguments]
     done = mpirun(*ranks(2, *arguments))
     said = [line for line in done.stderr.splitlines() if line.startswith("hetero-bfs: ")]
     assert done.returncode == 1
@@ -110,6 +139,26 @@ def test_ranks_with_other_options_are_refused():
     assert done.stderr.count("different options") == 1
 
 
+OPEN_MPI = shutil.which("mpirun.openmpi")
+
+
+@pytest.mark.skipif(OPEN_MPI is None, reason="Open MPI is not installed")
+def test_open_mpi_over_the_library_of_mpich_is_refused():
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(
+        [OPEN_MPI, "--oversubscribe", *ranks(2, *SMALL)],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+        env=os.environ | root,
+    )
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("hetero-bfs: ")]
+    assert len(said) == 1
+    assert "Open MPI's launcher started 2 processes, but mpi4py uses MPICH" in said[0]
+
+
 def test_a_launcher_of_another_mpi_is_refused():
     foreign = {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "0"}
     done = subprocess.run(
@@ -121,7 +170,7 @@ def test_a_launcher_of_another_mpi_is_refused():
         env=os.environ | foreign,
     )
     assert done.returncode == 1
-    assert "the launcher started 2 processes, but MPI sees 1" in done.stderr
+    assert "launcher started 2 processes, but mpi4py uses MPICH" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -130,25 +179,34 @@ def test_all_ranks_end_within_ten_seconds_of_one(number):
     with subprocess.Popen(
         [MPIRUN, *ranks(2, *whole)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
-        victim = _first_rank()
+        both = _ranks_of(process.pid, 2)
         time.sleep(2)
-        os.kill(victim, number)
+        os.kill(both[0], number)
         process.communicate(timeout=10)
         assert process.returncode != 0
-    assert not Path(f"/proc/{victim}").exists()
+    assert not [rank for rank in both if Path(f"/proc/{rank}").exists()]
 
 
-def _first_rank() -> int:
-    """Return the process id of a rank, once there is one."""
+def _ranks_of(launcher: int, count: int) -> list[int]:
+    """Return the process ids of a launcher's ranks, once there are so many."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        for entry in Path("/proc").glob("[0-9]*/status"):
+        parents = {}
+        for entry in Path("/proc").glob("[0-9]*"):
             try:
-                environment = (entry.parent / "environ").read_bytes()
-                words = (entry.parent / "cmdline").read_bytes().split(b"\0")
+                stat = (entry / "stat").read_text()
+                words = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if b"PMI_RANK=0" in environment and b"hetero_bfs" in words and b"20" in words:
-                return int(entry.parent.name)
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1]), words
+        found = [
+            pid
+            for pid, (parent, words) in parents.items()
+            if b"hetero_bfs" in words
+            and launcher in (parent, parents.get(parent, (0,))[0])
+            and parent != launcher
+        ]
+        if len(found) == count:
+            return found
         time.sleep(0.05)
-    raise AssertionError("no rank started")
+    raise AssertionError("the ranks did not start")

@@ -232,6 +232,16 @@ def test_engines_find_the_same(engine_at_once, directed):
     assert list(lengths.values()) == sorted(lengths.values())
 
 
+def test_engines_find_eccentricities_of_directed_graphs(engine_at_once):
+    ring = nx.cycle_graph(40, create_using=nx.DiGraph)
+    ring.add_edges_from([(3, 20), (7, 1), (30, 12)])
+    assert_same("eccentricity", ring)
+    assert_same("diameter", ring)
+    ring.add_edge(39, 40)
+    assert_same("eccentricity", ring, [40])
+    assert_same("eccentricity", ring)
+
+
 def test_few_engines_are_open_and_they_close_with_their_graphs(engine_at_once):
     graphs = [nx.path_graph(5 + i) for i in range(engine_pool.MOST_OPEN + 2)]
     for graph in [*graphs, *graphs]:

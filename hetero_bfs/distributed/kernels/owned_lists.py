@@ -46,6 +46,45 @@ def make_keys(src, dst, both, places, keys):
 
 
 @kernel
+def send_weights(src, dst, weights, both, places, sent):
+    """Write the weights of edges in the order of `make_keys`."""
+    ranks = np.uint32(places.size)
+    for i in range(src.size):
+        u, v = src[i], dst[i]
+        if u == v:
+            continue
+        sent[places[u % ranks]] = weights[i]
+        places[u % ranks] += 1
+        if both:
+            sent[places[v % ranks]] = weights[i]
+            places[v % ranks] += 1
+
+
+@kernel
+def combine_duplicates(keys, weights, rule):
+    """Combine the weights of equal sorted keys by rule 0 (min), 1 (max) or 2 (sum), in place.
+
+    Returns how many keys differ, whose weights come first; -1 if a sum does not fit.
+    """
+    written = -1
+    for i in range(keys.size):
+        weight = weights[i]
+        if i == 0 or keys[i] != keys[i - 1]:
+            written += 1
+            weights[written] = weight
+        elif rule == 0:
+            weights[written] = min(weights[written], weight)
+        elif rule == 1:
+            weights[written] = max(weights[written], weight)
+        else:
+            total = weights[written] + weight
+            weights[written] = total
+            if weights[written] != total:
+                return -1
+    return written + 1
+
+
+@kernel
 def count_degrees(keys, degree):
     """Count the keys of each vertex, uint32 (own old ids,)."""
     for i in range(keys.size):

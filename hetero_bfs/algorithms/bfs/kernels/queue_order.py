@@ -88,39 +88,3 @@ def _next_level(lists, queue, first, last, own, other):
             if other[v] != _NO_VERTEX:
                 return end, v
     return end, _NO_VERTEX
-
-
-@kernel
-def label_components(successors, predecessors, directed, queue, label):
-    """Number the components by their first vertices; return how many there are.
-
-    label, uint32 (n,), is 0xFFFFFFFF at first. Of a directed graph these are the weakly connected
-    ones, for which predecessors are followed, too.
-    """
-    count = np.uint32(0)
-    for root in range(label.size):
-        if label[root] != _NO_VERTEX:
-            continue
-        label[root] = count
-        queue[0] = root
-        first, end = 0, 1
-        while first < end:
-            end = _label_neighbours(successors, queue[first], count, queue, label, end)
-            if directed:
-                end = _label_neighbours(predecessors, queue[first], count, queue, label, end)
-            first += 1
-        count += np.uint32(1)
-    return count
-
-
-@kernel(inner=True)
-def _label_neighbours(lists, u, number, queue, label, end):
-    """Label a vertex's neighbours that have no label, and append them; return the queue's end."""
-    indptr, indices = lists
-    for k in range(indptr[u], indptr[u + 1]):
-        v = indices[k]
-        if label[v] == _NO_VERTEX:
-            label[v] = number
-            queue[end] = v
-            end += 1
-    return end

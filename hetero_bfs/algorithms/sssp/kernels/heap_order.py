@@ -21,15 +21,15 @@ def search_in_heap_order(indptr, indices, weights, source, target, limit, distan
     own. Weights are float64, finite, at least 0. No distance above `limit` is looked for, none
     after that of `target`, which is 0xFFFFFFFF for all.
     """
-    at = np.empty(indices.size + 1, np.float64)  # of each entry that was put on the heap
-    vertex = np.empty(indices.size + 1, np.uint32)
-    heap = np.empty(indices.size + 1, np.int64)
+    vertex = np.empty(indices.size + 1, np.uint32)  # of each entry that was put on the heap
+    heap = np.empty(indices.size + 1, np.int64)  # of entries, with their distances beside
+    at = np.empty(indices.size + 1, np.float64)
     settled = np.zeros(parent.size, np.bool_)
     distance[source], parent[source] = 0.0, source
-    at[0], vertex[0], heap[0] = 0.0, source, 0
+    vertex[0], heap[0], at[0] = source, 0, 0.0
     size, entries, found = 1, 1, 0
     while size > 0:
-        v = vertex[_pop(heap, size, at)]
+        v = vertex[_pop(heap, at, size)]
         size -= 1
         if settled[v]:
             continue
@@ -41,46 +41,47 @@ def search_in_heap_order(indptr, indices, weights, source, target, limit, distan
         for k in range(indptr[v], indptr[v + 1]):
             u = indices[k]
             new = distance[v] + weights[k]
-            if new <= limit and not settled[u] and new < distance[u]:
+            if new < distance[u] and new <= limit:  # those that are settled are no farther
                 distance[u], parent[u] = new, v
-                at[entries], vertex[entries] = new, u
-                _push(heap, size, at, entries)
+                vertex[entries] = u
+                _push(heap, at, size, entries, new)
                 size += 1
                 entries += 1
     return found
 
 
 @kernel(inner=True)
-def _push(heap, size, at, entry):
+def _push(heap, at, size, entry, distance):
     """Put an entry, the newest, on a heap of so many."""
     i = size
     while i > 0:
         up = (i - 1) >> 1
-        if at[heap[up]] <= at[entry]:  # an older one of equal distance comes first
+        if at[up] <= distance:  # an older one of equal distance comes first
             break
-        heap[i] = heap[up]
+        heap[i], at[i] = heap[up], at[up]
         i = up
-    heap[i] = entry
+    heap[i], at[i] = entry, distance
 
 
 @kernel(inner=True)
-def _pop(heap, size, at):
+def _pop(heap, at, size):
     """Take the least entry off a heap of so many, the oldest of equal ones."""
-    least, last = heap[0], heap[size - 1]
+    least = heap[0]
+    last, distance = heap[size - 1], at[size - 1]
     size -= 1
     i = 0
     while 2 * i + 1 < size:
         down = 2 * i + 1
-        if down + 1 < size and _before(heap[down + 1], heap[down], at):
+        if down + 1 < size and _before(at[down + 1], heap[down + 1], at[down], heap[down]):
             down += 1
-        if _before(last, heap[down], at):
+        if _before(distance, last, at[down], heap[down]):
             break
-        heap[i] = heap[down]
+        heap[i], at[i] = heap[down], at[down]
         i = down
-    heap[i] = last
+    heap[i], at[i] = last, distance
     return least
 
 
 @kernel(inner=True)
-def _before(one, other, at):
-    return at[one] < at[other] or (at[one] == at[other] and one < other)
+def _before(distance, entry, other_distance, other):
+    return distance < other_distance or (distance == other_distance and entry < other)

@@ -1,0 +1,237 @@
+"""A graph shared out among all ranks, on which vertex programs run; all ranks make the same calls.
+
+Start a script with `mpirun -n P python script.py`. Each rank gets all results.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.components.component_result import Components
+from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings, check_settings
+from hetero_bfs.algorithms.pagerank.rank_result import PageRank
+from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
+from hetero_bfs.distributed.analysis_programs import (
+    DISTANCES,
+    UNREACHED,
+    LeastLabels,
+    PowerRanks,
+)
+from hetero_bfs.distributed.communicator import Communicator
+from hetero_bfs.distributed.construction import construct
+from hetero_bfs.distributed.faults import agreed
+from hetero_bfs.distributed.gathered_result import RankProgramResult
+from hetero_bfs.distributed.rank_program import RankProgram
+from hetero_bfs.distributed.shares import FileShare, read_share, share_out
+from hetero_bfs.errors import AgreedError, ArgumentError
+from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, check_vertex
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.graph.weights import needed_weights, refuse_negative
+from hetero_bfs.programs.host_code import host_text
+from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.run_options import Limits, RunOptions
+from hetero_bfs.programs.typed_program import Parameters, Plan
+
+_DEFAULTS = RunOptions()
+
+
+class RankEngine:
+    """A rank's part of an undirected graph, ready for vertex programs.
+
+    Parameters
+    ----------
+    edges : EdgeSource, optional
+        All edges, on rank 0; None on the other ranks.
+    communicator : Communicator, optional
+        By default all ranks that the launcher of MPI started.
+
+    Raises
+    ------
+    AgreedError
+        On all ranks: the graph is directed, or mpi4py cannot be used.
+    """
+
+    def __init__(
+        self, edges: EdgeSource | None = None, communicator: Communicator | None = None
+    ) -> None:
+        communicator = communicator or _world()
+        if any(communicator.collect(edges is not None and edges.directed)):
+            raise AgreedError("several ranks hold undirected graphs only")
+        self._open(communicator, share_out(communicator, edges))
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        weighted: bool = False,
+        communicator: Communicator | None = None,
+    ) -> RankEngine:
+        """Return the engine of a graph file, which rank 0 reads.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: the file cannot be read, or the graph is directed.
+        """
+        communicator = communicator or _world()
+        engine = cls.__new__(cls)
+        engine._open(communicator, read_share(communicator, Path(path), weighted))
+        return engine
+
+    def _open(self, communicator: Communicator, share: FileShare) -> None:
+        self.communicator = communicator
+        self.edges = share.edges if communicator.rank == 0 else None
+        """All edges, on rank 0."""
+        self.graph = construct(communicator, share.edges, share.num_input_edges, share.input_degree)
+        self._programs: dict[Any, RankProgram] = {}
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of the whole graph."""
+        return self.graph.num_vertices
+
+    def run(
+        self, program: Program, options: RunOptions = _DEFAULTS, **parameters: Any
+    ) -> RankProgramResult:
+        """Run a program; see `Engine.run`.
+
+        Of the options `max_iterations`, `direction` and `bucket_width` count.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: the program or a parameter cannot be used.
+        """
+        plan, limits = agreed(
+            self.communicator, lambda: self._checked(program, options, parameters)
+        )
+        key = host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
+        if key not in self._programs:
+            self._programs[key] = RankProgram(self.communicator, self.graph, plan)
+        if options.bucket_width is None and "priority" in plan.methods:
+            limits = limits._replace(bucket_width=self._usual_step())
+        return self._programs[key].run(plan, limits)
+
+    def _checked(
+        self, program: Program, options: RunOptions, parameters: dict[str, Any]
+    ) -> tuple[Plan, Limits]:
+        """Return a program as this graph needs it, and the options as numbers."""
+        weights = self.graph.graph.weights
+        kind = None if weights is None else weights.dtype.name
+        plan = Plan(program, Parameters.of(parameters, self.num_vertices), kind)
+        if plan.counts:
+            raise ArgumentError(f"{plan.name} combines by most_frequent, which needs one process")
+        if options.mode != "synchronous" or options.where not in ("auto", "cpu"):
+            raise ArgumentError("several ranks run programs in mode synchronous, on the CPU")
+        if plan.all_active and "finished" not in plan.methods and options.max_iterations is None:
+            raise ArgumentError(
+                f"{plan.name} has all vertices active and no method finished; give "
+                "RunOptions(max_iterations=...)"
+            )
+        return plan, options.limits(1.0)
+
+    def _usual_step(self) -> float:
+        """Return the usual width of buckets, as `PlacedGraph.usual_step` for one process."""
+        weights = self.graph.graph.weights
+        if weights is None:
+            return 1.0
+        finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
+        sums = np.array([finite.sum(), finite.size, weights.size, self.graph.num_searched])
+        self.communicator.reduce_to_all(sums, "sum")
+        total, count, entries, searched = sums.tolist()
+        if count == 0:
+            return 1.0
+        degree = max(entries / max(searched, 1), 1.0)
+        return float(max(total / count * 16.0 / degree, 1e-300))
+
+    def sssp(self, source: int) -> ShortestPaths:
+        """Find the least distances from a vertex; see `hetero_bfs.sssp`.
+
+        Parents are found on rank 0 alone, of all edges there.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: no such vertex, no weights, or a negative one.
+        """
+        source = agreed(self.communicator, lambda: self._checked_source(source))
+        kind = needed_weights(self.graph.graph).dtype.name
+        result = self.run(DISTANCES[kind](), source=source)
+        found = result.gathered("distance")
+        distance = found.astype(np.float64)
+        if found.dtype.kind == "i":
+            distance[found == UNREACHED] = np.inf
+        traces = [
+            WindowTrace(0.0, t.strategy, t.vertices, t.edges_scanned, 1, t.seconds)
+            for t in result.traces
+        ]
+        return ShortestPaths(
+            source, distance, result.seconds, traces, False, lambda: self._parents(source, found)
+        )
+
+    def _checked_source(self, source: int) -> int:
+        lists = self.graph.graph
+        needed_weights(lists)
+        refuse_negative(lists, self.graph.relabelling.old_of_new, "shortest paths")
+        return check_vertex(source, self.num_vertices)
+
+    def _parents(self, source: int, distance: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Return a vertex before each one on a shortest path, given the distances."""
+        from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
+        from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists
+
+        if self.edges is None:
+            raise ArgumentError("parents are found on rank 0, which has all edges; ask there")
+        parent = np.full(self.num_vertices, -1, np.int64)
+        parent[source] = source
+        graph = build_search_graph(self.edges, "degree")
+        start = graph.searched_id(source)
+        if start is None:
+            return parent
+        old = graph.relabelling.old_of_new
+        lists = WeightedLists.of(graph, "shortest paths")
+        infinity = UNREACHED if distance.dtype.kind == "i" else np.inf
+        up = tree_parents(lists, distance[old], infinity, start)
+        reached = np.flatnonzero(up != NO_VERTEX)
+        parent[old[reached]] = old[up[reached]]
+        return parent
+
+    def components(self) -> Components:
+        """Find the connected components; see `hetero_bfs.components`."""
+        result = self.run(LeastLabels())
+        component = result.gathered("label").astype(np.int64)
+        count = int(np.count_nonzero(component == np.arange(component.size)))
+        return Components(component, count, result.seconds, 0.0, result.traces)
+
+    def pagerank(self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100) -> PageRank:
+        """Rank the vertices; see `hetero_bfs.pagerank`.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: a parameter is out of range.
+        """
+        settings: RankSettings = agreed(
+            self.communicator, lambda: check_settings(self.num_vertices, alpha, tol, max_iter)
+        )
+        result = self.run(
+            PowerRanks(),
+            RunOptions(max_iterations=settings.max_iter),
+            alpha=settings.alpha,
+            limit=settings.change,
+        )
+        change = result.totals["change"] if result.iterations else np.inf
+        return PageRank(
+            result.gathered("rank"), result.seconds, change, result.converged, result.traces
+        )
+
+
+def _world() -> Communicator:
+    from hetero_bfs.distributed.mpi import world
+
+    return world()

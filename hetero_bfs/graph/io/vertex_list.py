@@ -1,0 +1,42 @@
+"""Files of vertices: ids in lines of text, or a NumPy array of ids or flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph.io.graph_files import opened
+
+
+def read_vertices(path: Path) -> npt.NDArray[Any]:
+    """Return the ids (int64) of a text file, one a line, or the array of a .npy file.
+
+    Empty lines, and lines that begin with #, are passed over.
+
+    Raises
+    ------
+    GraphFileError
+        The file cannot be read, or a line is no id.
+    """
+    with opened(path) as file:
+        if path.suffix == ".npy":
+            try:
+                return np.asarray(np.load(file, allow_pickle=False))
+            except (ValueError, EOFError, OSError) as error:
+                raise GraphFileError(f"{path}: is no NumPy array: {error}") from None
+        ids = []
+        for number, line in enumerate(file, 1):
+            text = line.strip()
+            if text and not text.startswith(b"#"):
+                try:
+                    ids.append(np.int64(int(text)))
+                except (ValueError, OverflowError):
+                    shown = text[:40].decode(errors="replace")
+                    raise GraphFileError(
+                        f"{path}:{number}: {shown!r} is no vertex id; give one id a line"
+                    ) from None
+    return np.array(ids, np.int64)

@@ -1,0 +1,237 @@
+"""The phases of a vertex program by several ranks; distributed/rank_program.py has their loop.
+
+host_code.py takes this text, with a program's own adapters in place of the import below.
+
+A rank's own vertices come first: those with edges, numbered below `searched`, then those without.
+Neighbour lists hold columns (distributed/partition.py), of which the first ones are the own
+vertices. A rank knows the states of its own vertices only. To others' vertices it sends messages;
+in pulls of messages without weights it reads what all vertices send from `outgoing`.
+
+Arrays of a run:
+
+    state_*     (own,)              the program's fields
+    names       uint32 (own,)       the caller's ids
+    degree      uint32 (own,)       edges
+    combined    (columns,)          messages combined so far, where `mark` has this push's number
+    mark        int32 (columns,)    the last push that met the column
+    outgoing    (columns,) or (1,)  each vertex's message; IDENTITY of those that are not active
+    waiting     uint8 (searched,)   whether an active vertex is listed
+    told, told_messages             columns of other ranks, and what they are to be told
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.programs.kernels.adapters import (
+    ALL_ACTIVE,
+    HAS_IDENTITY,
+    HAS_PRIORITY,
+    IDENTITY,
+    NUM_TOTALS,
+    WEIGHTED,
+    apply,
+    combine,
+    finished,
+    is_final,
+    priority,
+    receives,
+    send,
+    start,
+    takes,
+)
+from hetero_bfs.support.compiling import kernel
+
+_ZERO = np.int64(0)
+
+
+@njit(inline="always")
+def _list(arrays, listed, count, v):
+    """List an active vertex unless it is listed; return how many are."""
+    if ALL_ACTIVE or v >= arrays.searched or arrays.waiting[v]:
+        return count
+    arrays.waiting[v] = 1
+    listed[count] = v
+    return count + 1
+
+
+@njit(inline="always")
+def _clear(sums):
+    for i in range(NUM_TOTALS):
+        sums[i] = 0.0
+
+
+@kernel(counted=False)
+def begin(arrays, listed, sums):
+    """Write the initial states; return how many vertices are listed, and how many are active."""
+    _clear(sums)
+    arrays.waiting[:] = 0
+    count, active = _ZERO, _ZERO
+    for v in range(arrays.own):
+        if start(arrays, v, sums):
+            active += 1
+            count = _list(arrays, listed, count, v)
+    return count, active
+
+
+@kernel(counted=False)
+def lowest(arrays, listed, count):
+    """Return the lowest priority of the vertices listed; inf if there are none."""
+    least = np.inf
+    for i in range(count):
+        least = min(least, priority(arrays, np.int64(listed[i])))
+    return least
+
+
+@kernel(counted=False)
+def take_due(arrays, listed, count, end, due):
+    """Move the vertices of a priority below `end` to the list `due`.
+
+    Returns how many these are, their edges, and how many are still listed.
+    """
+    num_due, edges, kept = _ZERO, _ZERO, _ZERO
+    for i in range(count):
+        v = np.int64(listed[i])
+        if HAS_PRIORITY and priority(arrays, v) >= end:
+            listed[kept] = v
+            kept += 1
+            continue
+        arrays.waiting[v] = 0
+        due[num_due] = v
+        num_due += 1
+        edges += np.int64(arrays.degree[v])
+    return num_due, edges, kept
+
+
+@njit(inline="always")
+def _merge(arrays, v, message, number):
+    """Combine a message with the others of this push; tell whether it is the first one."""
+    if arrays.mark[v] != number:
+        arrays.mark[v] = number
+        arrays.combined[v] = message
+        return True
+    arrays.combined[v] = combine(arrays.combined[v], message)
+    return False
+
+
+@kernel(counted=False)
+def push(arrays, due, count, number, combines, touched):
+    """Send messages along the edges of the vertices in `due`.
+
+    Those to own vertices are combined. Those to others' are noted in `told`, combined before if
+    `combines` is set. Returns how many are in `touched`, and in `told`.
+    """
+    indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
+    told, told_messages = arrays.told, arrays.told_messages
+    num_touched, num_told = _ZERO, _ZERO
+    for i in range(count):
+        u = np.int64(due[i])
+        message = send(arrays, u, weights[0])
+        for k in range(indptr[u], indptr[u + 1]):
+            v = np.int64(neighbours[k])
+            if WEIGHTED:
+                message = send(arrays, u, weights[k])
+            if HAS_IDENTITY and message == IDENTITY:
+                continue
+            if v >= arrays.searched:
+                if not combines:
+                    told_messages[num_told] = message
+                elif not _merge(arrays, v, message, number):
+                    continue
+                told[num_told] = v
+                num_told += 1
+            elif (
+                receives(arrays, v)
+                and takes(arrays, v, message)
+                and _merge(arrays, v, message, number)
+            ):
+                touched[num_touched] = v
+                num_touched += 1
+    if combines:
+        for i in range(num_told):
+            told_messages[i] = arrays.combined[told[i]]
+    return num_touched, num_told
+
+
+@kernel(counted=False)
+def take_in(arrays, numbers, messages, number, touched, count):
+    """Combine messages that other ranks sent to own vertices; return how many are touched."""
+    for i in range(numbers.size):
+        v, message = np.int64(numbers[i]), messages[i]
+        if receives(arrays, v) and takes(arrays, v, message) and _merge(arrays, v, message, number):
+            touched[count] = v
+            count += 1
+    return count
+
+
+@kernel(counted=False)
+def apply_touched(arrays, touched, count, listed, num_listed, sums):
+    """Apply what touched vertices got; return how many are listed, and active."""
+    _clear(sums)
+    active = _ZERO
+    for i in range(count):
+        v = np.int64(touched[i])
+        if apply(arrays, v, arrays.combined[v], sums):
+            active += 1
+            num_listed = _list(arrays, listed, num_listed, v)
+    return num_listed, active
+
+
+@kernel(counted=False)
+def apply_all(arrays, number, sums):
+    """Apply what all own vertices got in this push; return how many are active."""
+    _clear(sums)
+    active = _ZERO
+    for v in range(arrays.own):
+        got = v < arrays.searched and arrays.mark[v] == number
+        active += apply(arrays, v, arrays.combined[v] if got else IDENTITY, sums)
+    return active
+
+
+@kernel(counted=False)
+def prepare(arrays, due, count):
+    """Write the messages of own vertices to `outgoing`."""
+    outgoing = arrays.outgoing
+    if ALL_ACTIVE:
+        for u in range(arrays.searched):
+            outgoing[u] = send(arrays, u, arrays.weights[0])
+        return
+    for u in range(arrays.searched):
+        outgoing[u] = IDENTITY
+    for i in range(count):
+        outgoing[due[i]] = send(arrays, np.int64(due[i]), arrays.weights[0])
+
+
+@kernel(counted=False)
+def pull(arrays, listed, num_listed, sums):
+    """Gather messages from `outgoing` and apply; return how many are listed, active, and scanned.
+
+    A message does not depend on what others apply, so each vertex applies at once.
+    """
+    _clear(sums)
+    indptr, neighbours, outgoing = arrays.indptr, arrays.neighbours, arrays.outgoing
+    active, scanned = _ZERO, _ZERO
+    for v in range(arrays.searched):
+        combined = IDENTITY
+        if receives(arrays, v):
+            for k in range(indptr[v], indptr[v + 1]):
+                scanned += 1
+                message = outgoing[neighbours[k]]
+                if message != IDENTITY and takes(arrays, v, message):
+                    combined = combine(combined, message)
+                    if is_final(combined):
+                        break
+        if (ALL_ACTIVE or combined != IDENTITY) and apply(arrays, v, combined, sums):
+            active += 1
+            num_listed = _list(arrays, listed, num_listed, v)
+    if ALL_ACTIVE:
+        for v in range(arrays.searched, arrays.own):
+            active += apply(arrays, v, IDENTITY, sums)
+    return num_listed, active, scanned
+
+
+@kernel(counted=False)
+def ends(arrays):
+    """Tell whether the program says that the run is to end."""
+    return finished(arrays)

@@ -1,0 +1,157 @@
+"""Vertex programs by simulated ranks: the states of one process, for any number of ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import nasty
+from sample_programs import Communities, Distances, Labels, Parents, Ranks, Reached
+
+import hetero_bfs as hb
+from hetero_bfs.distributed.construction import construct
+from hetero_bfs.distributed.rank_engine import RankEngine
+from hetero_bfs.distributed.simulated import run_ranks
+from hetero_bfs.errors import AgreedError, GraphError
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+
+RANKS = (1, 2, 5)
+
+
+def weighted(edges: EdgeList, duplicates="min", dtype=np.float32) -> EdgeList:
+    weights = np.random.default_rng(7).integers(1, 60, edges.src.size).astype(dtype)
+    return EdgeList(edges.src, edges.dst, edges.num_vertices, False, weights, duplicates)
+
+
+def by_ranks(edges, ranks, run):
+    """Run a function of an engine by so many ranks; return what the last one returned."""
+
+    def work(communicator):
+        return run(RankEngine(edges if communicator.rank == 0 else None, communicator))
+
+    return run_ranks(ranks, work)[-1]
+
+
+CASES = {
+    "two fields": (Labels(), {}),
+    "priority and weights": (Distances(), {"source": 3}),
+    "sums": (Ranks(), {"alpha": 0.85, "tol": 1e-9}),
+    "array": (Reached(), {"mask": (np.arange(6000) % 7).astype(np.uint32)}),
+}
+
+
+@pytest.mark.parametrize("graph", ["Kronecker 10", "star"])
+@pytest.mark.parametrize("case", CASES)
+def test_states_are_those_of_one_process(case, graph):
+    program, parameters = CASES[case]
+    edges = weighted(nasty(graph))
+    parameters = {
+        name: value[: edges.num_vertices] if isinstance(value, np.ndarray) else value
+        for name, value in parameters.items()
+    }
+    with hb.Engine(edges, devices="cpu", threads=1) as engine:
+        expected = engine.run(program, **parameters)
+    for ranks in RANKS:
+        for direction in ("auto", "push", "pull") if ranks == 2 else ("auto",):
+            options = hb.RunOptions(direction=direction)
+
+            def run(engine, options=options):
+                result = engine.run(program, options, **parameters)
+                return result, {name: result.gathered(name) for name in program.state}
+
+            result, states = by_ranks(edges, ranks, run)
+            assert result.converged
+            for name, state in states.items():
+                np.testing.assert_allclose(state, expected.state[name], rtol=1e-12)
+
+
+def test_any_one_message_will_do():
+    edges = nasty("Kronecker 10")
+    source = int(edges.src[0])
+    parent = by_ranks(edges, 3, lambda engine: engine.run(Parents(), source=source)).state
+    found = by_ranks(
+        edges, 3, lambda engine: engine.run(Parents(), source=source).gathered("parent")
+    )
+    assert parent["parent"].size < found.size
+    outcome = hb.validate(edges, source, found.astype(np.int64))
+    assert outcome.valid, outcome.message
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_shortest_paths(dtype):
+    edges = weighted(nasty("Kronecker 10"), dtype=dtype)
+    source = int(edges.src[0])
+    expected = hb.sssp(edges, source, devices="cpu")
+    for ranks in RANKS:
+        distance = by_ranks(edges, ranks, lambda engine: engine.sssp(source).distance)
+        np.testing.assert_array_equal(distance, expected.distance)
+    found = run_ranks(1, lambda communicator: RankEngine(edges, communicator).sssp(source))[0]
+    check = hb.check_paths(edges, source, found.distance, found.parent)
+    assert check.valid, check.message
+
+
+@pytest.mark.parametrize("rule", ["min", "max", "sum"])
+def test_weights_of_duplicates(rule):
+    """Rank 0 has all edges; each rank's lists have the weights that one process finds."""
+    rng = np.random.default_rng(3)
+    src, dst = rng.integers(0, 30, (2, 900)).astype(np.uint32)
+    edges = weighted(EdgeList(src, dst, 30), rule, np.int32)
+    whole = build_search_graph(edges, "degree")
+    old = whole.relabelling.old_of_new
+    lists = whole.graph
+    expected = sorted(
+        (int(old[u]), int(old[lists.indices[k]]), int(lists.weights[k]))
+        for u in range(old.size)
+        for k in range(lists.indptr[u], lists.indptr[u + 1])
+    )
+
+    def triples(engine):
+        graph, names = engine.graph.graph, engine.graph.relabelling.old_of_new
+        return [
+            (int(names[u]), int(names[graph.indices[k]]), int(graph.weights[k]))
+            for u in range(graph.indptr.size - 1)
+            for k in range(graph.indptr[u], graph.indptr[u + 1])
+        ]
+
+    found = run_ranks(
+        3, lambda c: triples(RankEngine(edges if c.rank == 0 else None, c)), host_size=2
+    )
+    assert sorted(triple for part in found for triple in part) == expected
+
+
+def test_a_sum_of_weights_beyond_int32():
+    weights = np.full(2, 2**31 - 1, np.int32)
+    edges = EdgeList(np.array([0, 1]), np.array([1, 0]), 2, False, weights, "sum")
+    with pytest.raises(GraphError, match="32-bit"):
+        run_ranks(1, lambda c: construct(c, edges, 2))
+
+
+def test_components_and_ranks():
+    edges = nasty("grid")
+    found = by_ranks(edges, 4, lambda engine: (engine.components(), engine.pagerank(tol=1e-10)))
+    expected = hb.connected_components(edges, devices="cpu")
+    np.testing.assert_array_equal(found[0].component, expected.component)
+    assert found[0].num_components == expected.num_components
+    ranks = hb.pagerank(edges, tol=1e-10, devices="cpu").rank
+    np.testing.assert_allclose(found[1].rank, ranks, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (lambda engine: engine.run(Communities()), "most_frequent"),
+        (lambda engine: engine.run(Labels(), hb.RunOptions(mode="asynchronous")), "synchronous"),
+        (lambda engine: engine.sssp(10**6), "vertex 1000000"),
+        (lambda engine: engine.pagerank(alpha=3), "alpha"),
+        (lambda engine: engine.run(Labels(), source=3), "no parameter"),
+    ],
+)
+def test_what_is_refused_on_all_ranks(run, words):
+    with pytest.raises(AgreedError, match=words):
+        by_ranks(weighted(nasty("star")), 2, run)
+
+
+def test_a_directed_graph_is_refused():
+    edges = EdgeList(np.array([0]), np.array([1]), 2, directed=True)
+    with pytest.raises(AgreedError, match="undirected"):
+        by_ranks(edges, 2, lambda engine: None)
