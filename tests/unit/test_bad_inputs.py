@@ -7,15 +7,30 @@ machine. An error of NetworkX, SciPy, MPI or NumPy that came through would be an
 from __future__ import annotations
 
 import gzip
+import io
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli_runs import command, run
 
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.selection.model_store import MODELS_VARIABLE
 
+
+def npy(array) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=True)
+    return stream.getvalue()
+
+
+LISTS = {
+    "objects.npy": npy(np.array([Path], object)),  # a pickle
+    "cut.npy": npy(np.arange(9))[:-3],
+    "vast.npy": npy(np.arange(9)).replace(b"(9,), }" + b" " * 15, b"(9%s,), }" % (b"9" * 15)),
+    "floats.npy": npy(np.array([0.5, np.nan])),
+}
 FILES = {
     "empty.txt": b"",
     "words.txt": b"one two\n",
@@ -59,6 +74,14 @@ OTHERS = [
     ["bfs", "{good}", "--source", "0", "--trace", "{good}/x.csv"],
     ["bfs", "{good}", "--source", "0", "--optimize", "energy", "--selector", "daga"],
     ["bfs", "{good}", "--source", "NaN"],
+    ["bfs", "{good}", "--source", "0", "--target", "7"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/none.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/objects.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/cut.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/vast.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/floats.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/words.txt"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/huge.txt"],
     ["sssp", "{good}", "--source", "0"],
     ["sssp", "{weighted}", "--source", "9"],
     ["sssp", "{weighted}", "--source", "0", "--parents", "{folder}"],
@@ -105,7 +128,7 @@ OTHERS = [
 def places(tmp_path_factory) -> dict[str, str]:
     """A folder with all files, a good graph and a weighted one."""
     folder = tmp_path_factory.mktemp("bad")
-    for name, content in FILES.items():
+    for name, content in (FILES | LISTS).items():
         (folder / name).write_bytes(content)
     good, weighted = folder / "good.txt", folder / "weighted.wel"
     good.write_text("0 1\n1 2\n")
