@@ -97,6 +97,8 @@ class DeviceProgram:
         self._make_room([size * np.dtype(kind).itemsize for size, kind in arrays])
         buffer = self.device.buffer
         self.shared = {name: buffer(*size) for name, size in shared.items()}
+        if self._in_order:
+            self.shared["order"] = lists.order(graph)
         self._records = buffer(*records)
         of_vertices = {name: lists.of_vertices(graph, name) for name in _OF_GRAPH}
         self.state = {key: of_vertices.get(key) or buffer(*size) for key, size in state.items()}
@@ -113,6 +115,7 @@ class DeviceProgram:
         ways = len(self._ways())
         needed = sum(array_bytes) + sum(self._offset_bytes())
         needed += edges * (ways * sum(self._entry_bytes) + sum(self._slot_bytes))
+        needed += self.graph.by_weight.backward_order.nbytes if self._in_order else 0
         check_sizes(self.device.info, largest, needed)
         self._make_slots(edges)
 
@@ -160,6 +163,7 @@ class DeviceProgram:
             "changed": (n, np.uint8),
             "position": (n if self._monotone else 1, np.uint32),
             "begun": (n if self._monotone else 1, np.uint8),
+            "order": (1, np.uint32),
             "counters": (_COUNTERS, np.uint64),
             "sums": (self.groups * max(len(plan.totals), 1), np.float64),
             "loop": (_LOOP_WORDS, np.int64),
@@ -226,10 +230,15 @@ class DeviceProgram:
         sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
         return [*self._lists(graph.forward), *sizes]
 
+    @property
+    def _in_order(self) -> bool:
+        """Whether lists are read by rising weight."""
+        return self._monotone and self.plan.uses_weights
+
     def _lists(self, way: CSRGraph) -> list[Any]:
         """Return the buffers of a direction's lists, by rising weight for a monotone program."""
         weighted = self.plan.uses_weights
-        if self._monotone and weighted:
+        if self._in_order:
             is_forward = way is self.graph.forward
             by_weight = self.graph.by_weight
             return self.lists.by_weight(by_weight.forward if is_forward else by_weight.backward)

@@ -33,7 +33,8 @@ for graph, dtype in (
     (random_graph(150, 350, 1), np.int32), (grid(8, 9), np.float32), (star(60), np.int32)
 ):
     weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(dtype)
-    edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
+    directed = dtype == np.float32
+    edges = EdgeList(graph.src, graph.dst, graph.num_vertices, directed, weights)
     searches = PathSearches(build_search_graph(edges), 1, choose_device())
     assert searches.device_name.startswith("Oclgrind"), searches.notes
     assert searches.device.one_launch != {step_by_step}

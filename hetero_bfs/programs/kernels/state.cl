@@ -23,7 +23,7 @@
  *     heavy       uint (any,)     vertices with long lists, as rows, below; in a pull one for each
  *                                 piece of a list
  *     changed     uchar (n,)      marks of vertices whose state was written (TRACKS)
- *     position, begun             of monotone programs (monotone.cl)
+ *     position, begun, order      of monotone programs (monotone.cl)
  *     counters    ulong (12,)     what a launch counts, below
  *     sums        TOTAL (groups, NUM_TOTALS)
  *     loop        long (16,)      below
@@ -53,6 +53,7 @@ enum { BEGUN = 1, CHANGED = 2 };
         volatile __global int *touched, __global uchar *waiting, __global uint *next,              \
         __global uint *far, __global uint *touched_items, __global uint *heavy,                    \
         __global uchar *changed, __global uint *position, __global uchar *begun,                   \
+        __global const uint *order,                                                                \
         volatile __global ulong *counters, __global TOTAL *sums, __global long *loop,              \
         __global float *limits
 #define BACKWARD                                                                                   \
@@ -62,7 +63,7 @@ enum { BEGUN = 1, CHANGED = 2 };
 #define GRAPH_NAMES indptr, neighbours, weights, searched, n
 #define SHARED_NAMES                                                                               \
     combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, changed,     \
-        position, begun, counters, sums, loop, limits
+        position, begun, order, counters, sums, loop, limits
 
 /* `expand` and `expand_long` go through rows: the items of `next` in a push, the receivers in a pull.
  *
