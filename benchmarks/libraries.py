@@ -1,4 +1,4 @@
-"""Other libraries in comparisons: how they load, are timed, and get our graphs."""
+"""Other libraries in comparisons: how they load, are timed, get our graphs, and label vertices."""
 
 from __future__ import annotations
 
@@ -77,3 +77,16 @@ def graphblas_matrix(
     """Return python-graphblas's matrix of the lists, with a value for each or one for all."""
     indices = graph.indices.astype(np.uint64)
     return graphblas.Matrix.from_csr(graph.indptr, indices, values, ncols=graph.num_vertices)
+
+
+def least_members(label: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the least vertex with the same label, for each vertex.
+
+    Parameters
+    ----------
+    label : int64 array, shape (num_vertices,)
+        Not negative, not necessarily each number in use.
+    """
+    least = np.full(label.max(initial=-1) + 1, label.size)
+    np.minimum.at(least, label, np.arange(label.size))
+    return least[label]

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
     from hetero_bfs.timeline.timeline_files import save_timeline
 
-__version__ = "0.1.0"
+__version__ = "0.1.0"  # the only place; pyproject.toml reads it
 
 __all__ = [
     "ArgumentError",

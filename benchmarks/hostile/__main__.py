@@ -2,15 +2,17 @@
 
     python -m benchmarks.hostile files --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile searches --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile models --minutes 5 --seed 1 --out failures
 
 run from the top of a checkout. `files` damages graph files and compares with plain parsers.
 `searches` makes graphs, and runs algorithms and vertex programs on them with all kinds of options;
-it compares with plain Python. A failing case of `searches` is made smaller by itself.
+it compares with plain Python. A failing case of `searches` is made smaller by itself. `models`
+damages speed models and searches by them.
 
-Both print how many inputs were tried and how many failed, by kind. A failing input is kept in the
-folder `--out`, and the line that tries it again is printed. The same seed gives the same inputs:
-`--start N` continues where an earlier run stopped, and `--replay FILE` tries one file. An input
-that ends the process stays in the folder, too. The exit status is 1 if any failed.
+Campaigns print how many inputs were tried and how many failed, by kind. A failing input is kept in
+the folder `--out`, and the line that tries it again is printed. The same seed gives the same
+inputs: `--start N` continues where an earlier run stopped, and `--replay FILE` tries one file. An
+input that ends the process stays in the folder, too. The exit status is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.hostile import campaign, files, searches
+from benchmarks.hostile import campaign, files, models, searches
 from hetero_bfs.cli.argument_groups import positive
 
-CAMPAIGNS = {one.name: one for one in (files.CAMPAIGN, searches.CAMPAIGN)}
+CAMPAIGNS = {one.name: one for one in (files.CAMPAIGN, searches.CAMPAIGN, models.CAMPAIGN)}
 
 
 def main() -> int:

@@ -6,7 +6,7 @@
 
 GRAPH is kroneckerN, gridN (N x N vertices) or a file. For `sssp` and `user` generated graphs, and
 with --draw files too, get random integer weights from 1 to 255. --gap names the folder of GAP's
-built programs. NetworKit and python-graphblas take part if they are installed.
+built programs. NetworKit, python-graphblas and cuGraph take part if they are installed.
 Each algorithm's module here says who takes part, and compares the answers.
 
 Writes ALGORITHM.csv (a row for each graph and contestant: median, least and greatest milliseconds)
@@ -36,7 +36,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 
 # Modules here, each with `make_contest`.
-_ALGORITHMS = ("colouring", "components", "pagerank", "sssp", "user")
+_ALGORITHMS = ("bfs", "colouring", "components", "pagerank", "sssp", "user")
 
 _LONG_SECONDS = 1.0  # a run that takes longer needs no untimed one before it
 _PAUSE_SECONDS = 0.02
@@ -48,11 +48,13 @@ def main() -> None:
     make_contest = import_module(f"benchmarks.programs.{options.algorithm}").make_contest
     rows = []
     for name in options.graph:
-        edges = make_graph(name, weighted=options.algorithm in ("sssp", "user"), draws=options.draw)
+        weighted = options.algorithm in ("sssp", "user")
+        edges = make_graph(name, weighted, options.draw, options.weights)
         graph = CSRGraph.from_edge_source(edges) if isinstance(edges, EdgeList) else edges
         with make_contest(edges, graph, options) as contest:
             times = take_turns(contest, draw_sources(graph, options.sources), options.rounds)
-        rows += summarise(name, times)
+            floor = contest.least_bytes / options.bandwidth if options.bandwidth else None
+        rows += summarise(name, times, floor)
     if options.out is not None:
         save(rows, options)
 
@@ -63,6 +65,8 @@ def parse() -> argparse.Namespace:
     add("algorithm", choices=_ALGORITHMS)
     add("--graph", nargs="+", default=["kronecker16", "grid512"], metavar="GRAPH")
     add("--draw", action="store_true", help="draw weights for the edges of files")
+    add("--weights", choices=("int32", "float32"), default="int32", help="type of drawn weights")
+    add("--bandwidth", type=float, metavar="BYTES", help="per second, for a column of floors")
     add("--gap", type=Path, metavar="FOLDER", help="folder of GAP's built programs")
     add("--deltas", type=int, nargs="+", default=[1, 2, 16, 64, 256], help="of GAP's sssp, to try")
     add("--threads", type=int, default=2)
@@ -109,8 +113,10 @@ def take_turn(run: Run, source: int) -> tuple[float, Any]:
     return (seconds, answer) if seconds > _LONG_SECONDS else run(source)
 
 
-def summarise(name: str, times: dict[str, list[float]]) -> list[dict[str, Any]]:
-    """Return a row for each contestant, and print it."""
+def summarise(
+    name: str, times: dict[str, list[float]], floor: float | None = None
+) -> list[dict[str, Any]]:
+    """Return a row for each contestant, and print it; beside the floor's seconds if given."""
     rows = []
     for contestant, seconds in times.items():
         row = {
@@ -121,6 +127,8 @@ def summarise(name: str, times: dict[str, list[float]]) -> list[dict[str, Any]]:
             "greatest_ms": 1e3 * max(seconds),
             "runs": len(seconds),
         }
+        if floor is not None:
+            row["floor_ms"] = 1e3 * floor
         rows.append(row)
         print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
     return rows

@@ -1,4 +1,4 @@
-"""Connected components beside GAP, SciPy, NetworKit and python-graphblas.
+"""Connected components beside GAP, SciPy, NetworKit, python-graphblas and cuGraph.
 
 GAP's labels and ours are in the numbering that each program searches in. "call" is a whole call of
 ours, with the least vertex of each component in the caller's ids. Our labels are checked once for
@@ -34,6 +34,7 @@ def make_contest(
 ) -> Iterator[Contest]:
     """Return who takes part."""
     contest = Contest(False, np.array_equal)
+    contest.least_bytes = 4 * (graph.num_stored_edges + 2 * graph.num_vertices)
     with opened(ComponentRuns, edges, options) as runs:
         for place in runs.places:
             hb.check_components(edges, runs.find(place).component).raise_if_invalid()

@@ -37,11 +37,14 @@ class Contest:
         Tells whether two answers are the same.
     runs : dict of Run
         By name.
+    least_bytes : int
+        That cross memory if every list is read once, and the answer is written.
     """
 
     has_source: bool
     agree: Callable[[Any, Any], bool]
     runs: dict[str, Run] = field(default_factory=dict)
+    least_bytes: int = 0
 
 
 class Gap:

@@ -14,10 +14,12 @@ from hetero_bfs.graph.io.registry import read
 _LARGEST_WEIGHT = 255
 
 
-def make_graph(name: str, weighted: bool, draws: bool) -> EdgeList | CSRGraph:
+def make_graph(
+    name: str, weighted: bool, draws: bool, weight_type: str = "int32"
+) -> EdgeList | CSRGraph:
     """Return kroneckerN, gridN or a file's graph.
 
-    If `weighted`, generated graphs get random weights, and with `draws` files do, too.
+    If `weighted`, generated graphs get random weights of the type, and with `draws` files do, too.
     """
     generated = re.fullmatch(r"(kronecker|grid)(\d+)", name)
     if generated is None and not (weighted and draws):
@@ -31,7 +33,7 @@ def make_graph(name: str, weighted: bool, draws: bool) -> EdgeList | CSRGraph:
     if not weighted:
         return edges
     drawn = np.random.default_rng(27491095).integers(1, _LARGEST_WEIGHT + 1, edges.src.size)
-    return EdgeList(edges.src, edges.dst, edges.num_vertices, weights=drawn.astype(np.int32))
+    return EdgeList(edges.src, edges.dst, edges.num_vertices, weights=drawn.astype(weight_type))
 
 
 def _grid(size: int) -> EdgeList:

@@ -1,4 +1,4 @@
-"""NetworKit and python-graphblas beside our algorithms; one that is not installed is left out.
+"""NetworKit, python-graphblas and cuGraph (cugraph.py) beside our algorithms, where installed.
 
 Times are those of NetworKit's `run`, and of the functions of graphblas-algorithms, which has no
 function for components. Both are given their graphs before, and graphblas-algorithms keeps what it
@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -30,6 +30,7 @@ import numpy.typing as npt
 from benchmarks.libraries import (
     edges_once,
     graphblas_matrix,
+    least_members,
     load_graphblas,
     load_networkit,
     networkit_graph,
@@ -37,6 +38,7 @@ from benchmarks.libraries import (
     usual_spinning,
 )
 from benchmarks.programs.contest import Run
+from benchmarks.programs.cugraph import CuGraph
 from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings
 from hetero_bfs.graph.csr import CSRGraph
 
@@ -47,6 +49,7 @@ class NetworKit:
     """NetworKit's algorithms on one graph."""
 
     packages = ("networkit",)
+    most_edges = _LIBRARY_EDGES
 
     def __init__(self, graph: CSRGraph, threads: int) -> None:
         self.networkit = load_networkit()
@@ -90,6 +93,7 @@ class GraphBLAS:
     """python-graphblas on one graph, with the algorithms of graphblas-algorithms if it has them."""
 
     packages = ("python-graphblas", "suitesparse-graphblas", "graphblas-algorithms")
+    most_edges = _LIBRARY_EDGES
 
     def __init__(self, graph: CSRGraph, threads: int) -> None:
         self.graphblas = load_graphblas()
@@ -146,17 +150,7 @@ def fast_sv(graphblas: Any, matrix: Any) -> Any:
         grandparents = found
 
 
-def least_members(label: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the least vertex with the same label, for each vertex.
-
-    Parameters
-    ----------
-    label : int64 array, shape (num_vertices,)
-        Not negative, not necessarily each number in use.
-    """
-    least = np.full(label.max(initial=-1) + 1, label.size)
-    np.minimum.at(least, label, np.arange(label.size))
-    return least[label]
+_LIBRARIES = NetworKit, GraphBLAS, CuGraph
 
 
 def add_peers(
@@ -164,16 +158,17 @@ def add_peers(
     graph: CSRGraph,
     options: argparse.Namespace,
     entries: Callable[[Any], dict[str, Run]],
+    libraries: Sequence[Any] = _LIBRARIES,
 ) -> None:
     """Add those `entries` of the libraries that are installed, and say which are not."""
-    if graph.num_stored_edges > _LIBRARY_EDGES:
-        return
-    for library in _installed(graph, options.threads):
+    for library in _installed(libraries, graph, options.threads):
         runs.update(entries(library))
 
 
-def _installed(graph: CSRGraph, threads: int) -> Iterator[Any]:
-    for library in (NetworKit, GraphBLAS):
+def _installed(libraries: Sequence[Any], graph: CSRGraph, threads: int) -> Iterator[Any]:
+    for library in libraries:
+        if graph.num_stored_edges > library.most_edges:
+            continue
         try:
             with usual_spinning():
                 opened = library(graph, threads)
@@ -187,7 +182,7 @@ def _installed(graph: CSRGraph, threads: int) -> Iterator[Any]:
 def releases() -> str:
     """Return the versions of the installed libraries of Python that take part."""
     found = []
-    for package in ("scipy", "networkx", *NetworKit.packages, *GraphBLAS.packages):
+    for package in ("scipy", "networkx", *(name for one in _LIBRARIES for name in one.packages)):
         with suppress(PackageNotFoundError):
             found.append(f"{package} {version(package)}")
     return ", ".join(found)

@@ -1,6 +1,7 @@
-"""Shortest paths beside GAP, SciPy, NetworKit and python-graphblas.
+"""Shortest paths beside GAP, SciPy, NetworKit, python-graphblas and cuGraph.
 
-"call" is a whole call of ours, with distances and parents in the caller's ids. GAP runs with that
+"call" is a whole call of ours, with distances in the caller's ids; "with parents" makes parents of
+them, too, on the host. GAP runs with that
 delta of --deltas that is the fastest from the first source. Our distances are checked once for each
 graph, and compared with those of the other libraries where the graph is small enough for that.
 """
@@ -24,6 +25,7 @@ from benchmarks.programs.contest import Contest, Gap, call, opened
 from benchmarks.programs.peers import add_peers
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
+from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.runtime.path_searches import PathSearches
 
 _SCIPY_EDGES = 1 << 25  # stored edges up to which SciPy takes part
@@ -35,6 +37,8 @@ def make_contest(
 ) -> Iterator[Contest]:
     """Return who takes part."""
     contest = Contest(True, partial(np.allclose, rtol=1e-6))
+    width = needed_weights(graph).dtype.itemsize
+    contest.least_bytes = (4 + width) * graph.num_stored_edges + 2 * width * graph.num_vertices
     with opened(PathSearches, edges, options) as searches:
         source = int(np.argmax(np.diff(graph.indptr)))
         for place in searches.places:
@@ -42,6 +46,7 @@ def make_contest(
             hb.check_paths(edges, source, result.distance, result.parent).raise_if_invalid()
             contest.runs[f"hetero_bfs {place}"] = partial(_ours, searches, place)
             contest.runs[f"hetero_bfs {place}, call"] = partial(_our_call, searches, place)
+            contest.runs[f"hetero_bfs {place}, with parents"] = partial(_our_tree, searches, place)
         if options.gap is not None:
             gap = Gap(options.gap, "sssp", graph, options.threads)
             delta = min(options.deltas, key=lambda d: gap.seconds("-r", source, "-d", d, trials=3))
@@ -64,6 +69,13 @@ def _ours(searches: PathSearches, place: Any, source: int) -> tuple[float, Any]:
 
 def _our_call(searches: PathSearches, place: Any, source: int) -> tuple[float, Any]:
     return call(searches.search, "distance", source, place)
+
+
+def _our_tree(searches: PathSearches, place: Any, source: int) -> tuple[float, Any]:
+    started = time.perf_counter()
+    result = searches.search(source, place)
+    _ = result.parent
+    return time.perf_counter() - started, result.distance
 
 
 def _scipy(matrix: Any, source: int) -> tuple[float, npt.NDArray[np.float64]]:

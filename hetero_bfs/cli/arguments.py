@@ -40,6 +40,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_devices(commands)
     _add_doctor(commands)
     _add_convert(commands)
+    _add_completion(commands)
     return parser
 
 
@@ -316,3 +317,12 @@ def _add_convert(commands: Any) -> None:
         help="keep the edges' weights: the third column of text, the values of .mtx, those of "
         ".wsg and .hbg",
     )
+
+
+def _add_completion(commands: Any) -> None:
+    command = commands.add_parser(
+        "completion",
+        help="print the script by which a shell completes commands and options",
+        description="Print a completion script: source it in the shell's start file.",
+    )
+    command.add_argument("shell", choices=("bash", "zsh"))

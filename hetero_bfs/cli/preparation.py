@@ -23,8 +23,8 @@ def prepare(options: Namespace) -> None:
 
     _check_files(options)
     progress.enabled = True
-    if options.command == "doctor":
-        return  # it says itself what is wrong with the environment
+    if options.command in ("completion", "doctor"):
+        return  # the doctor says itself what is wrong with the environment
     environment.check()
     if getattr(options, "device", None) is not None:
         _check_device(options)

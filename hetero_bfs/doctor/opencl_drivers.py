@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from hetero_bfs.doctor.elsewhere import Told, run_module
@@ -14,6 +15,9 @@ OPENCL = "OpenCL"
 _PROBE = "hetero_bfs.doctor.opencl_probe"
 _TIMEOUT_SECONDS = 60.0
 _POCL = "apt-get install pocl-opencl-icd"
+_ASKS_DRIVERS = ("platforms", "devices")
+"""Steps of the probe in which all drivers take part."""
+
 _WITHOUT = "searches run on the CPU only"
 
 
@@ -87,16 +91,8 @@ def _platforms(told: Told) -> Iterator[Finding]:
 def _culprits(told: Told) -> Iterator[Finding]:
     """Say where the examination ended; find the drivers at fault by examining each alone."""
     step = next((line for line in reversed(told.lines) if "step" in line), {"step": "start"})
-    where = " ".join(str(value) for value in step.values())
-    text = f"the examination ended at step {where!r}: {told.problem}"
-    if step["step"] not in ("platforms", "devices"):
-        yield Finding(OPENCL, "examination", "failed", text)
-        return
-    guilty = [
-        file
-        for file in vendor_files()
-        if run_module(_PROBE, _TIMEOUT_SECONDS, OCL_ICD_VENDORS=str(file)).problem is not None
-    ]
+    text = f"the examination ended at step {step['step']!r}: {told.problem}"
+    guilty = [file for file in vendor_files() if _is_guilty(file, step)]
     good = [file for file in vendor_files() if file not in guilty]
     for file in guilty:
         remedy = f"install its driver anew, or remove {file}"
@@ -104,4 +100,12 @@ def _culprits(told: Told) -> Iterator[Finding]:
             remedy += f", or search without it: export OCL_ICD_VENDORS={good[0]}"
         yield Finding(OPENCL, "driver", "failed", f"{file}: {text}", remedy, True)
     if not guilty:
-        yield Finding(OPENCL, "examination", "failed", text, "", True)
+        yield Finding(OPENCL, "examination", "failed", text, "", step["step"] in _ASKS_DRIVERS)
+
+
+def _is_guilty(file: Path, step: dict[str, Any]) -> bool:
+    """Tell whether a vendor's driver ends a process: the one that was loaded last, or by trying."""
+    if step["step"] not in _ASKS_DRIVERS:
+        return step.get("file") == str(file)
+    alone = run_module(_PROBE, _TIMEOUT_SECONDS, OCL_ICD_VENDORS=str(file))
+    return alone.problem is not None

@@ -62,6 +62,7 @@ class _DeviceAdapters(Adapters):
         flags = {
             "ALL_ACTIVE": plan.all_active,
             "HAS_IDENTITY": plan.identity is not None,
+            "SPLITS": _splits(plan),
             "WEIGHTED": plan.uses_weights,
             "PREPARED": plan.prepares,
             "HAS_PRIORITY": "priority" in plan.methods,
@@ -186,6 +187,12 @@ def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
     if plan.parameters.fractions:
         arrays.append(("fractions", "double", True))
     return [*arrays, ("totals", "TOTAL", False)]
+
+
+def _splits(plan: Plan) -> bool:
+    """Tell whether messages can be combined in any order: sums of floats depend on theirs."""
+    sums_floats = plan.monoid.operation == "plus" and plan.stored_type.startswith("float")
+    return plan.identity is not None and not sums_floats
 
 
 def _stored(kind: str) -> str:

@@ -70,6 +70,10 @@ class DeviceGraph:
             self._buffer((key, "weights"), lambda: lists.weights),
         ]
 
+    def order(self, graph: PlacedGraph) -> Any:
+        """Return the buffer of `WeightedLists.backward_order`."""
+        return self._buffer((graph, "order"), lambda: graph.by_weight.backward_order)
+
     def offsets(self, lists: CSRGraph) -> Any:
         """Return the buffer of `indptr`."""
         kind = offset_type(lists)
@@ -81,9 +85,7 @@ class DeviceGraph:
 
     def _buffer(self, key: Any, make: Any) -> Any:
         if key not in self._uploaded:
-            self._kept.append(
-                np.require(make(), requirements=["C", "W"])
-            )  # OpenCL wants writable ones
+            self._kept.append(np.ascontiguousarray(make()))
             self._uploaded[key] = self.device.upload(self._kept[-1])
         return self._uploaded[key]
 

@@ -30,6 +30,8 @@ _OF_GRAPH = ("names", "degree")
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
 _HEAVY_EDGES = 1 << 12
+_LONG_PULL_OF_GPU = 1 << 6
+_PIECE_EDGES = 1 << 12  # of a long list that is pulled along; a work-group takes one
 _MOST_RECORDS = 1 << 14
 _RECORD_WIDTH = 4
 _FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations that are queued at once
@@ -47,6 +49,14 @@ _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "dou
 def num_planned(limits: Limits) -> int:
     """Return for how many iterations the records have room to plan a direction."""
     return min(len(limits.pulls), _MOST_RECORDS)
+
+
+def long_pull(info: DeviceInfo) -> int:
+    """Return beyond which number of entries a pull gives a list to work-groups of its own.
+
+    A GPU's group with long lists works long after the others. A CPU's shares are even anyway.
+    """
+    return _HEAVY_EDGES if info.type == "CPU" else _LONG_PULL_OF_GPU
 
 
 class DeviceProgram:
@@ -87,6 +97,8 @@ class DeviceProgram:
         self._make_room([size * np.dtype(kind).itemsize for size, kind in arrays])
         buffer = self.device.buffer
         self.shared = {name: buffer(*size) for name, size in shared.items()}
+        if self._in_order:
+            self.shared["order"] = lists.order(graph)
         self._records = buffer(*records)
         of_vertices = {name: lists.of_vertices(graph, name) for name in _OF_GRAPH}
         self.state = {key: of_vertices.get(key) or buffer(*size) for key, size in state.items()}
@@ -103,6 +115,7 @@ class DeviceProgram:
         ways = len(self._ways())
         needed = sum(array_bytes) + sum(self._offset_bytes())
         needed += edges * (ways * sum(self._entry_bytes) + sum(self._slot_bytes))
+        needed += self.graph.by_weight.backward_order.nbytes if self._in_order else 0
         check_sizes(self.device.info, largest, needed)
         self._make_slots(edges)
 
@@ -136,6 +149,7 @@ class DeviceProgram:
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
         """Return size and type of the arrays that state.cl lists."""
         plan, n, stored = self.plan, self._n, np.dtype(self.plan.stored_type)
+        pieces = self.graph.num_stored_edges // _PIECE_EDGES + 1
         return {
             "combined": (n, stored),
             "outgoing": (n if plan.prepares else 1, stored),
@@ -145,10 +159,11 @@ class DeviceProgram:
             "next": (2 * n, np.uint32),
             "far": (2 * n if "priority" in plan.methods else 1, np.uint32),
             "touched_items": (n, np.uint32),
-            "heavy": (2 * n if self._monotone else n, np.uint32),
+            "heavy": (n + max(n if self._monotone else 0, pieces), np.uint32),
             "changed": (n, np.uint8),
             "position": (n if self._monotone else 1, np.uint32),
             "begun": (n if self._monotone else 1, np.uint8),
+            "order": (1, np.uint32),
             "counters": (_COUNTERS, np.uint64),
             "sums": (self.groups * max(len(plan.totals), 1), np.float64),
             "loop": (_LOOP_WORDS, np.int64),
@@ -187,6 +202,7 @@ class DeviceProgram:
         options = [*self._options, f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
         options += [f"-DMONOTONE={int(self._monotone)}", f"-DWIDER={WIDER_AFTER_PULL}f"]
         options += [f"-DDIRECTED={int(self.graph.forward.directed)}"]
+        options += [f"-DLONG_PULL={long_pull(info)}", f"-DPIECE_EDGES={_PIECE_EDGES}"]
         options += [f"-DSLOTS={self._slots_each}"] if self.plan.counts else []
         options += ["-DHAS_DOUBLE"] if info.has_double else []
         kernels = [*self._kernels, _COUNTING] if self.plan.counts else self._kernels
@@ -214,10 +230,15 @@ class DeviceProgram:
         sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
         return [*self._lists(graph.forward), *sizes]
 
+    @property
+    def _in_order(self) -> bool:
+        """Whether lists are read by rising weight."""
+        return self._monotone and self.plan.uses_weights
+
     def _lists(self, way: CSRGraph) -> list[Any]:
         """Return the buffers of a direction's lists, by rising weight for a monotone program."""
         weighted = self.plan.uses_weights
-        if self._monotone and weighted:
+        if self._in_order:
             is_forward = way is self.graph.forward
             by_weight = self.graph.by_weight
             return self.lists.by_weight(by_weight.forward if is_forward else by_weight.backward)

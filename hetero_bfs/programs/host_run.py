@@ -118,6 +118,7 @@ class HostProgram:
             "due": aligned_empty(searched if plan.monotone else 1, np.float64),
             "changed": np.zeros(n, np.uint8),
             "is_directed": int(graph.forward.directed),
+            "backward_order": np.zeros(1, np.uint32),
             "next": tuple(aligned_empty(items, np.uint32) for _ in range(2)),
             "far": tuple(
                 aligned_empty(items if "priority" in plan.methods else 1, np.uint32)
@@ -135,6 +136,7 @@ class HostProgram:
             lists = graph.by_weight
             _, fields["neighbours"], fields["weights"] = lists.forward
             _, fields["backward_neighbours"], fields["backward_weights"] = lists.backward
+            fields["backward_order"] = lists.backward_order
         return fields
 
     def _program_fields(self) -> dict[str, Any]:

@@ -46,11 +46,9 @@ class StreamedProgram(DeviceProgram):
         """Choose the resident blocks beside arrays of these sizes."""
         searched, weighted = self.graph.num_searched, self.plan.uses_weights
         firsts = np.append(np.arange(0, searched, device_run._GROUP), searched)
+        heavy = min(device_run._HEAVY_EDGES, device_run.long_pull(self.device.info))
         lists = self._ways()[-1:] if self.plan.all_active else self._ways()
-        self._has_long = [
-            np.maximum.reduceat(way.degree(), firsts[:-1]) > device_run._HEAVY_EDGES
-            for way in lists
-        ]
+        self._has_long = [np.maximum.reduceat(way.degree(), firsts[:-1]) > heavy for way in lists]
         self._marks = np.zeros(firsts.size, np.uint8)
         self._kernels_of: dict[int, _Kernels] = {}
         self.memory = BlockMemory(

@@ -65,13 +65,15 @@ class PageRanks(Analysis):
         if place == "cpu":
             self.host.prepare()
         began = time.perf_counter()
-        found = None
+        found = of_device = None
         if place == "device" and self.device is not None:
-            found = self.device.run(settings)
+            found = of_device = self.device.run(settings)
         if found is None:  # the host was chosen, or the device is not exact enough
             found = self.host.run(settings)
         seconds = time.perf_counter() - began
         self.places.note(place, seconds)
+        if of_device is not None:
+            found = of_device._replace(rank=of_device.rank.copy())
         return found, seconds
 
     def _restarts_alone(self, settings: RankSettings) -> PageRank:

@@ -1,8 +1,8 @@
 """Spans of a timeline, made of trace records.
 
 A record has no start time: steps follow each other, and each takes the seconds that were measured.
-Before a step come its choice and its migration, if there were any. Time between steps is not in the
-records, so a timeline is a little shorter than the run.
+Before a step come its choice and its migration, after it the exchange with other ranks, if any.
+Time between steps is not in the records, so a timeline is a little shorter than the run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ from typing import Any
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.selection.strategies import STRATEGIES
 
-_LANES = ("runs", "steps", "choices", "migrations", "CPU", "device")
+_LANES = ("runs", "steps", "choices", "migrations", "exchanges", "CPU", "device")
 """In the order in which they are drawn; further devices are "device 2" and so on."""
 
 Row = Mapping[str, Any]
 
 _STEPS = {"level": "level", "iteration": "iteration", "rounds": "window"}
 """The column by which the kind of a record is known, and what the record is of."""
+
+_DRAWN_SECONDS = tuple(
+    f"{name}seconds" for name in ("", "transfer_", "select_", "migration_", "exchange_")
+)
 
 _DEVICE = "device "  # before the strategy's name in records of iterations and windows
 
@@ -83,9 +87,9 @@ def _number(text: Any) -> Any:
 
 def _check(row: Row) -> None:
     """Raise ValueError unless the record has what a span needs."""
-    if "strategy" not in row or not any(name in row for name in _STEPS):
+    if not _strategy(row) or not any(name in row for name in _STEPS):
         raise ValueError("no record of a trace; name a CSV file that --trace wrote")
-    for name in ("seconds", "transfer_seconds", "select_seconds", "migration_seconds"):
+    for name in _DRAWN_SECONDS:
         value = row.get(name, 0.0)
         if not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
             raise ValueError(f"{name} is {value!r}, which is no time of a step")
@@ -99,7 +103,7 @@ def spans_of(rows: Iterable[Row]) -> list[Span]:
         end, lane = now, None
         for place, row in enumerate(run):
             end = _add_step(steps, row, place, lane, end)
-            lane = _lane_of(str(row["strategy"]))
+            lane = _lane_of(row)
         root = run[0].get("root", run[0].get("key"))
         name = f"run {number}" if root is None else f"search from {root}"
         spans += [Span("runs", name, "run", now, end - now, {"steps": len(run)}), *steps]
@@ -132,13 +136,13 @@ def _add_step(
     spans: list[Span], row: Row, place: int, lane_before: str | None, now: float
 ) -> float:
     """Append the spans of one record, which starts now; return its end."""
-    strategy = str(row["strategy"])
-    lane = _lane_of(strategy)
+    strategy, lane = _strategy(row), _lane_of(row)
     choice = _choice(row)
     parts: list[tuple[str, str, str, float, Mapping[str, Any]]] = [
         ("choices", f"choose {strategy}", "choice", row.get("select_seconds", 0.0), choice),
         ("migrations", _migration(lane_before, lane), "migration", _moving(row), _moved(row)),
         (lane, strategy.removeprefix(_DEVICE), strategy, row["seconds"], _facts(row) | choice),
+        ("exchanges", "exchange", "exchange", row.get("exchange_seconds", 0.0), {}),
     ]
     kind = next(what for column, what in _STEPS.items() if column in row)
     whole = float(sum(part[3] for part in parts))
@@ -157,13 +161,20 @@ def lanes_of(spans: Iterable[Span]) -> list[str]:
     return sorted(used, key=lambda lane: (_LANES.index(lane.partition(" ")[0]), lane))
 
 
-def _lane_of(strategy: str) -> str:
-    """Tell from the strategy's name in a record where it ran; TG@2 ran on the second device."""
+def _strategy(row: Row) -> str:
+    """Return what ran; searches of many ranks have a direction in place of a strategy."""
+    return str(row.get("strategy") or row.get("direction") or "")
+
+
+def _lane_of(row: Row) -> str:
+    """Tell where a step ran; TG@2 ran on the second device."""
+    strategy = _strategy(row)
     name, _, number = strategy.partition("@")
-    row = STRATEGIES.get(name)
-    if row is None:
-        return "device" if strategy.startswith(_DEVICE) else "CPU"
-    if row.device_kind == "cpu":
+    known = STRATEGIES.get(name)
+    if known is None:
+        on_device = strategy.startswith(_DEVICE) or bool(row.get("on_devices"))
+        return "device" if on_device else "CPU"
+    if known.device_kind == "cpu":
         return "CPU"
     return f"device {number}" if number else "device"
 
@@ -194,13 +205,12 @@ def _choice(row: Row) -> dict[str, Any]:
 
 
 def _facts(row: Row) -> dict[str, Any]:
-    """Return what a step worked on: its numbers, without times and predictions."""
-    apart = ("strategy", "root", "key", "reason", "graph", "family", "scale")
+    """Return what a step worked on: its numbers, without what is drawn and predicted."""
+    apart = ("strategy", "direction", "root", "key", "reason", "graph", "family", "scale")
     return {
         name: value
         for name, value in row.items()
-        if name not in apart
+        if name not in (*apart, *_DRAWN_SECONDS)
         and value not in ("", None)
         and not name.startswith("predicted_")
-        and not name.endswith("seconds")
     }

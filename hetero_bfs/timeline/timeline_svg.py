@@ -18,7 +18,13 @@ _LEAST_WIDTH = 1.0
 _TICKS = 8
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
-_COLORS = {"run": "#bbbbbb", "step": "#dddddd", "choice": "#888888", "migration": "#ffffff"}
+_COLORS = {
+    "run": "#bbbbbb",
+    "step": "#dddddd",
+    "choice": "#888888",
+    "migration": "#ffffff",
+    "exchange": "#ffffff",
+}
 _OTHERS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#B8A800", "#D55E00")
 """For strategies that are not in the table: those of vertex programs and the other algorithms."""
 
@@ -103,7 +109,7 @@ def _bar(span: Span, y: int, scale: float, colors: dict[str, str]) -> str:
     return (
         f"<g><title>{escape(_told(span))}</title>"
         f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{_BAR_HEIGHT}" fill="{color}" '
-        f'fill-opacity="0.45" stroke="{color if span.kind != "migration" else "#555"}" '
+        f'fill-opacity="0.45" stroke="{color if color != "#ffffff" else "#555"}" '
         f'stroke-width="0.7"/>{label}</g>'
     )
 

@@ -33,7 +33,8 @@ for graph, dtype in (
     (random_graph(150, 350, 1), np.int32), (grid(8, 9), np.float32), (star(60), np.int32)
 ):
     weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(dtype)
-    edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
+    directed = dtype == np.float32
+    edges = EdgeList(graph.src, graph.dst, graph.num_vertices, directed, weights)
     searches = PathSearches(build_search_graph(edges), 1, choose_device())
     assert searches.device_name.startswith("Oclgrind"), searches.notes
     assert searches.device.one_launch != {step_by_step}
@@ -91,6 +92,7 @@ run_one_launch = OneLaunch.run
 OneLaunch.run = lambda self, *args: made.append(self) or run_one_launch(self, *args)
 ranks = dict(alpha=0.85, tol=0.05)
 SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
+SMALL |= dict(_LONG_PULL_OF_GPU=6, _PIECE_EDGES=4)
 graph = random_graph(150, 300, 1)
 weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
 edges = EdgeList(graph.src, graph.dst, graph.num_vertices, weights=weights)
@@ -161,6 +163,7 @@ if {one_launch}:
 else:
     OneLaunch.__init__ = mock.Mock(side_effect=DeviceError("not now"))
 SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
+SMALL |= dict(_LONG_PULL_OF_GPU=6, _PIECE_EDGES=4)
 crossed = set()
 for graph in (random_graph(150, 300, 1), star(70)):
     weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
@@ -224,7 +227,7 @@ from hetero_bfs.runtime.program_runs import ProgramRuns
 def lay_out(info, ways, *sizes):
     return Layout(1, 10**4, max(int(way.sizes.max()) for way in ways), 2)
 
-SMALL = dict(_HEAVY_EDGES=6, _GROUP=32, _GROUPS_PER_UNIT=2)
+SMALL = dict(_HEAVY_EDGES=6, _LONG_PULL_OF_GPU=6, _PIECE_EDGES=4, _GROUP=32, _GROUPS_PER_UNIT=2)
 graph = random_graph(150, 300, 1)
 weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
 edges = EdgeList(graph.src, graph.dst, graph.num_vertices, True, weights)

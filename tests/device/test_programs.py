@@ -40,15 +40,20 @@ def weighted(edges: EdgeList, dtype=np.float32) -> EdgeList:
     return EdgeList(edges.src, edges.dst, edges.num_vertices, edges.directed, weights)
 
 
+def long_lists(heavy: int = 40):
+    """Have lists of over `heavy` entries be long ones, in pieces of 64."""
+    return mock.patch.multiple(device_run, _HEAVY_EDGES=heavy, _PIECE_EDGES=64)
+
+
 def runs_of(edges, device, order: str = "auto", heavy: int = 40) -> ProgramRuns:
     """Make a graph ready; lists of over `heavy` entries are long ones for the device."""
-    with mock.patch.object(device_run, "_HEAVY_EDGES", heavy):
+    with long_lists(heavy):
         return ProgramRuns(build_search_graph(edges, order), 2, device)
 
 
 def both(runs: ProgramRuns, program, direction: str = "auto", **parameters):
     """Run on the host and on the device; 200 iterations are several batches of launches."""
-    with mock.patch.object(device_run, "_HEAVY_EDGES", 40):
+    with long_lists():
         results = [
             runs.run(program, parameters, hb.RunOptions(200, direction, place=place))
             for place in ("cpu", "device")

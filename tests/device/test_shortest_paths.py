@@ -16,7 +16,7 @@ from real_graphs import real_graph_file
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp.kernels import own_buckets
-from hetero_bfs.algorithms.sssp.weighted_lists import Plan
+from hetero_bfs.algorithms.sssp.weighted_lists import Plan, WeightedLists
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
@@ -245,6 +245,17 @@ def test_lists_stream_to_a_device_without_room_for_them(apart, dtype, directed):
             assert result.streamed_bytes > 0
             assert np.isnan(result.traces[0].start)
             assert searches.search(source, "cpu").streamed_bytes == 0
+
+
+@pytest.mark.parametrize(("directed", "most"), [(False, 8), (True, 12)])
+def test_bytes_of_a_stored_edge_beside_the_graph(directed, most):
+    lists = WeightedLists.of(build_search_graph(weighted(nasty("grid", directed), np.int32)), "all")
+    graph = lists.graph.graph
+    held = [graph.indptr, graph.indices, graph.weights]
+    held += [graph.transpose.indptr, graph.transpose.indices, graph.transpose.weights]
+    kept = {id(one): one for one in (*lists.forward, *lists.backward, lists.backward_order)}
+    own = [one for one in kept.values() if not any(np.shares_memory(one, has) for has in held)]
+    assert sum(one.nbytes for one in own) <= most * graph.num_stored_edges + 4
 
 
 def test_one_call(plain_device):

@@ -29,12 +29,13 @@ COMMANDS = (
     "devices",
     "doctor",
     "convert",
+    "completion",
 )
 
 
 def _pages() -> list[Path]:
     pages = (TOP / "docs").rglob("*.md")
-    return [TOP / "README.md", *sorted(p for p in pages if "_build" not in p.parts)]
+    return [*sorted(TOP.glob("*.md")), *sorted(p for p in pages if "_build" not in p.parts)]
 
 
 def _blocks(page: Path, language: str) -> list[tuple[int, str]]:

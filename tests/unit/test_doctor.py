@@ -135,15 +135,18 @@ def test_no_driver_at_all(monkeypatch, tmp_path):
     assert by_name(found, "drivers").remedy == "apt-get install pocl-opencl-icd"
 
 
-def test_a_driver_that_crashes_is_named(monkeypatch, tmp_path):
+@pytest.mark.parametrize("step", ["driver", "platforms"])
+def test_a_driver_that_crashes_is_named(monkeypatch, tmp_path, step):
+    """As its library is loaded, or only when all are asked: then each is tried alone."""
     good, bad = tmp_path / "good.icd", tmp_path / "bad.icd"
     for file in (good, bad):
         file.write_text("lib.so\n")
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    last = {"step": "driver", "file": str(bad)} if step == "driver" else {"step": step}
 
     def probe(module, timeout_seconds, OCL_ICD_VENDORS=""):
         crashes = str(good) != OCL_ICD_VENDORS
-        return Told([{"step": "platforms"}], "it was ended by SIGSEGV" if crashes else None)
+        return Told([last], "it was ended by SIGSEGV" if crashes else None)
 
     monkeypatch.setattr(opencl_drivers, "run_module", probe)
     found = [f for f in examine("OpenCL", OpenCLDrivers().check) if f.stops_searches]

@@ -11,7 +11,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2]))
 
 from benchmarks.hostile import __main__ as hostile
-from benchmarks.hostile import files, searches
+from benchmarks.hostile import files, models, searches
 from benchmarks.hostile.cases import Case
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
@@ -104,3 +104,10 @@ def test_a_wrong_answer_is_found_made_small_and_replayed(tmp_path, monkeypatch) 
     broken = tmp_path / "components-1-1.json"
     broken.write_text("[]")
     assert searches.replay("components", broken) is None
+
+
+def test_damaged_models_are_refused_or_used(tmp_path, monkeypatch) -> None:
+    outcomes = [models.attempt(kind, n, 2, tmp_path) for kind in models.KINDS for n in range(3)]
+    assert [one.wrong for one in outcomes] == [None] * 6
+    monkeypatch.setattr("hetero_bfs.selection.model_store.read_model", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in models.replay("values", outcomes[0].path)[0]

@@ -40,3 +40,29 @@ def test_no_files_import_each_other_in_a_circle():
 def test_a_name_has_one_meaning():
     stems = Counter(path.stem for path in modules().values() if path.stem not in SAME_ROLE)
     assert {stem for stem, count in stems.items() if count > 1} == set()
+
+
+def calls_of(tree: ast.AST) -> set[str]:
+    return {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+
+
+def test_only_three_modules_can_execute_what_they_read():
+    """As SECURITY.md says: compiled code, and the programs that users write."""
+    able = {"support/code_cache.py", "programs/host_code.py", "programs/expressions.py"}
+    forbidden = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml", "runpy"}
+    found = set()
+    for path in modules().values():
+        tree = ast.parse(path.read_text())
+        names = {
+            name.partition(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for name in (getattr(node, "module", None) or "", *(a.name for a in node.names))
+        }
+        if names & forbidden or calls_of(tree) & {"eval", "exec"}:
+            found.add(path.relative_to(PACKAGE).as_posix())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("np.load", "numpy.load"):
+                options = {option.arg: ast.unparse(option.value) for option in node.keywords}
+                assert options.get("allow_pickle") == "False", path
+    assert found == able

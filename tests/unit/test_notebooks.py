@@ -70,7 +70,8 @@ def test_engines_and_results_show_their_numbers(ring):
         assert "<b>&\"'" in texts_of(engine)
         search, paths = engine.bfs(3), engine.sssp(3)
         others = engine.connected_components(), engine.colour(), engine.pagerank()
-        program = engine.run(Labels())
+        program, many = engine.run(Labels()), engine.bfs_many([1, 2])
+        assert "Breadth-first search from 2 vertices" in texts_of(engine.bfs([1, 5]))
     assert "closed" in texts_of(engine)
     assert {"60 of 60 vertices", "Breadth-first search from vertex 3"} <= set(texts_of(search))
     search.drop_parents()
@@ -79,7 +80,8 @@ def test_engines_and_results_show_their_numbers(ring):
     for shown, words in zip(others, ("components", "colours", "converged"), strict=True):
         assert words in texts_of(shown)
     assert "converged" in texts_of(program)
-    for result in (search, paths, *others, program):
+    assert {"searches", "60"} <= set(texts_of(many))
+    for result in (search, paths, *others, program, many):
         assert "CPU" in texts_of(result)  # a lane of the timeline
 
 

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 from benchmarks.programs import __main__ as programs
 from benchmarks.programs import peers
 from benchmarks.programs.contest import Contest
+from benchmarks.programs.cugraph import CuGraph
 
 SETTINGS = RankSettings(0.85, 1e-9, 500)
 OPTIONS = argparse.Namespace(threads=2)
@@ -84,7 +86,7 @@ def test_labels_become_the_least_vertices_with_them():
 
 
 def test_a_library_that_is_not_there_is_left_out_with_a_remedy(monkeypatch, capsys):
-    for module in ("networkit", "graphblas"):
+    for module in ("networkit", "graphblas", "cupy"):
         monkeypatch.setitem(sys.modules, module, None)
     runs = {}
     graph = hb.CSRGraph.from_edge_source(HURT["no edges"])
@@ -93,6 +95,33 @@ def test_a_library_that_is_not_there_is_left_out_with_a_remedy(monkeypatch, caps
     said = capsys.readouterr().err
     assert "pip install networkit" in said
     assert "pip install python-graphblas suitesparse-graphblas graphblas-algorithms" in said
+    assert "pip install pylibcugraph-cu13" in said
+
+
+def test_answers_of_cugraph_come_by_vertex_with_our_marks_of_what_is_not_reached():
+    """cuGraph needs a GPU: here its functions return what they are documented to return."""
+    vertices, far, none = np.array([2, 0, 1]), np.finfo(np.float32).max, np.iinfo(np.int32).max
+    cugraph = CuGraph.__new__(CuGraph)
+    cugraph._lists, cugraph._handle, cugraph._graph = SimpleNamespace(directed=False), None, None
+    device = SimpleNamespace(Device=lambda: SimpleNamespace(synchronize=lambda: None))
+    cugraph._cupy = SimpleNamespace(
+        empty_like=np.empty_like, asarray=np.asarray, asnumpy=np.asarray, cuda=device
+    )
+    cugraph._library = SimpleNamespace(
+        sssp=lambda *_: (vertices, np.array([7, far, 0], np.float32), None),
+        bfs=lambda *_: (np.array([1, none, 0], np.int32), None, vertices),
+        weakly_connected_components=lambda *_: (vertices, np.array([2, 0, 2], np.int32)),
+    )
+    for runs, expected in (
+        (cugraph.paths(), [np.inf, 0, 7]),
+        (cugraph.levels(), [-1, 0, 1]),
+        (cugraph.components(), [0, 1, 1]),
+    ):
+        assert [*runs] == ["cuGraph", "cuGraph, to the host"]
+        for run in runs.values():
+            seconds, answer = run(1)
+            assert seconds > 0
+            np.testing.assert_array_equal(answer, expected)
 
 
 def test_an_answer_that_differs_stops_before_anything_is_timed():

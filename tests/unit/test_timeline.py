@@ -95,6 +95,17 @@ def test_runs_of_programs_and_paths():
     assert [span.name for span in in_lane(spans, "CPU")] == ["prefix", "pull"]
 
 
+def test_runs_on_many_ranks():
+    record = {"root": 3, "level": 0, "direction": "top-down", "seconds": 2e-3, "on_devices": 0}
+    rows = [record, {**record, "level": 1, "on_devices": 2, "exchange_seconds": 1e-3}]
+    spans = spans_of(rows)
+    assert [span.name for span in in_lane(spans, "CPU")] == ["top-down"]
+    (level,) = in_lane(spans, "device")
+    assert level.details == {"level": 1, "on_devices": 2}
+    (exchange,) = in_lane(spans, "exchanges")
+    assert exchange.start_seconds == pytest.approx(4e-3)
+
+
 @pytest.mark.parametrize("kind", ROWS)
 def test_a_file_gives_the_spans_of_its_records(kind, tmp_path):
     write_csv(tmp_path / "t.csv", ROWS[kind])

@@ -298,4 +298,7 @@ class BFSResult:
             "time": with_unit(self.seconds),
             "speed": f"{self.teps / 1e9:.3g} GTEPS",
         }
-        return as_html(f"Breadth-first search from vertex {self.source}", facts, self.traces)
+        many = len(self.sources) > 1
+        start = f"{len(self.sources)} vertices" if many else f"vertex {self.source}"
+        way = ", against the edges" if self.reverse else ""
+        return as_html(f"Breadth-first search from {start}{way}", facts, self.traces)

@@ -53,6 +53,7 @@ class DeviceComponents:
         ]  # a device may use them in place
         self._graph = [self.device.upload(array) for array in self._kept]
         self._label, self._heavy = (self.device.buffer(n, np.uint32) for _ in range(2))
+        self._found = self.device.host_array(n, np.uint32)
         self._counters = self.device.buffer(_COUNTERS, np.uint64)
         self._grid = _GROUP * _GROUPS_PER_UNIT * info.compute_units
         options = [f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
@@ -97,7 +98,7 @@ class DeviceComponents:
         """Do nothing: all is compiled."""
 
     def run(self) -> Labels:
-        """Find the components; the searched range has vertices."""
+        """Find the components; the searched range has vertices. The next run overwrites them."""
         began = time.perf_counter()
         device, n = self.device, self._vertices
         counters = np.zeros(_COUNTERS, np.uint64)
@@ -114,8 +115,7 @@ class DeviceComponents:
                 link_heavy.launch(self._grid, _GROUP, np.uint32(passes))
                 passes += 1
         self._compress.launch(size, _GROUP)
-        label = np.empty(n, np.uint32)
-        device.read(label, self._label)
+        device.read(self._found, self._label)
         device.read(counters, self._counters)
         records = [(_ON_DEVICE, n, int(counters[_EDGES]), time.perf_counter() - began)]
-        return Labels(label, int(counters[_TREES] - counters[_HOOKS]), np.array(records))
+        return Labels(self._found, int(counters[_TREES] - counters[_HOOKS]), np.array(records))

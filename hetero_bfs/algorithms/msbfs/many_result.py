@@ -12,6 +12,8 @@ from hetero_bfs.algorithms.iterations import IterationTrace
 from hetero_bfs.devices.cpu.rows import LANES
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.support.memory import aligned_empty, check_free_memory
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
 
 _DTYPES = (np.int8, np.int16, np.int32)
 
@@ -118,3 +120,13 @@ class ManySearches:
         if self._level is None:
             raise ArgumentError("the searches kept no levels; search with want='levels'")
         return self._level
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the numbers, and the timeline of the levels."""
+        facts = {
+            "searches": self.sources.size,
+            "reached on average": float(self.reached.mean()) if self.sources.size else 0.0,
+            "greatest level": int(self.eccentricity.max(initial=0)),
+            "time": with_unit(self.seconds),
+        }
+        return as_html("Searches side by side", facts, self.traces)

@@ -82,6 +82,7 @@ class DeviceRanks:
             "rank": lists.graph.num_vertices,
         }
         self._work = {name: device.buffer(size, self._sum) for name, size in sizes.items()}
+        self._found = device.host_array(lists.graph.num_vertices, self._sum)
         self._portions = [device.buffer(n, self._sum) for _ in range(2)]
         self._kernels: dict[Any, _Kernels] = {}
         self._kernels_for(np.float32)
@@ -195,7 +196,10 @@ class DeviceRanks:
         self._ranks(kernels, 0, 1.0, 0.0)
 
     def run(self, settings: RankSettings) -> Ranks | None:
-        """Find the ranks of a graph with edges; None if the device's type is too coarse."""
+        """Find the ranks of a graph with edges; None if the device's type is too coarse.
+
+        The next run overwrites them.
+        """
         is_fine = settings.change < _FINE
         if is_fine and self._sum is np.float32:
             return None
@@ -260,13 +264,11 @@ class DeviceRanks:
         self, kernels: _Kernels, which: int, scale: float, outside: float
     ) -> npt.NDArray[np.float64]:
         """Return the ranks in the caller's ids; those left out of the search have `outside`."""
-        every = self.lists.graph.num_vertices
         kernels.write[which].launch(
             self._groups * _GROUP, _GROUP, self._sum(scale), self._sum(outside)
         )
-        rank = np.empty(every, self._sum)
-        self.device.read(rank, self._work["rank"])
-        return rank.astype(np.float64, copy=False)
+        self.device.read(self._found, self._work["rank"])
+        return self._found.astype(np.float64, copy=False)
 
 
 def _by_degree(indptr: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint32], int, int]:

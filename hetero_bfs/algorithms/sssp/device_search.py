@@ -127,9 +127,11 @@ class DeviceSearch:
         self._kept: list[Any] = []  # a device may use them in place
         forward = self._upload(lists.forward)
         backward = forward if lists.backward is lists.forward else self._upload(lists.backward)
+        self._kept.append(lists.backward_order)
+        order = self.device.upload(lists.backward_order)
         self.device.finish()
         self.upload_seconds = time.perf_counter() - began
-        self._arguments = [*forward, *backward, *self._make_arrays()]
+        self._arguments = [*forward, *backward, order, *self._make_arrays()]
         self._groups = _GROUPS_PER_UNIT * info.compute_units
         self._search: BoundKernel | None = None
         self._search = self._find_one_launch()
@@ -152,7 +154,7 @@ class DeviceSearch:
         largest = max(width * edges, 8 * n)
         records = 8 * _RECORD_WIDTH * _MOST_RECORDS
         needed = ways * ((4 + width) * edges + 8 * n) + (28 + 2 * width) * n + records
-        needed += 12 * _most_chunks(edges)
+        needed += 12 * _most_chunks(edges) + lists.backward_order.nbytes
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
             raise BudgetError(
                 f"shortest paths need {format_bytes(needed)} on {info.name}, up to "
@@ -186,7 +188,7 @@ class DeviceSearch:
             f"-DGROUP={_GROUP}",
             f"-DCHUNK_EDGES={_CHUNK_EDGES}",
             f"-DPULL_EDGES={_PULL_EDGES}",
-            f"-DDEAD_ENDS={int(not self.lists.graph.graph.directed)}",
+            f"-DDIRECTED={int(self.lists.graph.graph.directed)}",
             f"-DOFFSET={'uint' if self._narrow else 'ulong'}",
             f"-DWEIGHT={self._type.name}",
             f"-DIS_{self._type.name.upper()}",

@@ -104,6 +104,7 @@ class _Run:
             "backward_indptr": backward.indptr,
             "backward_neighbours": backward.neighbours,
             "backward_weights": backward.weights,
+            "backward_order": self._lists.backward_order,
             "distance": self.distance,
             "bits": self.distance.view(integer),
             "relaxed": aligned_empty(n, integer),

@@ -230,10 +230,9 @@ class OpenCLDevice:
         if array.size == 0:  # OpenCL has no empty buffers
             return self.buffer(1, array.dtype)
         flags = self._cl.mem_flags
+        access = flags.READ_WRITE if array.flags.writeable else flags.READ_ONLY
         with driver_errors(f"sharing {array.nbytes} bytes with {self.info.name}"):
-            return self._cl.Buffer(
-                self.context, flags.READ_WRITE | flags.USE_HOST_PTR, hostbuf=array
-            )
+            return self._cl.Buffer(self.context, access | flags.USE_HOST_PTR, hostbuf=array)
 
     def write(self, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> None:
         """Copy an array into a buffer, by default to its start; return after the copy."""

@@ -72,7 +72,19 @@ static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 #endif
 }
 
-/* Send along the long lists: a push by the whole grid, a pull by a work-group for each list. */
+#if HAS_IDENTITY
+/* Return the number of a piece among those of its list, which are neighbours in `heavy`. */
+static uint piece_of(__global const uint *heavy, uint at)
+{
+    uint before = 0;
+    while (before < at && heavy[at - before - 1] == heavy[at])
+        before++;
+    return before;
+}
+#endif
+
+/* Send along the long lists: a push by the whole grid, a pull by a work-group for each list, or for
+ * each piece of PIECE_EDGES if SPLITS. Pieces come in any order, so sums of floats have none. */
 static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
 {
     const bool sends = loop[MODE] != SELECT && loop[MODE] != DONE;
@@ -103,10 +115,14 @@ static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
     for (uint i = get_group_id(0); i < count; i += get_num_groups(0)) {
         const uint row = heavy[i], v = VERTEX_OF(row);
         MESSAGE total = IDENTITY;
-        const OFFSET shift = SHIFT(row, backward_indptr), last = backward_indptr[v + 1] - shift;
-        for (OFFSET k = backward_indptr[v] - shift + lid; k < last; k += GROUP)
-            gather_edge(v, k, iteration, &total, true, backward_neighbours, backward_weights,
-                        outgoing, active_in, STATE_NAMES);
+        const OFFSET shift = SHIFT(row, backward_indptr);
+        OFFSET first = backward_indptr[v] - shift, last = backward_indptr[v + 1] - shift;
+        if (SPLITS) {
+            first += (OFFSET)piece_of(heavy, i) * PIECE_EDGES;
+            last = min(last, first + PIECE_EDGES);
+        }
+        gather_edges(v, first + lid, last, GROUP, iteration, &total, backward_neighbours,
+                     backward_weights, outgoing, active_in, STATE_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE);
         parts[lid] = total;
         for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
@@ -116,8 +132,13 @@ static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0) {
-#if ALL_ACTIVE
+#if ALL_ACTIVE && SPLITS
+            merge(v, parts[0], combined);
+#elif ALL_ACTIVE
             combined[v] = TO_BITS(parts[0]);
+#elif SPLITS
+            if (parts[0] != IDENTITY && merge(v, parts[0], combined))
+                touch(v, iteration, SHARED_NAMES);
 #else
             if (parts[0] != IDENTITY) {
                 combined[v] = TO_BITS(parts[0]);

@@ -70,16 +70,16 @@ static void push(__local uint *ends, __local OFFSET *firsts, __local uint *verti
     }
 }
 
-/* Combine the message along one incoming edge with `total`; tell whether there was one. */
-static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool found,
-                        __global const uint *neighbours, __global const WEIGHT *weights,
-                        __global const MESSAGE *outgoing, __global const int *active_in, STATE)
-{
-    const uint u = neighbours[k];
-#if !ALL_ACTIVE
-    if (active_in[u] != iteration)
-        return found;
+#if ALL_ACTIVE
+#define SENDS(u) true
+#else
+#define SENDS(u) (active_in[u] == iteration)
 #endif
+
+/* Combine the message of `u`, which sends along edge `k`, with `total`; tell whether there is one. */
+static bool gather_from(uint u, uint v, OFFSET k, int iteration, MESSAGE *total, bool found,
+                        __global const WEIGHT *weights, __global const MESSAGE *outgoing, STATE)
+{
 #if WEIGHTED
     const MESSAGE message = send(u, iteration, weights[k], STATE_NAMES);
 #else
@@ -90,6 +90,46 @@ static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool fo
     *total = HAS_IDENTITY || found ? combine(*total, message) : message;
     return true;
 }
+
+/* The same of an incoming edge, whose other end may not send. */
+static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool found,
+                        __global const uint *neighbours, __global const WEIGHT *weights,
+                        __global const MESSAGE *outgoing, __global const int *active_in, STATE)
+{
+    const uint u = neighbours[k];
+    if (!SENDS(u))
+        return found;
+    return gather_from(u, v, k, iteration, total, found, weights, outgoing, STATE_NAMES);
+}
+
+#if HAS_IDENTITY
+/* The same of every `stride`-th edge. A work-item asks for several senders before it needs the
+ * first: it would wait for memory most of the time. */
+#define AT_ONCE 4
+static void gather_edges(uint v, OFFSET k, OFFSET last, uint stride, int iteration, MESSAGE *total,
+                         __global const uint *neighbours, __global const WEIGHT *weights,
+                         __global const MESSAGE *outgoing, __global const int *active_in, STATE)
+{
+    for (; k < last && last - k > (AT_ONCE - 1) * stride; k += AT_ONCE * stride) {
+        uint senders[AT_ONCE];
+        bool sends[AT_ONCE];
+#pragma unroll
+        for (uint i = 0; i < AT_ONCE; i++)
+            senders[i] = neighbours[k + i * stride];
+#pragma unroll
+        for (uint i = 0; i < AT_ONCE; i++)
+            sends[i] = SENDS(senders[i]);
+#pragma unroll
+        for (uint i = 0; i < AT_ONCE; i++)
+            if (sends[i])
+                gather_from(senders[i], v, k + i * stride, iteration, total, true, weights,
+                            outgoing, STATE_NAMES);
+    }
+    for (; k < last; k += stride)
+        gather_edge(v, k, iteration, total, true, neighbours, weights, outgoing, active_in,
+                    STATE_NAMES);
+}
+#endif
 
 #if !HAS_IDENTITY
 /* A work-item looks through a list until it finds a message. */
@@ -116,29 +156,30 @@ static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, 
     }
 }
 #else
-/* A work-group takes GROUP receivers. Each work-item combines an even run of their edges. A list's
- * total is combined from its runs in their order, so that sums of floats are always the same. */
+/* A work-group takes up to GROUP receivers. Each work-item combines an even run of their edges. A
+ * list's total is combined from its runs in their order, so that sums of floats are always the same.
+ * Lists of over LONG_PULL edges wait for work-groups of their own; see `expand_heavy`. */
 static void pull(__local uint *ends, __local OFFSET *firsts, __local MESSAGE *starts,
                  __local MESSAGE *continued, __local MESSAGE *totals_of_lists,
                  ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, STATE)
 {
-    const uint lid = get_local_id(0);
+    const uint lid = get_local_id(0), each = TILE_ROWS(ROWS(searched));
     const int iteration = (int)loop[ITERATION];
-    for (uint tile = get_group_id(0) * GROUP; tile < ROWS(searched);
-         tile += get_num_groups(0) * GROUP) {
+    for (uint tile = get_group_id(0) * each; tile < ROWS(searched);
+         tile += get_num_groups(0) * each) {
         const uint base = VERTEX_OF(tile), v = base + lid;
         uint length = 0;
 #if ALL_ACTIVE
-        if (v < searched)
+        if (lid < each && v < searched)
             combined[v] = TO_BITS(IDENTITY);
 #endif
-        if (v < searched && receives(v, iteration, STATE_NAMES)) {
+        if (lid < each && v < searched && receives(v, iteration, STATE_NAMES)) {
             (*received)++;
             firsts[lid] = backward_indptr[v] - SHIFT(tile, backward_indptr);
             length = (uint)(backward_indptr[v + 1] - backward_indptr[v]);
             *scanned += length;
-            if (length > HEAVY_EDGES) {
-                heavy[take_place(counters, HEAVY_COUNT)] = ROW_OF(tile + lid, v);
+            if (length > LONG_PULL) {
+                list_pieces(ROW_OF(tile + lid, v), length, heavy, counters);
                 length = 0;
             }
         }
@@ -158,9 +199,8 @@ static void pull(__local uint *ends, __local OFFSET *firsts, __local MESSAGE *st
             const uint list_begin = at ? ends[at - 1] : 0, stop = min(ends[at], to);
             MESSAGE total = IDENTITY;
             const OFFSET shift = firsts[at] - list_begin;
-            for (uint e = edge; e < stop; e++)
-                gather_edge(base + at, shift + e, iteration, &total, true, backward_neighbours,
-                            backward_weights, outgoing, active_in, STATE_NAMES);
+            gather_edges(base + at, shift + edge, shift + stop, 1, iteration, &total,
+                         backward_neighbours, backward_weights, outgoing, active_in, STATE_NAMES);
             if (list_begin < from)
                 continued[lid] = total;
             else if (ends[at] > to)

@@ -9,6 +9,7 @@
  *
  *     position    uint (n,)   how many messages of its list a vertex sent last
  *     begun       uchar (n,)  bits: BEGUN to send; CHANGED since then
+ *     order       uint (edges,)   places of a list's entries by rising weight, of directed graphs
  *     heavy       has a second half: where in a long list a push begins
  */
 #if MONOTONE
@@ -122,16 +123,21 @@ static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHAR
         const OFFSET first = backward_indptr[v], last = backward_indptr[v + 1];
         const OFFSET stop = last - first > HEAVY_EDGES ? first + HEAVY_EDGES : last;
         OFFSET k = first;
-        while (k < stop) {
-            const MESSAGE least = message_at(sender, k, iteration, indptr, neighbours,
+        for (; k < stop; k++) {
+#if WEIGHTED && DIRECTED
+            const OFFSET at = first + order[k]; /* the graph's own lists are not sorted */
+#else
+            const OFFSET at = k;
+#endif
+            const MESSAGE least = message_at(sender, at, iteration, indptr, neighbours,
                                              backward_weights, searched, n, SHARED_NAMES,
                                              STATE_NAMES);
             if (least >= total || (float)least > own)
                 break;
-            const uint u = backward_neighbours[k++];
+            const uint u = backward_neighbours[at];
             if (active_in[u] != iteration)
                 continue;
-            const MESSAGE message = message_at(u, k - 1, iteration, indptr, neighbours,
+            const MESSAGE message = message_at(u, at, iteration, indptr, neighbours,
                                                backward_weights, searched, n, SHARED_NAMES,
                                                STATE_NAMES);
             if (takes(v, message, iteration, STATE_NAMES))
@@ -140,7 +146,7 @@ static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHAR
         *scanned += k - first;
         if (k == stop && k < last) {
             *scanned += last - first;
-            heavy[take_place(counters, HEAVY_COUNT)] = v;
+            list_pieces(v, (uint)(last - first), heavy, counters);
         } else if (total != IDENTITY) {
             combined[v] = TO_BITS(total);
             touched_items[take_place(counters, TOUCHED_COUNT)] = v;

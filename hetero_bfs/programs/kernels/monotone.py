@@ -211,6 +211,7 @@ def _gather_in_order(control, arrays, chunk, me):
     weights, combined = arrays.backward_weights, arrays.combined
     lowest = np.int64(arrays.limits[LOWEST_SENDER])
     floor = arrays.limits[FLOOR]
+    order, is_directed = arrays.backward_order, arrays.is_directed != 0
     edges, receivers = _NONE, _NONE
     for v in range(begin, end):
         own = priority(arrays, v)
@@ -220,11 +221,12 @@ def _gather_in_order(control, arrays, chunk, me):
         first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
         total, k = IDENTITY, first
         while k < last:
-            weight = weights[k] if WEIGHTED else weights[0]
+            entry = first + np.int64(order[k]) if WEIGHTED and is_directed else k
+            weight = weights[entry] if WEIGHTED else weights[0]
             least = send(arrays, lowest, weight)
             if least >= total or np.float64(least) > own:
                 break
-            u = np.int64(neighbours[k])
+            u = np.int64(neighbours[entry])
             k += 1
             if is_active(active, u):
                 message = send(arrays, u, weight)

@@ -20,9 +20,10 @@
  *     touched     int (n,)        the last iteration in which a vertex was listed
  *     waiting     uchar (n,)      as in host.py
  *     next, far   uint (2 n,)     pairs of lists; `touched_items` uint (n,)
- *     heavy       uint (n,)       vertices with long lists, as rows, below
+ *     heavy       uint (any,)     vertices with long lists, as rows, below; in a pull one for each
+ *                                 piece of a list
  *     changed     uchar (n,)      marks of vertices whose state was written (TRACKS)
- *     position, begun             of monotone programs (monotone.cl)
+ *     position, begun, order      of monotone programs (monotone.cl)
  *     counters    ulong (12,)     what a launch counts, below
  *     sums        TOTAL (groups, NUM_TOTALS)
  *     loop        long (16,)      below
@@ -52,6 +53,7 @@ enum { BEGUN = 1, CHANGED = 2 };
         volatile __global int *touched, __global uchar *waiting, __global uint *next,              \
         __global uint *far, __global uint *touched_items, __global uint *heavy,                    \
         __global uchar *changed, __global uint *position, __global uchar *begun,                   \
+        __global const uint *order,                                                                \
         volatile __global ulong *counters, __global TOTAL *sums, __global long *loop,              \
         __global float *limits
 #define BACKWARD                                                                                   \
@@ -61,7 +63,7 @@ enum { BEGUN = 1, CHANGED = 2 };
 #define GRAPH_NAMES indptr, neighbours, weights, searched, n
 #define SHARED_NAMES                                                                               \
     combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, changed,     \
-        position, begun, counters, sums, loop, limits
+        position, begun, order, counters, sums, loop, limits
 
 /* `expand` and `expand_long` go through rows: the items of `next` in a push, the receivers in a pull.
  *
@@ -100,6 +102,16 @@ enum { BEGUN = 1, CHANGED = 2 };
 static uint take_place(volatile __global ulong *counters, uint which)
 {
     return atomic_inc((volatile __global uint *)(counters + which));
+}
+
+/* List a row of a pull for work-groups of its own, one for each piece if SPLITS. */
+static void list_pieces(uint row, uint length, __global uint *heavy,
+                        volatile __global ulong *counters)
+{
+    const uint pieces = SPLITS ? (length - 1) / PIECE_EDGES + 1 : 1;
+    const uint place = atomic_add((volatile __global uint *)(counters + HEAVY_COUNT), pieces);
+    for (uint i = 0; i < pieces; i++)
+        heavy[place + i] = row;
 }
 
 /* A look at a message that others may replace meanwhile: a stale one costs another turn. With

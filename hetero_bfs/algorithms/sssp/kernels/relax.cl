@@ -48,7 +48,7 @@ static OFFSET take_run(uint u, uint *length, __local const long *now, Counts *co
     OFFSET k = first, stop = last;
     if (before == from)
         k = is_full ? last : first + position[u];
-    else if (DEAD_ENDS && last - first == 1 && u != now[SOURCE])
+    else if (!DIRECTED && last - first == 1 && u != now[SOURCE])
         k = last; /* the only edge leads back to where the distance came from */
     if (!is_full)
         stop = run_end(k, last, from, (BITS)now[END], weights);
@@ -198,6 +198,13 @@ static void select_window(uint first, uint stride, __local const long *now, Coun
 }
 
 /* Return the distance of an unsettled vertex by one incoming edge, or `best` if that is less. */
+/* Entry k of a list that begins at `begin`, by rising weight. */
+#if DIRECTED
+#define BY_WEIGHT(begin, k) ((begin) + backward_order[k])
+#else
+#define BY_WEIGHT(begin, k) (k)
+#endif
+
 static BITS pull_edge(OFFSET k, BITS best, __local const long *now, BACKWARD, SEARCH)
 {
     const BITS before = PEEK(distance + backward_neighbours[k]);
@@ -237,8 +244,12 @@ static void pull_lists(uint first, uint stride, __local const long *now, Counts 
         }
         BITS best = PEEK(distance + v);
         OFFSET k = begin;
-        while (k < last && !is_hopeless(backward_weights[k], best))
-            best = pull_edge(k++, best, now, BACKWARD_NAMES, SEARCH_NAMES);
+        for (; k < last; k++) {
+            const OFFSET at = BY_WEIGHT(begin, k);
+            if (is_hopeless(backward_weights[at], best))
+                break;
+            best = pull_edge(at, best, now, BACKWARD_NAMES, SEARCH_NAMES);
+        }
         counts->scanned += k - begin;
         settle(v, best, counts, SEARCH_NAMES);
     }
@@ -251,16 +262,17 @@ static void pull_chunks(uint group, uint groups, __local Shared *mine, BACKWARD,
     Counts counts = {0, 0, 0, INFINITE};
     for (uint i = group; i < count; i += groups) {
         const uint v = chunk_vertices[i];
-        const OFFSET last = backward_indptr[v + 1];
-        OFFSET k = backward_indptr[v];
+        const OFFSET begin = backward_indptr[v], last = backward_indptr[v + 1];
+        OFFSET k = begin;
         BITS best = PEEK(distance + v);
-        while (k < last && !is_hopeless(backward_weights[k], best)) {
+        while (k < last && !is_hopeless(backward_weights[BY_WEIGHT(begin, k)], best)) {
             barrier(CLK_LOCAL_MEM_FENCE);
             if (lid == 0)
                 mine->best = best;
             barrier(CLK_LOCAL_MEM_FENCE);
             if (k + lid < last)
-                LOWER(&mine->best, pull_edge(k + lid, best, mine->now, BACKWARD_NAMES, SEARCH_NAMES));
+                LOWER(&mine->best, pull_edge(BY_WEIGHT(begin, k + lid), best, mine->now,
+                                             BACKWARD_NAMES, SEARCH_NAMES));
             barrier(CLK_LOCAL_MEM_FENCE);
             best = mine->best;
             counts.scanned += lid ? 0 : min((OFFSET)GROUP, last - k);

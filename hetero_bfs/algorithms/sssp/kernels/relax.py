@@ -225,6 +225,7 @@ def pull(control, arrays, chunk, me):
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
     weights = arrays.backward_weights
     infinity = arrays.window[INFINITY]
+    order, is_directed = arrays.backward_order, arrays.is_directed != 0
     items = arrays.active[control[ACTIVE]]
     scanned = ZERO
     for i in range(begin, end):
@@ -232,10 +233,13 @@ def pull(control, arrays, chunk, me):
         first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
         best = distance[v]
         k = first
-        while k < last and weights[k] < best:
-            before = distance[neighbours[k]]
+        while k < last:
+            at = first + np.int64(order[k]) if is_directed else k
+            if weights[at] >= best:
+                break
+            before = distance[neighbours[at]]
             if before < settled:
-                candidate = before + weights[k]
+                candidate = before + weights[at]
                 if candidate < best:
                     best = distance.dtype.type(candidate)
                 elif candidate >= infinity:

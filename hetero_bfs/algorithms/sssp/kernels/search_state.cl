@@ -53,14 +53,14 @@
     __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights
 #define BACKWARD                                                                                   \
     __global const OFFSET *backward_indptr, __global const uint *backward_neighbours,              \
-        __global const WEIGHT *backward_weights
+        __global const WEIGHT *backward_weights, __global const uint *backward_order
 #define SEARCH                                                                                     \
     const uint n, volatile __global BITS *distance, __global BITS *relaxed,                        \
         __global uint *position, volatile __global int *queued, volatile __global int *listed,     \
         __global uint *queue, __global uint *active, __global uint *chunk_vertices,                \
         __global ulong *chunk_firsts, volatile __global ulong *counters
 #define LISTS_NAMES indptr, neighbours, weights
-#define BACKWARD_NAMES backward_indptr, backward_neighbours, backward_weights
+#define BACKWARD_NAMES backward_indptr, backward_neighbours, backward_weights, backward_order
 #define SEARCH_NAMES                                                                               \
     n, distance, relaxed, position, queued, listed, queue, active, chunk_vertices, chunk_firsts,   \
         counters

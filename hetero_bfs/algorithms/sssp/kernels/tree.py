@@ -45,6 +45,7 @@ def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt
         weights=backward.weights,
         distance=distance,
         limit=np.array([infinity], distance.dtype),
+        in_order=int(backward is forward),
         parent=parent,
         orphans=orphans,
     )
@@ -61,6 +62,7 @@ def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt
 def _find_nearer(given, part, parts):
     indptr, neighbours, weights = given.indptr, given.neighbours, given.weights
     distance, parent, infinity = given.distance, given.parent, given.limit[0]
+    in_order = given.in_order != 0
     begin, end = part_of(distance.size, part, parts)
     orphans = 0
     for v in range(begin, end):
@@ -69,10 +71,12 @@ def _find_nearer(given, part, parts):
             continue
         k, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
         found = _NONE
-        while k < last and weights[k] <= mine:
+        while k < last:
             u = neighbours[k]
             if distance[u] < mine and distance[u] + weights[k] == mine:
                 found = u
+                break
+            if in_order and weights[k] > mine:
                 break
             k += 1
         parent[v] = found

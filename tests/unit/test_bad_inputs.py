@@ -1,0 +1,210 @@
+"""Bad inputs of every command: status 1 and one line, or 2 and the usage; never a traceback.
+
+Files that hold the wrong thing, outputs that cannot be written, options that contradict the
+machine. An error of NetworkX, SciPy, MPI or NumPy that came through would be an "internal error".
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_runs import command, run
+
+from hetero_bfs.cli.arguments import make_parser
+from hetero_bfs.selection.model_store import MODELS_VARIABLE
+
+
+def npy(array) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=True)
+    return stream.getvalue()
+
+
+LISTS = {
+    "objects.npy": npy(np.array([Path], object)),  # a pickle
+    "cut.npy": npy(np.arange(9))[:-3],
+    "vast.npy": npy(np.arange(9)).replace(b"(9,), }" + b" " * 15, b"(9%s,), }" % (b"9" * 15)),
+    "floats.npy": npy(np.array([0.5, np.nan])),
+}
+FILES = {
+    "empty.txt": b"",
+    "words.txt": b"one two\n",
+    "negative.txt": b"0 -1\n",
+    "huge.txt": b"0 99999999999999999999\n",
+    "alone.txt": b"0 1\n2\n",
+    "binary.txt": bytes(range(256)),
+    "nan.wel": b"0 1 nan\n",
+    "minus.wel": b"0 1 -2\n",
+    "noise.hbg": b"HBG or not",
+    "noise.sg": b"\x01\x02\x03",
+    "noise.wsg": b"\x00" * 40,
+    "noise.gz": b"not compressed",
+    "cut.txt.gz": gzip.compress(b"0 1\n" * 10_000)[:40],
+    "shape.mtx": b"%%MatrixMarket matrix coordinate real general\n-3 2 1\n1 1 1\n",
+    "header.mtx": b"%%MatrixMarket vector array\n",
+    "short.mtx": b"%%MatrixMarket matrix coordinate pattern general\n3 3 9\n1 2\n",
+    "what.xyz": b"0 1\n",
+}
+GRAPH_COMMANDS = {
+    "bfs": ["bfs", "{graph}", "--source", "0", "--devices", "cpu"],
+    "sssp": ["sssp", "{graph}", "--source", "0", "--devices", "cpu"],
+    "components": ["components", "{graph}", "--devices", "cpu"],
+    "colour": ["colour", "{graph}", "--devices", "cpu"],
+    "pagerank": ["pagerank", "{graph}", "--devices", "cpu"],
+    "convert": ["convert", "{graph}", "{folder}/out.hbg", "--weighted"],
+    "graph500": ["graph500", "--graph", "{graph}", "--devices", "cpu"],
+    "study": ["study", "{folder}/study", "--graph", "{graph}", "--devices", "cpu"],
+}
+WEIGHTS_REFUSED = {"sssp": ["nan.wel", "minus.wel"], "convert": ["nan.wel"]}
+"""Files that are wrong by their weights alone, which the other commands do not read."""
+
+OTHERS = [
+    ["bfs", "{good}", "--source", "7"],
+    ["bfs", "{good}", "--source", "0", "--device", "voodoo"],
+    ["bfs", "{good}", "--source", "0", "--threads", "9999", "--devices", "cpu"],
+    ["bfs", "{good}", "--source", "0", "--selector", "fixed:TG", "--devices", "cpu"],
+    ["bfs", "{good}", "--source", "0", "--out", "{folder}"],
+    ["bfs", "{good}", "--source", "0", "--out", "{good}"],
+    ["bfs", "{good}", "--source", "0", "--levels", "{folder}/none/x.npy"],
+    ["bfs", "{good}", "--source", "0", "--trace", "{good}/x.csv"],
+    ["bfs", "{good}", "--source", "0", "--optimize", "energy", "--selector", "daga"],
+    ["bfs", "{good}", "--source", "NaN"],
+    ["bfs", "{good}", "--source", "0", "--target", "7"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/none.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/objects.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/cut.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/vast.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/floats.npy"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/words.txt"],
+    ["bfs", "{good}", "--source", "0", "--mask", "{folder}/huge.txt"],
+    ["sssp", "{good}", "--source", "0"],
+    ["sssp", "{weighted}", "--source", "9"],
+    ["sssp", "{weighted}", "--source", "0", "--parents", "{folder}"],
+    ["components", "{good}", "--json", "{folder}"],
+    ["components", "{good}", "--threads", "0"],
+    ["colour", "{good}", "--out", "/dev/null/x"],
+    ["colour", "{good}", "--order", "random"],
+    ["pagerank", "{good}", "--alpha", "2"],
+    ["pagerank", "{good}", "--alpha", "nan"],
+    ["pagerank", "{good}", "--tol", "-1"],
+    ["pagerank", "{good}", "--tol", "inf"],
+    ["pagerank", "{good}", "--max-iter", "0"],
+    ["pagerank", "{good}", "--weighted"],
+    ["convert", "{good}", "{folder}/out.xyz"],
+    ["convert", "{good}", "{good}"],
+    ["convert", "{good}", "{folder}/out.wsg", "--weighted"],
+    ["graph500", "--scale", "31", "--devices", "cpu"],
+    ["graph500", "--scale", "5", "--power-log", "{good}", "--devices", "cpu", "--sources", "1"],
+    ["graph500", "--scale", "5", "--kernel", "sssp", "--selector", "daga"],
+    ["graph500", "--scale", "5", "--json", "-", "--trace", "-"],
+    ["train", "--calibrate", "--from", "nobody", "--devices", "cpu"],
+    ["train", "--out", "{good}", "--devices", "cpu", "--quick"],
+    ["train", "--power-log", "{folder}/none.csv", "--devices", "cpu", "--quick"],
+    ["train", "--device", "voodoo"],
+    ["study", "{good}"],
+    ["study", "{folder}"],
+    ["study", "{folder}/s", "--keys", "0"],
+    ["study", "{folder}/s", "--power-log", "{folder}/none.csv", "--devices", "cpu"],
+    ["view", "{good}"],
+    ["view", "{folder}"],
+    ["view", "{folder}/binary.txt"],
+    ["view", "{good}", "--out", "{good}"],
+    ["devices", "--json", "{folder}"],
+    ["devices", "--json", "{folder}/none/x.json"],
+    ["devices", "what"],
+    ["doctor", "--json", "{folder}"],
+    ["doctor", "--fast"],
+    ["completion"],
+    ["completion", "fish"],
+]
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory) -> dict[str, str]:
+    """A folder with all files, a good graph and a weighted one."""
+    folder = tmp_path_factory.mktemp("bad")
+    for name, content in (FILES | LISTS).items():
+        (folder / name).write_bytes(content)
+    good, weighted = folder / "good.txt", folder / "weighted.wel"
+    good.write_text("0 1\n1 2\n")
+    weighted.write_text("0 1 1.5\n1 2 2\n")
+    return {"folder": str(folder), "good": str(good), "weighted": str(weighted)}
+
+
+@pytest.fixture(autouse=True)
+def no_models(monkeypatch, tmp_path):
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
+
+
+def refused(arguments: list[str], capsys) -> None:
+    """Run a command, which must end with a line for its user, or with the usage."""
+    status = run(*arguments)
+    captured = capsys.readouterr()
+    errors = [
+        line
+        for line in captured.err.splitlines()
+        if not line.startswith(("note: ", "compiling for", "searching a small graph"))
+    ]
+    assert "Traceback" not in captured.err
+    assert "internal error" not in captured.err
+    assert captured.out == ""
+    if status == 2:
+        assert errors[0].startswith("usage: hetero-bfs")
+        assert " error: " in errors[-1]
+    else:
+        assert status == 1
+        assert errors[-1].startswith("hetero-bfs: ")
+        assert len(errors[-1]) > 20
+
+
+def filled(arguments: list[str], places: dict[str, str], **more: str) -> list[str]:
+    return [argument.format(**places, **more) for argument in arguments]
+
+
+@pytest.mark.parametrize("name", GRAPH_COMMANDS)
+def test_files_that_are_no_graph(name, places, capsys):
+    before = sorted(os.listdir(places["folder"]))
+    wrong = [file for file in FILES if not file.endswith(".wel")]
+    for file in [*wrong, *WEIGHTS_REFUSED.get(name, []), "none.txt", "none.hbg", "."]:
+        graph = str(Path(places["folder"]) / file)
+        refused(filled(GRAPH_COMMANDS[name], places, graph=graph), capsys)
+    assert sorted(os.listdir(places["folder"])) == before
+
+
+@pytest.mark.parametrize("arguments", OTHERS, ids=" ".join)
+def test_options_that_cannot_be(arguments, places, capsys):
+    refused(filled(arguments, places), capsys)
+
+
+def test_every_command_has_its_bad_inputs():
+    commands = next(a for a in make_parser("0")._actions if a.dest == "command").choices
+    assert {arguments[0] for arguments in OTHERS} == set(commands)
+
+
+def test_an_mpi_that_cannot_be_loaded(tmp_path):
+    """A launcher started two processes, and mpi4py fails to load its library."""
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py/__init__.py").write_text("raise RuntimeError('cannot load MPI library')\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    launched = {"PYTHONPATH": path, "PMI_RANK": "0", "PMI_SIZE": "2"}
+    done = command("graph500", "--scale", "5", env={**os.environ, **launched})
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("hetero-bfs: ")
+    assert "cannot load MPI library" in line
+
+
+def test_a_mistake_of_the_program_is_a_line_too(monkeypatch, capsys):
+    def fail(options):
+        raise KeyError("some\nname")
+
+    monkeypatch.setattr("hetero_bfs.cli.devices.run", fail)
+    assert run("devices") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "internal error: KeyError: 'some\\nname'" in line
+    assert "test_bad_inputs.py, line " in line
