@@ -159,7 +159,8 @@ def _rows(
     """Yield what a search from each source finds, by an engine if it pays to open one."""
     entries = matrix.num_entries
     with ExitStack() as stack:
-        if len(sources) * search_seconds(entries, not unweighted) > opening_seconds(entries):
+        expected = len(sources) * search_seconds(entries, not unweighted)
+        if expected > opening_seconds(entries, not unweighted):
             rows = None
             with suppress(GraphError, ForkError):  # searches by one thread need no further memory
                 rows = _engine_rows(matrix, directed, sources, unweighted, with_parents, stack)

@@ -126,4 +126,5 @@ def _engine_pays(graph: ConvertedGraph, expected: float = 0.0) -> bool:
     """
     if id(graph) in _OPEN:
         return True
-    return _SPENT.get(graph, 0.0) + expected > opening_seconds(graph.num_entries)
+    opening = opening_seconds(graph.num_entries, graph.weights is not None)
+    return _SPENT.get(graph, 0.0) + expected > opening

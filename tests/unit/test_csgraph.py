@@ -98,7 +98,7 @@ def test_distances_are_those_of_scipy(matrix, directed, unweighted, limit):
 def test_engines_find_the_same_distances(monkeypatch, directed, unweighted):
     matrix = scipy.sparse.random_array((40, 40), density=0.06, rng=np.random.default_rng(3))
     plain = csgraph.dijkstra(matrix, directed, unweighted=unweighted, limit=2.5)
-    monkeypatch.setattr(distance_matrices, "opening_seconds", lambda entries: -1.0)
+    monkeypatch.setattr(distance_matrices, "opening_seconds", lambda *_: -1.0)
     distance, predecessors = csgraph.dijkstra(
         matrix, directed, return_predecessors=True, unweighted=unweighted, limit=2.5
     )

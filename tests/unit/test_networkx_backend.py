@@ -208,7 +208,7 @@ def test_networkx_starts_without_what_the_backend_needs():
 @pytest.fixture
 def engine_at_once(monkeypatch):
     """Search with an engine from the first search on; close all of them at the end."""
-    monkeypatch.setattr(engine_pool, "opening_seconds", lambda num_entries: -1.0)
+    monkeypatch.setattr(engine_pool, "opening_seconds", lambda *_: -1.0)
     yield
     for key in list(engine_pool._OPEN):
         engine_pool._close(key)
