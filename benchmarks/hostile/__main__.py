@@ -3,11 +3,12 @@
     python -m benchmarks.hostile files --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile searches --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile models --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile drivers --minutes 5 --seed 1 --out failures
 
 run from the top of a checkout. `files` damages graph files and compares with plain parsers.
 `searches` makes graphs, and runs algorithms and vertex programs on them with all kinds of options;
 it compares with plain Python. A failing case of `searches` is made smaller by itself. `models`
-damages speed models and searches by them.
+damages speed models and searches by them. `drivers` lets calls of OpenCL fail.
 
 Campaigns print how many inputs were tried and how many failed, by kind. A failing input is kept in
 the folder `--out`, and the line that tries it again is printed. The same seed gives the same
@@ -21,10 +22,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.hostile import campaign, files, models, searches
+from benchmarks.hostile import campaign, drivers, files, models, searches
 from hetero_bfs.cli.argument_groups import positive
 
-CAMPAIGNS = {one.name: one for one in (files.CAMPAIGN, searches.CAMPAIGN, models.CAMPAIGN)}
+CAMPAIGNS = {
+    one.name: one for one in (files.CAMPAIGN, searches.CAMPAIGN, models.CAMPAIGN, drivers.CAMPAIGN)
+}
 
 
 def main() -> int:

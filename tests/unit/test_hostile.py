@@ -10,9 +10,12 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+import hetero_bfs as hb
 from benchmarks.hostile import __main__ as hostile
-from benchmarks.hostile import files, models, searches
+from benchmarks.hostile import drivers, files, models, searches
 from benchmarks.hostile.cases import Case
+from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.runtime.component_runs import ComponentRuns
@@ -111,3 +114,15 @@ def test_damaged_models_are_refused_or_used(tmp_path, monkeypatch) -> None:
     assert [one.wrong for one in outcomes] == [None] * 6
     monkeypatch.setattr("hetero_bfs.selection.model_store.read_model", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in models.replay("values", outcomes[0].path)[0]
+
+
+def test_a_driver_that_fails_is_survived(tmp_path, monkeypatch) -> None:
+    if not any(info.problem is None for info in list_devices()):
+        pytest.skip(NO_RUNTIME)
+    fault = drivers.Fault(30, "RuntimeError", for_good=True)
+    assert drivers.trouble("components", fault) is None
+    with drivers.failing(fault) as made, pytest.raises(DeviceError, match="made to fail"):
+        hb.Engine(hb.kronecker(5), device="0").close()
+    assert made[0] >= 30, "the fault came"
+    monkeypatch.setattr("hetero_bfs.devices.opencl.driver._device_error", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in drivers.trouble("components", fault)

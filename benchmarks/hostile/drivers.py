@@ -1,0 +1,169 @@
+"""OpenCL drivers that fail at the n-th call: results are right, or an error is one line.
+
+The calls of PyOpenCL are wrapped, so no driver is needed that fails. A driver fails once, or from
+some call on for good. Then it is well again, and so must be what runs next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import hetero_bfs as hb
+from benchmarks.hostile.campaign import Attempt, Campaign
+from hetero_bfs.errors import HeteroBFSError
+
+sys.path.append(str(Path(__file__).parents[2] / "tests"))
+from sample_programs import Labels
+
+_CALLS = (
+    "Context", "CommandQueue", "Buffer", "Kernel", "enqueue_copy", "enqueue_fill_buffer",
+    "enqueue_map_buffer", "enqueue_nd_range_kernel",
+)  # fmt: skip
+_ERRORS = ("RuntimeError", "MemoryError", "LogicError")
+_RUNS = 3
+_MOST_CALLS = 400
+
+
+@dataclass(frozen=True)
+class Fault:
+    """At which call a driver fails, by which of PyOpenCL's errors, and whether for good.
+
+    `memory` limits the device's memory, so that edges stream.
+    """
+
+    call: int
+    error: str
+    for_good: bool
+    memory: int | None = None
+
+
+@cache
+def _graph() -> hb.CSRGraph:
+    return hb.CSRGraph.from_edge_source(hb.KroneckerEdges(7, weighted=True))
+
+
+def _source() -> int:
+    return int(np.argmax(_graph().degree()))
+
+
+def _problem(check: Any) -> str | None:
+    return None if check.valid else check.message
+
+
+def _bfs(engine: hb.Engine) -> str | None:
+    found = engine.bfs(_source())
+    return _problem(hb.validate(_graph(), _source(), found.parent, found.level))
+
+
+def _sssp(engine: hb.Engine) -> str | None:
+    found = engine.sssp(_source())
+    return _problem(hb.check_paths(_graph(), _source(), found.distance, found.parent))
+
+
+def _components(engine: hb.Engine) -> str | None:
+    return _problem(hb.check_components(_graph(), engine.connected_components().component))
+
+
+def _colour(engine: hb.Engine) -> str | None:
+    return _problem(hb.check_colouring(_graph(), engine.colour().colour))
+
+
+def _pagerank(engine: hb.Engine) -> str | None:
+    return _problem(hb.check_pagerank(_graph(), engine.pagerank().rank))
+
+
+def _program(engine: hb.Engine) -> str | None:
+    found, right = engine.run(Labels()).label, engine.connected_components().component
+    return None if found.tolist() == right.tolist() else f"labels {found.tolist()[:20]}"
+
+
+KINDS: dict[str, Callable[[hb.Engine], str | None]] = {
+    "bfs": _bfs, "sssp": _sssp, "components": _components, "colour": _colour,
+    "pagerank": _pagerank, "program": _program,
+}  # fmt: skip
+"""What runs; each returns what is wrong with its result, None if nothing is."""
+
+
+@contextlib.contextmanager
+def failing(fault: Fault) -> Iterator[list[int]]:
+    """Let the driver fail; yields the number of calls so far, as a list of one number."""
+    import pyopencl as cl
+
+    made = [0]
+
+    def wrapped(name: str) -> Callable[..., Any]:
+        call = getattr(cl, name)
+
+        def run(*arguments: Any, **options: Any) -> Any:
+            made[0] += 1
+            if made[0] == fault.call or (fault.for_good and made[0] > fault.call):
+                raise getattr(cl, fault.error)(f"{name} failed: made to fail")
+            return call(*arguments, **options)
+
+        return run
+
+    with mock.patch.multiple(cl, **{name: wrapped(name) for name in _CALLS}):
+        yield made
+
+
+def trouble(kind: str, fault: Fault) -> str | None:
+    """Run with the fault, then without; return what went wrong, None if nothing did."""
+    with failing(fault):
+        wrong = _run(kind, fault.memory)
+    if wrong is None:
+        after = _run(kind, fault.memory, must_succeed=True)
+        wrong = after and f"after the fault: {after}"
+    return wrong
+
+
+def _run(kind: str, memory: int | None, must_succeed: bool = False) -> str | None:
+    selector = "fixed:TG,BG,TC,TG" if kind == "bfs" else "auto"
+    options = {"selector": selector, "correction": False, "device_memory_bytes": memory}
+    try:
+        with hb.Engine(_graph(), **options) as engine:
+            for _ in range(_RUNS):
+                wrong = KINDS[kind](engine)
+                if wrong is not None:
+                    return wrong
+    except HeteroBFSError as error:
+        if must_succeed or "\n" in str(error):
+            return f"{type(error).__name__}: {error}"
+    except Exception:
+        return traceback.format_exc()
+    return None
+
+
+def attempt(kind: str, number: int, seed: int, folder: Path) -> Attempt:
+    """Try one fault, kept as JSON."""
+    chance = Random(f"{seed} {kind} {number}")
+    call = int(_MOST_CALLS ** chance.random())  # the first calls are tried more often
+    memory = chance.choice((None, None, 12_000))
+    fault = Fault(call, chance.choice(_ERRORS), chance.random() < 0.5, memory)
+    path = folder / f"{kind}-{seed}-{number}.json"
+    path.write_text(json.dumps(asdict(fault)))
+    return Attempt(path, trouble(kind, fault))
+
+
+def replay(kind: str, path: Path) -> list[str] | None:
+    """Try a kept fault."""
+    try:
+        fault = Fault(**json.loads(path.read_text()))
+    except (ValueError, TypeError):
+        return None
+    wrong = trouble(kind, fault)
+    return [] if wrong is None else [wrong]
+
+
+CAMPAIGN = Campaign("drivers", KINDS, attempt, replay)
