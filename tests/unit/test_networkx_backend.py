@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import os
 import subprocess
 import sys
 
@@ -250,6 +251,22 @@ def test_few_engines_are_open_and_they_close_with_their_graphs(engine_at_once):
     graph.__networkx_cache__.clear()
     gc.collect()
     assert len(engine_pool._OPEN) == engine_pool.MOST_OPEN - 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_searches_without_its_parents_engine(engine_at_once):
+    graph = nx.path_graph(50)
+    assert_same("single_source_shortest_path_length", graph, 1)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            lengths = nx.single_source_shortest_path_length(graph, 1, backend="hetero")
+            status = int(lengths[49] != 48)
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_an_engine_opens_when_searches_took_as_long_as_it_takes():
