@@ -72,8 +72,9 @@ class Decision:
         costs: ExchangeCosts,
         device: RankDevice | None = None,
     ) -> None:
-        from hetero_bfs.distributed.kernels.prediction import NUM_REDUCED
+        from hetero_bfs.distributed.kernels import prediction
 
+        self._item, self._predict = prediction, prediction.predict  # a level's import takes 1 us
         self.selector = selector
         self.factors = np.ones(3)
         """Corrections of the predictions of a push, a pull, and a pull on the device."""
@@ -88,33 +89,29 @@ class Decision:
         )
         self._columns = np.zeros_like(self._weights[0])
         self._raw = np.zeros(3)
-        self._reduced = np.zeros(NUM_REDUCED)
+        self._reduced = np.zeros(prediction.NUM_REDUCED)
         self._schedule: list[Strategy] | None = None
         if selector.startswith("fixed:"):
             self._schedule = [strategy_named(name) for name in schedule_names(selector)]
 
     def agree(self, state: npt.NDArray[np.float64]) -> bool:
         """Predict, and reduce over all ranks; return false if the search is over."""
-        from hetero_bfs.distributed.kernels.prediction import EDGES, UNVISITED, predict
-
         reduced = self._reduced
         floor, share, factors = self._floor, self._others_share, self.factors
-        predict(state, self._weights, floor, share, factors, self._columns, self._raw, reduced)
+        self._predict(
+            state, self._weights, floor, share, factors, self._columns, self._raw, reduced
+        )
         self._communicator.reduce_to_all(reduced, "max")
-        return bool(reduced[EDGES] > 0 and reduced[UNVISITED] > 0)
+        return bool(reduced[self._item.EDGES] > 0 and reduced[self._item.UNVISITED] > 0)
 
     def seconds(self) -> tuple[float, float]:
         """Return the expected seconds of a push and of a pull, exchange included."""
-        from hetero_bfs.distributed.kernels.prediction import PULL_SECONDS, PUSH_SECONDS, TOLD_BYTES
-
         reduced = self._reduced
-        push = reduced[PUSH_SECONDS] + self._costs.sparse(reduced[TOLD_BYTES])
-        return float(push), float(reduced[PULL_SECONDS] + self._costs.dense)
+        push = reduced[self._item.PUSH_SECONDS] + self._costs.sparse(reduced[self._item.TOLD_BYTES])
+        return float(push), float(reduced[self._item.PULL_SECONDS] + self._costs.dense)
 
     def choose(self, level: int, before: Direction) -> Direction:
         """Return the direction of the level that the ranks agreed on."""
-        from hetero_bfs.distributed.kernels.prediction import EDGES, UNVISITED_LEFT
-
         if level == 0:  # a source that has a single edge is not among the bits that ranks send
             return "top-down"
         if self._schedule is not None:
@@ -122,20 +119,22 @@ class Decision:
         if self.selector == "alpha-beta":
             return self._by_rule(before)
         push, pull = self.seconds()
-        early = _EARLY * self._reduced[EDGES] < self._reduced[UNVISITED_LEFT]
+        early = _EARLY * self._reduced[self._item.EDGES] < self._reduced[self._item.UNVISITED_LEFT]
         if before == "top-down" and early:
             pull *= CAUTION
         return "top-down" if push <= pull else "bottom-up"
 
     def _by_rule(self, before: Direction) -> Direction:
         """Return the direction by Beamer's rule (2012), of the ranks' maxima."""
-        from hetero_bfs.distributed.kernels.prediction import EDGES, UNVISITED_LEFT, VERTICES
-
         reduced = self._reduced
         if before == "bottom-up":
-            stays = reduced[VERTICES] * BETA >= self._num_vertices
+            stays = reduced[self._item.VERTICES] * BETA >= self._num_vertices
             return "bottom-up" if stays else "top-down"
-        return "bottom-up" if reduced[EDGES] * ALPHA > reduced[UNVISITED_LEFT] else "top-down"
+        return (
+            "bottom-up"
+            if reduced[self._item.EDGES] * ALPHA > reduced[self._item.UNVISITED_LEFT]
+            else "top-down"
+        )
 
     def _scheduled(self, level: int) -> Strategy:
         assert self._schedule is not None
@@ -146,23 +145,22 @@ class Decision:
 
         A device ends a search at once if no vertex is left.
         """
-        from hetero_bfs.distributed.kernels.prediction import DEVICE_PULL, PULL
-
         if not np.isfinite(self._floor) or state[schema.UNVISITED_VERTICES] == 0:
             return False
         if self._schedule is not None:
             return self._scheduled(int(state[schema.LEVEL])).device_kind == "device"
-        here = self.factors[PULL] * self._raw[PULL]
+        here = self.factors[self._item.PULL] * self._raw[self._item.PULL]
         if self._tries and here > self._floor:
             self._tries -= 1
             return True
-        return bool(self._floor + self.factors[DEVICE_PULL] * self._raw[DEVICE_PULL] < here)
+        return bool(
+            self._floor + self.factors[self._item.DEVICE_PULL] * self._raw[self._item.DEVICE_PULL]
+            < here
+        )
 
     def learn(self, direction: Direction, on_device: bool, seconds: float) -> None:
         """Correct predictions by the seconds that the rank took for the level agreed on."""
-        from hetero_bfs.distributed.kernels.prediction import DEVICE_PULL
-
-        i = DEVICE_PULL if on_device else DIRECTIONS.index(direction)
+        i = self._item.DEVICE_PULL if on_device else DIRECTIONS.index(direction)
         if on_device:
             seconds = max(seconds - self._floor, _LEAST_TO_LEARN)
         if min(seconds, self._raw[i]) >= _LEAST_TO_LEARN:

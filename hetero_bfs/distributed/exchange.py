@@ -69,12 +69,12 @@ class Exchange:
         """
         communicator, counts, received = self._communicator, self.counts, self._received
         communicator.exchange(counts, received)
-        total = int(received.sum())
+        total = int(np.add.reduce(received))
         if self._words.size < total:
             self._words = np.empty(2 * total, np.uint64)
         into = self._words[:total]
         communicator.exchange_parts(words, counts, self._first_column, into, received)
-        self.bytes_sent += WORD_BYTES * int(counts.sum())
+        self.bytes_sent += WORD_BYTES * int(np.add.reduce(counts))
         return into, received
 
     def probe(self) -> ExchangeCosts:

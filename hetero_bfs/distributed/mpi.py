@@ -62,6 +62,7 @@ class MPICommunicator:
         from mpi4py import MPI
 
         self._comm = comm
+        self._in_place = MPI.IN_PLACE
         self._operations = {"max": MPI.MAX, "min": MPI.MIN, "sum": MPI.SUM}
         self.rank: int = comm.rank
         self.size: int = comm.size
@@ -78,9 +79,7 @@ class MPICommunicator:
 
     def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Replace each item by the greatest, the least or the sum of all ranks' items."""
-        from mpi4py import MPI
-
-        self._comm.Allreduce(MPI.IN_PLACE, array, self._operations[operation])
+        self._comm.Allreduce(self._in_place, array, self._operations[operation])
 
     def collect(self, value: Any) -> list[Any]:
         """Return the values of all ranks, by rank."""
@@ -90,12 +89,8 @@ class MPICommunicator:
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
         """Give `send` to all."""
-        from mpi4py import MPI
-
-        begin = int(places[self.rank])
-        there = receive[begin : begin + int(counts[self.rank])]
-        in_place = there.ctypes.data == send.ctypes.data
-        self._comm.Allgatherv(MPI.IN_PLACE if in_place else send, [receive, (counts, places)])
+        is_there = np.may_share_memory(send, receive)
+        self._comm.Allgatherv(self._in_place if is_there else send, [receive, (counts, places)])
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Give item r to rank r, for all r."""

@@ -29,7 +29,10 @@ class RankExecutor(CPUExecutor):
     def __init__(
         self, graph: RankGraph, threads: int | None = None, allocate: Allocator = aligned_empty
     ) -> None:
+        from hetero_bfs.distributed.kernels import pull, push
+
         super().__init__(graph, threads, allocate)
+        self._pulls, self._pushes = pull, push  # for levels, which an import would slow down
         self._records = np.zeros((1, schema.record_width(1)))
 
     @property
@@ -70,9 +73,7 @@ class RankExecutor(CPUExecutor):
 
     def start(self, source: int | None) -> Frontier:
         """Forget the last search; the own number `source` is the frontier, if it is not None."""
-        from hetero_bfs.distributed.kernels.pull import blank
-
-        blank(*self.visited)
+        self._pulls.blank(*self.visited)
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         degree = 0 if source is None else int(self.graph.degree[source])
         frontier = Frontier(degree, n, m)
@@ -95,9 +96,7 @@ class RankExecutor(CPUExecutor):
         The words for other ranks are in `told`, each rank's from its first column on. Fills
         `counts` with their numbers.
         """
-        from hetero_bfs.distributed.kernels.push import push
-
-        found: tuple[int, int] = push(
+        found: tuple[int, int] = self._pushes.push(
             self._control, self._shared, frontier.state, self._told_counts, counts
         )
         return found
@@ -106,27 +105,21 @@ class RankExecutor(CPUExecutor):
         self, frontier: Frontier, words: Words, counts: Counts, found: tuple[int, int]
     ) -> None:
         """Visit what other ranks told of, and advance to the next level."""
-        from hetero_bfs.distributed.kernels.push import receive
-
-        in_all = receive(self._rank_arrays, frontier.state, words, counts, *found)
+        in_all = self._pushes.receive(self._rank_arrays, frontier.state, words, counts, *found)
         schema.advance(frontier.state, schema.QUEUE, *in_all)
 
     def pull(self, frontier: Frontier) -> int:
         """Run a bottom-up level; return the neighbours that it looked at."""
-        from hetero_bfs.distributed.kernels.pull import pull
-
         state, level = frontier.state, frontier.level
         state[schema.LEVEL] = 0  # of the records there is one
-        scanned = pull(self._control, self._shared, _PULL_ROW, state, self._records)
+        scanned = self._pulls.pull(self._control, self._shared, _PULL_ROW, state, self._records)
         state[schema.LEVEL] = level + 1
         return int(scanned)
 
     def copy_others(self, source: int, target: int) -> None:
         """Copy what one bitmap knows of other ranks' vertices to the other one."""
-        from hetero_bfs.distributed.kernels.pull import copy_words
-
         own = int(self.partition.words[self.partition.rank])
-        copy_words(self.visited[source], self.visited[target], own)
+        self._pulls.copy_words(self.visited[source], self.visited[target], own)
 
     def restored(self) -> npt.NDArray[np.uint32]:
         """Return the parents of the own old ids, old ids themselves; NO_VERTEX for none."""

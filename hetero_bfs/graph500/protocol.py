@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
     with _KERNELS[options.kernel](graph, options.engine) as kernel:
         sources, failures, back_to_back = _search_all(kernel, edges, keys, options.validate)
         report = kernel.make_report(
-            scale=float(options.scale) if options.graph is None else _log2(edges.num_vertices),
+            scale=scale_of(options, edges.num_vertices),
             edgefactor=edges.num_input_edges / edges.num_vertices,
             device=kernel.device_info,
             order=graph.relabelling.order,
@@ -124,13 +124,19 @@ def _keys(
     GraphError
         There is none.
     """
-    keys = search_keys(
-        edges.num_vertices, graph.is_isolated, options.sources, options.seed1, options.seed2
-    )
+    keys = drawn_keys(options, edges.num_vertices, graph.is_isolated)
     if not keys:
         raise GraphError(NO_KEY)
     notes += few_keys(keys, options)
     return keys
+
+
+def drawn_keys(
+    options: Graph500Options, num_vertices: int, is_isolated: Callable[[int], bool]
+) -> list[int]:
+    """Return the search keys, which any number of processes draws alike."""
+    seeds = options.seed1, options.seed2
+    return search_keys(num_vertices, is_isolated, options.sources, *seeds)
 
 
 def few_keys(keys: list[int], options: Graph500Options) -> list[str]:
@@ -165,9 +171,13 @@ def _edges(options: Graph500Options, weighted: bool, notes: list[str]) -> tuple[
         started = time.perf_counter()
         edges = read(options.graph, options.directed, weighted)
         return edges, time.perf_counter() - started
+    return generate(generator_of(options, weighted), options.regenerate, notes)
+
+
+def generator_of(options: Graph500Options, weighted: bool = False) -> KroneckerEdges:
+    """Return the generator of the options' graph."""
     arguments = options.scale, options.edgefactor, options.seed1, options.seed2
-    generator = KroneckerEdges(*arguments, weighted=weighted)
-    return generate(generator, options.regenerate, notes)
+    return KroneckerEdges(*arguments, weighted=weighted)
 
 
 def _search_all(
@@ -277,5 +287,8 @@ def meters_of(
     return meters, unmeasured
 
 
-def _log2(number: int) -> float:
-    return math.log2(number) if number else 0.0
+def scale_of(options: Graph500Options, num_vertices: int) -> float:
+    """Return the scale: that of the options, or of a file's graph."""
+    if options.graph is None:
+        return float(options.scale)
+    return math.log2(num_vertices) if num_vertices else 0.0

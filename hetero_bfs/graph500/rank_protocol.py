@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 
@@ -19,8 +18,16 @@ from hetero_bfs.distributed.shares import FileShare, KroneckerShare, read_share
 from hetero_bfs.distributed.simulated import run_ranks
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
-from hetero_bfs.graph500.protocol import NO_KEY, Graph500Options, failure_of, few_keys
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph500.protocol import (
+    NO_KEY,
+    Graph500Options,
+    drawn_keys,
+    failure_of,
+    few_keys,
+    generator_of,
+    scale_of,
+)
 from hetero_bfs.graph500.rank_report import LevelOfRanks, RanksReport, SearchOfRanks
 from hetero_bfs.graph500.report import KeyRecord
 from hetero_bfs.runtime.options import EngineOptions
@@ -81,7 +88,7 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
         if validator is not None:
             validator.close()
         return RanksReport(
-            scale=math.log2(graph.num_vertices) if options.graph else float(options.scale),
+            scale=scale_of(options, graph.num_vertices),
             edgefactor=share.num_input_edges / graph.num_vertices,
             device=None if device is None else device.info,
             order="degree",
@@ -168,8 +175,7 @@ def _share(communicator: Communicator, options: Graph500Options) -> FileShare:
     """Read or generate this rank's edges."""
     if options.graph is not None:
         return read_share(communicator, options.graph)
-    arguments = options.scale, options.edgefactor, options.seed1, options.seed2
-    edges = KroneckerEdges(*arguments)
+    edges = generator_of(options)
     share = KroneckerShare(edges, communicator.rank, communicator.size)
     held = 2 * _KEY_BYTES  # for each edge, in both directions
     if not options.regenerate:
@@ -201,8 +207,7 @@ def _keys(communicator: Communicator, graph: RankGraph, options: Graph500Options
         There is none.
     """
     lone = _LoneVertices(communicator, graph)
-    n = graph.num_vertices
-    keys = search_keys(n, lone.is_isolated, options.sources, options.seed1, options.seed2)
+    keys = drawn_keys(options, graph.num_vertices, lone.is_isolated)
     if not keys:
         raise AgreedError(NO_KEY)
     return keys

@@ -16,6 +16,7 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph500.report import format_report
 from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.runtime.query import Query
 from hetero_bfs.runtime.results import make_result
 
 FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")
@@ -121,7 +122,9 @@ def test_a_search_carries_the_rule_that_it_went_by(place, trained):
             search = engine.search(458)
             engine.set_selector("fixed:TC")  # as a correction may between a search and its result
             assert engine.selector.rule != first.rule
-            assert make_result(search, 458, np.zeros(0, np.int64), 0.0, 0).rule == first.rule
+            assert (
+                make_result(search, Query((458,)), np.zeros(0, np.int64), 0.0, 0).rule == first.rule
+            )
 
 
 def test_json(place):
