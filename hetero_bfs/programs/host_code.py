@@ -58,7 +58,10 @@ def host_text(plan: Plan, kernels: str = "host") -> str:
     )
     text = template[:begin] + imports + _HostAdapters(plan).text() + template[end:]
     if kernels == "host":
-        for name in ["at_once"] * plan.applies_in_pulls + ["monotone"] * plan.monotone:
+        further = {
+            "at_once": plan.applies_in_pulls, "monotone": plan.monotone, "counted": plan.counts,
+        }  # fmt: skip
+        for name in [name for name, wanted in further.items() if wanted]:
             text += _IN_TEXT.sub("", (_KERNELS / f"{name}.py").read_text())
     return text
 
@@ -100,7 +103,6 @@ class _HostAdapters(Adapters):
             [
                 f"ALL_ACTIVE = {plan.all_active}",
                 f"HAS_IDENTITY = {plan.identity is not None}",
-                f"COUNTS = {plan.counts}",
                 f"IDENTITY = {identity}",
                 f"WEIGHTED = {plan.uses_weights}",
                 f"HAS_PRIORITY = {'priority' in plan.methods}",

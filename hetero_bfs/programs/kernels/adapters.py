@@ -14,9 +14,6 @@ ALL_ACTIVE = False
 HAS_IDENTITY = True
 """Whether `combine` has an identity."""
 
-COUNTS = False
-"""Whether the message that comes most often counts."""
-
 IDENTITY = np.int64(0)
 """The message that changes no other one; any value if there is none."""
 

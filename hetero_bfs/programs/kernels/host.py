@@ -18,7 +18,6 @@ Arrays beside those of loop.py (n vertices, of which those numbered below `searc
     next, far   pairs of lists; one of a pair is read, the other one written
     touched_items   the list TOUCHED
     changed     uint8 (n,)          marks of vertices whose state was written (TRACKS)
-    slot_messages, slot_counts      (threads, any)  where equal messages to a vertex are counted
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.sharing import chunk_of
 from hetero_bfs.programs.kernels.adapters import (
     ALL_ACTIVE,
-    COUNTS,
     HAS_FINISHED,
     HAS_IDENTITY,
     HAS_PRIORITY,
@@ -47,7 +45,6 @@ from hetero_bfs.programs.kernels.adapters import (
     start,
     takes,
 )
-from hetero_bfs.programs.kernels.counting import SLOTS, count_message
 from hetero_bfs.programs.kernels.loop import (
     ACTIVE,
     APPLY,
@@ -291,34 +288,6 @@ def _gather(control, arrays, chunk, me):
 
 
 @kernel(counted=False, inner=True)
-def _count(control, arrays, chunk, me):
-    """Take the message to each vertex that comes most often, the least of several."""
-    begin, end = chunk_of(control, chunk)
-    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
-    weights, outgoing = arrays.backward_weights, arrays.outgoing
-    messages, counts = arrays.slot_messages[me], arrays.slot_counts[me]
-    edges, receivers = _ZERO, _ZERO
-    for v in range(begin, end):
-        best, most = IDENTITY, np.uint32(0)
-        if receives(arrays, v):
-            receivers += 1
-            first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
-            edges += last - first
-            size = SLOTS * (last - first)
-            messages[:size] = IDENTITY
-            for k in range(first, last):
-                u = np.int64(neighbours[k])
-                message = send(arrays, u, weights[k]) if WEIGHTED else outgoing[u]
-                if message == IDENTITY or not takes(arrays, v, message):
-                    continue
-                count = count_message(messages, counts, size, message, IDENTITY)
-                if count > most or (count == most and message < best):
-                    best, most = message, count
-        arrays.combined[v] = best
-    return edges, receivers, _ZERO
-
-
-@kernel(counted=False, inner=True)
 def _apply(control, arrays, chunk, me):
     begin, end = block_of(arrays.touched_blocks, chunk)
     tracks = arrays.loop[TRACKS] != 0
@@ -387,7 +356,7 @@ def link_phases(arrays, work, others):
     `others` are phases instead of those here, or beside them; None instead of one not needed.
     """
     control = types.Array(int64, 1, "C")
-    tasks = {START: _start, GATHER: _count if COUNTS else _gather}
+    tasks = {START: _start, GATHER: _gather}
     if HAS_IDENTITY and not WEIGHTED:
         tasks[PREPARE] = _prepare
     if ALL_ACTIVE:

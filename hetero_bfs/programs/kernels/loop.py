@@ -263,6 +263,76 @@ def _keep(loop, blocks, listed, active, edges, receivers, is_marked):
     loop[EXPECTED_RECEIVERS] = np.int64(receivers)
 
 
+@njit(inline="always")
+def _send(control, arrays, pulls, blocks, is_marked):
+    """Pull or push; return edges scanned, and of either what the other phases need.
+
+    The vertices that receive and those listed behind a pull that applies, or the vertices that are
+    active behind a push that applies, and their edges.
+    """
+    if pulls:
+        return _pull(control, arrays, blocks, is_marked)
+    if is_marked:
+        blocks = _list_marked(control, arrays)
+    control[ROUND] = next_round(control, arrays)
+    return share(control, arrays, PUSH, blocks, 1)
+
+
+@njit(inline="always")
+def _apply_all(control, arrays):
+    """Apply where all are active; return their number, and no edges."""
+    n = arrays.num_vertices
+    _, edges, _ = share(control, arrays, APPLY_ALL, n, SUM_CHUNK)
+    add_sums(arrays, -(-n // SUM_CHUNK))
+    return np.int64(n), edges
+
+
+@njit(inline="always")
+def _apply_listed(control, arrays, pulls, active, edges):
+    """Apply, unless the push has, and list who is active.
+
+    Returns blocks and vertices of that list, how many are active, and their edges.
+    """
+    if pulls or arrays.applies_in_pushes == 0:
+        touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
+        active, edges, _ = share(control, arrays, APPLY, touched, 1)
+        add_sums(arrays, touched)
+    blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
+    turn(control, NEXT)
+    return blocks, listed, active, edges
+
+
+@njit(inline="always")
+def _record_before(records, iteration, listed, edges, receivers, changes):
+    """Note what an iteration begins with."""
+    if iteration < records.shape[0]:
+        record = records[iteration]
+        record[SENDERS], record[SENDERS_EDGES] = listed, edges
+        record[RECEIVERS], record[CHANGES] = receivers, changes
+
+
+@njit(inline="always")
+def _record_after(records, iteration, pulls, sent, scanned, seconds, choosing):
+    """Note what an iteration did."""
+    if iteration < records.shape[0]:
+        record = records[iteration]
+        record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
+        record[SECONDS], record[CHOOSING] = seconds, choosing
+
+
+@njit(inline="always")
+def _begin_or_resume(control, arrays):
+    """Make the initial states, unless the run goes on."""
+    loop, searched = arrays.loop, arrays.searched
+    if loop[RESUMES] != 0:
+        return
+    bucket_end = -np.inf if arrays.has_priority != 0 else np.inf
+    blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
+    receivers = np.float64(searched - active if arrays.has_identity == 0 else searched)
+    arrays.costs[CHANGES_PER_EDGE] = 1.0
+    _keep(loop, blocks, listed, active, edges, receivers, False)
+
+
 @kernel(counted=False)
 def run(control, arrays, planned, max_iterations, records):
     """Run the program, or go on with a run (RESUMES).
@@ -285,16 +355,11 @@ def run(control, arrays, planned, max_iterations, records):
     converged : bool
         False if max_iterations ended the run, or it is to migrate.
     """
-    n, searched = arrays.num_vertices, arrays.searched
+    n = arrays.num_vertices
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
     takes_one, loop, costs = arrays.has_identity == 0, arrays.loop, arrays.costs
     is_clocked, may_migrate = loop[CLOCKED] != 0, costs[WAY] < np.inf
-    if loop[RESUMES] == 0:
-        bucket_end = -np.inf if has_priority else np.inf
-        blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
-        receivers = np.float64(searched - active if takes_one else searched)
-        costs[CHANGES_PER_EDGE] = 1.0
-        _keep(loop, blocks, listed, active, edges, receivers, False)
+    _begin_or_resume(control, arrays)
     iteration, active, blocks = loop[ITERATION], loop[NUM_ACTIVE], loop[BLOCKS]
     listed, edges = loop[LISTED], loop[LISTED_EDGES]
     receivers = np.float64(loop[EXPECTED_RECEIVERS])
@@ -315,43 +380,27 @@ def run(control, arrays, planned, max_iterations, records):
             pulls, expected = _choose(arrays, listed, edges, receivers)
         choosing = clock_seconds() - began if is_clocked else 0.0
         sent, sent_along = active, edges
-        if iteration < records.shape[0]:
-            record = records[iteration]
-            record[SENDERS], record[SENDERS_EDGES] = listed, edges
-            record[RECEIVERS], record[CHANGES] = receivers, costs[CHANGES_PER_EDGE]
+        _record_before(records, iteration, listed, edges, receivers, costs[CHANGES_PER_EDGE])
+        scanned, first, second = _send(control, arrays, pulls, blocks, is_marked)
         if pulls:
-            scanned, received, listed = _pull(control, arrays, blocks, is_marked)
-            receivers = np.float64(received)
+            receivers, listed = np.float64(first), second
         else:
-            if is_marked:
-                blocks = _list_marked(control, arrays)
-            control[ROUND] = next_round(control, arrays)
-            scanned, active, edges = share(control, arrays, PUSH, blocks, 1)
+            active, edges = first, second
         loop[ITERATION] = iteration
         is_marked = pulls and arrays.applies_in_pulls != 0
         if all_active:
-            active, edges, _ = share(control, arrays, APPLY_ALL, n, SUM_CHUNK)
-            add_sums(arrays, -(-n // SUM_CHUNK))
-            active = np.int64(n)
+            active, edges = _apply_all(control, arrays)
         elif is_marked:
             active, edges = _activated(arrays)
             turn(control, ACTIVE)
         else:
-            if pulls or arrays.applies_in_pushes == 0:
-                touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
-                active, edges, _ = share(control, arrays, APPLY, touched, 1)
-                add_sums(arrays, touched)
-            blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
-            turn(control, NEXT)
+            blocks, listed, active, edges = _apply_listed(control, arrays, pulls, active, edges)
         if takes_one:  # who took a message hardly takes another one
             receivers = max(receivers - active, 0.0)
         costs[CHANGES_PER_EDGE] = min(active / max(sent_along, 1), 1.0)
         seconds = clock_seconds() - began
         _learn(arrays, pulls, expected, seconds)
-        if iteration < records.shape[0]:
-            record = records[iteration]
-            record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
-            record[SECONDS], record[CHOOSING] = seconds, choosing
+        _record_after(records, iteration, pulls, sent, scanned, seconds, choosing)
         iteration += 1
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):

@@ -1,0 +1,52 @@
+"""A pull that takes the message to each vertex that comes most often, on the host.
+
+host_code.py takes this text behind that of host.py. Arrays beside those of host.py:
+
+    slot_messages, slot_counts      (threads, any)  where equal messages to a vertex are counted
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.devices.cpu.sharing import chunk_of
+from hetero_bfs.programs.kernels.adapters import IDENTITY, WEIGHTED, receives, send, takes
+from hetero_bfs.programs.kernels.counting import SLOTS, count_message
+from hetero_bfs.programs.kernels.host import link_phases
+from hetero_bfs.programs.kernels.loop import GATHER
+from hetero_bfs.support.compiling import kernel
+
+_NONE = np.int64(0)
+
+
+@kernel(counted=False, inner=True)
+def _count(control, arrays, chunk, me):
+    """Take the message to each vertex that comes most often, the least of several."""
+    begin, end = chunk_of(control, chunk)
+    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
+    weights, outgoing = arrays.backward_weights, arrays.outgoing
+    messages, counts = arrays.slot_messages[me], arrays.slot_counts[me]
+    edges, receivers = _NONE, _NONE
+    for v in range(begin, end):
+        best, most = IDENTITY, np.uint32(0)
+        if receives(arrays, v):
+            receivers += 1
+            first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+            edges += last - first
+            size = SLOTS * (last - first)
+            messages[:size] = IDENTITY
+            for k in range(first, last):
+                u = np.int64(neighbours[k])
+                message = send(arrays, u, weights[k]) if WEIGHTED else outgoing[u]
+                if message == IDENTITY or not takes(arrays, v, message):
+                    continue
+                count = count_message(messages, counts, size, message, IDENTITY)
+                if count > most or (count == most and message < best):
+                    best, most = message, count
+        arrays.combined[v] = best
+    return edges, receivers, _NONE
+
+
+def link_work(arrays, work):
+    """Link this phase instead of that of host.py."""
+    link_phases(arrays, work, {GATHER: _count})
