@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import (
     VARIES,
-    BoundKernel,
     DeviceInfo,
     kernel_source,
 )

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo
 from hetero_bfs.programs import device_run
 from hetero_bfs.programs.arranged import ArrangedGraph
 from hetero_bfs.programs.device_lists import DeviceGraph

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.errors import DeviceError, GridStalledError

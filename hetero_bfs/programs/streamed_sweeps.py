@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES
 from hetero_bfs.devices.opencl.streaming.pages import Slot
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device_run

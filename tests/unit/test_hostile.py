@@ -124,5 +124,5 @@ def test_a_driver_that_fails_is_survived(tmp_path, monkeypatch) -> None:
     with drivers.failing(fault) as made, pytest.raises(DeviceError, match="made to fail"):
         hb.Engine(hb.kronecker(5), device="0").close()
     assert made[0] >= 30, "the fault came"
-    monkeypatch.setattr("hetero_bfs.devices.opencl.driver._device_error", lambda *_: 1 / 0)
+    monkeypatch.setattr("hetero_bfs.devices.opencl.driver_errors.DeviceError", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in drivers.trouble("components", fault)

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.opencl_memory import SearchMemory
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header

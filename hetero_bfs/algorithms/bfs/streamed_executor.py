@@ -18,7 +18,8 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.executor import run_one_level
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
-from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.streaming.paged_graph import (
     DEAD_ENDS,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.streaming.paged_graph import StreamedGraph
 from hetero_bfs.devices.opencl.streaming.pages import PageSlots
 

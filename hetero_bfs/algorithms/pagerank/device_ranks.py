@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.pagerank.rank_lists import RankLists, Ranks, RankSettings
-from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.support.memory import format_bytes

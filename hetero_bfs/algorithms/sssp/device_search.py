@@ -22,7 +22,8 @@ from hetero_bfs.algorithms.sssp.weighted_lists import (
     WeightedLists,
     Windows,
 )
-from hetero_bfs.devices.opencl.driver import VARIES, BoundKernel, DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.errors import BudgetError, DeviceError

@@ -1,10 +1,10 @@
-"""OpenCL devices: finding them, opening one, buffers and programs. Driver errors end here."""
+"""OpenCL devices: finding them, opening one, buffers and programs."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver_errors import device_error, driver_errors
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_type
@@ -178,7 +180,11 @@ class OpenCLDevice:
             self._device = _devices()[info.index]
             self.context = cl.Context([self._device])
             self.queue = cl.CommandQueue(self.context)
+        self.queues = [self.queue]
         self.bytes_copied = 0
+
+    def _errors(self, action: str) -> AbstractContextManager[None]:
+        return driver_errors(action, self.queues)
 
     @property
     def is_nvidia(self) -> bool:
@@ -198,7 +204,7 @@ class OpenCLDevice:
         source = "\n".join([header, *(kernel_source(file) for file in files)])
         if self.is_nvidia:
             options = [*options, "-DNVIDIA"]
-        with driver_errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
+        with self._errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self._cl.Program(self.context, source).build(options=options)
 
@@ -211,7 +217,7 @@ class OpenCLDevice:
         """
         num_bytes = max(size, 1) * np.dtype(dtype).itemsize
         end = np.zeros(min(num_bytes, 64), np.uint8)
-        with driver_errors(f"allocating {num_bytes} bytes on {self.info.name}"):
+        with self._errors(f"allocating {num_bytes} bytes on {self.info.name}"):
             buffer = self._cl.Buffer(self.context, self._cl.mem_flags.READ_WRITE, num_bytes)
             self._cl.enqueue_copy(self.queue, buffer, end, dst_offset=num_bytes - end.size)
         return buffer
@@ -231,12 +237,12 @@ class OpenCLDevice:
             return self.buffer(1, array.dtype)
         flags = self._cl.mem_flags
         access = flags.READ_WRITE if array.flags.writeable else flags.READ_ONLY
-        with driver_errors(f"sharing {array.nbytes} bytes with {self.info.name}"):
+        with self._errors(f"sharing {array.nbytes} bytes with {self.info.name}"):
             return self._cl.Buffer(self.context, access | flags.USE_HOST_PTR, hostbuf=array)
 
     def write(self, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> None:
         """Copy an array into a buffer, by default to its start; return after the copy."""
-        with driver_errors(f"copying to {self.info.name}"):
+        with self._errors(f"copying to {self.info.name}"):
             self._cl.enqueue_copy(
                 self.queue, buffer, array, dst_offset=offset_bytes, is_blocking=True
             )
@@ -244,32 +250,33 @@ class OpenCLDevice:
 
     def copy(self, target: Any, source: Any) -> None:
         """Copy a buffer to another one of its size on the device; later work waits for it."""
-        with driver_errors(f"copying on {self.info.name}"):
+        with self._errors(f"copying on {self.info.name}"):
             self._cl.enqueue_copy(self.queue, target, source)
 
     def fill(self, buffer: Any, byte: int) -> None:
         """Fill a buffer with one byte's value; later work on it waits."""
-        with driver_errors(f"filling memory of {self.info.name}"):
+        with self._errors(f"filling memory of {self.info.name}"):
             self._cl.enqueue_fill_buffer(self.queue, buffer, np.uint8(byte), 0, buffer.size)
 
     def second_queue(self) -> Any:
         """Return a queue for copies that overlap with the first queue's kernels."""
-        with driver_errors(f"setting up {self.info.name}"):
-            return self._cl.CommandQueue(self.context)
+        with self._errors(f"setting up {self.info.name}"):
+            self.queues.append(self._cl.CommandQueue(self.context))
+        return self.queues[-1]
 
     def send(self, queue: Any, buffer: Any, array: npt.NDArray[Any]) -> Any:
         """Queue a copy of an array to the start of a buffer; return its event.
 
         The array must not change before the event.
         """
-        with driver_errors(f"copying to {self.info.name}"):
+        with self._errors(f"copying to {self.info.name}"):
             event = self._cl.enqueue_copy(queue, buffer, array, is_blocking=False)
         self.bytes_copied += array.nbytes
         return event
 
     def wait(self, event: Any) -> None:
         """Wait for an event."""
-        with driver_errors(f"waiting for {self.info.name}"):
+        with self._errors(f"waiting for {self.info.name}"):
             event.wait()
 
     def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
@@ -279,7 +286,7 @@ class OpenCLDevice:
                 self.queue, array, buffer, src_offset=offset_bytes, is_blocking=True
             )
         except self._cl.Error as error:
-            raise _device_error(f"reading from {self.info.name}", error) from error
+            raise device_error(f"reading from {self.info.name}", error, self.queues) from error
         self.bytes_copied += array.nbytes
 
     def host_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -288,7 +295,7 @@ class OpenCLDevice:
             return aligned_empty(size, dtype)
         flags = self._cl.mem_flags
         num_bytes = size * np.dtype(dtype).itemsize
-        with driver_errors(f"pinning {num_bytes} bytes for {self.info.name}"):
+        with self._errors(f"pinning {num_bytes} bytes for {self.info.name}"):
             pinned = self._cl.Buffer(
                 self.context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, num_bytes
             )
@@ -303,7 +310,7 @@ class OpenCLDevice:
     def map(self, buffer: Any, array: npt.NDArray[Any]) -> Any:
         """Let the host use a shared buffer once `finish` returns; return the mapping to release."""
         access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
-        with driver_errors(f"mapping memory of {self.info.name}"):
+        with self._errors(f"mapping memory of {self.info.name}"):
             mapped, _ = self._cl.enqueue_map_buffer(
                 self.queue, buffer, access, 0, array.size, array.dtype, is_blocking=False
             )
@@ -312,7 +319,7 @@ class OpenCLDevice:
 
     def bind(self, program: Any, name: str, *arguments: Any) -> BoundKernel:
         """Make a separate kernel object with these arguments; `VARIES` marks later ones."""
-        with driver_errors(f"setting up {name} on {self.info.name}"):
+        with self._errors(f"setting up {name} on {self.info.name}"):
             kernel = self._cl.Kernel(program, name)
             for position, argument in enumerate(arguments):
                 if argument is not VARIES:
@@ -322,52 +329,8 @@ class OpenCLDevice:
 
     def finish(self) -> None:
         """Wait until all queued work is done."""
-        with driver_errors(f"waiting for {self.info.name}"):
+        with self._errors(f"waiting for {self.info.name}"):
             self.queue.finish()
-
-
-class BoundKernel:
-    """A kernel with most arguments set already, so that a launch sets only the varying ones."""
-
-    def __init__(self, device: OpenCLDevice, kernel: Any, varying: list[int]) -> None:
-        self._device = device
-        self._kernel = kernel
-        self._varying = varying
-        # As in PyOpenCL's generated code: set_arg would take 8 to 16 us for a scalar.
-        self._set = getattr(kernel, "_set_arg_buf", kernel.set_arg)
-
-    def launch(
-        self, global_size: int, group_size: int, *arguments: Any, after: Sequence[Any] = ()
-    ) -> Any:
-        """Queue the kernel with the varying arguments, NumPy scalars or arrays, in their order.
-
-        The kernel waits for the events in `after`. Return its own event.
-        """
-        device, kernel, set_argument = self._device, self._kernel, self._set
-        try:
-            for position, argument in zip(self._varying, arguments, strict=True):
-                set_argument(position, argument)
-            return device._cl.enqueue_nd_range_kernel(
-                device.queue, kernel, (global_size,), (group_size,), wait_for=after or None
-            )
-        except device._cl.Error as error:
-            raise _device_error(f"running a kernel on {device.info.name}", error) from error
-
-
-def _device_error(action: str, error: Exception) -> DeviceError:
-    reason = str(error).strip() or type(error).__name__
-    return DeviceError(f"{action} failed: {reason}")
-
-
-@contextmanager
-def driver_errors(action: str) -> Iterator[None]:
-    """Turn the driver's exceptions into `DeviceError`."""
-    import pyopencl as cl
-
-    try:
-        yield
-    except (cl.Error, MemoryError) as error:
-        raise _device_error(action, error) from error
 
 
 @cache

@@ -1,0 +1,34 @@
+"""Errors of the OpenCL driver, translated once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from hetero_bfs.errors import DeviceError
+
+
+def device_error(action: str, error: Exception, queues: Sequence[Any] = ()) -> DeviceError:
+    """Return the error, once all that was queued is done or has failed, too.
+
+    What is queued may use arrays of the host that the error lets go of.
+    """
+    import pyopencl as cl
+
+    for queue in queues:
+        with suppress(cl.Error):
+            queue.finish()
+    reason = str(error).strip() or type(error).__name__
+    return DeviceError(f"{action} failed: {reason}")
+
+
+@contextmanager
+def driver_errors(action: str, queues: Sequence[Any] = ()) -> Iterator[None]:
+    """Turn the driver's exceptions into `DeviceError`, when `queues` are at rest."""
+    import pyopencl as cl
+
+    try:
+        yield
+    except (cl.Error, MemoryError) as error:
+        raise device_error(action, error, queues) from error
