@@ -19,7 +19,7 @@ from hetero_bfs.support.memory import aligned_empty
 _POOL_EDGES = 1 << 15
 """In graphs with fewer stored edges no level is worth waking a second thread."""
 
-_RANGES_PER_THREAD = 16
+_RANGES_PER_THREAD = 4  # each range searches every list of the queue for its part
 NO_LIMIT = 2**62
 """More levels than any search has."""
 
