@@ -75,8 +75,8 @@ def main() -> None:
         ]
     )
     print(text)
-    with replacing(options.out) as path:
-        path.write_text(text)
+    with replacing(options.out) as file:
+        file.write(text)
 
 
 if __name__ == "__main__":

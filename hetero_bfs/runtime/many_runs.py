@@ -15,17 +15,26 @@ from hetero_bfs.algorithms.msbfs.host_planes import HostPlanes
 from hetero_bfs.algorithms.msbfs.many_result import ManySearches, Rows, Sums
 from hetero_bfs.devices.cpu.rows import LANES
 from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place
 from hetero_bfs.runtime.query import Query
+from hetero_bfs.support.memory import Recycler
 
 _PHASES = ("pull", "push")
+
+_MOST_RECYCLED_BYTES = 1 << 28
+"""Most memory of discarded levels that is kept for later ones."""
 
 
 class ManyRuns(Analysis):
     """Runs searches side by side on one graph, 64 at a time; see `Analysis`."""
 
     what = "searches side by side"
+
+    def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
+        super().__init__(graph, threads, device)
+        self._memory = Recycler(_MOST_RECYCLED_BYTES)
 
     def _make_host(self, threads: int) -> HostPlanes:
         return HostPlanes(self.graph, threads)
@@ -43,7 +52,9 @@ class ManyRuns(Analysis):
             By default the one that has been faster.
         """
         graph, sources = self.graph, np.array(query.sources, np.int64)
-        rows = Rows(graph.num_vertices, sources.size) if query.want == "levels" else None
+        rows = None
+        if query.want == "levels":
+            rows = Rows(graph.num_vertices, sources.size, self._memory)
         sums = Sums(sources.size)
         traces: list[IterationTrace] = []
         began = time.perf_counter()

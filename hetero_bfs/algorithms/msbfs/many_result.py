@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.iterations import IterationTrace
 from hetero_bfs.devices.cpu.rows import LANES
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.support.memory import aligned_empty, check_free_memory
+from hetero_bfs.support.memory import Recycler, check_free_memory
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 
@@ -24,18 +24,22 @@ class Rows:
     Parameters
     ----------
     num_vertices, num_searches : int
+    memory : Recycler
+        Provides the memory: fresh pages take as long as the searches.
     """
 
-    def __init__(self, num_vertices: int, num_searches: int) -> None:
-        self._searches = num_searches
+    def __init__(self, num_vertices: int, num_searches: int, memory: Recycler) -> None:
+        self._searches, self._memory = num_searches, memory
         self._shape = num_vertices, -(-num_searches // LANES) * LANES
         self.items = self._empty(np.dtype(np.int8))
 
     def _empty(self, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        size = self._shape[0] * self._shape[1]
+        size = self._shape[0] * self._shape[1] * dtype.itemsize
         what = f"the levels of {self._searches} searches"
-        check_free_memory(size * dtype.itemsize, what, "search fewer at once, or ask for sums")
-        return aligned_empty(size, dtype).reshape(self._shape)
+        check_free_memory(size, what, "search fewer at once, or ask for sums")
+        raw = self._memory.empty(size + LANES, np.uint8)
+        begin = -raw.ctypes.data % LANES  # rows begin on cache lines
+        return raw[begin : begin + size].view(dtype).reshape(self._shape)
 
     def fit(self, deepest: int) -> None:
         """Widen the items if they cannot hold this level."""

@@ -10,7 +10,6 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import array_at
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
-_BLOCKS = 64
 
 
 @kernel(counted=False, inner=True)
@@ -51,22 +50,17 @@ def merge_parents(parent, other, visited):
             parent[v] = _NO_VERTEX
 
 
-@kernel(parallel=True)
+@kernel
 def restore_levels(parent, old_of_new, depth, level):
     """Fill `level`, int32 by old ids, from `parent`, uint32 by new ids, of a sound search.
 
-    `depth` is int32, as long as `parent`. Threads may find the depth of a vertex twice; they write
-    the same. If the parents are not sound, so that they lead in a circle, a depth is wrong.
+    `depth` is int32, as long as `parent`. If the parents lead in a circle, a depth is wrong.
     """
-    for v in prange(level.size):
-        level[v] = -1
-    for v in prange(depth.size):
-        depth[v] = -1
-    for block in prange(_BLOCKS):
-        begin, end = parent.size * block // _BLOCKS, parent.size * (block + 1) // _BLOCKS
-        for v in range(begin, end):
-            if parent[v] != _NO_VERTEX:
-                level[old_of_new[v]] = _depth_of(v, parent, depth)
+    level[:] = -1
+    depth[:] = -1
+    for v in range(parent.size):
+        if parent[v] != _NO_VERTEX:
+            level[old_of_new[v]] = _depth_of(v, parent, depth)
 
 
 @njit(inline="always")
