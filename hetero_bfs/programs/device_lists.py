@@ -9,9 +9,10 @@ import numpy as np
 
 from hetero_bfs.algorithms.sssp.weighted_lists import ByWeight
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
-from hetero_bfs.errors import BudgetError
+from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.placed import PlacedGraph, weights_of
+from hetero_bfs.programs.typed_program import Plan
 
 _LEAST_VERTEX_BYTES = 40  # of a vertex, whatever the program
 
@@ -97,6 +98,14 @@ def check_sizes(info: DeviceInfo, largest: int, needed: int) -> None:
             f"programs need {needed} bytes on {info.name}, up to {largest} in one piece; "
             f"{info.memory_bytes} bytes may be used, in pieces of {info.max_alloc_bytes}"
         )
+
+
+def check_types(plan: Plan, info: DeviceInfo) -> None:
+    """Raise `DeviceError` if a device lacks a type that a program needs."""
+    kinds = {*plan.fields.values(), plan.stored_type, plan.weight_type}
+    doubles = "float64" in kinds or plan.parameters.fractions or plan.totals
+    if doubles and not info.has_double:
+        raise DeviceError(f"{plan.name} needs float64, which {info.name} lacks")
 
 
 def offset_type(lists: CSRGraph) -> type[np.unsignedinteger[Any]]:

@@ -16,10 +16,10 @@ from hetero_bfs.devices.opencl.driver import (
     kernel_source,
 )
 from hetero_bfs.devices.opencl.header import header
-from hetero_bfs.errors import DeviceError, GridStalledError
+from hetero_bfs.errors import GridStalledError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.device_code import device_text, state_arrays
-from hetero_bfs.programs.device_lists import DeviceGraph, check_sizes, offset_type
+from hetero_bfs.programs.device_lists import DeviceGraph, check_sizes, check_types, offset_type
 from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
@@ -27,6 +27,7 @@ from hetero_bfs.selection.place_costs import NUM_COSTS, OPENCL, lone_costs
 from hetero_bfs.selection.program_costs import ProgramCosts
 
 _OF_GRAPH = ("names", "degree")
+_PHASES = ("state", "monotone", "messages", "device", "loop")
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
 _HEAVY_EDGES = 1 << 12
@@ -72,10 +73,7 @@ class DeviceProgram:
 
     _kernels: ClassVar[list[str]] = [
         "devices/opencl/tiles.cl",
-        *(
-            f"programs/kernels/{name}.cl"
-            for name in ("state", "monotone", "messages", "device", "loop")
-        ),
+        *(f"programs/kernels/{name}.cl" for name in _PHASES),
     ]
     _options: ClassVar[list[str]] = []
     _keeps_order: ClassVar[bool] = True
@@ -88,7 +86,7 @@ class DeviceProgram:
         self._monotone = plan.monotone and self._keeps_order
         self.graph, self._costs = graph, costs
         info = self.device.info
-        self._check_types(info)
+        check_types(plan, info)
         self.groups = _GROUPS_PER_UNIT * info.compute_units
         self._n = graph.num_vertices
         shared, state = self._shared_sizes(), self._state_sizes()
@@ -169,13 +167,6 @@ class DeviceProgram:
             "loop": (_LOOP_WORDS, np.int64),
             "limits": (_FIRST_COST + NUM_COSTS, np.float32),
         }
-
-    def _check_types(self, info: DeviceInfo) -> None:
-        plan = self.plan
-        kinds = {*plan.fields.values(), plan.stored_type, plan.weight_type}
-        doubles = "float64" in kinds or plan.parameters.fractions or plan.totals
-        if doubles and not info.has_double:
-            raise DeviceError(f"{plan.name} needs float64, which {info.name} lacks")
 
     @property
     def _slots_each(self) -> int:
