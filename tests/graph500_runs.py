@@ -12,7 +12,7 @@ from oracle import true_levels
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report
-from hetero_bfs.runtime import engine as engines
+from hetero_bfs.runtime import search_methods
 from hetero_bfs.runtime import results
 from hetero_bfs.runtime.options import EngineOptions
 
@@ -104,11 +104,11 @@ class Breaking:
         self.expected = None
         self.restore = results.restored_parents
 
-    def __call__(self, search, source):
-        parent = self.restore(search, source)
-        if source == 220:
-            self.expected = BREAKS[self.how](parent, source)
+    def __call__(self, search, sources):
+        parent = self.restore(search, sources)
+        if tuple(sources) == (220,):
+            self.expected = BREAKS[self.how](parent, 220)
         return parent
 
     def patch(self):
-        return mock.patch.object(engines, "restored_parents", self)
+        return mock.patch.object(search_methods, "restored_parents", self)

@@ -15,7 +15,7 @@ from hetero_bfs.graph500 import bfs_kernel
 from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.graph500.edges import bytes_without_list
 from hetero_bfs.graph500.report import Graph500Report, format_report
-from hetero_bfs.runtime import engine as engines
+from hetero_bfs.runtime import search_methods
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.support import memory
 
@@ -116,7 +116,7 @@ def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
 
     monkeypatch.setattr(graph500, "_most_back_to_back", lambda *_: 3)
     note("search", Engine, "_run")
-    note("restore", engines, "restored_parents")
+    note("restore", search_methods, "restored_parents")
     note("validate", Validator, "add")
     run(None, sources=5)
     first = events.index("search")

@@ -14,7 +14,7 @@ from hetero_bfs.energy import MeterError, Unmeasured
 from hetero_bfs.energy import measurement as energy_report
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
-from hetero_bfs.runtime import engine as engines
+from hetero_bfs.runtime import search_methods
 from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.selection.model_format import read_model
@@ -105,7 +105,7 @@ def world(monkeypatch):
 
     for module in (metering, power, energy_report):
         monkeypatch.setattr(module, "time", made)
-    for module in (engines, power):
+    for module in (search_methods, power):
         monkeypatch.setattr(module, "Search", TimedSearch)
     return made
 
