@@ -12,8 +12,7 @@ from oracle import true_levels
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report
-from hetero_bfs.runtime import search_methods
-from hetero_bfs.runtime import results
+from hetero_bfs.runtime import results, search_methods
 from hetero_bfs.runtime.options import EngineOptions
 
 ON_CPU = EngineOptions(selector="fixed:TC", devices="cpu")
