@@ -11,7 +11,7 @@ import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,9 @@ _STEPS = {"level": "level", "iteration": "iteration", "rounds": "window"}
 _DRAWN_SECONDS = tuple(
     f"{name}seconds" for name in ("", "transfer_", "select_", "migration_", "exchange_")
 )
+
+_LONGEST_SECONDS = 1e9
+"""Of a step that can be drawn: nanoseconds of many such steps are still numbers."""
 
 _DEVICE = "device "  # before the strategy's name in records of iterations and windows
 
@@ -55,7 +58,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     Raises
     ------
     HeteroBFSError
-        The file cannot be read, or it is none of ours; the message names the line.
+        The file cannot be read, or it is none of ours; the message names line and column.
     """
     try:
         with path.open(newline="", encoding="utf-8") as stream:
@@ -79,9 +82,11 @@ def _with_numbers(row: Mapping[str | None, Any]) -> dict[str, Any]:
 def _number(text: Any) -> Any:
     for kind in (int, float):
         try:
-            return kind(text)
-        except (TypeError, ValueError):
+            number = kind(text)
+            float(number)
+        except (TypeError, ValueError, OverflowError):  # integers that no float holds: infinity
             continue
+        return number
     return text
 
 
@@ -89,16 +94,25 @@ def _check(row: Row) -> None:
     """Raise ValueError unless the record has what a span needs."""
     if not _strategy(row) or not any(name in row for name in _STEPS):
         raise ValueError("no record of a trace; name a CSV file that --trace wrote")
+    if "seconds" not in row:
+        raise ValueError("there is no column seconds; name a CSV file that --trace wrote")
     for name in _DRAWN_SECONDS:
         value = row.get(name, 0.0)
-        if not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+        if not isinstance(value, (int, float)) or not 0 <= value <= _LONGEST_SECONDS:
             raise ValueError(f"{name} is {value!r}, which is no time of a step")
+    column = _step_column(row)
+    step = row.get(column, 0)
+    if not isinstance(step, (int, float)) or not math.isfinite(step):
+        raise ValueError(f"{column} is {step!r}, which is no number of a step")
 
 
-def spans_of(rows: Iterable[Row]) -> list[Span]:
-    """Return the spans of one or several runs, in turn, from time 0 on."""
+def spans_of(*records: Iterable[Row]) -> list[Span]:
+    """Return the spans of one or several runs, in turn, from time 0 on.
+
+    Each of `records` has the rows of one or several runs; no run goes on in the next of them.
+    """
     now, spans = 0.0, []
-    for number, run in enumerate(_runs(rows)):
+    for number, run in enumerate(chain.from_iterable(map(_runs, records))):
         steps: list[Span] = []
         end, lane = now, None
         for place, row in enumerate(run):
@@ -150,7 +164,7 @@ def _add_step(
     spans.append(Span("steps", f"{kind} {number}", "step", now, whole, {}))
     for where, name, kind, seconds, details in parts:
         if seconds > 0 or where == lane:
-            spans.append(Span(where, name, kind, now, float(seconds), details))
+            spans.append(Span(where, name, kind, now, float(seconds), _finite(details)))
             now += float(seconds)
     return now
 
@@ -192,6 +206,15 @@ def _migration(before: str | None, lane: str) -> str:
     if before is None:
         return f"start on {lane}"
     return "convert frontier" if before == lane else f"migrate to {lane}"
+
+
+def _finite(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out NaN and infinity, which JSON lacks: streamed windows have no start, say."""
+    return {
+        name: value
+        for name, value in details.items()
+        if not isinstance(value, float) or math.isfinite(value)
+    }
 
 
 def _choice(row: Row) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def save_timeline(path: str | PathLike[str], *results: _Result) -> None:
     path : str or path-like
         Ends in .json for the Trace Event Format, which https://ui.perfetto.dev and chrome://tracing
         open, or in .svg for a picture.
-    results : BFSResult, ShortestPaths, ProgramResult, PageRank, Components or Colouring
+    results : BFSResult, ManySearches, ShortestPaths, ProgramResult, PageRank, Components, Colouring
 
     Raises
     ------
@@ -72,9 +72,8 @@ def save_timeline(path: str | PathLike[str], *results: _Result) -> None:
         The file cannot be written.
     """
     file = Path(path)
-    rows = [
-        {"root": getattr(result, "source", None), **trace.row()}
+    records = [
+        [{"root": getattr(result, "source", None), **trace.row()} for trace in result.traces]
         for result in results
-        for trace in result.traces
     ]
-    write_timeline(file, spans_of(rows), f"Timeline of {file.stem}")
+    write_timeline(file, spans_of(*records), f"Timeline of {file.stem}")

@@ -15,6 +15,7 @@ from hetero_bfs.algorithms.sssp.paths import WindowTrace
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.selection.trace import ROW_COLUMNS, LevelFeatures, LevelTrace, write_csv
 from hetero_bfs.timeline.spans import read_rows, spans_of
+from hetero_bfs.timeline.timeline_files import write_timeline
 from hetero_bfs.timeline.timeline_svg import svg_file, timeline_svg, with_unit
 from hetero_bfs.timeline.trace_events import trace_events
 
@@ -93,6 +94,16 @@ def test_runs_of_programs_and_paths():
     spans = spans_of(ROWS["windows"])
     assert [span.name for span in in_lane(spans, "steps")] == ["window 0", "window 1", "window 2"]
     assert [span.name for span in in_lane(spans, "CPU")] == ["prefix", "pull"]
+
+
+def test_what_json_lacks_is_left_out(tmp_path):
+    """Windows of lists that stream to the device have no start."""
+    row = WindowTrace(float("nan"), "device full", 10, 100, 2, 1e-3).row()
+    row |= {"migrated_bytes": float("inf"), "migration_seconds": 1e-4, "predicted_TC": 1e307}
+    (step,) = in_lane(spans_of([row]), "device")
+    assert step.details == {"vertices": 10, "edges_scanned": 100, "rounds": 2}
+    write_timeline(tmp_path / "t.json", spans_of([row]), "streamed")
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
 
 
 def test_runs_on_many_ranks():
@@ -213,12 +224,14 @@ def test_a_trace_becomes_a_timeline(graph, tmp_path, capsys):
 
 def test_results_become_a_timeline(tmp_path):
     path = hb.CSRGraph.from_edges([0, 1, 2], [1, 2, 3])
-    results = hb.bfs(path, 0), hb.bfs(path, 0), hb.pagerank(path)
+    weighted = hb.CSRGraph.from_edges([0, 1, 2], [1, 2, 3], weights=[1.0, 2.0, 3.0])
+    paths = [hb.sssp(weighted, 0) for _ in range(2)]
+    results = hb.bfs(path, 0), hb.bfs(path, 0), hb.pagerank(path), *paths
     hb.save_timeline(tmp_path / "t.json", *results)
     hb.save_timeline(tmp_path / "t.svg", *results)
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     runs = [event["name"] for event in events if event.get("cat") == "runs"]
-    assert runs == ["search from 0", "search from 0", "run 2"]
+    assert runs == ["search from 0", "search from 0", "run 2", "search from 0", "search from 0"]
     rects((tmp_path / "t.svg").read_text())
     with pytest.raises(hb.ArgumentError, match="ends in"):
         hb.save_timeline(tmp_path / "t.png", *results)
@@ -234,6 +247,11 @@ def test_results_become_a_timeline(tmp_path):
         (b"strategy,level,seconds\nTC,0,-1\n", "line 2: seconds is -1"),
         (b"strategy,level,seconds\nTC,0,nan\n", "line 2: seconds is nan"),
         (b"strategy,level,seconds\nTC,0\n", "line 2: seconds is None"),
+        (b"strategy,level\nTC,0\n", "line 2: there is no column seconds"),
+        (b"strategy,level,seconds\nTC,0,1e300\n", "line 2: seconds is 1e"),
+        (b"strategy,level,seconds\nTC,0,%s\n" % (b"9" * 400), "line 2: seconds is inf"),
+        (b"strategy,level,seconds\nTC,%s,1\n" % (b"9" * 400), "line 2: level is inf"),
+        (b"strategy,iteration,seconds\npush,x,1\n", "line 2: iteration is 'x'"),
         (b"\x89PNG\r\n\xff\xfe", "is no CSV file"),
         (b'{"traceEvents": []}', "has no records"),
     ],
