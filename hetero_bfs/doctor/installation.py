@@ -70,7 +70,10 @@ def _packages() -> Iterator[Finding]:
 
 
 def requirement(line: str) -> tuple[str | None, str]:
-    """Return the name and the least version of a requirement; no name if an extra asks for it."""
+    """Return the name and the least version of a requirement; no name if an extra asks for it.
+
+    Only `>=` is read: this package asks for least versions and for no others.
+    """
     match = _REQUIREMENT.match(line)
     if match is None or "extra ==" in line:
         return None, ""

@@ -68,7 +68,8 @@ def _drivers(told: Told) -> Iterator[Finding]:
         if line["problem"] is None:
             yield Finding(OPENCL, "driver", "ok", f"{line['library']}, named in {line['driver']}")
         else:
-            text = f"{line['driver']} names a library that cannot be loaded: {line['problem']}"
+            fault = "names a library that cannot be loaded" if line["library"] else "cannot be read"
+            text = f"{line['driver']} {fault}: {line['problem']}"
             remedy = f"install its driver anew, or remove {line['driver']}"
             yield Finding(OPENCL, "driver", "failed", text, remedy)
 

@@ -32,10 +32,11 @@ def main() -> None:
     """Load every driver's library, then list platforms and devices."""
     for file in vendor_files():
         say(step="driver", file=str(file))
+        library = ""
         try:
             library = library_of(file)
             ctypes.CDLL(library)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
             say(driver=str(file), library=library, problem=str(error))
         else:
             say(driver=str(file), library=library, problem=None)

@@ -128,6 +128,17 @@ def test_a_driver_that_cannot_be_loaded(monkeypatch, tmp_path):
     assert drivers.default is None
 
 
+def test_a_vendors_file_that_cannot_be_read(monkeypatch, tmp_path):
+    (tmp_path / "gone.icd").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "zero.icd").write_text("lib\0.so\n")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    found = examine("OpenCL", OpenCLDrivers().check)
+    unread, unloaded = (f.text for f in found if f.name == "driver")
+    assert unread.startswith(f"{tmp_path / 'gone.icd'} cannot be read: ")
+    assert "cannot be loaded" in unloaded
+    assert not any(f.stops_searches for f in found)
+
+
 def test_no_driver_at_all(monkeypatch, tmp_path):
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
     found = examine("OpenCL", OpenCLDrivers().check)
