@@ -16,12 +16,6 @@ from hetero_bfs.algorithms.components.component_result import Components
 from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings, check_settings
 from hetero_bfs.algorithms.pagerank.rank_result import PageRank
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
-from hetero_bfs.distributed.analysis_programs import (
-    DISTANCES,
-    UNREACHED,
-    LeastLabels,
-    PowerRanks,
-)
 from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.construction import construct
 from hetero_bfs.distributed.faults import agreed
@@ -36,6 +30,7 @@ from hetero_bfs.programs.host_code import host_text
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.run_options import Limits, RunOptions
 from hetero_bfs.programs.typed_program import Parameters, Plan
+from hetero_bfs.runtime.built_in_programs import PATHS, LeastLabels, PowerRanks, beyond_all
 
 _DEFAULTS = RunOptions()
 
@@ -161,17 +156,22 @@ class RankEngine:
         """
         source = agreed(self.communicator, lambda: self._checked_source(source))
         kind = needed_weights(self.graph.graph).dtype.name
-        result = self.run(DISTANCES[kind](), source=source)
+        program = PATHS[kind]()
+        infinity = beyond_all(program)
+        result = self.run(program, source=source, unreached=infinity)
         found = result.gathered("distance")
-        distance = found.astype(np.float64)
-        if found.dtype.kind == "i":
-            distance[found == UNREACHED] = np.inf
+        distance = np.where(found == infinity, np.inf, found.astype(np.float64))
         traces = [
             WindowTrace(0.0, t.strategy, t.vertices, t.edges_scanned, 1, t.seconds)
             for t in result.traces
         ]
         return ShortestPaths(
-            source, distance, result.seconds, traces, False, lambda: self._parents(source, found)
+            source,
+            distance,
+            result.seconds,
+            traces,
+            False,
+            lambda: self._parents(source, found, infinity),
         )
 
     def _checked_source(self, source: int) -> int:
@@ -180,7 +180,9 @@ class RankEngine:
         refuse_negative(lists, self.graph.relabelling.old_of_new, "shortest paths")
         return check_vertex(source, self.num_vertices)
 
-    def _parents(self, source: int, distance: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _parents(
+        self, source: int, distance: npt.NDArray[Any], infinity: float
+    ) -> npt.NDArray[np.int64]:
         """Return a vertex before each one on a shortest path, given the distances."""
         from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
         from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists
@@ -195,7 +197,6 @@ class RankEngine:
             return parent
         old = graph.relabelling.old_of_new
         lists = WeightedLists.of(graph, "shortest paths")
-        infinity = UNREACHED if distance.dtype.kind == "i" else np.inf
         up = tree_parents(lists, distance[old], infinity, start)
         reached = np.flatnonzero(up != NO_VERTEX)
         parent[old[reached]] = old[up[reached]]
@@ -219,11 +220,14 @@ class RankEngine:
         settings: RankSettings = agreed(
             self.communicator, lambda: check_settings(self.num_vertices, alpha, tol, max_iter)
         )
+        share = 1.0 / max(self.num_vertices, 1)
         result = self.run(
             PowerRanks(),
             RunOptions(max_iterations=settings.max_iter),
+            start=share,
+            restart=share,
             alpha=settings.alpha,
-            limit=settings.change,
+            goal=settings.change,
         )
         change = result.totals["change"] if result.iterations else np.inf
         return PageRank(

@@ -27,21 +27,13 @@ from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.run_options import RunOptions
 from hetero_bfs.programs.streamed_run import program_in_phases
 from hetero_bfs.programs.typed_program import Parameters, Plan
-from hetero_bfs.runtime.streamed_programs import (
-    DoublePaths,
-    FloatPaths,
+from hetero_bfs.runtime.built_in_programs import (
+    PATHS,
     PowerRanks,
     WeightedPowerRanks,
-    WholePaths,
+    beyond_all,
 )
 from hetero_bfs.selection.program_costs import first_guess
-
-_PATHS: dict[np.dtype[Any], type[Program]] = {
-    np.dtype(np.int32): WholePaths,
-    np.dtype(np.float32): FloatPaths,
-    np.dtype(np.float64): DoublePaths,
-}
-"""By the type of weights."""
 
 
 class _Runs:
@@ -128,10 +120,9 @@ class StreamedPaths(_Runs):
 
     def __init__(self, lists: WeightedLists, info: DeviceInfo) -> None:
         super().__init__(lists.graph, info)
-        self._program = _PATHS[lists.weight_dtype]()
+        self._program = PATHS[lists.weight_dtype.name]()
         self._type = np.dtype(self._program.state["distance"])
-        is_whole = self._type.kind == "i"
-        self._infinity = int(np.iinfo(np.int64).max) if is_whole else np.inf
+        self._infinity = beyond_all(self._program)
         self.run(0, lists.plan)  # it compiles
 
     def run(self, source: int, plan: SearchPlan) -> Windows:

@@ -1,4 +1,4 @@
-"""The programs that run PageRank and shortest paths where lists stream to a device."""
+"""Built-in algorithms as vertex programs: where lists stream to a device, and on several ranks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from hetero_bfs.programs.program import Program
 
 
 class PowerRanks(Program):
-    """The power method; `restart` is each vertex's share of the restarts."""
+    """The power method; `restart` is each vertex's share of the restarts.
+
+    It ends when the sum of the ranks' changes is below `goal`.
+    """
 
     state = {"rank": np.float64}  # noqa: RUF012
     combine = plus
@@ -74,3 +77,33 @@ class WholePaths(FloatPaths):
     """The same with integers, whose sums may need 64 bits."""
 
     state = {"distance": np.int64}  # noqa: RUF012
+
+
+PATHS: dict[str, type[FloatPaths]] = {
+    "int32": WholePaths,
+    "float32": FloatPaths,
+    "float64": DoublePaths,
+}
+"""By the type of the weights."""
+
+
+def beyond_all(program: FloatPaths) -> int | float:
+    """Return what stands for the distance of a vertex that is not reached."""
+    dtype = np.dtype(program.state["distance"])
+    return int(np.iinfo(dtype).max) if dtype.kind == "i" else np.inf
+
+
+class LeastLabels(Program):
+    """Components: the least vertex of each."""
+
+    state = {"label": np.uint32}  # noqa: RUF012
+    combine = minimum
+
+    def initial(self, vertex):
+        return vertex
+
+    def message(self, state):
+        return state.label
+
+    def apply(self, state, combined):
+        return min(state.label, combined)
