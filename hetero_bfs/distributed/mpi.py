@@ -47,7 +47,8 @@ def world() -> MPICommunicator:
         raise AgreedError(f"Open MPI's launcher started {wanted} processes, but {remedy}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        MPI.Init_thread(MPI.THREAD_FUNNELED)
+        if not MPI.Is_initialized():  # by a script that has imported mpi4py's MPI before
+            MPI.Init_thread(MPI.THREAD_FUNNELED)
     if MPI.COMM_WORLD.size != wanted:
         raise AgreedError(
             f"the launcher started {wanted} processes, but MPI sees {MPI.COMM_WORLD.size}: {remedy}"

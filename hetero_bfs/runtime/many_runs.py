@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place
 from hetero_bfs.runtime.query import Query
-from hetero_bfs.support.memory import Recycler
+from hetero_bfs.selection.trace import LevelTrace
+from hetero_bfs.support.memory import Recycler, check_free_memory
 
 _PHASES = ("pull", "push")
 
@@ -89,7 +90,8 @@ class ManyRuns(Analysis):
             executor.run(i // LANES, sources[i : i + LANES], query.depth_limit, rows, sums)
             for i in range(0, sources.size, LANES)
         ]
-        self.places.note(executor_place, (time.perf_counter() - began) / len(records))
+        if query.mask is None and query.depth_limit is None:  # others say nothing of these
+            self.places.note(executor_place, (time.perf_counter() - began) / len(records))
         where = "" if executor_place == "cpu" else "device "
         return [
             IterationTrace(
@@ -100,30 +102,46 @@ class ManyRuns(Analysis):
         ]
 
 
-def one_by_one(
-    query: Query, results: Sequence[BFSResult], seconds: float, keep_levels: bool
-) -> ManySearches:
-    """Return the result of searches that ran one after another."""
-    level = np.stack([result.level for result in results])
-    eccentricity = level.max(axis=1)
-    traces = [
-        IterationTrace(
-            trace.features.level,
-            trace.strategy,
-            trace.features.frontier_vertices,
-            trace.features.frontier_edges,
-            trace.seconds,
-        )
-        for result in results
-        for trace in result.traces
-    ]
-    sums = np.where(level > 0, level, 0).sum(axis=1, dtype=np.int64)
-    return ManySearches(
-        np.array(query.sources, np.int64),
-        np.count_nonzero(level >= 0, axis=1).astype(np.int64),
-        eccentricity.astype(np.int32),
-        sums,
-        seconds,
-        traces,
-        level if keep_levels else None,
+def one_by_one(query: Query, num_vertices: int, answer: Callable[[int], BFSResult]) -> ManySearches:
+    """Search from one source after the other, and keep of each what the query wants.
+
+    Without levels there are no traces either: on graphs of high diameter they could be larger.
+
+    Raises
+    ------
+    GraphError
+        There is no memory for the levels.
+    """
+    count = len(query.sources)
+    level = None
+    if query.want == "levels":
+        what = f"the levels of {count} searches"
+        remedy = "search fewer at once, or ask for sums"
+        check_free_memory(4 * num_vertices * count, what, remedy)
+        level = np.empty((count, num_vertices), np.int32)
+    sums, traces = Sums(count), []
+    began = time.perf_counter()
+    for number, source in enumerate(query.sources):
+        result = answer(source)
+        found = result.level
+        sums.reached[number] = np.count_nonzero(found >= 0)
+        sums.eccentricity[number] = found.max()
+        sums.distance_sum[number] = found.sum(where=found > 0, dtype=np.int64)
+        if level is not None:
+            level[number] = found
+            traces += [_trace_of(trace) for trace in result.traces]
+    seconds = time.perf_counter() - began
+    sources = np.array(query.sources, np.int64)
+    totals = sums.reached, sums.eccentricity, sums.distance_sum
+    return ManySearches(sources, *totals, seconds, traces, level)
+
+
+def _trace_of(trace: LevelTrace) -> IterationTrace:
+    features = trace.features
+    return IterationTrace(
+        features.level,
+        trace.strategy,
+        features.frontier_vertices,
+        features.frontier_edges,
+        trace.seconds,
     )

@@ -276,8 +276,8 @@ class Search:
     def _end_mask(self) -> None:
         if self.seeds is not None and self.seeds.mask is not None:
             self.platform.host.end_mask()
-            for place in self._used - {schema.HOST}:
-                self.platform.device_at(place).end_mask()
+            for device in self.platform.devices:  # also one that failed as it began
+                device.end_mask()
 
     def _complete(self, frontier: Frontier) -> None:
         """Make the parent array complete in one memory."""

@@ -179,10 +179,12 @@ class SearchMethods(AnalysisMethods):
         if not (query.sources and self.high_diameter):
             with self._one_at_a_time:
                 return self._analysis(ManyRuns).search(query)
-        began = time.perf_counter()
         each = replace(query, want="levels")
-        results = [self.answer(replace(each, sources=(source,))) for source in query.sources]
-        return one_by_one(query, results, time.perf_counter() - began, query.want == "levels")
+        return one_by_one(
+            query,
+            self.graph.num_vertices,
+            lambda source: self.answer(replace(each, sources=(source,))),
+        )
 
     def bfs_back_to_back(self, sources: Iterable[int]) -> list[BFSResult]:
         """Search from several vertices back-to-back, then return all results.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from strategy_mixtures import selectors_of
 from streams import SELECTORS, streaming
 
 import hetero_bfs as hb
-from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.errors import ArgumentError, DeviceError, GraphError
 from hetero_bfs.graph.search_graph import build_search_graph
 
 GRAPHS = ("Kronecker 10", "two hubs", "grid", "isolated vertices", "sparse random", "roads")
@@ -180,3 +181,19 @@ def test_searches_of_several_threads_and_of_asyncio(place):
     for source, result in zip(sources, results, strict=True):
         levels = plain_levels(edges, [source], reverse=source % 2 > 0)
         np.testing.assert_array_equal(result.level, levels)
+
+
+def test_a_device_that_fails_in_a_masked_search_forgets_the_mask(opencl_device):
+    edges = nasty("Kronecker 10")
+    source = int(edges.src[0])
+    mask = np.arange(edges.num_vertices) % 2 == 1 - source % 2
+    with engine_on(opencl_device, edges, selector="fixed:TC,TG,BG") as engine:
+        failing = mock.patch.object(
+            type(engine.accelerator), "receive", side_effect=DeviceError("it failed")
+        )
+        for _ in range(2):
+            with failing, pytest.raises(DeviceError, match="it failed"):
+                engine.bfs(source, mask=mask)
+        check(engine, edges, source)
+        check(engine, edges, source, mask=mask)
+        check(engine, edges, source)

@@ -210,3 +210,9 @@ def _ranks_of(launcher: int, count: int) -> list[int]:
             return found
         time.sleep(0.05)
     raise AssertionError("the ranks did not start")
+
+
+def test_a_script_may_have_initialised_mpi():
+    script = "from mpi4py import MPI; from hetero_bfs.distributed.mpi import world; world()"
+    done = mpirun("-n", "2", sys.executable, "-c", script)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -183,8 +183,9 @@ class StreamedExecutor:
             )  # fmt: skip
             kernels = self._bind(replace(self._level_arrays, reached=reached))
             self._masked = kernels, unmask, buffer
-        self._bound, _, buffer = self._masked
+        masked, _, buffer = self._masked
         self.device.write(buffer, mask)
+        self._bound = masked
 
     def end_mask(self) -> None:
         """Pass over no vertices any more."""
