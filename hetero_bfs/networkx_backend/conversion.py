@@ -84,7 +84,10 @@ def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.f
     kinds = set(map(type, values))
     if not kinds <= {int, float, bool}:
         raise NotImplementedError(f"weights of types {kinds}")
-    weights = np.array(values, np.float64)
+    try:
+        weights = np.array(values, np.float64)
+    except OverflowError as error:
+        raise NotImplementedError("integer weights that float64 does not hold") from error
     if weights.size and not (weights.min() >= 0 and weights.max() < np.inf):
         raise NotImplementedError("weights that are not finite, or below 0")
     integral = float not in kinds

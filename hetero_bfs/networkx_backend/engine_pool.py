@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -30,6 +31,20 @@ _OPEN: OrderedDict[int, Engine] = OrderedDict()
 
 _SPENT: weakref.WeakKeyDictionary[ConvertedGraph, float] = weakref.WeakKeyDictionary()
 """Seconds that searches without an engine have taken."""
+
+
+def _after_fork() -> None:
+    """Start anew in a child: a thread that it lacks may hold the lock.
+
+    The engines are the parent's; in another process an engine closes nothing.
+    """
+    global _LOCK, _OPEN
+    _LOCK = threading.RLock()
+    _OPEN = OrderedDict()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager
@@ -95,9 +110,11 @@ def reach_of(
             sums = engine.bfs_many(sources.tolist(), want="sums")
             return sums.reached, sums.eccentricity
     with _noted(graph):
-        searches = [search_from(graph.successors, source) for source in sources.tolist()]
-    reached = np.array([search.queue.size for search in searches], np.int64)
-    return reached, np.array([search.ends.size - 2 for search in searches], np.int64)
+        found = np.empty((2, sources.size), np.int64)
+        for i, source in enumerate(sources.tolist()):
+            search = search_from(graph.successors, source)
+            found[:, i] = search.queue.size, search.ends.size - 2
+    return found[0], found[1]
 
 
 def distances_from(

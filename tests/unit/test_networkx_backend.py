@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import signal
 import subprocess
 import sys
+import threading
 
 import networkx as nx
 import pytest
@@ -258,15 +260,30 @@ def test_few_engines_are_open_and_they_close_with_their_graphs(engine_at_once):
 def test_a_forked_process_searches_without_its_parents_engine(engine_at_once):
     graph = nx.path_graph(50)
     assert_same("single_source_shortest_path_length", graph, 1)
+    locked, forked = threading.Event(), threading.Event()
+
+    def search_meanwhile():
+        with engine_pool._LOCK:
+            locked.set()
+            forked.wait()
+
+    thread = threading.Thread(target=search_meanwhile)
+    thread.start()
+    locked.wait()
     child = os.fork()
     if child == 0:
+        signal.alarm(120)  # ends a child that waits for a lock of its parent's thread
         status = 1
         try:
             lengths = nx.single_source_shortest_path_length(graph, 1, backend="hetero")
             status = int(lengths[49] != 48)
         finally:
             os._exit(status)
+    forked.set()
+    thread.join()
     assert os.waitpid(child, 0)[1] == 0
+    assert engine_pool._OPEN
+    assert_same("single_source_shortest_path_length", graph, 1)
 
 
 def test_an_engine_opens_when_searches_took_as_long_as_it_takes():
@@ -314,7 +331,7 @@ def test_colours_are_those_of_networkx(graph):
     assert list(expected) == list(found)
 
 
-@pytest.mark.parametrize("weight", [-1, float("inf"), float("nan"), None, "a", 2**60])
+@pytest.mark.parametrize("weight", [-1, float("inf"), float("nan"), None, "a", 2**60, 10**400])
 def test_weights_that_are_left_to_networkx(weight):
     graph = nx.Graph()
     graph.add_edge(0, 1, weight=weight)
