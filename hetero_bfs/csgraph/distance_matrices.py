@@ -137,14 +137,18 @@ def _sources(indices: Any, num_vertices: int) -> npt.NDArray[np.int32]:
     if indices is None:
         return np.arange(num_vertices, dtype=np.int32)
     given = np.array(indices)
-    sources = given.astype(np.int32)
-    sources[given < 0] += num_vertices
-    wrong = (sources < 0) | (sources >= num_vertices)
+    if given.dtype.kind not in "biuf":
+        raise ArgumentError(f"indices has type {given.dtype}; give integers of at most 64 bits")
+    if given.dtype.kind == "f":  # SciPy cuts fractions, too
+        given = np.asarray(np.trunc(given, dtype=np.float64))
+    wrong = ~((given >= -num_vertices) & (given < num_vertices))  # NaN is wrong
     if wrong.any():
         raise ArgumentError(
             f"indices has {given[wrong].flat[0]}; vertices are 0 to {num_vertices - 1}, or as many "
             "below 0 from the end"
         )
+    sources = given.astype(np.int32)
+    sources[sources < 0] += num_vertices
     return sources
 
 

@@ -110,7 +110,7 @@ def test_engines_find_the_same_distances(monkeypatch, directed, unweighted):
     assert_same_arrays(found, plain[[3, 3, -1]])
 
 
-@pytest.mark.parametrize("indices", [2, [2], [-1, 0], [[0, 1], [2, 2]]])
+@pytest.mark.parametrize("indices", [2, [2], [-1, 0], [[0, 1], [2, 2]], [1.5, -0.5], []])
 def test_indices_give_the_shape(indices):
     matrix = scipy.sparse.csr_array(np.array([[0, 1, 0], [0, 0, 2], [0, 0, 0]]))
     for function in ("dijkstra", "shortest_path"):
@@ -147,6 +147,14 @@ def test_both_refuse_by_a_value_error(function, arguments):
 def test_a_start_that_is_no_vertex_is_refused():
     with pytest.raises(hb.GraphError, match="ids are 0 to 1"):
         csgraph.breadth_first_order(np.ones((2, 2)), 2)
+
+
+@pytest.mark.parametrize("index", [2**32 + 1, -(2**32) - 1, 2**70, float("nan"), 1e300, 1j, "a"])
+@pytest.mark.parametrize("min_only", [False, True])
+def test_indices_are_no_vertices_by_wrapping(index, min_only):
+    for indices in (index, [0, index]):
+        with pytest.raises(hb.ArgumentError, match="indices has"):
+            csgraph.dijkstra(np.ones((2, 2)), indices=indices, min_only=min_only)
 
 
 def test_what_is_left_to_scipy():
