@@ -56,6 +56,10 @@ def world() -> MPICommunicator:
     return MPICommunicator(MPI.COMM_WORLD)
 
 
+def _address(array: npt.NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
 class MPICommunicator:
     """The ranks of a communicator of mpi4py; see `Communicator`."""
 
@@ -89,8 +93,12 @@ class MPICommunicator:
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
-        """Give `send` to all."""
-        is_there = np.may_share_memory(send, receive)
+        """Give `send` to all.
+
+        All ranks must say alike whether it is in place, also one whose part is empty.
+        """
+        there = _address(receive) + int(places[self.rank]) * receive.itemsize
+        is_there = _address(send) == there
         self._comm.Allgatherv(self._in_place if is_there else send, [receive, (counts, places)])
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:

@@ -216,3 +216,23 @@ def test_a_script_may_have_initialised_mpi():
     script = "from mpi4py import MPI; from hetero_bfs.distributed.mpi import world; world()"
     done = mpirun("-n", "2", sys.executable, "-c", script)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+PARTS = """
+import numpy as np
+from hetero_bfs.distributed.mpi import world
+ranks = world()
+whole = np.full(3, 9, np.uint32)
+mine = whole[: 3 if ranks.rank == 0 else 0]
+mine[:] = (1, 2, 3)[: mine.size]
+ranks.gather_to_all(mine, whole, np.array([3, 0]), np.array([0, 3 if ranks.rank == 0 else 0]))
+assert whole.tolist() == [1, 2, 3], whole
+apart = np.zeros(3, np.uint32)
+ranks.gather_to_all(whole[: mine.size].copy(), apart, np.array([3, 0]), np.array([0, 3]))
+assert apart.tolist() == [1, 2, 3], apart
+"""
+
+
+def test_parts_are_gathered_in_place_though_one_is_empty():
+    done = mpirun("-n", "2", sys.executable, "-c", PARTS)
+    assert (done.returncode, done.stderr) == (0, "")
