@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+_PATIENCE_SECONDS = 300  # for one input; then the process ends with a traceback, and the file stays
 
 
 class Attempt(NamedTuple):
@@ -41,7 +45,9 @@ def run(campaign: Campaign, arguments: argparse.Namespace) -> int:
     number = arguments.start
     while time.monotonic() < until and number - arguments.start != arguments.count:
         for kind in kinds:
+            faulthandler.dump_traceback_later(_PATIENCE_SECONDS, exit=True, file=sys.__stderr__)
             attempt = campaign.attempt(kind, number, arguments.seed, arguments.out)
+            faulthandler.cancel_dump_traceback_later()
             tried[kind] += attempt.tried
             if attempt.wrong is None:
                 attempt.path.unlink()  # the file remains if an input ends the process

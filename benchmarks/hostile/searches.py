@@ -31,7 +31,6 @@ sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from oracle import engine_on
 from strategy_mixtures import selectors_of
 
-_PATIENCE_SECONDS = 300  # for one case; then the process ends with a traceback, and the file stays
 _MOST_STEPS = 6
 _RULES = ["auto", "average", "alpha-beta"]
 
@@ -290,10 +289,9 @@ def attempt(kind: str, number: int, seed: int, folder: Path) -> Attempt:
     case = KINDS[kind][0](Random(f"{seed} {kind} {number}"))
     path = folder / f"{kind}-{seed}-{number}.json"
     path.write_text(case.text())
-    faulthandler.dump_traceback_later(_PATIENCE_SECONDS, exit=True)
     wrong = trouble(kind, case)
-    faulthandler.cancel_dump_traceback_later()
     if wrong is not None:
+        faulthandler.cancel_dump_traceback_later()  # to make it smaller takes longer
         smaller = shrunken(kind, case)
         path.write_text(smaller.text())
         wrong = trouble(kind, smaller) or f"not every time: {wrong}"
