@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable
 
 import pytest
-from under_oclgrind import FOUR_GROUPS, MARKS, PEEK, TESTS, Report, parse, run
+from under_oclgrind import FOUR_GROUPS, MARKS, ONE_LAUNCH, PEEK, TESTS, Report, parse, run
 
 pytestmark = MARKS
 
@@ -156,7 +156,7 @@ def reports_of(searched: dict, name: str) -> list[Report]:
     return reports
 
 
-THREE_GROUPS = ("--compute-units", "3", "--num-threads", "3")
+THREE_GROUPS = ("--compute-units", "3", "--num-threads", "3", "--data-races", *ONE_LAUNCH)
 LOOKED_AT = ("random", "hubs over parts", "a kernel for each step")
 IN_ONE_LAUNCH = ("random", "mixtures", "hubs over parts", "long lists", "rounds")
 
@@ -182,7 +182,7 @@ def test_one_launch_for_a_whole_search(searched, name):
     Two of them keep a small frontier, and the third waits. oclgrind does not know that barrier,
     and reports as races in global memory what it keeps apart.
     """
-    found = searched(IN_ONE_LAUNCH, *THREE_GROUPS, *PEEK, one_launch=True)
+    found = searched(IN_ONE_LAUNCH, *THREE_GROUPS, one_launch=True)
     kept_apart = r"(Read-write|Write-write) data race at global memory"
     reports = reports_of(found, name)
     bad = [report for report in reports if not re.match(kept_apart, report.title)]
@@ -207,7 +207,7 @@ queue.finish()
 
 def test_what_would_be_found():
     """oclgrind and the reading of what it says notice bad kernels."""
-    done = run(BROKEN)
+    done = run(BROKEN, "--data-races")
     assert done.returncode == 0, done.stderr
     reports = parse(done.stderr)
     titles = [report.title for report in reports if not report.is_meant]

@@ -7,7 +7,9 @@
  * barrier ended, then the uints for arrivals, then GAVE_UP. */
 
 #define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
+#ifndef PROBE_ROUNDS /* fewer where work-items are simulated */
 #define PROBE_ROUNDS 64
+#endif
 
 #ifdef NVIDIA
 /* Reads that the compiler cannot move out of loops, and that pass the multiprocessor's cache.
