@@ -19,7 +19,7 @@ from hetero_bfs.graph.edge_source import (
 )
 from hetero_bfs.graph.list_checks import frozen
 from hetero_bfs.graph.relabel import Relabelling, relabel
-from hetero_bfs.graph.weights import place_weights, weight_dtype_of
+from hetero_bfs.graph.weights import place_weights, placing_bytes, weight_dtype_of
 from hetero_bfs.support import forks
 from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.support.progress import progress
@@ -78,7 +78,7 @@ def build_bytes(edges: EdgeSource) -> int:
     scratch = _KEY_BYTES * _scratch_keys(n, keys)
     of_a_thread = (lines + 16) * buckets + scratch
     dtype = weight_dtype_of(edges)
-    of_weights = 0 if dtype is None else dtype.itemsize * keys
+    of_weights = 0 if dtype is None else dtype.itemsize * keys + placing_bytes(edges)
     return _KEY_BYTES * keys + of_weights + of_a_vertex * n + 24 * buckets + threads * of_a_thread
 
 

@@ -14,7 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.edge_source import OffsetArray, VertexArray, check_chunk_array
+from hetero_bfs.graph.edge_source import (
+    CHUNK_EDGES,
+    OffsetArray,
+    VertexArray,
+    check_chunk_array,
+)
 from hetero_bfs.graph.list_checks import Fault, check_equal, convert, frozen
 from hetero_bfs.support.checks import refuse_masked
 from hetero_bfs.support.memory import aligned_empty
@@ -26,6 +31,9 @@ DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 SUM_BEYOND = (
     'duplicates="sum" gives a weight beyond the 32-bit integers; give the weights as float64'
 )
+
+_CHUNKS, _MOST_AT_ONCE = 8, 1 << 26
+"""Chunks in which the weights of a large graph are placed, and most edges of one."""
 
 WEIGHT_DTYPES = (np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64))
 
@@ -121,8 +129,10 @@ def refuse_negative(graph: Any, names: VertexArray, what: str) -> None:
     )
 
 
-def weighted_chunks(edges: Any) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-    """Yield a source's edges with their weights, as read-only views.
+def weighted_chunks(
+    edges: Any, size: int = CHUNK_EDGES
+) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+    """Yield a source's edges with their weights, as read-only views of at most `size` edges.
 
     Raises
     ------
@@ -131,7 +141,7 @@ def weighted_chunks(edges: Any) -> Iterator[tuple[VertexArray, VertexArray, Weig
         that is NaN.
     """
     ids, dtype = np.dtype(np.uint32), np.dtype(edges.weight_dtype)
-    for src, dst, weights in edges.weighted_chunks():
+    for src, dst, weights in edges.weighted_chunks(size):
         for name, array, wanted in (
             ("src", src, ids),
             ("dst", dst, ids),
@@ -147,6 +157,23 @@ def weighted_chunks(edges: Any) -> Iterator[tuple[VertexArray, VertexArray, Weig
         if fault is not None:
             raise GraphError(f"weights[{fault.position}] of a chunk is NaN")
         yield convert(src, ids), convert(dst, ids), convert(weights, dtype)
+
+
+def edges_at_once(edges: Any) -> int:
+    """Return how many edges are in a chunk whose weights are placed together.
+
+    A small chunk of a large graph has so few edges for a list that each misses the caches.
+    """
+    chunk = min(max(CHUNK_EDGES, edges.num_input_edges // _CHUNKS), _MOST_AT_ONCE)
+    return int(min(chunk, edges.num_input_edges))
+
+
+def placing_bytes(edges: Any) -> int:
+    """Return an upper bound of the memory that `place_weights` takes beside what it returns."""
+    dtype = weight_dtype_of(edges)
+    ends, copies = 2 * 4, 2
+    at_once = ends + copies * (ends + (0 if dtype is None else dtype.itemsize))
+    return 0 if dtype is None else at_once * edges_at_once(edges) + 2 * int(edges.num_vertices)
 
 
 def place_weights(
@@ -177,7 +204,7 @@ def place_weights(
     GraphError
         The source gave other edges than before, NaN, or a sum that int32 does not hold.
     """
-    from hetero_bfs.graph.kernels.weight_places import combine_weights
+    from hetero_bfs.graph.kernels.weight_places import WeightPlaces
 
     dtype = weight_dtype_of(edges)
     if dtype is None:
@@ -186,18 +213,11 @@ def place_weights(
     placed = aligned_empty(int(indptr[-1]), dtype)
     placed[:] = _identity(rule, dtype)
     both_ends = not edges.directed and not edges.both_directions
-    for src, dst, weights in weighted_chunks(edges):
-        if transposed:
-            src, dst = dst, src
-        trouble = combine_weights(
-            (src, dst, weights),
-            new_of_old,
-            both_ends,
-            DUPLICATES.index(rule),
-            indptr,
-            indices,
-            placed,
-        )
+    lists = indptr, indices
+    places = WeightPlaces(lists, new_of_old, both_ends, DUPLICATES.index(rule), placed)
+    for src, dst, weights in weighted_chunks(edges, max(edges_at_once(edges), 1)):
+        ends = (dst, src) if transposed else (src, dst)
+        trouble = places.combine(*ends, weights)
         if trouble == "overflow":
             raise GraphError(SUM_BEYOND)
         if trouble is not None:

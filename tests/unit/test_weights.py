@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import hetero_bfs as hb
 from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.kernels import weight_places
 from hetero_bfs.graph.search_graph import build_search_graph
 
 COMBINE = {"min": min, "max": max, "sum": sum}
@@ -69,8 +70,13 @@ def test_relabelling_keeps_weights(edges, order):
     assert held(built.graph.transpose, names) == turned
 
 
-def test_many_chunks_and_threads():
-    """Each chunk is combined with what the chunks before it left."""
+@pytest.mark.parametrize("range_entries", [weight_places._RANGE_ENTRIES, 4000, 64])
+def test_many_chunks_and_ranges(monkeypatch, range_entries):
+    """Each chunk is combined with what the chunks before it left, in each range of vertices.
+
+    With 64 entries there are more ranges than vertices.
+    """
+    monkeypatch.setattr(weight_places, "_RANGE_ENTRIES", range_entries)
     rng = np.random.default_rng(3)
     src, dst = rng.integers(0, 500, (2, 40_000))
     weights = rng.integers(1, 1000, src.size)
@@ -163,6 +169,16 @@ def test_a_source_whose_second_reading_differs_is_refused():
     edges = Fickle([0, 1, 2], [1, 2, 3], 5, weights=[1, 2, 3])
     with pytest.raises(hb.GraphError, match="others when they were read again"):
         hb.CSRGraph.from_edge_source(edges)
+
+
+def test_an_end_that_had_no_edge_before_is_refused():
+    class Fickle(EdgeList):
+        def weighted_chunks(self, size=0):
+            yield self.src, np.array([1, 2, 4], np.uint32), self.weights
+
+    edges = Fickle([0, 1, 2], [1, 2, 3], 5, weights=[1, 2, 3])
+    with pytest.raises(hb.GraphError, match="others when they were read again"):
+        build_search_graph(edges, "degree")
 
 
 @pytest.mark.parametrize(

@@ -18,78 +18,136 @@ Array = npt.NDArray[Any]
 _MIN, _MAX, _SUM = range(3)  # as in `weights.DUPLICATES`
 _LOST, _OVERFLOW = 1, 2
 _INT32_LIMIT = 2**31
+_RANGE_ENTRIES = 1 << 16  # a range's lists and weights fit in a core's own cache
+_MOST_RANGES = 1 << 12  # to which a thread writes by turns
 
 
-def combine_weights(
-    chunk: tuple[Array, Array, Array],
-    new_of_old: Array,
-    both_ends: bool,
-    rule: int,
-    indptr: Array,
-    indices: Array,
-    placed: Array,
-) -> str | None:
-    """Combine the weights of a chunk of edges (src, dst, weights) with those in `placed`.
+class WeightPlaces:
+    """Combines the weights of edges with those at their places in sorted lists.
 
-    Each thread owns a range of vertices with about as many list entries as the others' ranges. It
-    reads all edges of the chunk and places those of its vertices. So no atomics are needed, and
-    sums are the same in each run.
+    Looking for each edge of a large graph misses the caches several times. So the edges of a chunk
+    first go to ranges of consecutive vertices, whose lists fit in a cache. Each range is then one
+    thread's, which takes its edges in their order. So no atomics are needed, and sums are the same
+    in each run.
 
-    Returns
-    -------
-    {None, "lost", "overflow"}
-        "lost" if an edge is not in the lists, "overflow" if a sum is beyond int32.
+    Parameters
+    ----------
+    lists : indptr and indices
+        In new ids.
+    new_of_old : uint32 array, shape (num_vertices,)
+    both_ends : bool
+        Whether an edge's weight has a place in the lists of both ends.
+    rule : int
+        Of duplicates.
+    placed : array, shape (indptr[-1],)
+        The weights so far.
     """
-    src, dst, weights = chunk
-    ends = np.empty((2, src.size), np.uint32)
-    in_parallel(_map_ends, src=src, dst=dst, new_of_old=new_of_old, ends=ends)
-    parts = numba.get_num_threads()
-    shares = np.linspace(0, indptr[-1], parts + 1)
-    bounds = np.searchsorted(indptr, shares).astype(np.int64)
-    bounds[0], bounds[-1] = 0, indptr.size - 1
-    trouble = np.zeros(parts, np.int64)
-    in_parallel(
-        _combine,
-        parts,
-        ends=ends,
-        weights=weights,
-        both_ends=int(both_ends),
-        rule=rule,
-        bounds=bounds,
-        indptr=indptr,
-        indices=indices,
-        placed=placed,
-        is_int32=int(placed.dtype == np.int32),
-        trouble=trouble,
-    )
-    return (None, "lost", "overflow")[int(trouble.max())]
+
+    def __init__(
+        self,
+        lists: tuple[Array, Array],
+        new_of_old: Array,
+        both_ends: bool,
+        rule: int,
+        placed: Array,
+    ) -> None:
+        indptr, indices = lists
+        n = indptr.size - 1
+        ranges = int(np.clip(indptr[-1] // _RANGE_ENTRIES, 1, _MOST_RANGES))
+        starts = np.searchsorted(indptr, np.linspace(0, indptr[-1], ranges + 1)[1:-1])
+        range_of = np.zeros(n, np.uint16)
+        np.add.at(range_of, starts[starts < n], 1)
+        self._ranges, self._both_ends = ranges, both_ends
+        self._given = {
+            "new_of_old": new_of_old,
+            "both_ends": int(both_ends),
+            "rule": rule,
+            "indptr": indptr,
+            "indices": indices,
+            "placed": placed,
+            "is_int32": int(placed.dtype == np.int32),
+            "range_of": np.cumsum(range_of, dtype=np.uint16),
+        }
+
+    def combine(self, src: Array, dst: Array, weights: Array) -> str | None:
+        """Combine the weights of a chunk of edges with those placed so far.
+
+        Returns
+        -------
+        {None, "lost", "overflow"}
+            "lost" if an edge is not in the lists, "overflow" if a sum is beyond int32.
+        """
+        parts = numba.get_num_threads()
+        most = src.size * (1 + self._both_ends)
+        ends = np.empty((2, src.size), np.uint32)
+        counts = np.zeros((parts, self._ranges), np.int64)
+        trouble = np.zeros(parts, np.int64)
+        chunk = {"src": src, "dst": dst, "ends": ends, "counts": counts, "trouble": trouble}
+        in_parallel(_count, parts, **chunk, **self._given)
+        stops = np.cumsum(counts.T).reshape(self._ranges, parts)
+        bounds = np.concatenate(([0], stops[:, -1]))
+        cursor = stops.T - counts
+        items = np.empty((2, most), np.uint32), np.empty(most, weights.dtype)
+        moved = {"weights": weights, "ends": ends, "cursor": cursor}
+        found = {"bounds": bounds, "trouble": trouble, "moved_ends": items[0], "moved": items[1]}
+        in_parallel(_move, parts, **moved, **found, **self._given)
+        in_parallel(_combine, parts, **found, **self._given)
+        return (None, "lost", "overflow")[int(trouble.max())]
 
 
 @kernel(counted=False, inner=True)
-def _map_ends(given, part, parts):
-    """Renumber the ends of edges; both of a loop, or of one with a stray end, become NO_VERTEX."""
+def _count(given, part, parts):
+    """Renumber the ends of edges, and count them in the ranges of their vertices.
+
+    Both ends of a loop, or of an edge with a stray end, become NO_VERTEX.
+    """
     src, dst, new_of_old, ends = given.src, given.dst, given.new_of_old, given.ends
+    range_of, counts, both_ends = given.range_of, given.counts[part], given.both_ends != 0
     begin, end = part_of(src.size, part, parts)
-    vertices = np.uint32(new_of_old.size)
     none = np.uint32(NO_VERTEX)
-    for i in range(begin, end):
-        u, v = src[i], dst[i]
-        keeps = u != v and u < vertices and v < vertices
-        ends[0, i] = new_of_old[u] if keeps else none
-        ends[1, i] = new_of_old[v] if keeps else none
+    for i in range(np.uint64(begin), np.uint64(end)):
+        a, b = src[i], dst[i]  # read once: others may write to them
+        u, v = none, none
+        if a != b and max(a, b) < new_of_old.size:
+            u, v = new_of_old[a], new_of_old[b]
+            if max(u, v) == none:  # a vertex that had no edge before
+                u = v = none
+                given.trouble[part] = _LOST
+        ends[0, i], ends[1, i] = u, v
+        if u != none:
+            counts[range_of[u]] += 1
+            if both_ends:
+                counts[range_of[v]] += 1
+
+
+@kernel(counted=False, inner=True)
+def _move(given, part, parts):
+    """Move edges to the ranges of their vertices."""
+    ends, weights, range_of = given.ends, given.weights, given.range_of
+    moved_ends, moved, cursor = given.moved_ends, given.moved, given.cursor[part]
+    both_ends = given.both_ends != 0
+    begin, end = part_of(weights.size, part, parts)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        u, v = ends[0, i], ends[1, i]
+        if u == np.uint32(NO_VERTEX):
+            continue
+        at = np.uint64(cursor[range_of[u]])
+        cursor[range_of[u]] += 1
+        moved_ends[0, at], moved_ends[1, at], moved[at] = u, v, weights[i]
+        if both_ends:
+            at = np.uint64(cursor[range_of[v]])
+            cursor[range_of[v]] += 1
+            moved_ends[0, at], moved_ends[1, at], moved[at] = v, u, weights[i]
 
 
 @kernel(counted=False, inner=True)
 def _combine(given, part, parts):
-    ends, weights, rule = given.ends, given.weights, given.rule
-    low, high = given.bounds[part], given.bounds[part + 1]
-    trouble = 0
-    for i in range(weights.size):
-        u, v = np.int64(ends[0, i]), np.int64(ends[1, i])
-        if low <= u < high:
-            trouble = max(trouble, _place(given, u, v, weights[i], rule))
-        if given.both_ends and low <= v < high:
-            trouble = max(trouble, _place(given, v, u, weights[i], rule))
+    moved_ends, moved, bounds = given.moved_ends, given.moved, given.bounds
+    trouble = given.trouble[part]
+    for one in range(part, bounds.size - 1, parts):
+        for i in range(np.uint64(bounds[one]), np.uint64(bounds[one + 1])):
+            u, v = np.int64(moved_ends[0, i]), np.int64(moved_ends[1, i])
+            trouble = max(trouble, _place(given, u, v, moved[i], given.rule))
     given.trouble[part] = trouble
 
 
