@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from hetero_bfs.support.files import replacing
+from hetero_bfs.support.files import replacing, write_array
 
 if TYPE_CHECKING:  # `hetero-bfs doctor` prints without NumPy
     import numpy.typing as npt
@@ -29,9 +29,12 @@ def print_notes(notes: Sequence[str]) -> None:
 def save_array(path: Path, array: npt.NDArray[Any]) -> None:
     """Write an array as NumPy's .npy."""
     import numpy as np
+    from numpy.lib import format as npy
 
+    array = np.ascontiguousarray(array)
     with replacing(path, "wb") as stream:
-        np.save(stream, array)
+        npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
+        write_array(stream, array)
 
 
 def write_json(path: Path | None, data: Any) -> None:

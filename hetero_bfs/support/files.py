@@ -15,10 +15,14 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from hetero_bfs.errors import HeteroBFSError
+
+if TYPE_CHECKING:  # the command line starts without NumPy
+    import numpy.typing as npt
 
 # Some network file systems keep locks per host, so the host is in the name.
 _HOST = f"{zlib.crc32(os.uname().nodename.encode()):08x}"
@@ -51,6 +55,14 @@ def replacing(
                 os.replace(temporary, path)
     except OSError as error:
         raise error_class(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def write_array(stream: IO[bytes] | BufferedIOBase, array: npt.NDArray[Any]) -> None:
+    """Write the bytes of a contiguous array.
+
+    NumPy's `tofile`, which `numpy.save` calls, raises no error if the disk is full at the end.
+    """
+    stream.write(array.data)
 
 
 @contextmanager

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import hetero_bfs as hb
+from hetero_bfs.cli.output import save_array
 from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.graph.io import registry
 from hetero_bfs.support.files import check_writable, replacing, temporary_beside
 
 
@@ -58,6 +63,31 @@ def test_a_full_disk_is_one_line(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+WRITERS = {
+    "graph.hbg": lambda path: registry.write(hb.kronecker(8), path),
+    "graph.sg": lambda path: registry.write(hb.kronecker(8), path),
+    "levels.npy": lambda path: save_array(path, np.arange(3000)),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("missing", [1, 100, 5000])
+def test_a_disk_that_is_full_at_the_end(tmp_path, name, missing):
+    """NumPy's own writing lost the last bytes of an array without an error."""
+    path = tmp_path / name
+    WRITERS[name](path)
+    whole = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) - missing, limits[1]))
+    try:
+        with pytest.raises(HeteroBFSError, match="cannot be written: File too large"):
+            WRITERS[name](path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == whole
+    assert os.listdir(tmp_path) == [name]
 
 
 def test_no_such_folder(tmp_path):

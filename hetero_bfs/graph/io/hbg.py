@@ -50,6 +50,7 @@ from hetero_bfs.graph.list_checks import (
     reverse_fault,
 )
 from hetero_bfs.graph.weights import nan_fault, symmetry_fault
+from hetero_bfs.support.files import write_array
 from hetero_bfs.support.memory import aligned_empty
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
     table += bytes(_table_end(len(arrays)) - _ALIGNMENT_BYTES - len(table))
     handle.write(head + _CHECKSUM.pack(zlib.crc32(head + table)) + table)
     for array in arrays.values():
-        array.tofile(handle)
+        write_array(handle, array)
         handle.write(bytes(_align(array.nbytes) - array.nbytes))
 
 

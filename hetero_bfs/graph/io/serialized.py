@@ -21,6 +21,7 @@ from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.io.graph_files import Place, check_size, opened, refuse
 from hetero_bfs.graph.list_checks import Fault, frozen, order_fault, range_fault, reverse_fault
 from hetero_bfs.graph.weights import WeightArray, needed_weights, symmetry_fault, weight_dtype_of
+from hetero_bfs.support.files import write_array
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -91,13 +92,13 @@ def write_serialized(graph: CSRGraph, handle: BufferedIOBase) -> None:
     header = _HEADER.pack(graph.directed, graph.num_stored_edges, graph.num_vertices)
     handle.write(header)
     for lists in (graph, graph.transpose) if graph.directed else (graph,):
-        lists.indptr.astype("<i8", copy=False).tofile(handle)
+        write_array(handle, lists.indptr.astype("<i8", copy=False))
         if lists.weights is None:
-            lists.indices.astype("<u4", copy=False).tofile(handle)
+            write_array(handle, lists.indices.astype("<u4", copy=False))
         else:
             neighbours = np.empty(lists.indices.size, _WEIGHTED)
             neighbours["vertex"], neighbours["weight"] = lists.indices, lists.weights
-            neighbours.tofile(handle)
+            write_array(handle, neighbours)
 
 
 def check_fits(path: Path, graph: EdgeList | CSRGraph) -> None:
