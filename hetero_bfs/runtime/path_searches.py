@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +18,11 @@ from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists, Windows
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place
 from hetero_bfs.runtime.streamed_runs import StreamedPaths
+from hetero_bfs.support import forks
 
 _STRATEGIES = "prefix", "full", "pull", "device prefix", "device full", "device pull"
 """As weighted_lists.py numbers them, then as DeviceSearch does."""
@@ -82,8 +85,6 @@ class PathSearches(Analysis):
 
     def _run(self, source: int, place: Place | None, with_parents: bool) -> _Ran:
         """Search from a vertex (the new id); note how long it took."""
-        from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
-
         place = place or self.places.choose()
         if place == "cpu":
             self.host.prepare()
@@ -91,25 +92,26 @@ class PathSearches(Analysis):
         found = None
         if place == "device" and self.device is not None:
             found = self.device.run(source, self.lists.plan)
+        device = None if found is None else self.device
         if found is None:  # the host was chosen, or a distance is beyond the device's type
             found = self.host.run(source, self.lists.plan)
-        up = None
-        if with_parents:
-            up = tree_parents(self.lists, found.distance, found.infinity, source)
+        up = _tree(self.lists, device, source, found, is_last=True) if with_parents else None
         seconds = time.perf_counter() - began
         self.places.note(place, seconds)
-        return _Ran(source, found._replace(distance=found.distance.copy()), up, seconds)
+        found = found._replace(distance=found.distance.copy())
+        return _Ran(source, found, None if device is None else weakref.ref(device), up, seconds)
 
     def _restored(self, source: int, search: _Ran) -> ShortestPaths:
         """Return the result of a search from `source` in the caller's ids."""
+        from hetero_bfs.algorithms.sssp.kernels.callers_ids import restore_distances
+
         began = time.perf_counter()
         graph, found = self.graph, search.found
-        distance = np.full(graph.num_vertices, np.inf)
-        distance[graph.relabelling.old_of_new] = _with_infinity(found)
+        distance = restore_distances(found.distance, found.infinity, graph.relabelling.new_of_old)
         traces = [_trace(record) for record in found.records.tolist()]
         paths = ShortestPaths(
             source, distance, search.seconds, traces, graph.graph.directed,
-            self._parents_of(search), streamed_bytes=found.streamed_bytes,
+            partial(_restored_parents, self.lists, search), streamed_bytes=found.streamed_bytes,
         )  # fmt: skip
         if search.parent is not None:
             _ = paths.parent
@@ -128,38 +130,44 @@ class PathSearches(Analysis):
 
         return ShortestPaths(source, distance, 0.0, [], self.graph.graph.directed, parents)
 
-    def _parents_of(self, search: _Ran) -> Callable[[], npt.NDArray[np.int64]]:
-        lists, relabelling = self.lists, self.graph.relabelling
-
-        def parents() -> npt.NDArray[np.int64]:
-            from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
-
-            found, up = search.found, search.parent
-            if up is None:
-                up = tree_parents(lists, found.distance, found.infinity, search.source)
-            parent = np.full(relabelling.new_of_old.size, -1, np.int64)
-            reached = np.flatnonzero(up != NO_VERTEX)
-            old = relabelling.old_of_new
-            parent[old[reached]] = old[up[reached]]
-            return parent
-
-        return parents
-
 
 class _Ran(NamedTuple):
-    """A search that ran, in new ids; `parent` is None if its parents were not asked for yet."""
+    """A search that ran, in new ids; `parent` is None if its parents were not asked for yet.
+
+    `device` refers to what ran it, so that a result does not keep a closed device.
+    """
 
     source: int
     found: Windows
+    device: weakref.ref[DeviceSearch | StreamedPaths] | None
     parent: npt.NDArray[np.uint32] | None
     seconds: float
 
 
-def _with_infinity(found: Windows) -> npt.NDArray[np.float64]:
-    distance = found.distance.astype(np.float64)
-    if found.distance.dtype.kind == "i":
-        distance[found.distance == found.infinity] = np.inf
-    return distance
+def _tree(
+    lists: WeightedLists,
+    device: DeviceSearch | StreamedPaths | None,
+    source: int,
+    found: Windows,
+    is_last: bool,
+) -> npt.NDArray[np.uint32]:
+    """Return the parents of a search, found by the device that has the lists, else by the host."""
+    from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
+
+    if isinstance(device, DeviceSearch) and not forks.lacks_opencl():
+        with suppress(DeviceError):
+            return device.parents(source, found.distance, is_last)
+    return tree_parents(lists, found.distance, found.infinity, source)
+
+
+def _restored_parents(lists: WeightedLists, search: _Ran) -> npt.NDArray[np.int64]:
+    from hetero_bfs.algorithms.sssp.kernels.callers_ids import restore_parents
+
+    up = search.parent
+    if up is None:
+        device = None if search.device is None else search.device()
+        up = _tree(lists, device, search.source, search.found, is_last=False)
+    return restore_parents(up, lists.graph.relabelling)
 
 
 def _trace(record: list[Any]) -> WindowTrace:

@@ -55,6 +55,11 @@ def use_opencl() -> None:
     _Process.opencl_started = True
 
 
+def lacks_opencl() -> bool:
+    """Tell whether this process was forked from one whose OpenCL it cannot use."""
+    return "OpenCL" in _Process.lost
+
+
 _OF_PARENT: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 

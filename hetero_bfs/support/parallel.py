@@ -19,17 +19,25 @@ def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
     """Let several threads call `work(given, part, parts)` for all parts, from 0 on.
 
     `work` is a kernel that returns nothing. Its `given` is a struct of the keyword arguments. By
-    default there are as many parts as threads.
+    default there are as many parts as threads. A single part is the caller's own thread's, without
+    a barrier of all threads.
     """
     parts = numba.get_num_threads() if parts is None else parts
     struct = Struct(work.py_func.__name__, given)
     address = address_of(work, struct.numba_type, numba.int64, numba.int64)
-    _call_all(address, struct.address, parts)
+    call = _call_all if parts > 1 else _call_one
+    call(address, struct.address, parts)
 
 
 @kernel(parallel=True, counted=False)
 def _call_all(address, struct, parts):
     for part in prange(parts):
+        call_part(address, struct, part, parts)
+
+
+@kernel(counted=False)
+def _call_one(address, struct, parts):
+    for part in range(parts):
         call_part(address, struct, part, parts)
 
 

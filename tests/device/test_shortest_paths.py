@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from real_graphs import real_graph_file
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.sssp.kernels import own_buckets
+from hetero_bfs.algorithms.sssp import device_search
+from hetero_bfs.algorithms.sssp.kernels import callers_ids, own_buckets, tree
 from hetero_bfs.algorithms.sssp.weighted_lists import Plan, WeightedLists
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -142,6 +143,38 @@ def test_circles_of_weight_0_do_not_become_circles_of_parents():
         result = searches.search(77)
         confirm(edges, result)
         assert len(result.path_to(76)) == 2
+
+
+@pytest.mark.parametrize(("directed", "dtype"), [(False, np.int32), (True, np.float32)])
+def test_parents_are_found_on_the_device(plain_device, directed, dtype):
+    """Lists that a work-group reads together, and circles of weight 0 among the others."""
+    graphs = [weighted(nasty(name, directed), dtype, 0, 40) for name in ("Kronecker 10", "star")]
+    ring = np.arange(200), np.roll(np.arange(200), -1)
+    graphs.append(EdgeList.from_arrays(*ring, 200, directed, np.zeros(200, dtype)))
+    on_host = mock.patch.object(tree, "tree_parents", side_effect=AssertionError)
+    with on_host, mock.patch.object(device_search, "_PULL_EDGES", 2):
+        for edges in graphs:
+            with searches_of(edges, 1, plain_device) as searches:
+                earlier, later = searches.search(3, "device"), searches.search(7, "device")
+                confirm(edges, earlier)
+                confirm(edges, later)
+
+
+def test_parents_of_a_device_that_fails_or_is_closed_are_the_hosts(plain_device):
+    edges = weighted(nasty("Kronecker 10"), np.int32)
+    with searches_of(edges, 1, plain_device) as searches:
+        result, other = searches.search(3, "device"), searches.search(7, "device")
+        with mock.patch.object(device_search.DeviceSearch, "parents", side_effect=hb.DeviceError):
+            confirm(edges, result)
+    confirm(edges, other)
+
+
+@pytest.mark.parametrize("shared_from", [1, 1 << 20])
+def test_ids_are_restored_by_one_thread_or_by_all(monkeypatch, shared_from):
+    monkeypatch.setattr(callers_ids, "_SHARED_FROM", shared_from)
+    edges = weighted(nasty("isolated vertices"), np.float32)
+    with searches_of(edges, 2, None) as searches:
+        confirm(edges, searches.search(sources_of(edges, 1)[0]))
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])

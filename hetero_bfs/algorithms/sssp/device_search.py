@@ -6,8 +6,10 @@ host launches the kernels of each step and reads what comes next.
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +43,7 @@ _FILES = (
     "algorithms/sssp/kernels/search_state.cl",
     "algorithms/sssp/kernels/relax.cl",
     "algorithms/sssp/kernels/windows.cl",
+    "algorithms/sssp/kernels/tree.cl",
 )
 _DOUBLES_NEED = "cl_khr_int64_extended_atomics"
 ON_DEVICE = 3
@@ -124,16 +127,19 @@ class DeviceSearch:
             raise DeviceError(f"it lacks {_DOUBLES_NEED}, which weights of float64 need")
         self.lists = lists
         began = time.perf_counter()
-        self._narrow = lists.forward.indptr[-1] < 2**32
+        # Loops along a list may step beyond its end, by less than a piece.
+        self._narrow = lists.forward.indptr[-1] < 2**32 - _CHUNK_EDGES
         self._kept: list[Any] = []  # a device may use them in place
         forward = self._upload(lists.forward)
         backward = forward if lists.backward is lists.forward else self._upload(lists.backward)
         self._kept.append(lists.backward_order)
-        order = self.device.upload(lists.backward_order)
+        self._backward = [*backward, self.device.upload(lists.backward_order)]
         self.device.finish()
         self.upload_seconds = time.perf_counter() - began
-        self._arguments = [*forward, *backward, order, *self._make_arrays()]
+        self._arguments = [*forward, *self._backward, *self._make_arrays()]
         self._groups = _GROUPS_PER_UNIT * info.compute_units
+        self._one_at_a_time = threading.Lock()  # parents may be asked for during a search
+        self._tree: BoundKernel
         self._search: BoundKernel | None = None
         self._search = self._find_one_launch()
         self._kernels = {} if self._search else self._bind_steps()
@@ -154,7 +160,7 @@ class DeviceSearch:
         ways = 1 if lists.backward is lists.forward else 2
         largest = max(width * edges, 8 * n)
         records = 8 * _RECORD_WIDTH * _MOST_RECORDS
-        needed = ways * ((4 + width) * edges + 8 * n) + (28 + 2 * width) * n + records
+        needed = ways * ((4 + width) * edges + 8 * n) + (32 + 2 * width) * n + records
         needed += 12 * _most_chunks(edges) + lists.backward_order.nbytes
         if largest > info.max_alloc_bytes or needed > info.memory_bytes:
             raise BudgetError(
@@ -174,6 +180,8 @@ class DeviceSearch:
         chunks = _most_chunks(self.lists.num_stored_edges)
         self._distance = buffer(n, bits)
         self._found = self.device.host_array(n, bits)
+        self._up = buffer(n, np.uint32)
+        self._orphans = buffer(1, np.uint32)
         self._now = buffer(len(_WORDS), np.int64)
         self._records = buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
         marks = [buffer(n, kind) for kind in (bits, np.uint32, np.int32, np.int32)]
@@ -206,6 +214,7 @@ class DeviceSearch:
             program = self._build("-DONE_LAUNCH")
         if program is None:
             return None
+        self._bind_tree(program)
         search = self.device.bind(
             program, "search", *self._arguments, *[VARIES] * 4, *self._grid.arguments,
             VARIES, VARIES,
@@ -222,6 +231,7 @@ class DeviceSearch:
     def _bind_steps(self) -> dict[str, list[BoundKernel]]:
         """Return the kernels of each step, and launch them once: some drivers compile then."""
         program, arguments = self._build(), [*self._arguments, *[VARIES] * 4]
+        self._bind_tree(program)
         bind = self.device.bind
         relax = [bind(program, name, *arguments) for name in ("relax", "relax_long")]
         kernels = {"start": [bind(program, "start", *arguments)]}
@@ -237,6 +247,13 @@ class DeviceSearch:
         self.device.finish()
         return kernels
 
+    def _bind_tree(self, program: Any) -> None:
+        """Bind the kernel that finds parents."""
+        n = np.uint32(self.lists.num_vertices)
+        self._tree = self.device.bind(
+            program, "find_parents", n, self._distance, *self._backward, self._up, self._orphans
+        )
+
     def _varying(self, source: int, plan: Plan | None) -> tuple[Any, ...]:
         """Return the last arguments of all kernels."""
         kind = self.lists.weight_dtype.type
@@ -247,12 +264,49 @@ class DeviceSearch:
 
     def run(self, source: int, plan: Plan) -> Windows | None:
         """Search from `source` (a new id); None if a distance is beyond the weights' type."""
+        with self._one_at_a_time:
+            return self._run(source, plan)
+
+    def parents(
+        self, source: int, distance: npt.NDArray[Any], is_last: bool
+    ) -> npt.NDArray[np.uint32]:
+        """Return the parents of a search, as `tree_parents` does.
+
+        Parameters
+        ----------
+        source : int
+            A new id.
+        distance : array, shape (num_vertices,)
+            What the search found.
+        is_last : bool
+            Whether it was the last search, whose distances the device has.
+        """
+        from hetero_bfs.algorithms.sssp.kernels.tree import complete_tree
+
+        parent, orphans = np.empty(distance.size, np.uint32), np.empty(1, np.uint32)
+        size = min(-(-parent.size // _GROUP), self._groups) * _GROUP
+        with self._one_at_a_time:
+            if not is_last:
+                self.device.write(self._distance, distance)
+            self.device.fill(self._orphans, 0)
+            self._tree.launch(size, _GROUP)
+            self.device.read(self._found_up, self._up)
+            self.device.read(orphans, self._orphans)
+            parent[:] = self._found_up
+        complete_tree(self.lists, distance, source, parent, int(orphans[0]))
+        return parent
+
+    @cached_property
+    def _found_up(self) -> npt.NDArray[np.uint32]:
+        return self.device.host_array(self.lists.num_vertices, np.uint32)
+
+    def _run(self, source: int, plan: Plan) -> Windows | None:
         varying = self._varying(source, plan)
         began = time.perf_counter()
         now, seconds = self._run_one_launch(varying) if self._search else self._run_steps(varying)
         if now is None:  # the grid stalled
             self._search, self._kernels = None, self._bind_steps()
-            return self.run(source, plan)
+            return self._run(source, plan)
         if now[_STATUS] == _OVERFLOWED:
             return None
         self.device.read(self._found, self._distance)

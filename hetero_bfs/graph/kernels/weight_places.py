@@ -86,7 +86,7 @@ class WeightPlaces:
         in_parallel(_count, parts, **chunk, **self._given)
         stops = np.cumsum(counts.T).reshape(self._ranges, parts)
         bounds = np.concatenate(([0], stops[:, -1]))
-        cursor = stops.T - counts
+        cursor = np.ascontiguousarray(stops.T) - counts
         items = np.empty((2, most), np.uint32), np.empty(most, weights.dtype)
         moved = {"weights": weights, "ends": ends, "cursor": cursor}
         found = {"bounds": bounds, "trouble": trouble, "moved_ends": items[0], "moved": items[1]}

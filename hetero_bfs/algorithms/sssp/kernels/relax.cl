@@ -198,13 +198,6 @@ static void select_window(uint first, uint stride, __local const long *now, Coun
 }
 
 /* Return the distance of an unsettled vertex by one incoming edge, or `best` if that is less. */
-/* Entry k of a list that begins at `begin`, by rising weight. */
-#if DIRECTED
-#define BY_WEIGHT(begin, k) ((begin) + backward_order[k])
-#else
-#define BY_WEIGHT(begin, k) (k)
-#endif
-
 static BITS pull_edge(OFFSET k, BITS best, __local const long *now, BACKWARD, SEARCH)
 {
     const BITS before = PEEK(distance + backward_neighbours[k]);

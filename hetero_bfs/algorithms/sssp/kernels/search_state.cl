@@ -65,6 +65,13 @@
     n, distance, relaxed, position, queued, listed, queue, active, chunk_vertices, chunk_firsts,   \
         counters
 
+/* Entry k of a list that begins at `begin`, by rising weight. */
+#if DIRECTED
+#define BY_WEIGHT(begin, k) ((begin) + backward_order[k])
+#else
+#define BY_WEIGHT(begin, k) (k)
+#endif
+
 /* What a work-group shares in local memory. */
 typedef struct {
     uint ends[GROUP];

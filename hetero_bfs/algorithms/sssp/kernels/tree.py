@@ -34,7 +34,7 @@ def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt
     source : int
         A new id.
     """
-    backward, forward = lists.backward, lists.forward
+    backward = lists.backward
     parent = np.full(distance.size, NO_VERTEX, np.uint32)
     orphans = np.zeros(_PARTS, np.int64)
     in_parallel(
@@ -45,17 +45,22 @@ def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt
         weights=backward.weights,
         distance=distance,
         limit=np.array([infinity], distance.dtype),
-        in_order=int(backward is forward),
+        in_order=int(backward is lists.forward),
         parent=parent,
         orphans=orphans,
     )
+    complete_tree(lists, distance, source, parent, int(orphans.sum()))
+    return parent
+
+
+def complete_tree(lists: Any, distance: Array, source: int, parent: Array, orphans: int) -> None:
+    """Give parents to the source and to other orphans: those that have no nearer neighbour."""
     parent[source] = source
-    if orphans.sum() > 1:  # the source is one
+    if orphans > 1:  # the source is one
         reached = np.flatnonzero(parent != NO_VERTEX).astype(np.uint32)
         queue = np.empty(distance.size, np.uint32)
         queue[: reached.size] = reached
-        _adopt_equals(*forward, distance, parent, queue, reached.size)
-    return parent
+        _adopt_equals(*lists.forward, distance, parent, queue, reached.size)
 
 
 @kernel(counted=False, inner=True)
