@@ -4,11 +4,15 @@
     python -m benchmarks.hostile searches --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile models --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile drivers --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile commands --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile endurance --minutes 5 --seed 1 --out failures
 
 run from the top of a checkout. `files` damages graph files and compares with plain parsers.
 `searches` makes graphs, and runs algorithms and vertex programs on them with all kinds of options;
 it compares with plain Python. A failing case of `searches` is made smaller by itself. `models`
 damages speed models and searches by them. `drivers` lets calls of OpenCL fail.
+`commands` ends commands by signals, and takes disk, memory, pipes and caches away from them.
+`endurance` uses one process for long, and watches what it holds.
 
 Campaigns print how many inputs were tried and how many failed, by kind. A failing input is kept in
 the folder `--out`, and the line that tries it again is printed. The same seed gives the same
@@ -22,12 +26,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.hostile import campaign, drivers, files, models, searches
+from benchmarks.hostile import campaign, commands, drivers, endurance, files, models, searches
 from hetero_bfs.cli.argument_groups import positive
 
-CAMPAIGNS = {
-    one.name: one for one in (files.CAMPAIGN, searches.CAMPAIGN, models.CAMPAIGN, drivers.CAMPAIGN)
-}
+_MODULES = (files, searches, models, drivers, commands, endurance)
+CAMPAIGNS = {one.CAMPAIGN.name: one.CAMPAIGN for one in _MODULES}
 
 
 def main() -> int:

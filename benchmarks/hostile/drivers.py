@@ -67,6 +67,32 @@ def _bfs(engine: hb.Engine) -> str | None:
     return _problem(hb.validate(_graph(), _source(), found.parent, found.level))
 
 
+def _levels(sources: list[int], mask: set[int], limit: int) -> list[int]:
+    """Search in plain Python; return levels, -1 where not reached."""
+    graph = _graph()
+    level = dict.fromkeys(sources, 0)
+    waiting = list(sources)
+    for v in waiting:
+        near = graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist()
+        new = [u for u in near if u not in level and u not in mask and level[v] < limit]
+        level |= dict.fromkeys(new, level[v] + 1)
+        waiting += dict.fromkeys(new)
+    return [level.get(v, -1) for v in range(graph.num_vertices)]
+
+
+def _asked(engine: hb.Engine) -> str | None:
+    """Search from two sources with a mask and a limit, then from many side by side."""
+    _, second, *others = np.flatnonzero(engine.bfs(_source()).level == 1).tolist()
+    masked, sources = others[::2], [_source(), second]
+    found = engine.bfs(sources, depth_limit=2, mask=masked).level.tolist()
+    if found != _levels(sources, set(masked), 2):
+        return f"levels {found[:20]} with a mask"
+    for source, found in zip(sources, engine.bfs_many(sources).level.tolist(), strict=True):
+        if found != _levels([source], set(), 99):
+            return f"levels {found[:20]} of many"
+    return None
+
+
 def _sssp(engine: hb.Engine) -> str | None:
     found = engine.sssp(_source())
     return _problem(hb.check_paths(_graph(), _source(), found.distance, found.parent))
@@ -90,7 +116,7 @@ def _program(engine: hb.Engine) -> str | None:
 
 
 KINDS: dict[str, Callable[[hb.Engine], str | None]] = {
-    "bfs": _bfs, "sssp": _sssp, "components": _components, "colour": _colour,
+    "bfs": _bfs, "asked": _asked, "sssp": _sssp, "components": _components, "colour": _colour,
     "pagerank": _pagerank, "program": _program,
 }  # fmt: skip
 """What runs; each returns what is wrong with its result, None if nothing is."""
@@ -129,7 +155,7 @@ def trouble(kind: str, fault: Fault) -> str | None:
 
 
 def _run(kind: str, memory: int | None, must_succeed: bool = False) -> str | None:
-    selector = "fixed:TG,BG,TC,TG" if kind == "bfs" else "auto"
+    selector = "fixed:TG,BG,TC,TG" if kind in ("bfs", "asked") else "auto"
     options = {"selector": selector, "correction": False, "device_memory_bytes": memory}
     try:
         with hb.Engine(_graph(), **options) as engine:

@@ -31,6 +31,7 @@ from sample_programs import (
 )
 
 _MOST_ENTRIES = 3000  # plain Python takes long
+_RUNS = 6  # of a program over one graph
 
 
 class _Sample(NamedTuple):
@@ -79,7 +80,7 @@ def draw_program(name: str) -> Callable[[Random], Case]:
                        weights=case.weights and case.weights[:_MOST_ENTRIES])  # fmt: skip
         settings = {"order": chance.choice(ORDERS), "threads": chance.randint(1, 2),
                     "program": name}  # fmt: skip
-        steps = [_step(sample, case, chance) for _ in range(3)]
+        steps = [_step(sample, case, chance) for _ in range(_RUNS)]
         return replace(case, settings=settings, steps=steps)
 
     return draw

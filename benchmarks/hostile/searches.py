@@ -31,7 +31,8 @@ sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from oracle import engine_on
 from strategy_mixtures import selectors_of
 
-_MOST_STEPS = 6
+_MOST_STEPS = 30  # opening an engine takes longer than all of them
+_ANALYSES = 8  # of one graph
 _RULES = ["auto", "average", "alpha-beta"]
 
 
@@ -120,7 +121,7 @@ def _draw_analysis(chance: Random, weighted: bool = False) -> Case:
     case = draw_graph(chance, weighted)
     settings = {"order": chance.choice(ORDERS), "threads": _threads(chance)}
     places = ["cpu"] + ["device"] * (2 * (case.place != "cpu"))
-    steps: list[Step] = [{"place": chance.choice(places)} for _ in range(2)]
+    steps: list[Step] = [{"place": chance.choice(places)} for _ in range(_ANALYSES)]
     return replace(case, settings=settings, steps=steps)
 
 

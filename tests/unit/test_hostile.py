@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 import hetero_bfs as hb
 from benchmarks.hostile import __main__ as hostile
-from benchmarks.hostile import drivers, files, models, searches
+from benchmarks.hostile import commands, drivers, endurance, files, models, searches
 from benchmarks.hostile.cases import Case
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.errors import DeviceError
@@ -126,3 +127,36 @@ def test_a_driver_that_fails_is_survived(tmp_path, monkeypatch) -> None:
     assert made[0] >= 30, "the fault came"
     monkeypatch.setattr("hetero_bfs.devices.opencl.driver_errors.DeviceError", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in drivers.trouble("components", fault)
+
+
+def test_what_a_command_leaves_on_a_full_disk(tmp_path, monkeypatch) -> None:
+    fault = commands.Fault("convert", 0.5, again=True, seed=1)
+    assert commands.trouble("disk", fault) is None
+
+    def careless(kind, fault, folder):
+        ended = sound(kind, fault, folder)
+        table = folder / "graph.hbg"
+        table.write_bytes(table.read_bytes()[:-1])
+        return ended
+
+    sound = commands._disturbed
+    monkeypatch.setattr(commands, "_disturbed", careless)
+    assert "truncated" in commands.trouble("disk", fault)
+
+
+def test_what_a_process_holds_is_watched(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(endurance, "_SEARCHES", 20)
+    monkeypatch.setattr(endurance, "_BLOCKS_BEFORE", 1)
+    monkeypatch.setattr(endurance, "KINDS", {"searches": endurance.KINDS["searches"]})
+    monkeypatch.setattr(endurance, "_blocks", {"searches": 0})
+    monkeypatch.setattr(endurance, "_before", {})
+    first, second = (endurance.attempt("searches", n, 1, tmp_path) for n in range(2))
+    assert (first.wrong, second.wrong, second.tried) == (None, None, 20)
+    with open(os.devnull):
+        leaking = endurance.attempt("searches", 2, 1, tmp_path)
+    assert "after block 3 it holds" in leaking.wrong
+    engine = endurance._shared_engine()
+    monkeypatch.setattr(engine, "bfs", lambda _: engine.bfs_many([0]))
+    assert "are wrong" in endurance.attempt("searches", 3, 1, tmp_path).wrong
+    engine.close()
+    endurance._shared_engine.cache_clear()

@@ -1,0 +1,359 @@
+"""Commands that are ended, or starved, at a random moment.
+
+Each ends with an allowed status and without a traceback. No file is half written, none that was
+there before is lost, and the same command then works in the same folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import hetero_bfs as hb
+from benchmarks.hostile.campaign import Attempt, Campaign
+from hetero_bfs.support import code_cache
+
+_COMMANDS = {
+    "graph500": "graph500 --scale 8 --sources 4 --json report.json --trace levels.csv",
+    "convert": "convert input.wel graph.hbg",
+    "bfs": "bfs input.wel --source 0 --out parents.npy --json result.json",
+    "sssp": "sssp input.wel --source 0 --out distances.npy --json result.json",
+    "components": "components input.wel --out components.npy --json result.json",
+    "pagerank": "pagerank input.wel --out ranks.npy --json result.json",
+    "train": "train --calibrate --out model",
+    "study": "study page --scale 8 --keys 1 --rounds 1",
+}
+_SIGNALS = {
+    "interrupt": signal.SIGINT, "terminate": signal.SIGTERM,
+    "hangup": signal.SIGHUP, "kill": signal.SIGKILL,
+}  # fmt: skip
+KINDS = (*_SIGNALS, "disk", "memory", "pipe", "cache")
+_ALLOWED = {"disk": {0, 1}, "memory": {0, 1}, "pipe": {0, 1}, "cache": {0}}
+_TEMPORARY = ".hetero-bfs-*.tmp"
+_PATIENCE_SECONDS = 200
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A command, the size of its trouble, and whether its results are there already.
+
+    `size` is from 0 to 1: a moment in the command's time, a share of the bytes that it writes, or
+    of the memory that it may take.
+    """
+
+    command: str
+    size: float
+    again: bool
+    seed: int
+
+
+class _Undisturbed(NamedTuple):
+    """What a command does where nothing disturbs it: its seconds, and what a first run writes."""
+
+    seconds: float
+    folder: Path
+    files: frozenset[Path]
+
+
+class _Ended(NamedTuple):
+    status: int
+    error: str
+
+
+@cache
+def _place() -> Path:
+    """Return a folder for undisturbed runs, which goes with this process."""
+    holder = tempfile.TemporaryDirectory(prefix="hostile-")
+    _HOLDERS.append(holder)
+    return Path(holder.name)
+
+
+_HOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _write_input(folder: Path) -> None:
+    graph = hb.CSRGraph.from_edge_source(hb.KroneckerEdges(8, weighted=True))
+    src = np.repeat(np.arange(graph.num_vertices), graph.degree())
+    lines = zip(src.tolist(), graph.indices.tolist(), graph.weights.tolist(), strict=True)
+    (folder / "input.wel").write_text("".join(f"{u} {v} {w}\n" for u, v, w in lines))
+
+
+@cache
+def _undisturbed(command: str) -> _Undisturbed:
+    """Run a command twice: the first run compiles, the second one is timed."""
+    folder = _place() / command
+    folder.mkdir()
+    _write_input(folder)
+    seconds, files = [], []
+    for _ in range(2):
+        start = time.monotonic()
+        with _started(command, folder) as process:
+            ended = _end_of(process)
+        if ended.status != 0:
+            raise RuntimeError(f"{command} does not work here: {ended.error}")
+        seconds.append(time.monotonic() - start)
+        files.append(frozenset(_results(folder)))
+    return _Undisturbed(seconds[1], folder, files[0])
+
+
+def _results(folder: Path) -> Iterator[Path]:
+    """Yield the files that a command wrote, relative to the folder."""
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name != "input.wel":
+            yield path.relative_to(folder)
+
+
+@contextmanager
+def _started(
+    command: str, folder: Path, memory: int | None = None, largest: int | None = None,
+    caches: Path | None = None,
+) -> Iterator[subprocess.Popen[str]]:  # fmt: skip
+    """Start a command in a folder; at the end its process is gone.
+
+    `memory` limits its address space, `largest` each of its files, in bytes.
+    """
+
+    def limit() -> None:
+        if memory is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        if largest is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
+    top = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([top, *filter(None, sys.path)])}
+    if caches is not None:
+        environment["NUMBA_CACHE_DIR"] = str(caches)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hetero_bfs", *_COMMANDS[command].split()],
+        cwd=folder, env=environment, text=True, preexec_fn=limit,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _end_of(process: subprocess.Popen[str]) -> _Ended:
+    _, error = process.communicate(timeout=_PATIENCE_SECONDS)
+    return _Ended(process.returncode, error)
+
+
+# What may happen
+
+
+def _signalled(number: signal.Signals, fault: Fault, folder: Path) -> _Ended:
+    seconds = _undisturbed(fault.command).seconds
+    with _started(fault.command, folder) as process:
+        while process.poll() is None and not _handles_signals(process.pid):
+            time.sleep(0.001)
+        time.sleep(fault.size * seconds)
+        process.send_signal(number)
+        return _end_of(process)
+
+
+def _handles_signals(pid: int) -> bool:
+    """Tell whether a process handles SIGTERM: Python itself does not, while it starts."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(status.split("SigCgt:")[1].split()[0], 16)
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
+def _without_disk(fault: Fault, folder: Path) -> _Ended:
+    """Leave room for a share of what the command writes; by a small file system, if we may."""
+    known = _undisturbed(fault.command)
+    written = sum((known.folder / path).stat().st_size for path in known.files)
+    room = int(fault.size * 1.2 * written)
+    if not os.path.ismount(folder):
+        with _started(fault.command, folder, largest=room) as process:
+            return _end_of(process)
+    free = os.statvfs(folder)
+    filler = folder / "filler"
+    filler.write_bytes(bytes(max(free.f_bavail * free.f_frsize - room, 0)))
+    try:
+        with _started(fault.command, folder) as process:
+            return _end_of(process)
+    finally:
+        filler.unlink()
+
+
+def _without_memory(fault: Fault, folder: Path) -> _Ended:
+    memory = int(2**28 * 2 ** (5 * fault.size))  # 0.25 to 8 GiB
+    with _started(fault.command, folder, memory=memory) as process:
+        return _end_of(process)
+
+
+def _with_closed_pipe(fault: Fault, folder: Path) -> _Ended:
+    with _started(fault.command, folder) as process:
+        assert process.stdout is not None
+        process.stdout.read(int(400 * fault.size))
+        process.stdout.close()
+        process.stdout = None
+        return _end_of(process)
+
+
+def _with_damaged_caches(fault: Fault, folder: Path) -> _Ended:
+    """Damage a few files of compiled code, in a copy of the cache."""
+    kept = code_cache.folder()
+    chance = Random(fault.seed)
+    with tempfile.TemporaryDirectory() as copied:
+        caches = Path(copied) / "caches"
+        if kept is not None:
+            shutil.copytree(kept, caches, copy_function=os.link)
+        compiled = sorted(path for path in caches.rglob("*") if path.is_file())
+        for path in chance.sample(compiled, min(len(compiled), 1 + int(10 * fault.size))):
+            content = bytearray(path.read_bytes())
+            path.unlink()  # it is a link to the whole one
+            if chance.random() < 0.5:
+                del content[chance.randrange(len(content) + 1) :]
+            elif content:
+                content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+            path.write_bytes(content)
+        with _started(fault.command, folder, caches=caches) as process:
+            return _end_of(process)
+
+
+def _disturbed(kind: str, fault: Fault, folder: Path) -> _Ended:
+    if kind in _SIGNALS:
+        return _signalled(_SIGNALS[kind], fault, folder)
+    return {
+        "disk": _without_disk, "memory": _without_memory, "pipe": _with_closed_pipe,
+        "cache": _with_damaged_caches,
+    }[kind](fault, folder)  # fmt: skip
+
+
+# What must be so
+
+
+def _half_written(path: Path) -> str | None:
+    """Return why a file is no whole result, None if it is one."""
+    try:
+        if path.suffix == ".json":
+            json.loads(path.read_text())
+        elif path.suffix == ".npy":
+            np.load(path)
+        elif path.suffix == ".hbg":
+            hb.load(path)
+        elif path.suffix == ".csv":
+            table = path.read_text()
+            if not table.endswith("\n") or pd.read_csv(path, comment="#").empty:
+                return "the table ends early"
+        elif path.suffix == ".html" and "</html>" not in path.read_text():
+            return "the page ends early"
+        elif path.suffix == ".png" and not path.read_bytes().endswith(b"IEND\xaeB`\x82"):
+            return "the picture ends early"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _wrong_ending(kind: str, ended: _Ended) -> str | None:
+    number = _SIGNALS.get(kind)
+    if kind == "kill":
+        allowed = {0, -signal.SIGKILL}
+    else:
+        allowed = _ALLOWED[kind] if number is None else {0, 128 + number}
+    if ended.status not in allowed:
+        return f"status {ended.status}: {ended.error[-2000:]}"
+    for word in ("Traceback", "Exception ignored", "Fatal Python"):
+        if word in ended.error:
+            return ended.error[-3000:]
+    said = [line for line in ended.error.splitlines() if line.startswith("hetero-bfs: ")]
+    if ended.status == 1 and not said and kind != "pipe":
+        return f"status 1 without a reason: {ended.error[-2000:]}"
+    return None
+
+
+def _wrong_files(fault: Fault, folder: Path) -> str | None:
+    found = set(_results(folder))
+    for path in sorted(found):
+        problem = None if path.match(_TEMPORARY) else _half_written(folder / path)
+        if problem is not None:
+            return f"{path}: {problem}"
+    lost = _undisturbed(fault.command).files - found
+    return f"lost: {sorted(map(str, lost))}" if fault.again and lost else None
+
+
+def _trouble_in(kind: str, fault: Fault, folder: Path) -> str | None:
+    known = _undisturbed(fault.command)
+    if fault.again:
+        shutil.copytree(known.folder, folder, dirs_exist_ok=True)
+    else:
+        shutil.copy(known.folder / "input.wel", folder)
+    ended = _disturbed(kind, fault, folder)
+    wrong = _wrong_ending(kind, ended) or _wrong_files(fault, folder)
+    if wrong is None and kind != "kill" and any(folder.rglob(_TEMPORARY)):
+        wrong = "a temporary file is left"
+    if wrong is not None:
+        return wrong
+    with _started(fault.command, folder) as process:
+        after = _end_of(process)
+    if after.status != 0:
+        return f"the next run ends with {after.status}: {after.error[-2000:]}"
+    if missing := known.files - set(_results(folder)):
+        return f"the next run lacks {sorted(map(str, missing))}"
+    left = any(folder.rglob(_TEMPORARY))
+    return "the next run leaves a temporary file" if left else _wrong_files(fault, folder)
+
+
+@contextmanager
+def _small_file_system(wanted: bool) -> Iterator[Path]:
+    """Make an empty folder; if wanted, a file system of its own, where this user may mount one."""
+    with tempfile.TemporaryDirectory(prefix="hostile-") as name:
+        mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", name]
+        mounted = wanted and subprocess.run(mount, stderr=subprocess.DEVNULL).returncode == 0
+        try:
+            yield Path(name)
+        finally:
+            if mounted:
+                subprocess.run(["umount", name], check=True)
+
+
+def trouble(kind: str, fault: Fault) -> str | None:
+    """Disturb a command, then run it again; return what went wrong, None if nothing did."""
+    with _small_file_system(kind == "disk") as folder:
+        try:
+            return _trouble_in(kind, fault, folder)
+        except subprocess.TimeoutExpired:
+            return f"it runs for more than {_PATIENCE_SECONDS} s"
+
+
+def attempt(kind: str, number: int, seed: int, folder: Path) -> Attempt:
+    """Try one fault, kept as JSON."""
+    chance = Random(f"{seed} {kind} {number}")
+    command = chance.choice(list(_COMMANDS))
+    fault = Fault(command, chance.random(), chance.random() < 0.5, chance.randrange(2**32))
+    path = folder / f"{kind}-{seed}-{number}.json"
+    path.write_text(json.dumps(asdict(fault)))
+    return Attempt(path, trouble(kind, fault))
+
+
+def replay(kind: str, path: Path) -> list[str] | None:
+    """Try a kept fault."""
+    try:
+        fault = Fault(**json.loads(path.read_text()))
+    except (ValueError, TypeError):
+        return None
+    wrong = trouble(kind, fault)
+    return [] if wrong is None else [wrong]
+
+
+CAMPAIGN = Campaign("commands", KINDS, attempt, replay)
