@@ -15,6 +15,7 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.runtime.analysis import A, open_analysis
 from hetero_bfs.runtime.places import Place
 from hetero_bfs.selection.trace import write_csv
+from hetero_bfs.support.memory import format_bytes
 
 
 class _Result(Protocol):
@@ -37,6 +38,12 @@ def run_analysis(
         print_notes(analysis.notes)
         result = find(analysis, "device" if options.device is not None else None)
         return result, analysis.device_name if result.used_device else None
+
+
+def device_line(device: str | None, result: Any) -> str:
+    """Return the line that names the device, and says what was sent to it."""
+    sent = f", {format_bytes(result.streamed_bytes)} of lists sent" * bool(result.streamed_bytes)
+    return f"device {device or 'none'}{sent}"
 
 
 def save_result(options: Namespace, array: npt.NDArray[Any], traces: Iterable[Any]) -> None:

@@ -30,21 +30,7 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "latter two need watts measured in training (default %(default)s)",
     )
     add_device_arguments(command)
-    add(
-        "--max-alloc",
-        dest="max_alloc_bytes",
-        type=byte_count,
-        metavar="BYTES",
-        help="largest part of the edge array (256M)",
-    )
-    add(
-        "--device-memory",
-        dest="device_memory_bytes",
-        type=byte_count,
-        metavar="BYTES",
-        help="most memory of the OpenCL device to use (8G; default all); edges that do not fit "
-        "stream from the host",
-    )
+    add_memory_arguments(command)
     add("--directed", action="store_true", help="keep the edges' direction (graph files)")
     add_order_argument(command)
     add(
@@ -61,6 +47,26 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
         help="use the speed model unchanged: the same choices in every search",
     )
     add_output_arguments(command)
+
+
+def add_memory_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the limits of the OpenCL device's memory."""
+    add = command.add_argument
+    add(
+        "--max-alloc",
+        dest="max_alloc_bytes",
+        type=byte_count,
+        metavar="BYTES",
+        help="largest part of the edge array (256M)",
+    )
+    add(
+        "--device-memory",
+        dest="device_memory_bytes",
+        type=byte_count,
+        metavar="BYTES",
+        help="most memory of the OpenCL device to use (8G; default all); edges that do not fit "
+        "stream from the host",
+    )
 
 
 def add_order_argument(command: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from hetero_bfs.cli.argument_groups import (
     add_device_arguments,
     add_engine_arguments,
+    add_memory_arguments,
     add_order_argument,
     add_output_arguments,
     depth,
@@ -114,6 +115,7 @@ def _add_run_arguments(
     add = command.add_argument
     add("--trace", type=Path, metavar="FILE", help=f"write one CSV record per {record}")
     add_device_arguments(command)
+    add_memory_arguments(command)
     add("--directed", action="store_true", help=directed)
     add_order_argument(command)
     add_output_arguments(command)

@@ -10,7 +10,7 @@ import numpy as np
 from hetero_bfs.algorithms.colouring.check_colouring import check_colouring
 from hetero_bfs.algorithms.colouring.coloured import Colouring
 from hetero_bfs.algorithms.iterations import format_iterations
-from hetero_bfs.cli.analyses import run_analysis, save_result
+from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.runtime.colourings import Colourings
@@ -46,6 +46,7 @@ def _summary(
         "iterations": result.iterations,
         "edges_scanned": result.edges_scanned,
         "device": device,
+        "streamed_bytes": result.streamed_bytes,
         "valid": True if options.validate else None,
     }
 
@@ -59,7 +60,7 @@ def _print_summary(options: Namespace, result: Colouring, summary: dict[str, Any
         f"{classes or 'none'}\n"
         f"{result.iterations} iterations, {result.edges_scanned} edges scanned in "
         f"{1e3 * result.seconds:.3f} ms{', valid' if options.validate else ''}\n"
-        f"device {summary['device'] or 'none'}",
+        f"{device_line(summary['device'], result)}",
         file=text,
     )
     if options.verbose:

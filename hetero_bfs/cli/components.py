@@ -8,7 +8,7 @@ from typing import Any
 from hetero_bfs.algorithms.components.check_components import check_components
 from hetero_bfs.algorithms.components.component_result import Components
 from hetero_bfs.algorithms.iterations import format_iterations
-from hetero_bfs.cli.analyses import run_analysis, save_result
+from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.io.registry import read
@@ -51,6 +51,7 @@ def _summary(
         "iterations": result.iterations,
         "edges_scanned": result.edges_scanned,
         "device": device,
+        "streamed_bytes": result.streamed_bytes,
         "valid": True if options.validate else None,
     }
 
@@ -62,7 +63,7 @@ def _print_summary(options: Namespace, result: Components, summary: dict[str, An
         f"{summary['alone']} vertices alone\n"
         f"{result.edges_scanned} edges scanned in {1e3 * result.seconds:.3f} ms"
         f"{', valid' if options.validate else ''}\n"
-        f"device {summary['device'] or 'none'}",
+        f"{device_line(summary['device'], result)}",
         file=text,
     )
     if options.verbose:

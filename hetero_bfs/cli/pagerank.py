@@ -10,7 +10,7 @@ from hetero_bfs.algorithms.iterations import format_iterations
 from hetero_bfs.algorithms.pagerank.check_pagerank import check_pagerank
 from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
 from hetero_bfs.algorithms.pagerank.rank_result import PageRank
-from hetero_bfs.cli.analyses import run_analysis, save_result
+from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.io.registry import read
@@ -71,6 +71,7 @@ def _summary(
         "change": result.change,
         "converged": result.converged,
         "device": device,
+        "streamed_bytes": result.streamed_bytes,
         "valid": valid,
     }
 
@@ -83,7 +84,7 @@ def _print_summary(options: Namespace, result: PageRank, summary: dict[str, Any]
     print(
         f"{result.iterations} iterations, change {result.change:.3g}, in "
         f"{1e3 * result.seconds:.3f} ms{', valid' if summary['valid'] else ''}\n"
-        f"device {summary['device'] or 'none'}",
+        f"{device_line(summary['device'], result)}",
         file=text,
     )
     if options.verbose:

@@ -42,6 +42,8 @@ def _check_options(options: Namespace) -> None:
     refused = {
         "--directed": options.directed,
         "--device": options.device is not None,
+        "--device-memory": options.device_memory_bytes is not None,
+        "--max-alloc": options.max_alloc_bytes is not None,
         "--order": options.order not in ("auto", "degree"),
         "--threads": options.threads not in (None, 1),
         "--weighted": getattr(options, "weighted", False),

@@ -10,7 +10,7 @@ import numpy as np
 
 from hetero_bfs.algorithms.sssp.check_paths import check_paths
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, format_windows
-from hetero_bfs.cli.analyses import run_analysis, save_result
+from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import save_array, text_stream, write_json
 from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.edge_source import check_vertex
@@ -65,6 +65,7 @@ def _summary(
         "iterations": len(result.traces),
         "edges_scanned": result.edges_scanned,
         "device": device,
+        "streamed_bytes": result.streamed_bytes,
         "valid": True if options.validate else None,
     }
 
@@ -76,7 +77,7 @@ def _print_summary(options: Namespace, result: ShortestPaths, summary: dict[str,
         f"{summary['largest_distance']:.9g}\n"
         f"{summary['iterations']} windows, {result.edges_scanned} edges scanned in "
         f"{1e3 * result.seconds:.3f} ms{', valid' if options.validate else ''}\n"
-        f"device {summary['device'] or 'none'}",
+        f"{device_line(summary['device'], result)}",
         file=text,
     )
     if options.verbose:

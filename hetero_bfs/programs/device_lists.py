@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 import numpy as np
 
 from hetero_bfs.algorithms.sssp.weighted_lists import ByWeight
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
-from hetero_bfs.errors import BudgetError, DeviceError
+from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.devices.opencl.streaming.block_memory import Streams
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.placed import PlacedGraph, weights_of
 from hetero_bfs.programs.typed_program import Plan
 
+NEED = "programs need"
 _LEAST_VERTEX_BYTES = 40  # of a vertex, whatever the program
-
-
-class Streams:
-    """Whose lists stream to a device, with some of them resident: one program's at a time."""
-
-    holder: weakref.ref[Any] | None = None
 
 
 class DeviceGraph:
@@ -44,7 +40,7 @@ class DeviceGraph:
     ) -> None:
         self.device: OpenCLDevice = OpenCLDevice(info) if beside is None else beside.device
         self.streams: Streams = Streams() if beside is None else beside.streams
-        check_sizes(info, 8 * graph.num_vertices, _LEAST_VERTEX_BYTES * graph.num_vertices)
+        check_room(info, NEED, 8 * graph.num_vertices, _LEAST_VERTEX_BYTES * graph.num_vertices)
         self._kept: list[Any] = []  # a device may use them in place
         self._uploaded: dict[Any, Any] = {}
 
@@ -89,15 +85,6 @@ class DeviceGraph:
             self._kept.append(np.ascontiguousarray(make()))
             self._uploaded[key] = self.device.upload(self._kept[-1])
         return self._uploaded[key]
-
-
-def check_sizes(info: DeviceInfo, largest: int, needed: int) -> None:
-    """Raise `BudgetError` if a device lacks room for so many bytes, or for the largest array."""
-    if largest > info.max_alloc_bytes or needed > info.memory_bytes:
-        raise BudgetError(
-            f"programs need {needed} bytes on {info.name}, up to {largest} in one piece; "
-            f"{info.memory_bytes} bytes may be used, in pieces of {info.max_alloc_bytes}"
-        )
 
 
 def check_types(plan: Plan, info: DeviceInfo) -> None:

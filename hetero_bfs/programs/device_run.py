@@ -16,10 +16,11 @@ from hetero_bfs.devices.opencl.driver import (
     kernel_source,
 )
 from hetero_bfs.devices.opencl.header import header
+from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.device_code import device_text, state_arrays
-from hetero_bfs.programs.device_lists import DeviceGraph, check_sizes, check_types, offset_type
+from hetero_bfs.programs.device_lists import NEED, DeviceGraph, check_types, offset_type
 from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
@@ -114,7 +115,7 @@ class DeviceProgram:
         needed = sum(array_bytes) + sum(self._offset_bytes())
         needed += edges * (ways * sum(self._entry_bytes) + sum(self._slot_bytes))
         needed += self.graph.by_weight.backward_order.nbytes if self._in_order else 0
-        check_sizes(self.device.info, largest, needed)
+        check_room(self.device.info, NEED, largest, needed)
         self._make_slots(edges)
 
     def _ways(self) -> list[CSRGraph]:

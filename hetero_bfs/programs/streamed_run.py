@@ -9,15 +9,14 @@ import numpy as np
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import VARIES
+from hetero_bfs.devices.opencl.streaming.block_lists import Numbers, Part
 from hetero_bfs.devices.opencl.streaming.pages import Slot
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device_run
-from hetero_bfs.programs.block_memory import BlockMemory, Numbers
 from hetero_bfs.programs.device_lists import DeviceGraph
 from hetero_bfs.programs.device_run import PULL, PUSH, DeviceProgram
+from hetero_bfs.programs.in_blocks import InBlocks
 from hetero_bfs.programs.placed import PlacedGraph
-from hetero_bfs.programs.run_options import Limits
-from hetero_bfs.programs.streamed_lists import Blocks, Part
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.selection.program_costs import ProgramCosts
 
@@ -25,7 +24,7 @@ _Kernels = tuple[BoundKernel, BoundKernel]
 """`expand` and `expand_long`, or the kernels that count in their place, for one part."""
 
 
-class StreamedProgram(DeviceProgram):
+class StreamedProgram(InBlocks):
     """As `DeviceProgram`; the device has arrays of the vertices, and some blocks of the lists.
 
     The device decides what comes next, as there. In each iteration the host reads which blocks it
@@ -39,27 +38,24 @@ class StreamedProgram(DeviceProgram):
         As `DeviceProgram` does.
     """
 
-    _kernels: ClassVar[list[str]] = [*DeviceProgram._kernels, "programs/kernels/blocks.cl"]
+    _kernels: ClassVar[list[str]] = [
+        *DeviceProgram._kernels,
+        "devices/opencl/streaming/block_marks.cl",
+        "programs/kernels/blocks.cl",
+    ]
     _options: ClassVar[list[str]] = ["-DSTREAMED"]
     _keeps_order: ClassVar[bool] = False
 
     def _make_room(self, array_bytes: list[int]) -> None:
         """Choose the resident blocks beside arrays of these sizes."""
-        searched, weighted = self.graph.num_searched, self.plan.uses_weights
+        searched = self.graph.num_searched
         firsts = np.append(np.arange(0, searched, device_run._GROUP), searched)
         heavy = min(device_run._HEAVY_EDGES, device_run.long_pull(self.device.info))
         lists = self._ways()[-1:] if self.plan.all_active else self._ways()
         self._has_long = [np.maximum.reduceat(way.degree(), firsts[:-1]) > heavy for way in lists]
         self._marks = np.zeros(firsts.size, np.uint8)
         self._kernels_of: dict[int, _Kernels] = {}
-        self.memory = BlockMemory(
-            self.lists,
-            [Blocks(way, weighted, firsts) for way in lists],
-            [*array_bytes, *self._offset_bytes(), self._marks.nbytes],
-            self._entry_bytes,
-            self._slot_bytes,
-            self._kernels_of.clear,
-        )
+        self._cut_lists(lists, firsts, [*array_bytes, self._marks.nbytes])
         self._make_slots(self.memory.layout.part_entries)
         self._marks_buffer = self.device.buffer(self._marks.size, np.uint8)
         self._nothing = self.device.buffer(1, np.int64)
@@ -99,16 +95,6 @@ class StreamedProgram(DeviceProgram):
             kernels = bind(program, short, *arguments), bind(program, long, *arguments)
             self._kernels_of[id(room)] = kernels
         return self._kernels_of[id(room)]
-
-    def start(self, plan: Plan, limits: Limits) -> int:
-        """Write what is given to a run, as `DeviceProgram` does, with lists in the memory."""
-        self.memory.take()
-        return super().start(plan, limits)
-
-    @property
-    def bytes_sent(self) -> int:
-        """Bytes of blocks that were sent since the program has memory for them."""
-        return self.memory.bytes_sent
 
     def _launch_iteration(self) -> None:
         """Run an iteration; after the end of the run it does nothing."""

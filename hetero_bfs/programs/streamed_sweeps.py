@@ -15,15 +15,15 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import VARIES
+from hetero_bfs.devices.opencl.streaming.block_lists import Numbers, Part
+from hetero_bfs.devices.opencl.streaming.block_memory import Sent
 from hetero_bfs.devices.opencl.streaming.pages import Slot
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device_run
 from hetero_bfs.programs.arranged import END, TIMES, ArrangedGraph
-from hetero_bfs.programs.block_memory import BlockMemory, Numbers, Sent
 from hetero_bfs.programs.device_lists import DeviceGraph
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, turn_of
-from hetero_bfs.programs.run_options import Limits
-from hetero_bfs.programs.streamed_lists import Blocks, Part
+from hetero_bfs.programs.in_blocks import InBlocks
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.selection.program_costs import ProgramCosts
 
@@ -64,7 +64,7 @@ def _cut(
     return np.concatenate([*firsts, [parts[-1, END]]]).astype(np.uint32), of_parts
 
 
-class StreamedSweeps(DeviceSweeps):
+class StreamedSweeps(InBlocks, DeviceSweeps):
     """As `DeviceSweeps`; the device has arrays of the vertices, and some blocks of the lists.
 
     In a directed graph a turn gathers along the lists of one direction, then applies along those
@@ -78,7 +78,11 @@ class StreamedSweeps(DeviceSweeps):
         As `DeviceProgram` does.
     """
 
-    _kernels: ClassVar[list[str]] = [*DeviceSweeps._kernels, "programs/kernels/sweep_blocks.cl"]
+    _kernels: ClassVar[list[str]] = [
+        *DeviceSweeps._kernels,
+        "devices/opencl/streaming/block_marks.cl",
+        "programs/kernels/sweep_blocks.cl",
+    ]
     _options: ClassVar[list[str]] = ["-DSTREAMED"]
 
     def _make_room(self, array_bytes: list[int]) -> None:
@@ -88,14 +92,7 @@ class StreamedSweeps(DeviceSweeps):
         self._reads_both = len(lists) > 1
         self._marks = np.zeros(firsts.size, np.uint8)
         self._kernels_of: dict[tuple[str, int, int], BoundKernel] = {}
-        self.memory = BlockMemory(
-            self.lists,
-            [Blocks(way, self.plan.uses_weights, firsts) for way in lists],
-            [*array_bytes, *self._offset_bytes(), firsts.nbytes, self._marks.nbytes],
-            self._entry_bytes,
-            self._slot_bytes,
-            self._kernels_of.clear,
-        )
+        self._cut_lists(lists, firsts, [*array_bytes, firsts.nbytes, self._marks.nbytes])
         self._make_slots(0)
         self._marks_buffer = self.device.buffer(self._marks.size, np.uint8)
         self._firsts = self.device.buffer(firsts.size, np.uint32)
@@ -136,16 +133,6 @@ class StreamedSweeps(DeviceSweeps):
             arguments += [self.lists.offsets(graph.backward), *backward_lists]
         turn = [] if name == "spread" else [VARIES]
         return self.device.bind(self.program, name, *turn, *arguments, *self._rest)
-
-    def start(self, plan: Plan, limits: Limits) -> int:
-        """Write what is given to a run, as `DeviceProgram` does, with lists in the memory."""
-        self.memory.take()
-        return super().start(plan, limits)
-
-    @property
-    def bytes_sent(self) -> int:
-        """Bytes of blocks that were sent since the program has memory for them."""
-        return self.memory.bytes_sent
 
     def _launch_spread(self) -> None:
         """Run what marks the neighbours of the vertices that are active at the start."""

@@ -9,6 +9,7 @@ import numpy as np
 from hetero_bfs.algorithms.colouring.coloured import Colouring
 from hetero_bfs.algorithms.colouring.device_colouring import DeviceColouring
 from hetero_bfs.algorithms.colouring.host_colouring import HostColouring
+from hetero_bfs.algorithms.colouring.streamed_colouring import StreamedColouring
 from hetero_bfs.algorithms.colouring.undirected_lists import UndirectedLists
 from hetero_bfs.algorithms.iterations import IterationTrace
 from hetero_bfs.devices.opencl.driver import DeviceInfo
@@ -30,7 +31,9 @@ class Colourings(Analysis):
         return HostColouring(self.lists, threads)
 
     def _make_device(self, info: DeviceInfo) -> DeviceColouring:
-        return DeviceColouring(self.lists, info)
+        return self._whole_or_streamed(
+            lambda: DeviceColouring(self.lists, info), lambda: StreamedColouring(self.lists, info)
+        )
 
     def colour(self, place: Place | None = None) -> Colouring:
         """Colour the graph.
@@ -53,4 +56,4 @@ class Colourings(Analysis):
         self.places.note(place, seconds)
         colour[graph.relabelling.old_of_new] = found.colour
         traces = [IterationTrace(number, *step) for number, step in enumerate(found.steps)]
-        return Colouring(colour, seconds, traces)
+        return Colouring(colour, seconds, traces, found.streamed_bytes)

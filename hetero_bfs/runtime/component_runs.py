@@ -10,6 +10,7 @@ import numpy as np
 from hetero_bfs.algorithms.components.component_result import Components
 from hetero_bfs.algorithms.components.device_components import DeviceComponents
 from hetero_bfs.algorithms.components.host_components import HostComponents, Labels
+from hetero_bfs.algorithms.components.streamed_components import StreamedComponents
 from hetero_bfs.algorithms.iterations import IterationTrace
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.runtime.analysis import Analysis
@@ -28,7 +29,9 @@ class ComponentRuns(Analysis):
         return HostComponents(self.graph, threads)
 
     def _make_device(self, info: DeviceInfo) -> DeviceComponents:
-        return DeviceComponents(self.graph, info)
+        return self._whole_or_streamed(
+            lambda: DeviceComponents(self.graph, info), lambda: StreamedComponents(self.graph, info)
+        )
 
     def find(self, place: Place | None = None) -> Components:
         """Find the components.
@@ -49,7 +52,10 @@ class ComponentRuns(Analysis):
         restore_seconds = time.perf_counter() - began
         alone = graph.num_vertices - graph.num_searched
         traces = [_trace(i, record) for i, record in enumerate(found.records.tolist())]
-        return Components(component, found.num_components + alone, seconds, restore_seconds, traces)
+        return Components(
+            component, found.num_components + alone, seconds, restore_seconds, traces,
+            found.streamed_bytes,
+        )  # fmt: skip
 
     def _run(self, place: Place) -> tuple[Labels, float]:
         executor = self.host if place == "cpu" else self.device

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
+from unittest import mock
 
 import networkx as nx
 import numpy as np
@@ -14,6 +16,8 @@ from real_graphs import real_graph_file
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.colouring import device_colouring, host_colouring
+from hetero_bfs.algorithms.colouring.device_colouring import DeviceColouring
+from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -154,8 +158,55 @@ def test_engine(place):
         engine.colour()
 
 
-@pytest.mark.parametrize("limit", [{"device_memory_bytes": 60_000}, {"max_alloc_bytes": 20_000}])
-def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("order", ["auto", "given"])
+def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, directed):
+    """They pass once: with no block on the device, some in one part or several, or all in parts."""
+    with (
+        mock.patch.multiple(device_colouring, _GROUP=32, _HEAVY_EDGES=40),
+        mock.patch.object(DeviceColouring, "_check_sizes", side_effect=BudgetError("it is full")),
+    ):
+        for name in ("Kronecker 10", "two hubs", "sparse", "complete", "one edge"):
+            edges = LARGER[name]() if name in LARGER else nasty(name)
+            edges = replace(edges, directed=directed)
+            graph = build_search_graph(edges, order)
+            with Colourings(graph, 1, replace(opencl_device, memory_bytes=100)) as colourings:
+                assert colourings.device is None
+                least = int(re.search(r"colouring needs (\d+) bytes", colourings.notes[0])[1])
+                lists = 4 * colourings.lists.num_stored_edges
+            sent = []
+            for memory, piece in (
+                (least, 2**30), (least + lists // 2, 2**30), (least + lists // 2, 40_000),
+                (least + lists + 2**20, 40_000),
+            ):  # fmt: skip
+                small = replace(opencl_device, memory_bytes=memory, max_alloc_bytes=piece)
+                with Colourings(graph, 1, small) as colourings:
+                    assert colourings.notes == ["lists stream: it is full"]
+                    results = [colourings.colour("device") for _ in range(2)]
+                for result in results:
+                    confirm(edges, result, expected_of(name))
+                    assert {trace.strategy for trace in result.traces} == {"device rounds"}
+                sent.append(results[1].streamed_bytes)
+            assert sent[-1] == 0
+            assert lists / 2 < sent[0] < 1.5 * lists or name in ("complete", "one edge")
+            assert sent[1] <= 0.6 * sent[0] + 5000
+
+
+def test_the_host_takes_over_from_a_device_to_which_lists_stream(opencl_device):
+    edges = nasty("long path")
+    with (
+        mock.patch.multiple(device_colouring, _GROUP=32, _HEAVY_EDGES=40),
+        mock.patch.object(DeviceColouring, "_check_sizes", side_effect=BudgetError("it is full")),
+        Colourings(build_search_graph(edges, "given"), 1, replace(opencl_device)) as colourings,
+    ):
+        for _ in range(2):
+            result = colourings.colour("device")
+            confirm(edges, result, expected_of("long path"))
+            assert {trace.strategy for trace in result.traces} == {"device rounds", "greedy"}
+
+
+@pytest.mark.parametrize("limit", [{"device_memory_bytes": 10_000}, {"max_alloc_bytes": 3_000}])
+def test_a_device_that_may_not_hold_what_is_kept_for_vertices_is_left_out(apart, limit):
     edges = nasty("Kronecker 10")
     with hb.Engine(edges, device=str(apart.index)) as engine:
         engine.options = replace(engine.options, **limit)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from unittest import mock
 
 import networkx as nx
 import numpy as np
@@ -16,6 +18,8 @@ from real_graphs import real_graph_file
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.components import device_components, host_components
+from hetero_bfs.algorithms.components.device_components import DeviceComponents
+from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
@@ -65,7 +69,7 @@ def islands(count: int, size: int) -> EdgeList:
 
 LARGE = {
     "Kronecker 15": lambda: KroneckerEdges(15).materialise(),
-    "random": lambda: random_graph(40_000, 120_000, 3),
+    "random": lambda: random_graph(40_000, 140_000, 3),
     "grid": lambda: grid(150, 217),
     "long path": lambda: path(40_000),
     "roads": lambda: roads(150, 217),
@@ -150,8 +154,71 @@ def test_engine(place):
         engine.connected_components()
 
 
-@pytest.mark.parametrize("limit", [{"device_memory_bytes": 60_000}, {"max_alloc_bytes": 8_000}])
-def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
+def several_hubs() -> EdgeList:
+    """Stars with long lists in several parts, in components of like size; others read all lists."""
+    pairs = [(v % 5, v) for v in range(5, 3000)] + [(v, v + 1) for v in range(3000, 4000, 3)]
+    return edge_list(pairs, 4200)
+
+
+STREAMED = {
+    "several hubs": several_hubs,
+    "islands": lambda: islands(9, 400),
+    "Kronecker 10": lambda: nasty("Kronecker 10"),
+    "one edge": lambda: nasty("one edge"),
+}
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("order", ["auto", "given"])
+def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, directed):
+    """With no tile, some tiles in one part or several, or all tiles in parts on the device."""
+    with (
+        mock.patch.multiple(device_components, _GROUP=32, _HEAVY_EDGES=40),
+        mock.patch.object(DeviceComponents, "_check_sizes", side_effect=BudgetError("it is full")),
+    ):
+        for name, make in STREAMED.items():
+            edges = replace(make(), directed=directed)
+            graph = build_search_graph(edges, order)
+            lists = (1 + directed) * 4 * graph.graph.num_stored_edges
+            with ComponentRuns(graph, 1, replace(opencl_device, memory_bytes=100)) as runs:
+                assert runs.device is None
+                least = int(re.search(r"components need (\d+) bytes", runs.notes[0])[1])
+            sent = []
+            for memory, piece in (
+                (least, 2**30), (least + lists // 2, 2**30), (least + lists // 2, 40_000),
+                (least + lists + 2**20, 40_000),
+            ):  # fmt: skip
+                small = replace(opencl_device, memory_bytes=memory, max_alloc_bytes=piece)
+                with ComponentRuns(graph, 1, small) as runs:
+                    assert runs.notes == ["lists stream: it is full"]
+                    results = [runs.find("device") for _ in range(2)]
+                for result in results:
+                    confirm(edges, result)
+                    assert result.used_device
+                sent.append(results[1].streamed_bytes)
+            assert sent[-1] == 0
+            assert sent[0] >= sent[1]
+            if name == "Kronecker 10" and order == "auto":
+                assert sent[0] < lists / 9, "the first neighbours settle most"
+            elif name != "one edge":
+                assert sent[0] > lists / 9, name
+
+
+def test_a_device_has_room_for_lists_or_for_some_of_them(apart):
+    edges = LARGE["islands"]()
+    graph = build_search_graph(edges)
+    lists = 4 * graph.graph.num_stored_edges
+    for memory, note in ((lists, "lists stream: components need"), (2 * lists, None)):
+        with ComponentRuns(graph, 2, replace(apart, memory_bytes=memory)) as runs:
+            assert [one[: len(note or "")] for one in runs.notes] == [note] * bool(note)
+            result = runs.find("device")
+            confirm(edges, result)
+            assert (result.streamed_bytes > 0) == bool(note)
+            assert runs.find("cpu").streamed_bytes == 0
+
+
+@pytest.mark.parametrize("limit", [{"device_memory_bytes": 10_000}, {"max_alloc_bytes": 3_000}])
+def test_a_device_that_may_not_hold_what_is_kept_for_vertices_is_left_out(apart, limit):
     edges = nasty("Kronecker 10")
     with hb.Engine(edges, device=str(apart.index)) as engine:
         engine.options = replace(engine.options, **limit)

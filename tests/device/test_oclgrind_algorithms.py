@@ -74,27 +74,45 @@ from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.components import device_components
 from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.streaming import block_memory
+from hetero_bfs.devices.opencl.streaming.block_lists import Layout
+from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.component_runs import ComponentRuns
 
+device = choose_device()
+if {streams}:
+    device_components.DeviceComponents._check_sizes = mock.Mock(side_effect=BudgetError("full"))
+    block_memory.lay_out = lambda info, what, ways, *sizes: Layout(
+        1, 10**4, max(int(way.sizes.max()) for way in ways), 2
+    )
+    device = replace(device, unified_memory=False)
+sent = 0
 for graph in (random_graph(1300, 1400, 1), grid(8, 9), star(60)):
     for directed in (False, True):
         edges = replace(graph, directed=directed)
         with mock.patch.object(device_components, "_HEAVY_EDGES", 8):
-            runs = ComponentRuns(build_search_graph(edges, "given"), 1, choose_device())
+            runs = ComponentRuns(build_search_graph(edges, "given"), 1, device)
         assert runs.device_name.startswith("Oclgrind"), runs.notes
-        check = hb.check_components(edges, runs.find("device").component)
+        found = runs.find("device")
+        check = hb.check_components(edges, found.component)
         assert check.valid, check.message
+        sent += found.streamed_bytes
+assert bool(sent) == {streams}
 """
 
 
-@pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
-def test_components_no_bad_access_and_no_race(peek):
+@pytest.mark.parametrize(
+    ("peek", "streams"),
+    [(PEEK, False), ((), False), (PEEK, True)],
+    ids=["atomic look", "plain look", "streamed"],
+)
+def test_components_no_bad_access_and_no_race(peek, streams):
     """Without the option looks at labels, and their compression, are races, which are meant.
 
     They alone are volatile; the compiler joins some of their lines to one without a source.
     """
-    done = run(COMPONENTS.format(tests=str(TESTS)), *FOUR_GROUPS, *peek)
+    done = run(COMPONENTS.format(tests=str(TESTS), streams=streams), *FOUR_GROUPS, *peek)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     reports = parse(done.stderr)
     meant = re.compile(r"(load|store) volatile i32")
@@ -106,25 +124,39 @@ def test_components_no_bad_access_and_no_race(peek):
 COLOURING = """
 import sys
 sys.path.insert(0, {tests!r})
+from dataclasses import replace
 from unittest import mock
 import numpy as np
 from graphs import complete, grid, random_graph, star
 from hetero_bfs.algorithms.colouring import device_colouring
 from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.streaming import block_memory
+from hetero_bfs.devices.opencl.streaming.block_lists import Layout
+from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.colourings import Colourings
 
+device = choose_device()
+if {streams}:
+    device_colouring.DeviceColouring._check_sizes = mock.Mock(side_effect=BudgetError("full"))
+    block_memory.lay_out = lambda info, what, ways, *sizes: Layout(
+        1, 10**4, max(int(way.sizes.max()) for way in ways), 2
+    )
+    device = replace(device, unified_memory=False)
 for edges in (random_graph(150, 350, 1), grid(7, 8), star(60), complete(45)):
-    with mock.patch.object(device_colouring, "_HEAVY_EDGES", 40):
-        colourings = Colourings(build_search_graph(edges), 1, choose_device())
+    with mock.patch.multiple(device_colouring, _HEAVY_EDGES=40, _GROUP={group}):
+        colourings = Colourings(build_search_graph(edges), 1, device)
         assert colourings.device_name.startswith("Oclgrind"), colourings.notes
-        found = colourings.colour("device").colour
-    assert np.array_equal(found, colourings.colour("cpu").colour)
+        found = colourings.colour("device")
+    assert np.array_equal(found.colour, colourings.colour("cpu").colour)
+    assert (found.streamed_bytes > 0) == {streams}
 """
 
 
-def test_colouring_no_bad_access_and_no_race():
-    done = run(COLOURING.format(tests=str(TESTS)), *FOUR_GROUPS)
+@pytest.mark.parametrize("streams", [False, True])
+def test_colouring_no_bad_access_and_no_race(streams):
+    script = COLOURING.format(tests=str(TESTS), streams=streams, group=32 if streams else 128)
+    done = run(script, *FOUR_GROUPS)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     reports = parse(done.stderr)
     assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"

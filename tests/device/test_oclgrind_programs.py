@@ -163,11 +163,12 @@ from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import block_memory, device_run
-from hetero_bfs.programs.streamed_lists import Layout
+from hetero_bfs.devices.opencl.streaming import block_memory
+from hetero_bfs.devices.opencl.streaming.block_lists import Layout
+from hetero_bfs.programs import device_run
 from hetero_bfs.runtime.program_runs import ProgramRuns
 
-def lay_out(info, ways, *sizes):
+def lay_out(info, what, ways, *sizes):
     return Layout(1, 10**4, max(int(way.sizes.max()) for way in ways), 2)
 
 SMALL = dict(_HEAVY_EDGES=6, _LONG_PULL_OF_GPU=6, _PIECE_EDGES=4, _GROUP=32, _GROUPS_PER_UNIT=2)
@@ -266,8 +267,9 @@ import hetero_bfs as hb
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.errors import BudgetError
-from hetero_bfs.programs import arranged, block_memory, device_run, device_sweeps
-from hetero_bfs.programs.streamed_lists import Layout
+from hetero_bfs.devices.opencl.streaming import block_memory
+from hetero_bfs.devices.opencl.streaming.block_lists import Layout
+from hetero_bfs.programs import arranged, device_run, device_sweeps
 from hetero_bfs.runtime import program_runs
 from hetero_bfs.runtime.program_runs import ProgramRuns
 
@@ -280,7 +282,7 @@ device = choose_device()
 if {streams}:
     full = BudgetError("it is full")
     device_run.DeviceProgram._make_room = mock.Mock(side_effect=full)
-    block_memory.lay_out = lambda info, ways, *sizes: Layout(
+    block_memory.lay_out = lambda info, what, ways, *sizes: Layout(
         2, 10**4, max(int(way.sizes.max()) for way in ways), 4
     )
     device = replace(device, unified_memory=False)

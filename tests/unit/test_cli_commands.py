@@ -331,3 +331,22 @@ def test_the_device_in_use_is_named(graph, opencl_device, capsys):
     options = ["--device", opencl_device.index, "--selector", "fixed:TG", "--max-alloc", "64"]
     assert run("bfs", graph, "--source", 0, *options) == 0
     assert opencl_device.name in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("command", ["components", "colour"])
+def test_lists_stream_within_the_memory_that_is_allowed(tmp_path, opencl_device, command, capsys):
+    ends = np.random.default_rng(1).integers(0, 500, (40_000, 2))
+    ends += 500 * (np.arange(40_000) % 4)[:, None]  # no component is the largest
+    np.savetxt(tmp_path / "random.txt", ends, fmt="%d")
+    arguments = [command, tmp_path / "random.txt", "--device", opencl_device.index, "--json", "-"]
+    assert run(*arguments) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert run(*arguments, "--device-memory", "200K") == 0
+    out, err = capsys.readouterr()
+    streamed = json.loads(out)
+    assert (whole["streamed_bytes"], streamed["valid"]) == (0, True)
+    assert streamed["streamed_bytes"] > 20_000
+    assert "lists stream" in err
+    assert " KiB of lists sent\n" in err
+    result = "num_components" if command == "components" else "largest_classes"
+    assert streamed[result] == whole[result]

@@ -24,11 +24,14 @@ class Colouring:
     seconds : float
         Of the colouring, from the lists to the colours in the memory that found them.
     traces : list of IterationTrace
+    streamed_bytes : int
+        Of the lists that were sent to a device without room for them.
     """
 
     colour: npt.NDArray[np.int32]
     seconds: float
     traces: list[IterationTrace] = field(repr=False)
+    streamed_bytes: int = 0
 
     @cached_property
     def num_colours(self) -> int:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hetero_bfs.graph.edge_source import OffsetArray, VertexArray
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.parallel import in_parallel
 
 
 class Step(NamedTuple):
@@ -25,11 +26,13 @@ class Step(NamedTuple):
 class Coloured(NamedTuple):
     """What an executor did: colours in new ids, int32, and a record for each iteration.
 
-    `colour` may be the executor's own array, which the next run overwrites.
+    `colour` may be the executor's own array, which the next run overwrites. `streamed_bytes` of the
+    lists were sent to a device that does not hold them.
     """
 
     colour: npt.NDArray[np.int32]
     steps: list[Step]
+    streamed_bytes: int = 0
 
 
 class UndirectedLists:
@@ -73,3 +76,19 @@ class UndirectedLists:
 
         new_of_old = self.graph.relabelling.new_of_old
         rank_vertices(self.degree, new_of_old, self.order, self.rank)
+
+    def by_rank(self) -> tuple[OffsetArray, VertexArray]:
+        """Return indptr and indices of the lists with each vertex numbered by its rank."""
+        from hetero_bfs.algorithms.colouring.kernels.ranks import renumber_lists
+
+        self.sort_vertices()
+        if np.array_equal(self.order, np.arange(self.num_vertices)):
+            return self.indptr, self.indices
+        indptr = aligned_empty(self.num_vertices + 1, np.int64)
+        indptr[0] = 0
+        np.cumsum(self.degree[self.order], out=indptr[1:])
+        indices = aligned_empty(self.num_stored_edges, np.uint32)
+        lists = {"indptr": self.indptr, "indices": self.indices}
+        ranks = {"order": self.order, "rank": self.rank}
+        in_parallel(renumber_lists, **lists, **ranks, new_indptr=indptr, new_indices=indices)
+        return indptr, indices

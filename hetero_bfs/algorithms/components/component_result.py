@@ -29,6 +29,8 @@ class Components:
         Of turning those into `component`.
     traces : list of IterationTrace
         One for each phase.
+    streamed_bytes : int
+        Of the lists that were sent to a device without room for them.
     """
 
     component: npt.NDArray[np.int64]
@@ -36,6 +38,7 @@ class Components:
     seconds: float
     restore_seconds: float
     traces: list[IterationTrace] = field(repr=False)
+    streamed_bytes: int = 0
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:

@@ -29,11 +29,14 @@ class Labels(NamedTuple):
         Within the searched range.
     records : float64 array, shape (phases, 4)
         See settle.py.
+    streamed_bytes : int
+        Of the lists that were sent to a device which does not hold them.
     """
 
     label: npt.NDArray[np.uint32]
     num_components: int
     records: npt.NDArray[np.float64]
+    streamed_bytes: int = 0
 
 
 class HostComponents:

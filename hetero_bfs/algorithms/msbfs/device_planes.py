@@ -17,10 +17,9 @@ from hetero_bfs.algorithms.msbfs.many_result import Rows, Sums
 from hetero_bfs.devices.cpu.rows import LANES
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.support.memory import format_bytes
 
 _GROUP = 128
 _GROUPS_PER_UNIT = 16
@@ -90,12 +89,7 @@ class DevicePlanes:
     def _check_sizes(info: DeviceInfo, n: int, edges: list[int], planes: int) -> None:
         largest = max(4 * max(edges), 8 * n)
         needed = 4 * sum(edges) + (8 * len(edges) + 8 * planes + 13) * n
-        if largest > info.max_alloc_bytes or needed > info.memory_bytes:
-            raise DeviceError(
-                f"searches side by side need {format_bytes(needed)} on {info.name}, up to "
-                f"{format_bytes(largest)} in one piece; {format_bytes(info.memory_bytes)} may be "
-                f"used, in pieces of {format_bytes(info.max_alloc_bytes)}"
-            )
+        check_room(info, "searches side by side need", largest, needed)
 
     def _bind(self, program: Any, forward: list[Any], backward: list[Any]) -> None:
         """Set the arguments of all kernels, which do not keep them."""

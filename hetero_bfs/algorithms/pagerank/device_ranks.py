@@ -12,9 +12,9 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.pagerank.rank_lists import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
-from hetero_bfs.errors import BudgetError, DeviceError
+from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weights import needed_weights
-from hetero_bfs.support.memory import format_bytes
 
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
@@ -99,12 +99,7 @@ class DeviceRanks:
         width = needed_weights(lists.backward).dtype.itemsize if lists.weighted else 0
         largest = max(max(4, width) * edges, 8 * (n + 1), 8 * every)
         needed = (4 + width) * edges + 44 * n + 12 * every
-        if largest > info.max_alloc_bytes or needed > info.memory_bytes:
-            raise BudgetError(
-                f"PageRank needs {format_bytes(needed)} on {info.name}, up to "
-                f"{format_bytes(largest)} in one piece; {format_bytes(info.memory_bytes)} may be "
-                f"used, in pieces of {format_bytes(info.max_alloc_bytes)}"
-            )
+        check_room(info, "PageRank needs", largest, needed)
         if lists.weighted and width == 8 and not info.has_double:
             raise DeviceError("it lacks doubles, which weights of float64 need")
 

@@ -28,8 +28,8 @@ from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
-from hetero_bfs.errors import BudgetError, DeviceError
-from hetero_bfs.support.memory import format_bytes
+from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.errors import DeviceError
 
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
@@ -162,12 +162,7 @@ class DeviceSearch:
         records = 8 * _RECORD_WIDTH * _MOST_RECORDS
         needed = ways * ((4 + width) * edges + 8 * n) + (32 + 2 * width) * n + records
         needed += 12 * _most_chunks(edges) + lists.backward_order.nbytes
-        if largest > info.max_alloc_bytes or needed > info.memory_bytes:
-            raise BudgetError(
-                f"shortest paths need {format_bytes(needed)} on {info.name}, up to "
-                f"{format_bytes(largest)} in one piece; {format_bytes(info.memory_bytes)} may be "
-                f"used, in pieces of {format_bytes(info.max_alloc_bytes)}"
-            )
+        check_room(info, "shortest paths need", largest, needed)
 
     def _upload(self, lists: ByWeight) -> list[Any]:
         indptr = np.ascontiguousarray(lists.indptr, np.uint32 if self._narrow else np.uint64)

@@ -236,20 +236,3 @@ static ulong activate(uint v, int iteration, GRAPH, SHARED, STATE)
     next[(sides & NEXT_BIT ? 0 : n) + take_place(counters, NEXT_COUNT)] = v;
     return indptr[v + 1] - indptr[v];
 }
-
-#ifdef STREAMED
-/* Tell the host whether a work-item wants the lists of a block. All work-items call it. */
-static void mark_block(bool wanted, __local uint *marked, __global uchar *chosen)
-{
-    const uint lid = get_local_id(0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (lid == 0)
-        *marked = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (wanted)
-        atomic_or(marked, 1);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (lid == 0)
-        *chosen = *marked;
-}
-#endif

@@ -8,6 +8,10 @@
  * the sets of its neighbours of higher rank, and is not waited for any more. A vertex that waits for
  * none takes the first colour that its set lacks. No set changes in the round in which it is read.
  *
+ * With -DSTREAMED the device has a part of the lists at a time. Vertices are numbered by rank then.
+ * Those of a part, a range, are coloured before the next part comes: all others that they wait for
+ * are before them. So each list is there once.
+ *
  *     rank        uint (n,)
  *     colour      int (n,)        written when the vertex is coloured
  *     waiting     uint (n,)       for how many neighbours a vertex waits
@@ -18,6 +22,18 @@
  */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+
+#ifdef STREAMED
+/* `neighbours` begins with the entry of all lists that has the number `skipped`. */
+#define LISTS __global const OFFSET *indptr, __global const uint *neighbours, const ulong skipped
+#define RANK(v) (v)
+#define ENTRY(k) ((k) - (OFFSET)skipped)
+#else
+#define LISTS                                                                                       \
+    __global const OFFSET *indptr, __global const uint *neighbours, __global const uint *rank
+#define RANK(v) rank[v]
+#define ENTRY(k) (k)
+#endif
 
 enum { HEAVY = ROUNDS + 1, HEAVY_TO_COUNT = 2 * ROUNDS + 1, EDGES = 2 * ROUNDS + 2 };
 
@@ -38,33 +54,34 @@ static uint tile_size(uint count)
     return clamp((count + groups - 1) / groups, 1u, (uint)GROUP);
 }
 
-/* Set all sets empty. The vertices wait for none before `count_waiting`. */
-__kernel void start(const uint n, const ulong words, __global uint *taken, __global uint *waiting)
+/* Set all sets empty. The vertices have no colour, and wait for none before `count_waiting`. */
+__kernel void start(const uint n, const ulong words, __global uint *taken, __global uint *waiting,
+                    __global uint *colour)
 {
     for (ulong word = get_global_id(0); word < words; word += get_global_size(0))
         taken[word] = 0;
-    for (uint v = get_global_id(0); v < n; v += get_global_size(0))
+    for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         waiting[v] = 0;
+        colour[v] = 0xffffffff; /* -1 on the host */
+    }
 }
 
-/* Count for how many neighbours each vertex waits; those of over HEAVY_EDGES are left for
- * `count_heavy`. */
-__kernel void count_waiting(const uint n, __global const OFFSET *indptr,
-                            __global const uint *neighbours, __global const uint *rank,
-                            __global uint *heavy, volatile __global uint *waiting,
-                            volatile __global uint *sizes)
+/* Count for how many neighbours each vertex of a range waits; those of over HEAVY_EDGES are left for
+ * `count_heavy`. Neighbours in earlier parts were taken away already, when they got their colours. */
+__kernel void count_waiting(const uint2 range, LISTS, __global uint *heavy,
+                            volatile __global uint *waiting, volatile __global uint *sizes)
 {
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
     __local uint ranks[GROUP];
     const uint lid = get_local_id(0);
-    const uint size = tile_size(n);
-    for (uint tile = get_group_id(0) * size; tile < n; tile += get_num_groups(0) * size) {
+    const uint size = tile_size(range.s1 - range.s0), step = get_num_groups(0) * size;
+    for (uint tile = range.s0 + get_group_id(0) * size; tile < range.s1; tile += step) {
         uint degree = 0;
         const uint u = tile + lid;
-        if (lid < size && u < n) {
-            firsts[lid] = indptr[u];
-            ranks[lid] = rank[u];
+        if (lid < size && u < range.s1) {
+            firsts[lid] = ENTRY(indptr[u]);
+            ranks[lid] = RANK(u);
             degree = (uint)(indptr[u + 1] - indptr[u]);
             if (degree > HEAVY_EDGES) {
                 heavy[atomic_inc(sizes + HEAVY_TO_COUNT)] = u;
@@ -85,7 +102,7 @@ __kernel void count_waiting(const uint n, __global const OFFSET *indptr,
                 of = entry;
             }
             const OFFSET k = firsts[entry] + place_in_list(ends, entry, e);
-            counted += rank[neighbours[k]] < ranks[entry];
+            counted += RANK(neighbours[k]) < ranks[entry];
         }
         if (counted)
             atomic_add(waiting + tile + of, counted);
@@ -98,36 +115,35 @@ __kernel void count_waiting(const uint n, __global const OFFSET *indptr,
 static uint slices_of(uint lists) { return max((uint)get_num_groups(0) / max(lists, 1u), 1u); }
 
 /* As above, for the long lists. */
-__kernel void count_heavy(__global const OFFSET *indptr, __global const uint *neighbours,
-                          __global const uint *rank, __global const uint *heavy,
-                          volatile __global uint *waiting, volatile __global uint *sizes)
+__kernel void count_heavy(LISTS, __global const uint *heavy, volatile __global uint *waiting,
+                          volatile __global uint *sizes)
 {
     const uint lists = sizes[HEAVY_TO_COUNT], slices = slices_of(lists), lid = get_local_id(0);
     for (uint pair = get_group_id(0); pair < lists * slices; pair += get_num_groups(0)) {
-        const uint u = heavy[pair / slices], before = rank[u];
-        const OFFSET first = indptr[u] + pair % slices * GROUP + lid, last = indptr[u + 1];
+        const uint u = heavy[pair / slices], before = RANK(u);
+        const OFFSET last = ENTRY(indptr[u + 1]);
+        const OFFSET first = ENTRY(indptr[u]) + pair % slices * GROUP + lid;
         if (pair % slices == 0 && lid == 0)
             add_edges(sizes, last - first);
         uint counted = 0;
         for (OFFSET k = first; k < last; k += slices * GROUP)
-            counted += rank[neighbours[k]] < before;
+            counted += RANK(neighbours[k]) < before;
         if (counted)
             atomic_add(waiting + u, counted);
     }
 }
 
-/* Put the vertices that wait for none into the first queue. */
-__kernel void collect(const uint n, __global uint *colour, __global const uint *waiting,
-                      __global uint *queue, volatile __global uint *sizes)
+/* Put the vertices of a range that wait for none into the first queue. */
+__kernel void collect(const uint2 range, __global const uint *waiting, __global uint *queue,
+                      volatile __global uint *sizes)
 {
-    for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
-        colour[v] = 0xffffffff; /* none yet: -1 on the host */
+    for (uint v = range.s0 + get_global_id(0); v < range.s1; v += get_global_size(0))
         if (waiting[v] == 0)
             queue[atomic_inc(sizes)] = v;
-    }
 }
 
-/* Tell a neighbour of higher rank the colour of a vertex; queue it if it waits for none now. */
+/* Tell a neighbour of higher rank the colour of a vertex; queue it if it waits for none now. One in a
+ * later part was not counted yet: it waits for less than none meanwhile. */
 static void tell(uint v, uint colour, __global const OFFSET *indptr, volatile __global uint *taken,
                  volatile __global uint *waiting, __global uint *next, volatile __global uint *size)
 {
@@ -140,11 +156,10 @@ static void tell(uint v, uint colour, __global const OFFSET *indptr, volatile __
 
 /* Colour the queued vertices and tell their neighbours. A work-group takes a tile of them; lists of
  * over HEAVY_EDGES are left for `tell_heavy`. */
-__kernel void colour_queue(const uint round, __global const OFFSET *indptr,
-                           __global const uint *neighbours, __global const uint *rank,
-                           __global const uint *queue, __global uint *next, __global uint *heavy,
-                           __global uint *colour, volatile __global uint *taken,
-                           volatile __global uint *waiting, volatile __global uint *sizes)
+__kernel void colour_queue(const uint round, LISTS, __global const uint *queue,
+                           __global uint *next, __global uint *heavy, __global uint *colour,
+                           volatile __global uint *taken, volatile __global uint *waiting,
+                           volatile __global uint *sizes)
 {
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
@@ -166,8 +181,8 @@ __kernel void colour_queue(const uint round, __global const OFFSET *indptr,
             found += 31 - clz(free & -free); /* the lowest set bit */
             colour[u] = found;
             colours[lid] = found;
-            firsts[lid] = first;
-            ranks[lid] = rank[u];
+            firsts[lid] = ENTRY(first);
+            ranks[lid] = RANK(u);
             if (degree > HEAVY_EDGES) {
                 heavy[atomic_inc(sizes + HEAVY + round)] = u;
                 degree = 0;
@@ -180,7 +195,7 @@ __kernel void colour_queue(const uint round, __global const OFFSET *indptr,
         for (uint e = lid; e < total; e += GROUP) {
             const uint entry = owner_of(ends, e);
             const uint v = neighbours[firsts[entry] + place_in_list(ends, entry, e)];
-            if (rank[v] > ranks[entry])
+            if (RANK(v) > ranks[entry])
                 tell(v, colours[entry], indptr, taken, waiting, next, sizes + round + 1);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -188,20 +203,19 @@ __kernel void colour_queue(const uint round, __global const OFFSET *indptr,
 }
 
 /* Tell the neighbours of the vertices of long lists that `colour_queue` left. */
-__kernel void tell_heavy(const uint round, __global const OFFSET *indptr,
-                         __global const uint *neighbours, __global const uint *rank,
-                         __global uint *next, __global const uint *heavy,
+__kernel void tell_heavy(const uint round, LISTS, __global uint *next, __global const uint *heavy,
                          __global const uint *colour, volatile __global uint *taken,
                          volatile __global uint *waiting, volatile __global uint *sizes)
 {
     const uint lists = sizes[HEAVY + round], slices = slices_of(lists), lid = get_local_id(0);
     for (uint pair = get_group_id(0); pair < lists * slices; pair += get_num_groups(0)) {
-        const uint u = heavy[pair / slices], before = rank[u];
-        const OFFSET first = indptr[u] + pair % slices * GROUP + lid, last = indptr[u + 1];
+        const uint u = heavy[pair / slices], before = RANK(u);
+        const OFFSET last = ENTRY(indptr[u + 1]);
+        const OFFSET first = ENTRY(indptr[u]) + pair % slices * GROUP + lid;
         if (pair % slices == 0 && lid == 0)
             add_edges(sizes, last - first);
         for (OFFSET k = first; k < last; k += slices * GROUP)
-            if (rank[neighbours[k]] > before)
+            if (RANK(neighbours[k]) > before)
                 tell(neighbours[k], colour[u], indptr, taken, waiting, next, sizes + round + 1);
     }
 }

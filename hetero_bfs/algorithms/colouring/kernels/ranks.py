@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import part_of
 
 _NONE = np.uint32(0xFFFFFFFF)
 
@@ -42,3 +43,15 @@ def rank_vertices(degree, new_of_old, order, rank):
             slot[d] = place + 1
             order[place] = v
             rank[v] = place
+
+
+@kernel(counted=False, inner=True)
+def renumber_lists(given, part, parts):
+    """Write a part of the lists by rank: row r of new_indptr is the list of order[r], as ranks."""
+    indptr, indices, rank = given.indptr, given.indices, given.rank
+    begin, end = part_of(given.order.size, part, parts)
+    for r in range(begin, end):
+        v, at = given.order[r], given.new_indptr[r]
+        for k in range(indptr[v], indptr[v + 1]):
+            given.new_indices[at] = rank[indices[k]]
+            at += 1

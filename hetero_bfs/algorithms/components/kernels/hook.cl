@@ -7,6 +7,10 @@
  *     heavy       uint (n,)   vertices with lists of over HEAVY_EDGES
  *     counters    ulong (12,)  see below
  *
+ * A tile is the lists of GROUP vertices in sequence, which a work-group takes. With -DSTREAMED the
+ * device has some of them only, a tile in each row: `rows` has the tile's number, and where its lists
+ * begin in `neighbours`.
+ *
  * The host launches all kernels in turn and reads nothing between them: those whose work turns out
  * not to be needed return at once. What they decide by was written by earlier launches.
  *
@@ -113,33 +117,51 @@ __kernel void sample(const uint n, const ulong edges, __global const uint *label
     }
 }
 
+#ifdef STREAMED
+#define LISTS                                                                                       \
+    __global const OFFSET *indptr, __global const uint *neighbours, __global const uint *rows
+#define FIRST_OF(row) (rows[2 * (row)] * GROUP)
+#define ENTRY_OF(row, v) (rows[2 * (row) + 1] + (indptr[v] - indptr[FIRST_OF(row)]))
+#else
+#define LISTS __global const OFFSET *indptr, __global const uint *neighbours
+#define FIRST_OF(row) ((row) * GROUP)
+#define ENTRY_OF(row, v) indptr[v]
+#endif
+
+/* A pass over lists: of the roots, or of the `rest`; the pass's number; how many rows there are. */
+#define REST s0
+#define PASS s1
+#define NUM_ROWS s2
+
+/* Tell whether a pass reads a vertex's list, if it reads any. */
+static bool reads_list(uint v, uint rest, uint largest, volatile __global uint *label)
+{
+    const uint up = PEEK(label + v);
+    return v != largest && up != largest && (rest || up == v);
+}
+
 /* Link vertices outside the largest component with their neighbours: the roots, or the `rest`. A
  * work-group takes GROUP of them, and its work-items share all their edges; lists of over
  * HEAVY_EDGES wait for the whole grid (`link_heavy`). */
-__kernel void link_lists(const uint n, const uint rest, const uint pass,
-                         __global const OFFSET *indptr, __global const uint *neighbours,
-                         __global uint *heavy, volatile __global uint *label,
-                         volatile __global ulong *counters)
+__kernel void link_lists(const uint4 turn, const uint n, LISTS, __global uint *heavy,
+                         volatile __global uint *label, volatile __global ulong *counters)
 {
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
     const uint lid = get_local_id(0), largest = (uint)counters[LARGEST];
-    if (!rest && !counters[ROOTS_FIRST])
+    if (!turn.REST && !counters[ROOTS_FIRST])
         return;
     ulong hooks = 0, edges = 0;
-    for (uint tile = get_group_id(0) * GROUP; tile < n; tile += get_num_groups(0) * GROUP) {
-        const uint v = tile + lid;
+    for (uint row = get_group_id(0); row < turn.NUM_ROWS; row += get_num_groups(0)) {
+        const uint first = FIRST_OF(row), v = first + lid;
         uint degree = 0;
-        if (v < n) {
-            const uint up = PEEK(label + v);
-            if (v != largest && up != largest && (rest || up == v)) {
-                firsts[lid] = indptr[v];
-                degree = (uint)(indptr[v + 1] - indptr[v]);
-                edges += degree;
-                if (degree > HEAVY_EDGES) {
-                    heavy[atom_inc(counters + HEAVY + pass)] = v;
-                    degree = 0;
-                }
+        if (v < n && reads_list(v, turn.REST, largest, label)) {
+            firsts[lid] = ENTRY_OF(row, v);
+            degree = (uint)(indptr[v + 1] - indptr[v]);
+            edges += degree;
+            if (degree > HEAVY_EDGES) {
+                heavy[atom_inc(counters + HEAVY + turn.PASS)] = row * GROUP + lid;
+                degree = 0;
             }
         }
         ends[lid] = degree;
@@ -147,7 +169,7 @@ __kernel void link_lists(const uint n, const uint rest, const uint pass,
         for (uint e = lid; e < total; e += GROUP) {
             const uint owner = owner_of(ends, e);
             const OFFSET k = firsts[owner] + place_in_list(ends, owner, e);
-            hooks += link_trees(label, tile + owner, neighbours[k]);
+            hooks += link_trees(label, first + owner, neighbours[k]);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -158,18 +180,41 @@ __kernel void link_lists(const uint n, const uint rest, const uint pass,
 }
 
 /* Link by the long lists that `link_lists` left, by the whole grid. */
-__kernel void link_heavy(const uint pass, __global const OFFSET *indptr,
-                         __global const uint *neighbours, __global const uint *heavy,
+__kernel void link_heavy(const uint4 turn, LISTS, __global const uint *heavy,
                          volatile __global uint *label, volatile __global ulong *counters)
 {
-    const uint count = (uint)counters[HEAVY + pass];
+    const uint count = (uint)counters[HEAVY + turn.PASS];
     ulong hooks = 0;
     for (uint i = 0; i < count; i++) {
-        const uint v = heavy[i];
-        const OFFSET last = indptr[v + 1];
-        for (OFFSET k = indptr[v] + get_global_id(0); k < last; k += get_global_size(0))
+        const uint row = heavy[i] / GROUP, v = FIRST_OF(row) + heavy[i] % GROUP;
+        const OFFSET begin = ENTRY_OF(row, v), last = begin + (indptr[v + 1] - indptr[v]);
+        for (OFFSET k = begin + get_global_id(0); k < last; k += get_global_size(0))
             hooks += link_trees(label, v, neighbours[k]);
     }
     if (hooks)
         atom_add(counters + HOOKS, hooks);
 }
+
+#ifdef STREAMED
+/* Mark the tiles that have a vertex whose list a pass reads, unless it is empty. */
+__kernel void choose_tiles(const uint4 turn, const uint n, __global const OFFSET *indptr,
+                           __global uchar *chosen, volatile __global uint *label,
+                           volatile __global ulong *counters)
+{
+    __local uint marked;
+    const uint largest = (uint)counters[LARGEST];
+    const bool any = turn.REST || counters[ROOTS_FIRST];
+    for (uint tile = get_group_id(0); tile < turn.NUM_ROWS; tile += get_num_groups(0)) {
+        const uint v = tile * GROUP + get_local_id(0);
+        const bool has_list = v < n && indptr[v] < indptr[v + 1];
+        const bool wanted = any && has_list && reads_list(v, turn.REST, largest, label);
+        mark_block(wanted, &marked, chosen + tile);
+    }
+}
+
+/* Get ready for the long lists of other tiles. */
+__kernel void end_heavy(const uint4 turn, volatile __global ulong *counters)
+{
+    counters[HEAVY + turn.PASS] = 0;
+}
+#endif

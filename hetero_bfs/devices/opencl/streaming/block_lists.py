@@ -6,7 +6,7 @@ as a whole. In the order by falling degree the first blocks are those of hubs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS
 from hetero_bfs.devices.opencl.streaming.pages import Launch, Slots
-from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.programs.device_lists import check_sizes
-from hetero_bfs.programs.placed import weights_of
+from hetero_bfs.graph.edge_source import OffsetArray
 
 _MOST_SLOT_BYTES = 1 << 22
 _SLOTS_SHARE = 8  # slots take at most 1 / 8 of the memory left, unless that is too little
@@ -27,23 +26,28 @@ _ROW_BYTES = 8  # of a block's number, and where its lists begin
 _ENTRIES_OF_BLOCK = 64  # so many entries of a slot bring a row for a block
 _MOST_ENTRIES = 1 << 31
 
+Numbers = npt.NDArray[np.int64]
+"""Numbers of blocks, rising."""
+
 
 class Blocks:
     """The blocks of the lists that one direction reads.
 
     Parameters
     ----------
-    lists : CSRGraph
+    indptr : int64 array, shape (number of vertices + 1,)
         Of at least one vertex.
-    weighted : bool
-        Whether weights are used.
+    arrays : list of arrays, shape (number of entries,)
+        Neighbours, and what else an entry of the lists has.
     firsts : integer array, shape (number of blocks + 1,)
         The first vertex of each block, and the number of vertices.
     """
 
-    def __init__(self, lists: CSRGraph, weighted: bool, firsts: npt.NDArray[Any]) -> None:
-        self.arrays = [lists.indices, weights_of(lists, True)] if weighted else [lists.indices]
-        self.bounds = lists.indptr[firsts]
+    def __init__(
+        self, indptr: OffsetArray, arrays: list[npt.NDArray[Any]], firsts: npt.NDArray[Any]
+    ) -> None:
+        self.arrays = arrays
+        self.bounds = indptr[firsts]
         self.sizes: npt.NDArray[np.int64] = np.diff(self.bounds)
 
 
@@ -69,6 +73,7 @@ class Layout:
 
 def lay_out(
     info: DeviceInfo,
+    what: str,
     ways: Sequence[Blocks],
     array_bytes: Sequence[int],
     entry_bytes: Sequence[int],
@@ -78,6 +83,8 @@ def lay_out(
 
     Parameters
     ----------
+    what : str
+        Begins the message of an error, see `check_room`.
     array_bytes : sequence of int
         Of each of these arrays.
     entry_bytes : sequence of int
@@ -91,7 +98,7 @@ def lay_out(
         There is no room for slots that hold the largest block beside the resident ones.
     """
     whole, counting, others = sum(entry_bytes), sum(slot_bytes), sum(array_bytes)
-    widest = max(*entry_bytes, *slot_bytes)
+    widest = max([*entry_bytes, *slot_bytes])
     most = min(info.max_alloc_bytes // widest, _MOST_ENTRIES)
     share = max(info.memory_bytes - others, 0) // (_SLOTS_SHARE * NUM_SLOTS)
     sizes = np.array([way.sizes for way in ways])
@@ -105,7 +112,7 @@ def lay_out(
         needed += counting * slots[0]
         if needed.min() <= info.memory_bytes:
             break
-    check_sizes(info, max(*array_bytes, int(largest[0]) * widest), int(needed.min()))
+    check_room(info, what, max(*array_bytes, int(largest[0]) * widest), int(needed.min()))
     fitting = int(np.flatnonzero(needed <= info.memory_bytes)[-1])
     slot = int(slots[fitting])
     return Layout(fitting, int(slots[0]) if counting else most, slot, int(_rows(slot)))
@@ -161,21 +168,26 @@ class BlockSlots(Slots):
         for blocks in ways:  # what copies them is compiled now
             _fill(blocks, np.empty(0, np.int64), self.slots[0].staging)
 
-    def send(self, blocks: Blocks, chosen: npt.NDArray[np.int64], launch: Launch) -> None:
-        """Send chosen blocks, and launch kernels on every slot that they fill."""
+    def batches(self, blocks: Blocks, chosen: Numbers) -> Iterator[Numbers]:
+        """Cut chosen blocks into those that fill a slot."""
         ends = np.cumsum(blocks.sizes[chosen])
         begin = before = 0
         while begin < chosen.size:
             end = int(np.searchsorted(ends, before + self._layout.slot_entries, side="right"))
             end = min(end, begin + self._layout.slot_blocks)
-            self.send_slot(partial(_fill, blocks, chosen[begin:end]), launch)
+            yield chosen[begin:end]
             begin, before = end, int(ends[end - 1])
+
+    def send(self, blocks: Blocks, chosen: Numbers, launch: Launch) -> None:
+        """Send chosen blocks, and launch kernels on every slot that they fill."""
+        for some in self.batches(blocks, chosen):
+            self.send_slot(partial(_fill, blocks, some), launch)
 
 
 def _fill(
-    blocks: Blocks, chosen: npt.NDArray[np.int64], staging: list[npt.NDArray[Any]]
+    blocks: Blocks, chosen: Numbers, staging: list[npt.NDArray[Any]]
 ) -> tuple[int, list[npt.NDArray[Any]]]:
-    from hetero_bfs.programs.kernels.gathering import gather_blocks
+    from hetero_bfs.devices.opencl.streaming.block_kernels import gather_blocks
 
     sizes = blocks.sizes[chosen]
     begins = np.cumsum(sizes) - sizes

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS
-from hetero_bfs.devices.opencl.streaming.pages import Slot
-from hetero_bfs.errors import BudgetError, DeviceError
-from hetero_bfs.programs.device_lists import DeviceGraph
-from hetero_bfs.programs.streamed_lists import (
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.streaming.block_lists import (
     Blocks,
     BlockSlots,
     Layout,
+    Numbers,
     Part,
     lay_out,
     resident_parts,
 )
-
-Numbers = npt.NDArray[np.int64]
-"""Numbers of blocks, rising."""
+from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS
+from hetero_bfs.devices.opencl.streaming.pages import Slot
+from hetero_bfs.errors import BudgetError, DeviceError
 
 Launch = Callable[[Part | Slot, Numbers, Sequence[Any]], Any]
 """Queues kernels that read blocks in some buffers, after events; returns the last one's event."""
@@ -36,12 +33,22 @@ Sent = list[tuple[Part | Slot, Numbers]]
 """Where blocks are on the device."""
 
 
+class Streams:
+    """Whose lists stream to a device, with some of them resident: one memory's at a time."""
+
+    holder: weakref.ref[BlockMemory] | None = None
+
+
 class BlockMemory:
-    """Blocks of a program's lists on a device. Only one program of a device has its blocks there.
+    """Blocks of lists on a device.
 
     Parameters
     ----------
-    lists : DeviceGraph
+    device : OpenCLDevice
+    streams : Streams
+        Of all memories that share the device: only one of them has its blocks there.
+    what : str
+        What needs the memory, see `check_room`.
     ways : list of Blocks
         The blocks of each direction.
     array_bytes, entry_bytes, slot_bytes : list of int
@@ -56,10 +63,11 @@ class BlockMemory:
     """
 
     def __init__(
-        self, lists: DeviceGraph, ways: list[Blocks], array_bytes: list[int],
-        entry_bytes: list[int], slot_bytes: list[int], forget: Callable[[], None],
+        self, device: OpenCLDevice, streams: Streams, what: str, ways: list[Blocks],
+        array_bytes: list[int], entry_bytes: list[int], slot_bytes: list[int],
+        forget: Callable[[], None],
     ) -> None:  # fmt: skip
-        self._lists, self.device, self.ways = lists, lists.device, ways
+        self.device, self._streams, self._what, self.ways = device, streams, what, ways
         self._sizes = array_bytes, entry_bytes, slot_bytes
         self._forget = forget
         self.parts: list[list[Part]] = []
@@ -71,7 +79,7 @@ class BlockMemory:
         info = self.device.info
         if memory_bytes is not None:
             info = replace(info, memory_bytes=memory_bytes)
-        return lay_out(info, self.ways, *self._sizes)
+        return lay_out(info, self._what, self.ways, *self._sizes)
 
     @property
     def bytes_sent(self) -> int:
@@ -80,7 +88,7 @@ class BlockMemory:
 
     def take(self) -> None:
         """Make resident parts and slots, fewer if the device refuses so many."""
-        streams = self._lists.streams
+        streams = self._streams
         holder = None if streams.holder is None else streams.holder()
         if holder is self:
             return
@@ -140,6 +148,15 @@ class BlockMemory:
 
         self._slots.send(self.ways[way], missing, launch_slot)
         return rooms
+
+    def batches(self, way: int) -> Iterator[Numbers]:
+        """Cut all blocks of a direction, in sequence, into those that are in a buffer at a time."""
+        for part in self.parts[way]:
+            yield np.arange(part.begin, part.end)
+        if self._slots is not None:
+            blocks = self.ways[way]
+            missing = np.arange(self.layout.resident, blocks.sizes.size)
+            yield from self._slots.batches(blocks, missing)
 
     def launch_again(self, sent: Sent, launch: Launch) -> bool:
         """Launch what reads the same blocks once more; tell whether all of them are still there."""
