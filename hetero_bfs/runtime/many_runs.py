@@ -22,7 +22,7 @@ from hetero_bfs.runtime.query import Query
 from hetero_bfs.selection.trace import LevelTrace
 from hetero_bfs.support.memory import Recycler, check_free_memory
 
-_PHASES = ("pull", "push")
+_WAYS = ("pull", "push", "push and pull")
 
 _MOST_RECYCLED_BYTES = 1 << 28
 """Most memory of discarded levels that is kept for later ones."""
@@ -95,7 +95,7 @@ class ManyRuns(Analysis):
         where = "" if executor_place == "cpu" else "device "
         return [
             IterationTrace(
-                level, where + _PHASES[int(row[0])], int(row[1]), int(row[2]), float(row[3])
+                level, where + _WAYS[int(row[0])], int(row[1]), int(row[2]), float(row[3])
             )
             for batch in records
             for level, row in enumerate(batch.tolist())

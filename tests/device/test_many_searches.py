@@ -112,6 +112,31 @@ def test_long_paths_are_searched_one_by_one():
         assert engine.bfs_many([]).level.shape == (0, edges.num_vertices)
 
 
+def test_more_sources_than_half_of_the_vertices():
+    """Their list fills the room for lists, which must be delivered before the next level."""
+    edges = path(7)
+    levels = np.stack([true_levels(edges, source) for source in range(7)])
+    with ManyRuns(build_search_graph(edges), 1) as runs:
+        check(runs.search(Query(tuple(range(7)), want="levels")), levels)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_a_search_that_lags_is_pushed_while_others_are_pulled(directed):
+    """It starts on a path to the core, which the others have nearly covered when it arrives."""
+    core = nasty("Kronecker 12", directed)
+    n, hub = core.num_vertices, int(np.bincount(core.src).argmax())
+    tail = [(n, hub), (n + 1, n), (n + 2, n + 1)]
+    edges = edge_list(
+        np.concatenate([np.stack([core.src, core.dst], 1), tail]), n + 3, directed=directed
+    )
+    sources = [*np.unique(core.src)[:40].tolist(), n + 2, hub]
+    levels = np.stack([true_levels(edges, source) for source in sources])
+    with ManyRuns(build_search_graph(edges), 2) as runs:
+        found = runs.search(Query(tuple(sources), want="levels"))
+        assert {trace.strategy for trace in found.traces} == {"push", "push and pull", "pull"}
+        check(found, levels)
+
+
 def test_one_call_and_what_it_refuses():
     edges = MAKERS["two components"]()
     found = hb.bfs_many(edges, [0, 7])

@@ -19,7 +19,6 @@ from hetero_bfs.support.memory import aligned_empty
 _POOL_EDGES = 1 << 15
 """In graphs with fewer stored edges no level is worth waking a second thread."""
 
-_RANGES_PER_THREAD = 4  # each range searches every list of the queue for its part
 NO_LIMIT = 2**62
 """More levels than any search has."""
 
@@ -42,42 +41,55 @@ class HostPlanes:
     @cached_property
     def _arguments(self) -> tuple[Any, Any]:
         """What the loop takes; the workers have started, and the phases are compiled."""
-        from hetero_bfs.algorithms.msbfs.kernels.planes import NUM_TASKS, PLANES, link_phases
+        from hetero_bfs.algorithms.msbfs.kernels import planes
         from hetero_bfs.devices.cpu.sharing import run_worker
         from hetero_bfs.support.by_address import Struct
 
-        graph, n = self.graph.graph, self.graph.num_searched
+        graph, n, threads = self.graph.graph, self.graph.num_searched, self.threads
         backward = graph.transpose if graph.directed else graph
         new_of_old = self.graph.relabelling.new_of_old
+        kept = planes.PLANES + planes.SEGMENTS
         self._fields: dict[str, Any] = {
-            "threads": self.threads,
+            "threads": threads,
             "indptr": graph.indptr,
             "indices": graph.indices,
             "backward_indptr": backward.indptr,
             "backward_indices": backward.indices,
+            "degree": self.graph.degree,
+            "backward_degree": backward.input_degree if graph.directed else self.graph.degree,
+            "first": self.graph.first,
             "old_of_new": self.graph.relabelling.old_of_new,
             "alone": np.flatnonzero(new_of_old == NO_VERTEX).astype(np.uint32),
             "ranges": self._ranges(backward.indptr),
             "seen": aligned_empty(n, np.uint64),
-            "planes": aligned_empty(PLANES * n, np.uint64).reshape(PLANES, n),
+            "planes": aligned_empty(planes.PLANES * n, np.uint64).reshape(planes.PLANES, n),
+            "plane_level": np.full(planes.PLANES, -1, np.int64),
+            "listed": np.empty(2 * n, np.uint32),
+            "words": np.empty(2 * n, np.uint64),
+            "segments": np.zeros((planes.SEGMENTS, 3), np.int64),
+            "frontier_list": np.zeros(2, np.int64),
+            "fresh": np.zeros(n, np.uint64),
+            "pending": np.zeros((threads, planes.BLOCK), np.int64),
             "mask": np.zeros(n, np.bool_),
             "has_mask": np.zeros(1, np.int64),
-            "queue": np.empty(n, np.uint32),
-            "active": np.zeros((self.threads + 1, 8), np.uint64),
+            "active": np.zeros((threads + 1, 8), np.uint64),
             "job": np.zeros(8, np.int64),
-            "counts": np.zeros((self.threads, PLANES, LANES), np.int64),
-            "bytes_": np.zeros((self.threads, LANES), np.uint8),
-            "work": np.zeros(NUM_TASKS, np.int64),
+            "counts": np.zeros((threads, kept, LANES), np.int64),
+            "lane_edges": np.zeros((threads + 1, LANES)),
+            "bytes_": np.zeros((threads, LANES), np.uint8),
+            "work": np.zeros(planes.NUM_TASKS, np.int64),
         }
-        shared, control = Struct("Planes", self._fields), make_control(self.threads)
-        link_phases(shared, self._fields["work"])
-        self._stop_workers = start_workers(self, run_worker, control, shared, self.threads)
+        shared, control = Struct("Planes", self._fields), make_control(threads)
+        planes.link_phases(shared, self._fields["work"])
+        self._stop_workers = start_workers(self, run_worker, control, shared, threads)
         return control, shared
 
     def _ranges(self, indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return where ranges of vertices begin that equally many edges lead to."""
-        count = 1 if self.threads == 1 else _RANGES_PER_THREAD * self.threads
-        cuts = np.linspace(0, indptr[-1], count + 1).astype(np.int64)
+        """Return where ranges of vertices begin that equally many edges lead to.
+
+        Each thread has one, since each range searches every list of the frontier for its part.
+        """
+        cuts = np.linspace(0, indptr[-1], self.threads + 1).astype(np.int64)
         ranges = np.searchsorted(indptr, cuts).astype(np.int64)
         ranges[0], ranges[-1] = 0, indptr.size - 1
         return ranges
@@ -107,19 +119,19 @@ class HostPlanes:
         for each level (many_loop.py).
         """
         from hetero_bfs.algorithms.msbfs.kernels import many_loop
-        from hetero_bfs.algorithms.msbfs.kernels.planes import PLANES
 
         control, shared = self._arguments
         limit = NO_LIMIT if depth_limit is None else depth_limit
-        state = np.zeros(4, np.int64)
+        state = np.zeros(many_loop.STATE_SIZE, np.int64)
         many_loop.begin(control, shared, sources, state)
-        first, over, records = 0, False, []
-        while not over:
-            block = np.zeros((PLANES, 4))
-            used, ran, over = many_loop.run_planes(control, shared, state, limit, block)
+        keep, records = False, []
+        while not state[many_loop.OVER]:
+            block = np.zeros((many_loop.MOST_LEVELS, 4))
+            ran = many_loop.run_planes(control, shared, state, limit, block)
             records.append(block[:ran])
-            self.deliver(batch, first, used, rows, sums)
-            first += used
+            self._deliver(batch, int(state[many_loop.NUM_SEGMENTS]), keep, rows, sums)
+            many_loop.forget_levels(shared, state)
+            keep = True
         return np.concatenate(records)
 
     @property
@@ -132,14 +144,26 @@ class HostPlanes:
         from hetero_bfs.algorithms.msbfs.kernels import many_loop
 
         control, shared = self._arguments
-        if used:
-            counts = self._fields["counts"]
-            many_loop.count_planes(control, shared, used)
-            sums.add(batch * LANES, first, counts[:, :used].sum(axis=0))
-            counts[:] = 0
-        if rows is not None and (used or first == 0):
-            rows.fit(first + used - 1)
-            many_loop.write_rows(control, shared, *rows.place(batch), first, used)
+        plane_level, counts = self._fields["plane_level"], self._fields["counts"]
+        plane_level[:], counts[:] = -1, 0
+        plane_level[:used] = range(first, first + used)
+        many_loop.count_planes(control, shared)
+        self._deliver(batch, 0, first > 0, rows, sums)
+
+    def _deliver(
+        self, batch: int, segments: int, keep: bool, rows: Rows | None, sums: Sums
+    ) -> None:
+        """Add the planes and so many lists to sums, and to rows; `keep` what these have."""
+        from hetero_bfs.algorithms.msbfs.kernels import many_loop
+
+        control, shared = self._arguments
+        of_lists = self._fields["segments"][:segments, 0]
+        levels = np.concatenate([self._fields["plane_level"], of_lists])
+        sums.add(batch * LANES, levels, self._fields["counts"][:, : levels.size].sum(axis=0))
+        if rows is not None:
+            rows.fit(int(levels.max()))
+            place = rows.place(batch)
+            many_loop.write_rows(control, shared, *place, keep, segments)
 
     def close(self) -> None:
         """End the workers."""

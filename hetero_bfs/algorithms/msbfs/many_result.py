@@ -69,12 +69,16 @@ class Sums:
         self.distance_sum = np.zeros(num_searches, np.int64)
         self.eccentricity = np.zeros(num_searches, np.int32)
 
-    def add(self, first_search: int, first_level: int, counts: npt.NDArray[np.int64]) -> None:
-        """Add how many vertices (planes, 64) searches from `first_search` on have at levels."""
+    def add(
+        self, first_search: int, levels: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+    ) -> None:
+        """Add how many vertices (levels, 64) searches from `first_search` on have at levels.
+
+        Counts of level -1 are 0.
+        """
         here = slice(first_search, first_search + LANES)
         size = self.reached[here].size
-        levels = first_level + np.arange(counts.shape[0])[:, None]
-        counts = counts[:, :size]
+        levels, counts = levels[:, None], counts[:, :size]
         self.reached[here] += counts.sum(axis=0)
         self.distance_sum[here] += (levels * counts).sum(axis=0)
         deepest = np.where(counts > 0, levels, 0).max(axis=0, initial=0)

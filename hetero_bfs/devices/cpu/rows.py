@@ -23,7 +23,11 @@ WORDS = 8
 
 _BYTE_BITS = 8
 _FLAGS = ir.VectorType(ir.IntType(1), LANES)
-_ADDRESS_AND_WORDS = (types.int64, types.UniTuple(types.uint64, WORDS), types.int64)
+_ROW_ARGUMENTS = (
+    types.int64,
+    types.UniTuple(types.uint64, WORDS),
+    types.UniTuple(types.int64, WORDS),
+)
 
 
 def _row_type(bits: int) -> Any:
@@ -43,11 +47,11 @@ def _everywhere(builder: Any, value: Any, bits: int) -> Any:
     return builder.shuffle_vector(one, undefined, lanes)
 
 
-def _with_levels(builder: Any, row: Any, words: Any, first: Any, bits: int) -> Any:
-    """Return a row in which items of word i's bits are `first` + i."""
+def _with_levels(builder: Any, row: Any, words: Any, levels: Any, bits: int) -> Any:
+    """Return a row in which items of word i's bits are levels[i]."""
     for i in range(WORDS):
         flags = builder.bitcast(builder.extract_value(words, i), _FLAGS)
-        level = _everywhere(builder, builder.add(first, ir.IntType(64)(i)), bits)
+        level = _everywhere(builder, builder.extract_value(levels, i), bits)
         row = builder.select(flags, level, row)
     return row
 
@@ -55,34 +59,35 @@ def _with_levels(builder: Any, row: Any, words: Any, first: Any, bits: int) -> A
 def _writer(bits: int, keep: bool) -> Callable[..., Any]:
     """Make an intrinsic that writes a row of integers of so many bits."""
 
-    def row(typing_context: Any, address: Any, words: Any, first: Any) -> Any:
+    def row(typing_context: Any, address: Any, words: Any, levels: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            address, words, first = arguments
+            address, words, levels = arguments
             pointer = _pointer(builder, address, bits)
             before = ir.Constant(_row_type(bits), [-1] * LANES)
             if keep:
                 before = builder.load(pointer, align=LANES)
-            after = _with_levels(builder, before, words, first, bits)
+            after = _with_levels(builder, before, words, levels, bits)
             stored = builder.store(after, pointer, align=LANES)
             if not keep:  # nobody reads it soon, and the line need not be read before
                 past = builder.module.add_metadata([ir.IntType(32)(1)])
                 stored.set_metadata("nontemporal", past)
             return context.get_dummy_value()
 
-        return types.void(*_ADDRESS_AND_WORDS), codegen
+        return types.void(*_ROW_ARGUMENTS), codegen
 
     row.__name__ = f"{'add_to' if keep else 'write'}_row_{bits}"
     return intrinsic(row)  # type: ignore[no-any-return]
 
 
 write_row_8, write_row_16, write_row_32 = (_writer(bits, keep=False) for bits in (8, 16, 32))
-"""write_row(address, words, first): write `first` + i where word i has a bit, -1 elsewhere.
+"""write_row(address, words, levels): write levels[i] where word i has a bit, -1 elsewhere.
 
-`words` are a tuple of `WORDS`. The row begins on a cache line. Call `finish_rows` after the last.
+`words` and `levels` are tuples of `WORDS`. The row begins on a cache line. Call `finish_rows` after
+the last.
 """
 
 add_to_row_8, add_to_row_16, add_to_row_32 = (_writer(bits, keep=True) for bits in (8, 16, 32))
-"""add_to_row(address, words, first): as write_row, but other items stay."""
+"""add_to_row(address, words, levels): as write_row, but other items stay."""
 
 
 @intrinsic
@@ -100,23 +105,25 @@ def finish_rows(typing_context: Any) -> Any:
 
 
 @intrinsic
-def count_bits(typing_context: Any, counts: Any, place: Any, word: Any) -> Any:
-    """count_bits(counts, place, word): add 1 to byte i of 64 if the word has bit i.
+def count_bits(typing_context: Any, counts: Any, words: Any, place: Any) -> Any:
+    """count_bits(counts, words, k): add bit i of words[k] to words[k + 7] to byte i of 64.
 
-    `counts` is an array of uint8; the bytes begin at `place`, which a cache line begins at, too.
+    `counts` is an array of uint8. All eight words must exist.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        counts_type = signature.args[0]
-        array = context.make_array(counts_type)(context, builder, arguments[0])
-        item = cgutils.get_item_pointer(
-            context, builder, counts_type, array, [arguments[1]], wraparound=False
-        )
+        counts_type, words_type, _ = signature.args
+        array, zero = context.make_array(counts_type), context.get_constant(types.intp, 0)
+        to = array(context, builder, arguments[0])
+        item = cgutils.get_item_pointer(context, builder, counts_type, to, [zero], wraparound=False)
         pointer = builder.bitcast(item, _row_type(_BYTE_BITS).as_pointer())
-        flags = builder.bitcast(arguments[2], _FLAGS)
-        ones = builder.zext(flags, _row_type(_BYTE_BITS))
-        before = builder.load(pointer, align=1)
-        builder.store(builder.add(before, ones), pointer, align=1)
+        of = context.make_array(words_type)(context, builder, arguments[1])
+        total = builder.load(pointer, align=1)
+        for i in range(WORDS):
+            index = builder.add(arguments[2], arguments[2].type(i))
+            flags = builder.bitcast(builder.load(builder.gep(of.data, [index])), _FLAGS)
+            total = builder.add(total, builder.zext(flags, total.type))
+        builder.store(total, pointer, align=1)
         return context.get_dummy_value()
 
-    return types.void(counts, types.intp, types.uint64), codegen
+    return types.void(counts, words, types.intp), codegen

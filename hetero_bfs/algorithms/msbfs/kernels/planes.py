@@ -3,24 +3,33 @@
 After Then et al. (2014), "The more the merrier: efficient multi-source graph traversal". Search i
 has bit i of a word for each vertex. A *plane* has the words of one level: which searches reach
 which vertices there. Level by level the next plane is found from the last one, so one look at an
-edge serves all searches. State (n vertices):
+edge serves all searches. A level that finds few vertices has no plane but a list of them, with
+their words. State (n vertices):
 
     seen        uint64 (n,)             which searches reached the vertex, or pass over it
-    planes      uint64 (PLANES, n)      the last levels, by turns
-    queue       uint32 (n,)             the vertices of a plane, if the next level is a push
+    planes      uint64 (PLANES, n)      the last levels of many vertices, by turns
+    plane_level int64 (PLANES,)         the level of a plane; -1 if its level is delivered
+    listed      uint32 (2 n,)           the lists of levels, one behind the other
+    words       uint64 (2 n,)           the words of the listed vertices
+    segments    int64 (SEGMENTS, 3)     the level of a list, and where it begins and ends
+    frontier_list int64 (2,)            where the frontier's list begins and ends, if it has one
+    fresh       uint64 (n,)             words that are listed at the end of a level; else zero
     ranges      int64 (ranges + 1,)     where ranges of vertices begin, with equally many edges
+    pending     int64 (threads, BLOCK)  a thread's vertices of a block that lack a search
     active      uint64 (threads + 1, 8) a thread's OR of the words that it found; the last row has
-                                        that of the whole plane: searches that still go on
+                                        the words named below
+    counts      int64 (threads, PLANES + SEGMENTS, 64)
+                                        how many vertices each search reaches in planes and lists
+    lane_edges  float64 (threads + 1, 64)
+                                        about how many edges each search's frontier has, by threads;
+                                        the last row has the sums
     job         int64 (8,)              the words named below
 
-A *push* goes along the lists of the queue. A thread takes a range of vertices and the part of each
-list that leads there, which is contiguous since lists are sorted. So no two threads write to one
-word, and there are no atomics. A *pull* looks through the list of each vertex that lacks some
-search, until it lacks none: after relabelling the first neighbours are the hubs, which have most
-searches early.
-
-The planes are what the levels are made of at the end: the word of a vertex in each plane says which
-items of its row get that level. If there are more levels than planes, this is done in between.
+A *pull* looks through the lists of vertices that lack some search, a *push* goes along the edges of
+the frontier. Searches with few edges would have a pull look through all lists to the end: these are
+pushed, and the others pulled, in one level. Levels reach the caller at the end: each vertex has a
+row of 64 items, and by a plane or list all searches' items of its row get that level. If there are
+more levels than fit, this is done in between.
 """
 
 from __future__ import annotations
@@ -45,43 +54,51 @@ from hetero_bfs.devices.cpu.rows import (
 from hetero_bfs.devices.cpu.sharing import chunk_of
 from hetero_bfs.support.by_address import Struct, chunk_address
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import atomic_add, prefetch
+from hetero_bfs.support.intrinsics import atomic_add, prefetch, trailing_zeros
 
 PLANES = 8
 """Levels whose planes are kept."""
 
+SEGMENTS = 8
+"""Levels whose lists are kept."""
+
+BLOCK = 248
+"""Vertices of a block: a multiple of 8, and so few that a byte can count them."""
+
+PREFETCH_DISTANCE = 8
+"""Vertices between fetching a list and reading it."""
+
 START, PUSH, PULL, LIST, ROWS, ALONE, COUNT = range(7)
 NUM_TASKS = 7
 
-CURRENT, QUEUED, ADDRESS, STRIDE, ITEM_BYTES, FIRST, USED, KEEP = range(8)
-"""Words of `job`. CURRENT: the number of the frontier's plane. QUEUED: vertices in the queue.
-Then what rows need: where the first one begins, bytes from one to the next, bytes of an item, the
-level of the first plane, how many planes are used, and whether the rows have earlier levels."""
+CURRENT, LISTED, ADDRESS, STRIDE, ITEM_BYTES, KEEP = range(6)
+"""Words of `job`. CURRENT: the number of the frontier's plane. LISTED: where the list ends that is
+being made. Then what rows need: where the first one begins, bytes from one to the next, bytes of an
+item, and whether the rows have earlier levels."""
+
+GOING, PUSHED, PULLED = range(3)
+"""Words of the last row of `active`: searches that go on, and which of them a level pushes and
+pulls."""
+
+LIST_BEGIN, LIST_END = range(2)
+"""Words of `frontier_list`."""
 
 _NONE = np.uint64(0)
 _ONE, _FOUR = np.uint64(1), np.uint64(4)
 _ZERO = np.int64(0)
-_PREFETCH_DISTANCE = np.uint64(16)  # vertices between fetching a list and reading it
-_MOST_COUNTED = 255  # words, before a byte overflows
 
 
 @kernel(counted=False, inner=True)
 def _start(control, arrays, chunk, me):
     """Have no search reach anything; masked vertices count as reached."""
     begin, end = chunk_of(control, chunk)
-    seen, plane, mask = arrays.seen, arrays.planes[0], arrays.mask
+    seen, mask = arrays.seen, arrays.mask
     for v in range(begin, end):
-        plane[v] = _NONE
         seen[v] = _NONE
     if arrays.has_mask[0]:
         for v in range(begin, end):
             seen[v] = ~_NONE if mask[v] else _NONE
     return _ZERO, _ZERO, _ZERO
-
-
-@njit(inline="always")
-def _edges(indptr, v):
-    return np.int64(indptr[v + _ONE]) - np.int64(indptr[v])
 
 
 @njit(inline="always")
@@ -98,143 +115,225 @@ def _first_in_list(indices, begin, end, vertex):
 
 @kernel(counted=False, inner=True)
 def _push(control, arrays, chunk, me):
-    """Push the queue's words to a range of vertices; see `_pull` for what it returns."""
-    frontier = arrays.planes[arrays.job[CURRENT]]
+    """Push the words of the frontier's list to a range of vertices of the next plane."""
     found = arrays.planes[(arrays.job[CURRENT] + 1) % PLANES]
     low, high = np.uint64(arrays.ranges[chunk]), np.uint64(arrays.ranges[chunk + 1])
-    queue, indptr, indices, seen = arrays.queue, arrays.indptr, arrays.indices, arrays.seen
+    listed, words, indptr, indices = arrays.listed, arrays.words, arrays.indptr, arrays.indices
     for v in range(low, high):
         found[v] = _NONE
-    for i in range(arrays.job[QUEUED]):
-        u = np.uint64(queue[i])
-        word, end = frontier[u], np.uint64(indptr[u + _ONE])
+    for i in range(arrays.frontier_list[LIST_BEGIN], arrays.frontier_list[LIST_END]):
+        u = np.uint64(listed[i])
+        word, end = words[i], np.uint64(indptr[u + _ONE])
         k = _first_in_list(indices, np.uint64(indptr[u]), end, low)
         while k < end and indices[k] < high:
             found[indices[k]] |= word
             k += _ONE
-    active, alive = arrays.active[arrays.threads, 0], _NONE
-    vertices, edges, left = _ZERO, _ZERO, _ZERO
-    for v in range(low, high):
-        new = found[v] & ~seen[v]
-        if new:
-            seen[v] |= new
-            alive |= new
-            vertices += 1
-            edges += _edges(indptr, v)
-        found[v] = new
-        if active & ~seen[v]:
-            left += _edges(arrays.backward_indptr, v)
-    arrays.active[me, 0] |= alive
-    return vertices, edges, left
+    return _ZERO, _ZERO, _ZERO
 
 
 @kernel(counted=False, inner=True)
 def _pull(control, arrays, chunk, me):
-    """Look through the lists of vertices that lack some search.
+    """Find a chunk of the next plane: what was pushed, and what lists of vertices have.
 
     Returns how many vertices some search reaches at this level, their edges, and the edges of
     vertices that still lack a search.
     """
     begin, end = chunk_of(control, chunk)
-    frontier = arrays.planes[arrays.job[CURRENT]]
-    found = arrays.planes[(arrays.job[CURRENT] + 1) % PLANES]
-    indptr, lists, indices = arrays.indptr, arrays.backward_indptr, arrays.backward_indices
-    seen, active, alive = arrays.seen, arrays.active[arrays.threads, 0], _NONE
+    number = (arrays.job[CURRENT] + 1) % PLANES
     vertices, edges, left = _ZERO, _ZERO, _ZERO
-    last = np.uint64(end)
-    for v in range(np.uint64(begin), last):
-        ahead = v + _PREFETCH_DISTANCE
-        if ahead < last:
-            prefetch(indices, np.uint64(lists[ahead]))
-        wanted, new = active & ~seen[v], _NONE
-        if wanted:
-            k, stop = np.uint64(lists[v]), np.uint64(lists[v + _ONE])
-            while k + _FOUR <= stop and new & wanted != wanted:
-                new |= frontier[indices[k]] | frontier[indices[k + _ONE]]
-                new |= frontier[indices[k + np.uint64(2)]] | frontier[indices[k + np.uint64(3)]]
-                k += _FOUR
-            if new & wanted != wanted:
-                while k < stop:
-                    new |= frontier[indices[k]]
-                    k += _ONE
-            new &= wanted
-            if new:
-                seen[v] |= new
-                alive |= new
-                vertices += 1
-                edges += _edges(indptr, v)
-            if new != wanted:
-                left += _edges(lists, v)
+    for start in range(begin, end, BLOCK):
+        stop = min(start + BLOCK, end)
+        pending = _take_first(arrays, number, start, stop, me)
+        _look_through_lists(arrays, number, pending, me)
+        more = _settle(arrays, number, start, stop, me)
+        vertices += more[0]
+        edges += more[1]
+        left += more[2]
+        _count_block(arrays, number, start, stop, me)
+    return vertices, edges, left
+
+
+@njit(inline="always")
+def _take_first(arrays, number, start, stop, me):
+    """Take what was pushed to a block, and the words of first neighbours.
+
+    Returns how many vertices lack a search that is pulled; they are in `pending`.
+    """
+    frontier, found = arrays.planes[arrays.job[CURRENT]], arrays.planes[number]
+    seen, first, pending = arrays.seen, arrays.first, arrays.pending[me]
+    going, pulled = arrays.active[arrays.threads, GOING], arrays.active[arrays.threads, PULLED]
+    if arrays.active[arrays.threads, PUSHED] == _NONE:
+        for v in range(np.uint64(start), np.uint64(stop)):
+            found[v] = _NONE
+    if pulled == _NONE:
+        for v in range(np.uint64(start), np.uint64(stop)):
+            found[v] &= going & ~seen[v]
+        return _ZERO
+    count = _ZERO
+    for v in range(np.uint64(start), np.uint64(stop)):
+        lacks = going & ~seen[v]
+        new = (found[v] | frontier[first[v]]) & lacks
         found[v] = new
+        pending[count] = v
+        count += (lacks & pulled & ~new) != _NONE
+    return count
+
+
+@njit(inline="always")
+def _look_through_lists(arrays, number, count, me):
+    """Look through the lists of pending vertices until all searches that they lack are found."""
+    frontier, found, seen = arrays.planes[arrays.job[CURRENT]], arrays.planes[number], arrays.seen
+    lists, indices, pending = arrays.backward_indptr, arrays.backward_indices, arrays.pending[me]
+    going, pulled = arrays.active[arrays.threads, GOING], arrays.active[arrays.threads, PULLED]
+    for i in range(min(count, PREFETCH_DISTANCE)):
+        prefetch(indices, np.uint64(lists[np.uint64(pending[i])]))
+    for i in range(count):
+        if i + PREFETCH_DISTANCE < count:
+            prefetch(indices, np.uint64(lists[np.uint64(pending[i + PREFETCH_DISTANCE])]))
+        v = np.uint64(pending[i])
+        lacks, new = going & ~seen[v], found[v]
+        wanted = lacks & pulled
+        k, end = np.uint64(lists[v]) + _ONE, np.uint64(lists[v + _ONE])
+        while k + _FOUR <= end and wanted & ~new:
+            new |= frontier[indices[k]] | frontier[indices[k + _ONE]]
+            new |= frontier[indices[k + np.uint64(2)]] | frontier[indices[k + np.uint64(3)]]
+            k += _FOUR
+        if wanted & ~new:
+            while k < end:
+                new |= frontier[indices[k]]
+                k += _ONE
+        found[v] = new & lacks
+
+
+@njit(inline="always")
+def _settle(arrays, number, start, stop, me):
+    """Have the searches reach what a block found; see `_pull` for what it returns."""
+    found, seen = arrays.planes[number], arrays.seen
+    degree, backward_degree = arrays.degree, arrays.backward_degree
+    going, alive = arrays.active[arrays.threads, GOING], _NONE
+    vertices, edges, left = _ZERO, _ZERO, _ZERO
+    for v in range(np.uint64(start), np.uint64(stop)):
+        new = found[v]
+        now = seen[v] | new
+        seen[v] = now
+        alive |= new
+        vertices += new != _NONE
+        edges += np.int64(degree[v]) if new else _ZERO
+        left += np.int64(backward_degree[v]) if going & ~now else _ZERO
     arrays.active[me, 0] |= alive
     return vertices, edges, left
 
 
+@njit(inline="always")
+def _count_block(arrays, number, start, stop, me):
+    """Count how many vertices of a block each search reaches, and about how many edges."""
+    plane, bytes_ = arrays.planes[number], arrays.bytes_[me]
+    counts, lane_edges = arrays.counts[me, number], arrays.lane_edges[me]
+    v = start
+    while v + 8 <= stop:
+        count_bits(bytes_, plane, v)
+        v += 8
+    for u in range(v, stop):
+        count_lanes(bytes_, plane[u], 1)
+    edges = np.int64(arrays.indptr[stop]) - np.int64(arrays.indptr[start])
+    mean = edges / (stop - start)
+    for i in range(LANES):
+        counts[i] += np.int64(bytes_[i])
+        lane_edges[i] += mean * bytes_[i]
+        bytes_[i] = 0
+
+
+@njit(inline="always")
+def count_lanes(counts, word, weight):
+    """Add a weight to the items of a word's bits."""
+    while word:
+        counts[trailing_zeros(word)] += weight
+        word &= word - _ONE
+
+
 @kernel(counted=False, inner=True)
 def _list(control, arrays, chunk, me):
-    """Queue the vertices of a chunk of the frontier's plane."""
+    """List the vertices of a chunk of the frontier's plane that have a search to push."""
     begin, end = chunk_of(control, chunk)
-    plane, queue = arrays.planes[arrays.job[CURRENT]], arrays.queue
-    count = 0
+    plane, listed, words = arrays.planes[arrays.job[CURRENT]], arrays.listed, arrays.words
+    pushed, count = arrays.active[arrays.threads, PUSHED], 0
     for v in range(begin, end):
-        count += plane[v] != _NONE
+        count += (plane[v] & pushed) != _NONE
     if count:
-        place = atomic_add(arrays.job, QUEUED, count)
+        place = atomic_add(arrays.job, LISTED, count)
         for v in range(begin, end):
-            if plane[v]:
-                queue[place] = v
+            word = plane[v] & pushed
+            if word:
+                listed[place], words[place] = v, word
                 place += 1
     return _ZERO, _ZERO, _ZERO
 
 
 @njit(inline="always")
-def _words(planes, used, v):
-    """Return a vertex's words in all planes, 0 for planes that are not used."""
+def _words(planes, level, v):
+    """Return a vertex's words in all planes, 0 for planes that are delivered."""
     return (
-        planes[0, v],
-        planes[1, v] if used > 1 else _NONE,
-        planes[2, v] if used > 2 else _NONE,
-        planes[3, v] if used > 3 else _NONE,
-        planes[4, v] if used > 4 else _NONE,
-        planes[5, v] if used > 5 else _NONE,
-        planes[6, v] if used > 6 else _NONE,
-        planes[7, v] if used > 7 else _NONE,
+        planes[0, v] if level[0] >= 0 else _NONE,
+        planes[1, v] if level[1] >= 0 else _NONE,
+        planes[2, v] if level[2] >= 0 else _NONE,
+        planes[3, v] if level[3] >= 0 else _NONE,
+        planes[4, v] if level[4] >= 0 else _NONE,
+        planes[5, v] if level[5] >= 0 else _NONE,
+        planes[6, v] if level[6] >= 0 else _NONE,
+        planes[7, v] if level[7] >= 0 else _NONE,
     )
 
 
 @njit(inline="always")
-def _write(address, words, first, item_bytes, keep):
+def _write(address, words, levels, item_bytes, keep):
     if item_bytes == 1:
         if keep:
-            add_to_row_8(address, words, first)
+            add_to_row_8(address, words, levels)
         else:
-            write_row_8(address, words, first)
+            write_row_8(address, words, levels)
     elif item_bytes == 2:
         if keep:
-            add_to_row_16(address, words, first)
+            add_to_row_16(address, words, levels)
         else:
-            write_row_16(address, words, first)
+            write_row_16(address, words, levels)
     elif keep:
-        add_to_row_32(address, words, first)
+        add_to_row_32(address, words, levels)
     else:
-        write_row_32(address, words, first)
+        write_row_32(address, words, levels)
 
 
 @kernel(counted=False, inner=True)
 def _rows(control, arrays, chunk, me):
     """Write the planes' levels to the rows of a chunk of vertices."""
     begin, end = chunk_of(control, chunk)
-    planes, old_of_new, job = arrays.planes, arrays.old_of_new, arrays.job
+    planes, level, old_of_new, job = (
+        arrays.planes,
+        arrays.plane_level,
+        arrays.old_of_new,
+        arrays.job,
+    )
     base, stride, item_bytes = job[ADDRESS], job[STRIDE], job[ITEM_BYTES]
-    first, used, keep = job[FIRST], job[USED], job[KEEP] != 0
+    keep = job[KEEP] != 0
+    levels = level[0], level[1], level[2], level[3], level[4], level[5], level[6], level[7]
     for v in range(begin, end):
-        words = _words(planes, used, v)
+        words = _words(planes, level, v)
         some = words[0] | words[1] | words[2] | words[3]
         some |= words[4] | words[5] | words[6] | words[7]
         if some or not keep:
-            _write(base + np.int64(old_of_new[v]) * stride, words, first, item_bytes, keep)
+            _write(base + np.int64(old_of_new[v]) * stride, words, levels, item_bytes, keep)
     finish_rows()
     return _ZERO, _ZERO, _ZERO
+
+
+@njit(inline="always")
+def add_list_to_rows(arrays, level, begin, end):
+    """Write the level of a list to the rows of its vertices."""
+    job, listed, words = arrays.job, arrays.listed, arrays.words
+    levels = level, level, level, level, level, level, level, level
+    for i in range(begin, end):
+        address = job[ADDRESS] + np.int64(arrays.old_of_new[listed[i]]) * job[STRIDE]
+        row = (words[i], _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
+        _write(address, row, levels, job[ITEM_BYTES], True)
 
 
 @kernel(counted=False, inner=True)
@@ -243,25 +342,22 @@ def _alone(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
     alone, job = arrays.alone, arrays.job
     words = (_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
+    levels = (_ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
     for i in range(begin, end):
         address = job[ADDRESS] + np.int64(alone[i]) * job[STRIDE]
-        _write(address, words, _ZERO, job[ITEM_BYTES], False)
+        _write(address, words, levels, job[ITEM_BYTES], False)
     finish_rows()
     return _ZERO, _ZERO, _ZERO
 
 
 @kernel(counted=False, inner=True)
 def _count(control, arrays, chunk, me):
-    """Count in how many words of a chunk of each plane each search has a bit."""
+    """Count how many vertices of a chunk each search reaches in the planes that are kept."""
     begin, end = chunk_of(control, chunk)
-    planes, counts, bytes_ = arrays.planes, arrays.counts, arrays.bytes_[me]
-    for p in range(arrays.job[USED]):
-        for start in range(begin, end, _MOST_COUNTED):
-            for v in range(start, min(start + _MOST_COUNTED, end)):
-                count_bits(bytes_, 0, planes[p, v])
-            for i in range(LANES):
-                counts[me, p, i] += np.int64(bytes_[i])
-                bytes_[i] = 0
+    for number in range(PLANES):
+        if arrays.plane_level[number] >= 0:
+            for start in range(begin, end, BLOCK):
+                _count_block(arrays, number, start, min(start + BLOCK, end), me)
     return _ZERO, _ZERO, _ZERO
 
 
