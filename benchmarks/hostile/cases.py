@@ -21,7 +21,7 @@ PLACES = ("cpu", "device", "apart")
 """Where a case runs: the host, an OpenCL device, or that device as if it had its own memory."""
 
 ORDERS = ("auto", "degree", "locality", "compact", "given")
-_SIZES = (1, 2, 3, 5, 9, 20, 20, 65, 200)
+_SIZES = (1, 2, 3, 5, 9, 20, 20, 65, 200, 800)
 _LARGE = 2500  # vertices; one case in forty
 _WEIGHT_TYPES = ("int32", "float32", "float64")
 

@@ -120,6 +120,10 @@ def _bfs_problems(case: Case) -> Iterator[str | None]:
 def _draw_analysis(chance: Random, weighted: bool = False) -> Case:
     case = draw_graph(chance, weighted)
     settings = {"order": chance.choice(ORDERS), "threads": _threads(chance)}
+    if case.place == "apart" and chance.random() < 0.4:
+        lists = 8 * len(case.edges)
+        beside = chance.choice((20, 30, 40, 60)) * case.num_vertices
+        settings["device_memory_bytes"] = beside + int(chance.random() * lists) + 64
     places = ["cpu"] + ["device"] * (2 * (case.place != "cpu"))
     steps: list[Step] = [{"place": chance.choice(places)} for _ in range(_ANALYSES)]
     return replace(case, settings=settings, steps=steps)
@@ -128,7 +132,11 @@ def _draw_analysis(chance: Random, weighted: bool = False) -> Case:
 def _opened(kind: Any, case: Case) -> tuple[Any, list[Step]]:
     """Return the runs of a kind, and the steps; on the host if there is no device."""
     graph = build_search_graph(case.edge_list(), case.settings["order"])
-    runs = kind(graph, case.settings["threads"], device_of(case))
+    device = device_of(case)
+    memory = case.settings.get("device_memory_bytes")
+    if device is not None and memory is not None:
+        device = replace(device, memory_bytes=memory, max_alloc_bytes=memory)
+    runs = kind(graph, case.settings["threads"], device)
     if runs.device is not None:
         return runs, case.steps
     return runs, [{**step, "place": "cpu"} for step in case.steps]
