@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import replace
+from unittest import mock
 
 import numba
+import pyopencl
 import pytest
 from hypothesis import HealthCheck, settings
 from made_models import model_json
 
 from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.devices.opencl import driver
+from hetero_bfs.devices.opencl.driver import NO_RUNTIME, OpenCLDevice, list_devices
 from hetero_bfs.selection.model_store import MODELS_VARIABLE
 from hetero_bfs.support import code_cache
 
 # Workers of pytest-xdist leave no core idle, so a thread of OpenMP that spins takes the time of
 # another one. Before the first parallel loop; the commands that tests start have it, too.
 os.environ["GOMP_SPINCOUNT"] = "0"
+
+# Two workers and some two hundred commands read the same files: all but the first find bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile(
     "hetero_bfs",
@@ -71,6 +79,40 @@ def _optimisation(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("optimised") is None and _ONLY_POCL:
             patch.setenv("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _programs_built_once():
+    """One context for each device, and each program built there once.
+
+    PoCL takes 20 ms to load a program that it has compiled, and to link each kernel again.
+    """
+    if not _ONLY_POCL:
+        yield
+        return
+    make_context, build = pyopencl.Context, OpenCLDevice.build
+    contexts: dict = {}
+    programs: dict = {}
+
+    def context_of(devices):
+        key = tuple(device.int_ptr for device in devices)
+        if key not in contexts:
+            contexts[key] = make_context(devices)
+        return contexts[key]
+
+    def build_once(self, options, header, files):
+        forced = os.environ.get("PYOPENCL_BUILD_OPTIONS")
+        source = map(driver.kernel_source, files)
+        key = (self.context.int_ptr, forced, *options, header, *source)
+        if key not in programs:
+            programs[key] = build(self, options, header, files)
+        return programs[key]
+
+    with (
+        mock.patch.object(pyopencl, "Context", context_of),
+        mock.patch.object(OpenCLDevice, "build", build_once),
+    ):
         yield
 
 
