@@ -8,7 +8,7 @@ like BG, since the bus bounds both.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from hetero_bfs.devices.opencl.streaming.paged_graph import (
     SEGMENT_EDGES,
     STATUS_WORDS,
     StreamedGraph,
+    Streaming,
     StreamPlan,
 )
 from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
@@ -36,7 +37,6 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.policy import Policy, fixed_policy
 from hetero_bfs.selection.strategies import Strategy
-from hetero_bfs.support.memory import format_bytes
 
 _KERNEL_FILES = (
     "devices/opencl/common.cl",
@@ -50,30 +50,6 @@ _FIRST_MISSING = 8192
 """Numbers of missing pages that are read back with the status; further ones are read if needed."""
 
 _NO, _YES = np.uint32(0), np.uint32(1)
-
-
-@dataclass(frozen=True)
-class Streaming:
-    """How the edges of a graph stream; sizes in bytes, pages and columns of all directions."""
-
-    edge_bytes: int
-    pages: int
-    page_bytes: int
-    resident_pages: int
-    resident_neighbours: int
-    budget_bytes: int
-
-    def __str__(self) -> str:
-        return (
-            f"streamed, {format_bytes(self.edge_bytes)} in {self.pages:,} pages of "
-            f"{format_bytes(self.page_bytes)}; resident are {self.resident_pages:,} pages and of "
-            f"every list the first {self.resident_neighbours}, budget "
-            f"{format_bytes(self.budget_bytes)}"
-        )
-
-    def to_dict(self) -> dict[str, int]:
-        """Return the fields for JSON."""
-        return asdict(self)
 
 
 class StreamedExecutor:

@@ -29,17 +29,8 @@ from numba import njit
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.sharing import ITEMS, even_size, share
 from hetero_bfs.devices.cpu.thread_pool import OWN
-from hetero_bfs.selection.place_costs import (
-    CHANGES_PER_EDGE,
-    PULL_EDGE,
-    PULL_MISS,
-    PULL_VERTEX,
-    PUSH_CHANGE,
-    PUSH_EDGE,
-    PUSH_VERTEX,
-    WAY,
-)
-from hetero_bfs.selection.place_rule import leaves, pull_seconds, push_seconds
+from hetero_bfs.programs.kernels.directions import choose, learn, migrates
+from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, WAY
 from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
@@ -87,8 +78,6 @@ SUM_CHUNK = 1 << 12
 
 _LEAST_VERTICES = 1 << 12
 _LEAST_WORDS = 1 << 8
-_LEAST_LEARNED = 50e-6  # seconds of an iteration that says something about costs
-_RIVAL = 3.0  # times as long: the other direction is then no rival, and errors do not matter
 _LAST_ROUND = np.iinfo(np.int32).max
 _ZERO = np.int64(0)
 
@@ -141,24 +130,6 @@ def _activated(arrays):
         edges += arrays.activated[thread, 1]
         arrays.activated[thread, :2] = 0
     return active, edges
-
-
-@njit(inline="always")
-def _learn(arrays, pulls, expected, seconds):
-    """Correct the costs of a direction by the fourth root of seconds / expected seconds.
-
-    If nothing is expected they stay, however long the iteration took.
-    """
-    if expected == 0.0 or max(expected, seconds) < _LEAST_LEARNED:
-        return
-    factor = np.sqrt(np.sqrt(min(max(seconds / expected, 0.25), 4.0)))
-    costs = arrays.costs
-    if pulls:
-        for cost in (PULL_VERTEX, PULL_EDGE, PULL_MISS):
-            costs[cost] *= factor
-    else:
-        for cost in (PUSH_VERTEX, PUSH_EDGE, PUSH_CHANGE):
-            costs[cost] *= factor
 
 
 @njit(inline="always")
@@ -224,22 +195,6 @@ def begin_run(control, arrays, bucket_end):
 
 
 @njit(inline="always")
-def _choose(arrays, senders, edges, receivers):
-    """Return whether to pull, and the expected seconds if costs can be learned from them.
-
-    Costs are corrected where they matter: at iterations for which both directions are rivals.
-    """
-    costs, searched, stored = arrays.costs, arrays.searched, arrays.num_edges
-    pushed = push_seconds(costs, 0, senders, edges)
-    if pushed <= searched * costs[PULL_VERTEX]:  # less than any pull
-        return False, 0.0
-    pulled = pull_seconds(costs, 0, edges, receivers, searched, stored, arrays.has_identity != 0)
-    expected = min(pulled, pushed)
-    are_rivals = max(pulled, pushed) < _RIVAL * expected
-    return pulled < pushed, expected if are_rivals else 0.0
-
-
-@njit(inline="always")
 def _planned_direction(records, planned, iteration):
     """Return 1 if a push is planned, 2 if a pull is, 0 to choose."""
     if planned == 0:
@@ -248,11 +203,11 @@ def _planned_direction(records, planned, iteration):
 
 
 @njit(inline="always")
-def _migrates(arrays, direction, active, senders, edges, receivers):
-    """Tell whether the next iteration is to run on the other place."""
-    direction = 2 if arrays.all_active != 0 else direction
-    sizes, has_identity = (arrays.searched, arrays.num_edges), arrays.has_identity != 0
-    return leaves(arrays.costs, direction, active, senders, edges, receivers, sizes, has_identity)
+def _decide(arrays, direction, listed, edges, receivers):
+    """Return whether to pull, and what `choose` expects; 0.0 seconds if nothing is chosen."""
+    if arrays.all_active != 0 or direction != 0:
+        return arrays.all_active != 0 or direction == 2, 0.0
+    return choose(arrays, listed, edges, receivers)
 
 
 @njit(inline="always")
@@ -299,6 +254,19 @@ def _apply_listed(control, arrays, pulls, active, edges):
         add_sums(arrays, touched)
     blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
     turn(control, NEXT)
+    return blocks, listed, active, edges
+
+
+@njit(inline="always")
+def _apply(control, arrays, pulls, blocks, listed, active, edges):
+    """Apply what was sent, by the way that fits; return what `_apply_listed` does."""
+    if arrays.all_active != 0:
+        active, edges = _apply_all(control, arrays)
+    elif pulls and arrays.applies_in_pulls != 0:
+        active, edges = _activated(arrays)
+        turn(control, ACTIVE)
+    else:
+        blocks, listed, active, edges = _apply_listed(control, arrays, pulls, active, edges)
     return blocks, listed, active, edges
 
 
@@ -372,12 +340,10 @@ def run(control, arrays, planned, max_iterations, records):
             return iteration, True
         began = clock_seconds()
         direction = _planned_direction(records, planned, iteration)
-        if may_migrate and _migrates(arrays, direction, active, listed, edges, receivers):
+        if may_migrate and migrates(arrays, direction, active, listed, edges, receivers):
             _keep(loop, blocks, listed, active, edges, receivers, is_marked)
             return iteration, False
-        expected, pulls = 0.0, all_active or direction == 2
-        if direction == 0 and not all_active:
-            pulls, expected = _choose(arrays, listed, edges, receivers)
+        pulls, expected = _decide(arrays, direction, listed, edges, receivers)
         choosing = clock_seconds() - began if is_clocked else 0.0
         sent, sent_along = active, edges
         _record_before(records, iteration, listed, edges, receivers, costs[CHANGES_PER_EDGE])
@@ -388,18 +354,14 @@ def run(control, arrays, planned, max_iterations, records):
             active, edges = first, second
         loop[ITERATION] = iteration
         is_marked = pulls and arrays.applies_in_pulls != 0
-        if all_active:
-            active, edges = _apply_all(control, arrays)
-        elif is_marked:
-            active, edges = _activated(arrays)
-            turn(control, ACTIVE)
-        else:
-            blocks, listed, active, edges = _apply_listed(control, arrays, pulls, active, edges)
+        blocks, listed, active, edges = _apply(
+            control, arrays, pulls, blocks, listed, active, edges
+        )
         if takes_one:  # who took a message hardly takes another one
             receivers = max(receivers - active, 0.0)
         costs[CHANGES_PER_EDGE] = min(active / max(sent_along, 1), 1.0)
         seconds = clock_seconds() - began
-        _learn(arrays, pulls, expected, seconds)
+        learn(arrays, pulls, expected, seconds)
         _record_after(records, iteration, pulls, sent, scanned, seconds, choosing)
         iteration += 1
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active

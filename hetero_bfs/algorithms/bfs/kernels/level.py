@@ -11,7 +11,7 @@ edges.
                                     while its vertex is unvisited. A device holds only the parents
                                     that it found itself. The entry of an unvisited vertex is
                                     0xFFFFFFFF, or a vertex with an edge to it, or the vertex
-                                    itself: `resolve_pushed_words` relies on that
+                                    itself: `resolve_pushed_words` (dense_push.py) relies on that
     visited       uint32 (words,)   bit v % 32 of word v // 32 says that vertex v is visited.
                                     Bottom-up reads the bitmap as the level found it and writes
                                     `next_visited`; so does a dense push on the CPU. Any other level
@@ -45,7 +45,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.frontier import NO_VERTEX, reserve
+from hetero_bfs.algorithms.bfs.kernels.frontier import reserve
 from hetero_bfs.algorithms.bfs.kernels.job import (
     MASKED,
     NONE,
@@ -55,7 +55,7 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     edges_of,
     words_of,
 )
-from hetero_bfs.devices.cpu.vectors import resolve_pushed_word, resolve_word, visited_among_eight
+from hetero_bfs.devices.cpu.vectors import resolve_word, visited_among_eight
 from hetero_bfs.selection.schema import QUEUE_INDEX, UNVISITED_LISTED, VISITED_INDEX
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
@@ -77,25 +77,26 @@ _LINE_ITEMS = 16  # of a list, in a cache line
 _MOST_ITEMS = 64  # prefetched of a list; of a longer one the processor fetches the rest by itself
 _DENSE = 5  # unvisited vertices of a word from which all 32 are tested at once
 _LANES = np.uint64(8)
-_ONE = np.uint32(1)
-_WORD_MASK = np.uint32(31)
+ONE = np.uint32(1)
+WORD_MASK = np.uint32(31)
 _WORD_SHIFT = np.uint32(5)
-_FULL = np.uint32(0xFFFFFFFF)
+FULL = np.uint32(0xFFFFFFFF)
 
 
 @njit(inline="always")
-def _is_visited(visited, v):
-    return (visited[v >> _WORD_SHIFT] >> (v & _WORD_MASK)) & _ONE
+def is_visited(visited, v):
+    """Return the bit of a vertex."""
+    return (visited[v >> _WORD_SHIFT] >> (v & WORD_MASK)) & ONE
 
 
 @njit(inline="always")
-def _reached(control, arrays):
+def reached_of(control, arrays):
     """Return the bitmap of the vertices that may be parents."""
     return arrays.reached if control[MASKED] else arrays.visited[control[VISITED]]
 
 
 @njit(inline="always")
-def _first_entry(offsets, count, edge):
+def first_entry(offsets, count, edge):
     """Return the last queue entry whose edges start at or before `edge`."""
     low, high = 0, count
     while high - low > 1:
@@ -108,7 +109,7 @@ def _first_entry(offsets, count, edge):
 
 
 @njit(inline="always")
-def _prefetch_entries(queue, entry, count, indptr, indices):
+def prefetch_entries(queue, entry, count, indptr, indices):
     """Prefetch what later queue entries will read: offsets first, then the lists, all lines."""
     if entry + 2 * _PREFETCH_DISTANCE < count:
         prefetch(indptr, queue[entry + 2 * _PREFETCH_DISTANCE])
@@ -132,16 +133,16 @@ def claim_chunk(control, arrays, chunk, me):
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
     found, source = arrays.found[me], arrays.source[me]
     edge, end = edges_of(control, chunk)
-    entry = _first_entry(offsets, count, edge)
+    entry = first_entry(offsets, count, edge)
     taken = 0
     while edge < end:
-        _prefetch_entries(queue, entry, count, indptr, indices)
+        prefetch_entries(queue, entry, count, indptr, indices)
         u = queue[entry]
         start = np.int64(indptr[u]) + (edge - offsets[entry])
         stop = min(np.int64(indptr[u + 1]), start + (end - edge))
         for k in range(np.uint64(start), np.uint64(stop)):
             v = indices[k]
-            bit = _ONE << (v & _WORD_MASK)
+            bit = ONE << (v & WORD_MASK)
             if visited[v >> _WORD_SHIFT] & bit:
                 continue
             if atomic_or(visited, v >> _WORD_SHIFT, bit) & bit:
@@ -185,62 +186,6 @@ def top_down_chunk(control, arrays, chunk, me):
     return NONE, NONE, NONE
 
 
-@kernel(counted=False, inner=True)
-def push_dense_chunk(control, arrays, chunk, me):
-    """Write a chunk of the frontier's edges to `parent` of their unvisited ends.
-
-    Other threads may write to the same vertex. Any of these parents is right; the last one stays.
-    """
-    this, count = control[QUEUE], control[VERTICES]
-    queue, offsets = arrays.queue[this], arrays.offsets[this]
-    indptr, indices = arrays.indptr, arrays.indices
-    visited, parent = arrays.visited[control[VISITED]], arrays.parent
-    edge, end = edges_of(control, chunk)
-    entry = _first_entry(offsets, count, edge)
-    while edge < end:
-        _prefetch_entries(queue, entry, count, indptr, indices)
-        u = queue[entry]
-        start = np.int64(indptr[u]) + (edge - offsets[entry])
-        stop = min(np.int64(indptr[u + 1]), start + (end - edge))
-        for k in range(np.uint64(start), np.uint64(stop)):
-            v = indices[k]
-            if not _is_visited(visited, v):
-                parent[v] = u
-        edge += stop - start
-        entry += 1
-    return NONE, NONE, NONE
-
-
-@kernel(counted=False, inner=True)
-def resolve_pushed_words(control, arrays, chunk, me):
-    """Visit the unvisited vertices of a chunk of the bitmap whose parent is visited.
-
-    Some parents are an earlier search's. That does no harm. Such a parent is a neighbour that has
-    an edge to the vertex, or the vertex itself if it was a source. If a neighbour of an unvisited
-    vertex is visited, it is in the frontier. Returns how many vertices it visits, and their edges.
-    """
-    visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
-    reached, degree, parent = _reached(control, arrays), arrays.degree, arrays.parent
-    low, high = words_of(control, arrays, chunk)
-    count, edges = np.int64(0), np.int64(0)
-    for word in range(np.uint64(low), np.uint64(high)):
-        seen = visited[word]
-        fresh, more = np.uint32(0), np.int64(0)
-        begin, end = word * np.uint64(32), (word + np.uint64(1)) * np.uint64(32)
-        if end > parent.size:
-            for v in range(begin, np.uint64(parent.size)):
-                bit = _ONE << (np.uint32(v) & _WORD_MASK)
-                if not seen & bit and parent[v] != NO_VERTEX and _is_visited(reached, parent[v]):
-                    fresh |= bit
-                    more += np.int64(degree[v])
-        elif seen != _FULL:
-            fresh, more = resolve_pushed_word(word, ~seen, degree, reached, parent)
-        next_visited[word] = seen | fresh
-        count += np.int64(population_count(fresh))
-        edges += more
-    return count, edges, NONE
-
-
 @njit(inline="always")
 def _resolve_sparse(word, pending, first, degree, visited, parent):
     """Do what `resolve_word` does, vertex by vertex, for words with few unvisited vertices."""
@@ -248,12 +193,12 @@ def _resolve_sparse(word, pending, first, degree, visited, parent):
     edges = np.int64(0)
     while pending:
         position = trailing_zeros(pending)
-        pending &= pending - _ONE
+        pending &= pending - ONE
         v = (np.uint32(word) << _WORD_SHIFT) | position
         u = first[v]
-        if _is_visited(visited, u):
+        if is_visited(visited, u):
             parent[v] = u
-            fresh |= _ONE << position
+            fresh |= ONE << position
             edges += np.int64(degree[v])
     return fresh, edges
 
@@ -266,13 +211,13 @@ def _resolve_by_first(control, arrays, low, high, late):
     visits, their edges, the neighbours looked at, and how many vertices are in `late`.
     """
     visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
-    reached, parent = _reached(control, arrays), arrays.parent
+    reached, parent = reached_of(control, arrays), arrays.parent
     first, degree = arrays.first, arrays.degree
     count, edges, scanned, left = 0, np.int64(0), 0, 0
     for word in range(np.uint64(low), np.uint64(high)):
         seen = visited[word]
         remain = parent.size - np.int64(word) * 32
-        exist = _FULL if remain >= 32 else np.uint32((_ONE << np.uint32(remain)) - _ONE)
+        exist = FULL if remain >= 32 else np.uint32((ONE << np.uint32(remain)) - ONE)
         pending = np.uint32(~seen & exist)
         if pending == 0:
             next_visited[word] = seen
@@ -289,7 +234,7 @@ def _resolve_by_first(control, arrays, low, high, late):
         rest = pending & ~fresh
         while rest:
             late[left] = (np.uint32(word) << _WORD_SHIFT) | trailing_zeros(rest)
-            rest &= rest - _ONE
+            rest &= rest - ONE
             left += 1
     return count, edges, scanned, left
 
@@ -303,7 +248,7 @@ def _find_in_list(begin, end, indices, visited):
         if hits:
             return k + np.uint64(trailing_zeros(hits))
         k += _LANES
-    while k < end and not _is_visited(visited, indices[k]):
+    while k < end and not is_visited(visited, indices[k]):
         k += np.uint64(1)
     return k
 
@@ -316,7 +261,7 @@ def _resolve_by_lists(control, arrays, late, left):
     the neighbours looked at, and how many vertices stay.
     """
     indptr, indices, degree = arrays.backward_indptr, arrays.backward_indices, arrays.degree
-    reached, next_visited = _reached(control, arrays), arrays.visited[1 - control[VISITED]]
+    reached, next_visited = reached_of(control, arrays), arrays.visited[1 - control[VISITED]]
     parent = arrays.parent
     count, edges, scanned, remain = 0, np.int64(0), np.uint64(0), 0
     for i in range(left):
@@ -333,7 +278,7 @@ def _resolve_by_lists(control, arrays, late, left):
         if k < end:
             scanned += np.uint64(1)
             parent[v] = indices[k]
-            next_visited[v >> _WORD_SHIFT] |= _ONE << (v & _WORD_MASK)
+            next_visited[v >> _WORD_SHIFT] |= ONE << (v & WORD_MASK)
             count += 1
             edges += np.int64(degree[v])
             remain -= 1
@@ -398,7 +343,7 @@ def bottom_up_by_list(control, arrays, state):
         if i + _PREFETCH_DISTANCE < count:
             prefetch(indices, np.uint64(indptr[unvisited_list[i + _PREFETCH_DISTANCE]]))
         v = unvisited_list[i]
-        if _is_visited(visited, v):
+        if is_visited(visited, v):
             continue
         begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
         k = _find_in_list(begin, end, indices, reached)
@@ -409,5 +354,5 @@ def bottom_up_by_list(control, arrays, state):
             found[taken] = v
             taken += 1
     for i in range(taken):  # not before: the others ask who was visited when the level began
-        visited[found[i] >> _WORD_SHIFT] |= _ONE << (found[i] & _WORD_MASK)
+        visited[found[i] >> _WORD_SHIFT] |= ONE << (found[i] & WORD_MASK)
     return taken, np.int64(scanned)

@@ -11,7 +11,7 @@ search reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from hetero_bfs.devices.opencl.parts import EDGE_BYTES, MAX_PARTS
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.support.memory import aligned_copy
+from hetero_bfs.support.memory import aligned_copy, format_bytes
 from hetero_bfs.support.wording import setting
 
 SEGMENT_SHIFT = 4
@@ -108,6 +108,30 @@ class StreamPlan:
     def slot_edges(self) -> int:
         """Size of a slot, for pages and their numbers, in edges."""
         return self.slot_pages * (1 + (1 << self.page_shift))
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """How the edges of a graph stream; sizes in bytes, pages and columns of all directions."""
+
+    edge_bytes: int
+    pages: int
+    page_bytes: int
+    resident_pages: int
+    resident_neighbours: int
+    budget_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"streamed, {format_bytes(self.edge_bytes)} in {self.pages:,} pages of "
+            f"{format_bytes(self.page_bytes)}; resident are {self.resident_pages:,} pages and of "
+            f"every list the first {self.resident_neighbours}, budget "
+            f"{format_bytes(self.budget_bytes)}"
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the fields for JSON."""
+        return asdict(self)
 
 
 def plan_stream(

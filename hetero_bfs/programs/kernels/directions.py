@@ -1,0 +1,64 @@
+"""The direction of an iteration on the host: chosen by costs, which are learned from iterations.
+
+loop.py describes `arrays`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.selection.place_costs import (
+    PULL_EDGE,
+    PULL_MISS,
+    PULL_VERTEX,
+    PUSH_CHANGE,
+    PUSH_EDGE,
+    PUSH_VERTEX,
+)
+from hetero_bfs.selection.place_rule import leaves, pull_seconds, push_seconds
+
+_LEAST_LEARNED = 50e-6  # seconds of an iteration that says something about costs
+_RIVAL = 3.0  # times as long: the other direction is then no rival, and errors do not matter
+
+
+@njit(inline="always")
+def choose(arrays, senders, edges, receivers):
+    """Return whether to pull, and the expected seconds if costs can be learned from them.
+
+    Costs are corrected where they matter: at iterations for which both directions are rivals.
+    """
+    costs, searched, stored = arrays.costs, arrays.searched, arrays.num_edges
+    pushed = push_seconds(costs, 0, senders, edges)
+    if pushed <= searched * costs[PULL_VERTEX]:  # less than any pull
+        return False, 0.0
+    pulled = pull_seconds(costs, 0, edges, receivers, searched, stored, arrays.has_identity != 0)
+    expected = min(pulled, pushed)
+    are_rivals = max(pulled, pushed) < _RIVAL * expected
+    return pulled < pushed, expected if are_rivals else 0.0
+
+
+@njit(inline="always")
+def migrates(arrays, direction, active, senders, edges, receivers):
+    """Tell whether the next iteration is to run on the other place."""
+    direction = 2 if arrays.all_active != 0 else direction
+    sizes, has_identity = (arrays.searched, arrays.num_edges), arrays.has_identity != 0
+    return leaves(arrays.costs, direction, active, senders, edges, receivers, sizes, has_identity)
+
+
+@njit(inline="always")
+def learn(arrays, pulls, expected, seconds):
+    """Correct the costs of a direction by the fourth root of seconds / expected seconds.
+
+    If nothing is expected they stay, however long the iteration took.
+    """
+    if expected == 0.0 or max(expected, seconds) < _LEAST_LEARNED:
+        return
+    factor = np.sqrt(np.sqrt(min(max(seconds / expected, 0.25), 4.0)))
+    costs = arrays.costs
+    if pulls:
+        for cost in (PULL_VERTEX, PULL_EDGE, PULL_MISS):
+            costs[cost] *= factor
+    else:
+        for cost in (PUSH_VERTEX, PUSH_EDGE, PUSH_CHANGE):
+            costs[cost] *= factor
