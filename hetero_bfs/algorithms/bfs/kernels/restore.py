@@ -54,31 +54,38 @@ def merge_parents(parent, other, visited):
 def restore_levels(parent, old_of_new, depth, level):
     """Fill `level`, int32 by old ids, from `parent`, uint32 by new ids, of a sound search.
 
-    `depth` is int32, as long as `parent`. If the parents lead in a circle, a depth is wrong.
+    `depth` is int32, as long as `parent`. If the parents lead in a circle, a depth is wrong. Most
+    parents have lower numbers than their children, so their depths are known.
     """
     level[:] = -1
     depth[:] = -1
-    for v in range(parent.size):
-        if parent[v] != _NO_VERTEX:
-            level[old_of_new[v]] = _depth_of(v, parent, depth)
+    n = np.uint64(parent.size)
+    for v in range(n):
+        up = np.uint64(parent[v])
+        if up < n:
+            if up != v and depth[up] >= 0:
+                depth[v] = depth[up] + 1
+            else:
+                _find_depth(v, parent, depth)
+    for v in range(n):
+        level[old_of_new[v]] = depth[v]
 
 
-@njit(inline="always")
-def _depth_of(v, parent, depth):
+@njit
+def _find_depth(v, parent, depth):
+    """Find the depths of a vertex and of all above it."""
     u, steps = v, 0
     while depth[u] < 0 and parent[u] != u and steps < parent.size:
-        u = np.int64(parent[u])
+        u = np.uint64(parent[u])
         steps += 1
-    known = max(depth[u], 0) + steps
-    left = known
+    left = max(depth[u], 0) + steps
     u = v
     for _ in range(steps):
         depth[u] = left
         left -= 1
-        u = np.int64(parent[u])
+        u = np.uint64(parent[u])
     if depth[u] < 0:
         depth[u] = 0
-    return known
 
 
 @kernel
