@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.distributed.communicator import Communicator, Counts
+from hetero_bfs.distributed.communicator import Communicator, Counts, parts_of
 from hetero_bfs.distributed.partition import Partition
 
 WORD_BYTES = 8
@@ -37,6 +38,37 @@ class ExchangeCosts:
     def sparse(self, num_bytes: float) -> float:
         """Return the seconds of a sparse exchange."""
         return self.latency + self.per_byte * num_bytes
+
+
+class Mail(NamedTuple):
+    """Messages to a rank's own vertices: their numbers, and how many are from each rank."""
+
+    numbers: npt.NDArray[np.uint32]
+    messages: npt.NDArray[Any]
+    received: Counts
+
+
+def mail(
+    communicator: Communicator,
+    partition: Partition,
+    columns: npt.NDArray[np.uint32],
+    messages: npt.NDArray[Any],
+) -> Mail:
+    """Send each message to the owner of its column: three calls."""
+    from hetero_bfs.distributed.kernels.mailing import count_by_owner, sort_by_owner
+
+    counts, received = (np.zeros(communicator.size, np.int64) for _ in range(2))
+    owners, first = partition.owner_of_line, partition.first_column
+    count_by_owner(columns, owners, counts)
+    places = parts_of(counts)
+    numbers, sorted_messages = np.empty_like(columns), np.empty_like(messages)
+    sort_by_owner(columns, messages, owners, first, places.copy(), numbers, sorted_messages)
+    communicator.exchange(counts, received)
+    total = int(received.sum())
+    own, got = np.empty(total, numbers.dtype), np.empty(total, messages.dtype)
+    communicator.exchange_parts(numbers, counts, places, own, received)
+    communicator.exchange_parts(sorted_messages, counts, places, got, received)
+    return Mail(own, got, received)
 
 
 class Exchange:

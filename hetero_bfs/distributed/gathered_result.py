@@ -47,12 +47,19 @@ class RankProgramResult:
 
     def gathered(self, name: str) -> npt.NDArray[Any]:
         """Return a field of all vertices, in the caller's ids; all ranks must call this."""
-        ranks, mine = self.communicator.size, self.state[name]
-        owned = count_owned(self.num_vertices, ranks)
-        first = parts_of(owned)
-        parts = np.empty(self.num_vertices, mine.dtype)
-        self.communicator.gather_to_all(np.ascontiguousarray(mine), parts, owned, first)
-        whole = np.empty_like(parts)
-        for rank, (begin, count) in enumerate(zip(first, owned, strict=True)):
-            whole[rank::ranks] = parts[begin : begin + count]
-        return whole
+        return gathered(self.communicator, self.state[name], self.num_vertices)
+
+
+def gathered(
+    communicator: Communicator, mine: npt.NDArray[Any], num_vertices: int
+) -> npt.NDArray[Any]:
+    """Return an array of all vertices, given those of each rank's own; all ranks must call this."""
+    ranks = communicator.size
+    owned = count_owned(num_vertices, ranks)
+    first = parts_of(owned)
+    parts = np.empty(num_vertices, mine.dtype)
+    communicator.gather_to_all(np.ascontiguousarray(mine), parts, owned, first)
+    whole = np.empty_like(parts)
+    for rank, (begin, count) in enumerate(zip(first, owned, strict=True)):
+        whole[rank::ranks] = parts[begin : begin + count]
+    return whole

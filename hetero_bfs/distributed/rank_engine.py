@@ -6,11 +6,11 @@ Start a script with `mpirun -n P python script.py`. Each rank gets all results.
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hetero_bfs.algorithms.components.component_result import Components
 from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings, check_settings
@@ -19,18 +19,17 @@ from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
 from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.construction import construct
 from hetero_bfs.distributed.faults import agreed
-from hetero_bfs.distributed.gathered_result import RankProgramResult
+from hetero_bfs.distributed.gathered_result import RankProgramResult, gathered
+from hetero_bfs.distributed.rank_paths import RankPathSearch
 from hetero_bfs.distributed.rank_program import RankProgram
 from hetero_bfs.distributed.shares import FileShare, read_share, share_out
-from hetero_bfs.errors import AgreedError, ArgumentError
-from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, check_vertex
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.graph.weights import needed_weights, refuse_negative
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, check_edge_source, check_vertex
 from hetero_bfs.programs.host_code import host_text
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.run_options import Limits, RunOptions
 from hetero_bfs.programs.typed_program import Parameters, Plan
-from hetero_bfs.runtime.built_in_programs import PATHS, LeastLabels, PowerRanks, beyond_all
+from hetero_bfs.runtime.built_in_programs import LeastLabels, PowerRanks
 
 _DEFAULTS = RunOptions()
 
@@ -55,8 +54,7 @@ class RankEngine:
         self, edges: EdgeSource | None = None, communicator: Communicator | None = None
     ) -> None:
         communicator = communicator or _world()
-        if any(communicator.collect(edges is not None and edges.directed)):
-            raise AgreedError("several ranks hold undirected graphs only")
+        agreed(communicator, lambda: _check_edges(edges, communicator))
         self._open(communicator, share_out(communicator, edges))
 
     @classmethod
@@ -109,7 +107,7 @@ class RankEngine:
         if key not in self._programs:
             self._programs[key] = RankProgram(self.communicator, self.graph, plan)
         if options.bucket_width is None and "priority" in plan.methods:
-            limits = limits._replace(bucket_width=self._usual_step())
+            limits = limits._replace(bucket_width=self._usual_step)
         return self._programs[key].run(plan, limits)
 
     def _checked(
@@ -130,6 +128,7 @@ class RankEngine:
             )
         return plan, options.limits(1.0)
 
+    @cached_property
     def _usual_step(self) -> float:
         """Return the usual width of buckets, as `PlacedGraph.usual_step` for one process."""
         weights = self.graph.graph.weights
@@ -145,62 +144,27 @@ class RankEngine:
         return float(max(total / count * 16.0 / degree, 1e-300))
 
     def sssp(self, source: int) -> ShortestPaths:
-        """Find the least distances from a vertex; see `hetero_bfs.sssp`.
-
-        Parents are found on rank 0 alone, of all edges there.
+        """Find the least distances from a vertex, and parents; see `hetero_bfs.sssp`.
 
         Raises
         ------
         AgreedError
             On all ranks: no such vertex, no weights, or a negative one.
         """
-        source = agreed(self.communicator, lambda: self._checked_source(source))
-        kind = needed_weights(self.graph.graph).dtype.name
-        program = PATHS[kind]()
-        infinity = beyond_all(program)
-        result = self.run(program, source=source, unreached=infinity)
-        found = result.gathered("distance")
-        distance = np.where(found == infinity, np.inf, found.astype(np.float64))
+        source = agreed(self.communicator, lambda: check_vertex(source, self.num_vertices))
+        found = self._paths.search(source)
+        distance = gathered(self.communicator, found.distance, self.num_vertices)
+        up = gathered(self.communicator, found.parent, self.num_vertices)
+        parent = np.where(up == NO_VERTEX, -1, up.astype(np.int64))
         traces = [
-            WindowTrace(0.0, t.strategy, t.vertices, t.edges_scanned, 1, t.seconds)
-            for t in result.traces
+            WindowTrace(w.start, w.strategy, w.vertices, w.edges, w.rounds, w.seconds)
+            for w in found.windows
         ]
-        return ShortestPaths(
-            source,
-            distance,
-            result.seconds,
-            traces,
-            False,
-            lambda: self._parents(source, found, infinity),
-        )
+        return ShortestPaths(source, distance, found.seconds, traces, False, lambda: parent)
 
-    def _checked_source(self, source: int) -> int:
-        lists = self.graph.graph
-        needed_weights(lists)
-        refuse_negative(lists, self.graph.relabelling.old_of_new, "shortest paths")
-        return check_vertex(source, self.num_vertices)
-
-    def _parents(
-        self, source: int, distance: npt.NDArray[Any], infinity: float
-    ) -> npt.NDArray[np.int64]:
-        """Return a vertex before each one on a shortest path, given the distances."""
-        from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
-        from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists
-
-        if self.edges is None:
-            raise ArgumentError("parents are found on rank 0, which has all edges; ask there")
-        parent = np.full(self.num_vertices, -1, np.int64)
-        parent[source] = source
-        graph = build_search_graph(self.edges, "degree")
-        start = graph.searched_id(source)
-        if start is None:
-            return parent
-        old = graph.relabelling.old_of_new
-        lists = WeightedLists.of(graph, "shortest paths")
-        up = tree_parents(lists, distance[old], infinity, start)
-        reached = np.flatnonzero(up != NO_VERTEX)
-        parent[old[reached]] = old[up[reached]]
-        return parent
+    @cached_property
+    def _paths(self) -> RankPathSearch:
+        return RankPathSearch(self.communicator, self.graph)
 
     def components(self) -> Components:
         """Find the connected components; see `hetero_bfs.components`."""
@@ -233,6 +197,17 @@ class RankEngine:
         return PageRank(
             result.gathered("rank"), result.seconds, change, result.converged, result.traces
         )
+
+
+def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:
+    """Raise `ArgumentError` unless rank 0 has an undirected graph's edges, and the others none."""
+    if (edges is None) == (communicator.rank == 0):
+        said = "no edges" if edges is None else "edges, too"
+        raise ArgumentError(f"{said}; give RankEngine(edges) on rank 0, None on all others")
+    if edges is not None:
+        check_edge_source(edges)
+        if edges.directed:
+            raise ArgumentError("several ranks hold undirected graphs only; start without mpirun")
 
 
 def _world() -> Communicator:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.iterations import IterationTrace
-from hetero_bfs.distributed.communicator import Communicator, parts_of
+from hetero_bfs.distributed.communicator import Communicator
+from hetero_bfs.distributed.exchange import mail
 from hetero_bfs.distributed.gathered_result import RankProgramResult
 from hetero_bfs.distributed.partition import RankGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -55,7 +56,6 @@ class RankProgram:
         self._listed, self._due, self._touched = (np.empty(searched, np.uint32) for _ in range(3))
         self._sums = np.zeros(max(len(plan.totals), 1))
         self._number = 0
-        self._counts = np.zeros(communicator.size, np.int64)
         self._stored = self._sum_of(graph.graph.num_stored_edges)
         for first in (True, False):  # one rank of each host compiles, the others find it on disk
             if (communicator.host_rank == 0) == first:
@@ -70,7 +70,8 @@ class RankProgram:
 
         phases, arrays, vertices, sums = self._phases, self._arrays, self._listed, self._sums
         told, messages = self._fields["told"], self._fields["told_messages"]
-        owners, counts = self._graph.partition.owner_of_line, self._counts
+        owners = self._graph.partition.owner_of_line
+        counts = np.zeros(self._communicator.size, np.int64)
         plan, number, count = self.plan, 1, 0
         calls: list[tuple[Any, tuple[Any, ...]]] = [
             (phases.begin, (arrays, vertices, sums)),
@@ -267,26 +268,9 @@ class RankProgram:
         found, told = phases.push(arrays, self._due, count, number, combines, touched)
         if part.ranks == 1:
             return int(found)
-        numbers, messages = self._mail(told)
+        columns, noted = fields["told"][:told], fields["told_messages"][:told]
+        numbers, messages, _ = mail(self._communicator, part, columns, noted)
         return int(phases.take_in(arrays, numbers, messages, number, touched, found))
-
-    def _mail(self, count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[Any]]:
-        """Send what was noted for other ranks; return the own numbers and messages received."""
-        from hetero_bfs.distributed.kernels.mailing import count_by_owner, sort_by_owner
-
-        communicator, part, counts = self._communicator, self._graph.partition, self._counts
-        columns, noted = self._fields["told"][:count], self._fields["told_messages"][:count]
-        count_by_owner(columns, part.owner_of_line, counts)
-        places, received = parts_of(counts), np.empty_like(counts)
-        numbers, messages = np.empty_like(columns), np.empty_like(noted)
-        owners, first = part.owner_of_line, part.first_column
-        sort_by_owner(columns, noted, owners, first, places.copy(), numbers, messages)
-        communicator.exchange(counts, received)
-        total = int(received.sum())
-        own, got = np.empty(total, numbers.dtype), np.empty(total, messages.dtype)
-        communicator.exchange_parts(numbers, counts, places, own, received)
-        communicator.exchange_parts(messages, counts, places, got, received)
-        return own, got
 
     def _agree(self, active: int) -> None:
         """Add up the program's sums and active vertices of all ranks, if the program reads them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.graph.weights import weight_dtype_of
+from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,25 @@ class KroneckerShare:
         for start in range(begin, end, size):
             yield self.edges.range(start, min(start + size, end))
 
+    @property
+    def weight_dtype(self) -> np.dtype[Any] | None:
+        """float32, None without weights."""
+        return self.edges.weight_dtype
+
+    def weighted_chunks(
+        self, size: int = CHUNK_EDGES
+    ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+        """Yield the edges in index order as (src, dst, weights), as `chunks`."""
+        begin, end = self.bounds
+        for start in range(begin, end, size):
+            yield self.edges.weighted_range(start, min(start + size, end))
+
     def materialise(self) -> EdgeList:
-        """Generate the share into memory, 8 bytes an edge."""
-        src, dst = self.edges.range(*self.bounds)
-        return EdgeList.trusted(src, dst, self.num_vertices, False)
+        """Generate the share into memory, 8 bytes an edge, 12 with weights."""
+        if not self.edges.weighted:
+            return EdgeList.trusted(*self.edges.range(*self.bounds), self.num_vertices, False)
+        src, dst, weights = self.edges.weighted_range(*self.bounds)
+        return EdgeList.trusted(src, dst, self.num_vertices, False, weights)
 
 
 @dataclass(frozen=True)

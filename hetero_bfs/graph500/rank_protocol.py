@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from dataclasses import replace
+from typing import Any
 
+import numba
 import numpy as np
 
 from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.construction import construct
 from hetero_bfs.distributed.faults import agreed
 from hetero_bfs.distributed.partition import RankGraph
-from hetero_bfs.distributed.rank_device import RankDevice, open_rank_device
-from hetero_bfs.distributed.rank_search import DistributedSearch, RankResult
-from hetero_bfs.distributed.rank_validation import RankValidator
 from hetero_bfs.distributed.shares import FileShare, KroneckerShare, read_share
 from hetero_bfs.distributed.simulated import run_ranks
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.weights import weight_dtype_of
+from hetero_bfs.graph500.kernel import KernelName
 from hetero_bfs.graph500.protocol import (
     NO_KEY,
     Graph500Options,
@@ -28,9 +29,10 @@ from hetero_bfs.graph500.protocol import (
     generator_of,
     scale_of,
 )
-from hetero_bfs.graph500.rank_report import LevelOfRanks, RanksReport, SearchOfRanks
+from hetero_bfs.graph500.rank_bfs import RankBFS
+from hetero_bfs.graph500.rank_report import RanksReport
+from hetero_bfs.graph500.rank_sssp import RankSSSP
 from hetero_bfs.graph500.report import KeyRecord
-from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.support import memory
 from hetero_bfs.support.progress import hidden, progress
 
@@ -41,8 +43,11 @@ _REPLICATED_BYTES = 4 + 8
 """Of a rank, for each vertex of the graph: old ids of columns, words for other ranks."""
 _HELD_BYTES = 1 << 27
 """Of a rank, most memory of results that wait for their validation."""
-_SHARED_BYTES = 8
-"""Of a host, for each vertex of the graph: the tree that is validated."""
+_WEIGHT_BYTES = 4
+_SORTED_BYTES = 24
+"""Of an entry of lists with weights beside its key: weights, the order by key, copies."""
+
+_KERNELS: dict[KernelName, type[RankBFS | RankSSSP]] = {"bfs": RankBFS, "sssp": RankSSSP}
 
 
 def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksReport:
@@ -57,40 +62,36 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
         raise AgreedError("the ranks were started with different options; give all the same")
     _check_options(options)
     threads = options.engine.threads or agreed(communicator, lambda: _threads(communicator))
-    with hidden():
-        _compile(communicator, options, threads)
+    numba.set_num_threads(min(threads, numba.get_num_threads()))
+    if options.graph is None:
+        _compile(communicator, options, threads, np.dtype(np.float32))
     started = time.perf_counter()
     share = _share(communicator, options)
     generation = _slowest(communicator, time.perf_counter() - started)
+    if options.graph is not None:
+        _compile(communicator, options, threads, weight_dtype_of(share.edges))
     started = time.perf_counter()
     graph = construct(communicator, share.edges, share.num_input_edges, share.input_degree)
     construction = _slowest(communicator, time.perf_counter() - started)
     keys = _keys(communicator, graph, options)
     started = time.perf_counter()
-    device, notes = _device(communicator, graph, options.engine, threads)
-    selector = str(options.engine.selector)
-    search = DistributedSearch(communicator, graph, selector, threads, device=device)
+    kernel = _KERNELS[options.kernel](communicator, graph, options.engine, threads)
     try:
         opened = _slowest(communicator, time.perf_counter() - started)
-        validator = (
-            RankValidator(communicator, share.edges, share.input_degree)
-            if options.validate
-            else None
-        )
-        together = _most_back_to_back(communicator, graph, len(keys))
+        validator = kernel.make_validator(share) if options.validate else None
+        together = _most_back_to_back(communicator, graph, kernel.held_bytes, len(keys))
         for key in keys[:together]:
-            search.search(key)
+            kernel.search(key)
         records: list[KeyRecord] = []
         groups = [keys[start : start + together] for start in range(0, len(keys), together)]
         for group in progress(groups, "searching"):
-            results = [search.search(key) for key in group]
-            records += [_record(communicator, result, validator) for result in results]
+            results = [kernel.search(key) for key in group]
+            records += [_record(kernel, result, validator) for result in results]
         if validator is not None:
             validator.close()
-        return RanksReport(
+        return kernel.make_report(
             scale=scale_of(options, graph.num_vertices),
             edgefactor=share.num_input_edges / graph.num_vertices,
-            device=None if device is None else device.info,
             order="degree",
             searched_vertices=int(graph.partition.sizes.sum()),
             num_vertices=graph.num_vertices,
@@ -100,20 +101,17 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
             compile_seconds=opened,
             edge_passes=None,
             searches_back_to_back=together,
-            notes=[*notes, *few_keys(keys, options)],
+            notes=[*kernel.notes, *few_keys(keys, options)],
             sources=records,
             failures=[text for record in records if (text := failure_of(record))],
             processes=communicator.size,
             hosts=communicator.num_hosts,
             threads=threads,
-            selector=selector,
-            devices=_named(communicator, device),
-            costs=search.costs,
             rank_bytes=max(communicator.collect(_graph_bytes(graph))),
             replicated_bytes=graph.replicated_bytes,
         )
     finally:
-        search.close()
+        kernel.close()
 
 
 def _check_options(options: Graph500Options) -> None:
@@ -126,7 +124,6 @@ def _check_options(options: Graph500Options) -> None:
     """
     engine = options.engine
     refused = {
-        "--kernel sssp": options.kernel != "bfs",
         "--directed": options.directed,
         "--order": engine.order not in ("auto", "degree"),
         "--power-log": options.power_log is not None,
@@ -149,41 +146,38 @@ def _threads(communicator: Communicator) -> int:
     return max(int(numba.get_num_threads()) // communicator.host_size, 1)
 
 
-def _compile(communicator: Communicator, options: Graph500Options, threads: int) -> None:
-    """Compile all kernels with a tiny graph, one rank of each host before the others."""
-    share = KroneckerShare(KroneckerEdges(12), 0, 1)  # enough edges for several threads
-    for first in (True, False):
-        if (communicator.host_rank == 0) == first:
-            run_ranks(1, lambda alone: _search_tiny(alone, share, options, threads))
-        communicator.barrier()
-
-
-def _search_tiny(
-    communicator: Communicator, share: KroneckerShare, options: Graph500Options, threads: int
+def _compile(
+    communicator: Communicator, options: Graph500Options, threads: int, weights: Any
 ) -> None:
-    graph = construct(communicator, share.materialise(), share.num_input_edges)
-    search = DistributedSearch(communicator, graph, "fixed:TC,BC,TC", threads)
-    try:
-        result = search.search(0)
-        if options.validate:
-            RankValidator(communicator, share, None).validate(0, result.parent)
-    finally:
-        search.close()
+    """Compile all kernels with a tiny graph, one rank of each host before the others.
+
+    `weights` is the type of those of shortest paths.
+    """
+    edges = KroneckerEdges(12, weighted=options.kernel == "sssp").materialise()
+    if edges.weights is not None:  # of a scale that has edges enough for several threads
+        edges = replace(edges, weights=edges.weights.astype(weights))
+    kernel = _KERNELS[options.kernel]
+    with hidden():
+        for first in (True, False):
+            if (communicator.host_rank == 0) == first:
+                run_ranks(1, lambda alone: kernel.compile(alone, edges, threads, options.validate))
+            communicator.barrier()
 
 
 def _share(communicator: Communicator, options: Graph500Options) -> FileShare:
     """Read or generate this rank's edges."""
     if options.graph is not None:
-        return read_share(communicator, options.graph)
-    edges = generator_of(options)
+        return read_share(communicator, options.graph, options.kernel == "sssp")
+    kernel, weighted = _KERNELS[options.kernel], options.kernel == "sssp"
+    edges = generator_of(options, weighted)
     share = KroneckerShare(edges, communicator.rank, communicator.size)
-    held = 2 * _KEY_BYTES  # for each edge, in both directions
+    held = 2 * (_KEY_BYTES + _SORTED_BYTES * weighted)  # for each edge, in both directions
     if not options.regenerate:
-        held += _KEY_BYTES
+        held += _KEY_BYTES + _WEIGHT_BYTES * weighted
     need = held * share.num_input_edges
     need += _VERTEX_BYTES * edges.num_vertices // communicator.size
     need += _REPLICATED_BYTES * edges.num_vertices
-    need += _SHARED_BYTES * edges.num_vertices // communicator.host_size
+    need += kernel.shared_bytes * edges.num_vertices // communicator.host_size
     agreed(communicator, lambda: _check_memory(communicator, need, options.scale))
     kept: EdgeList | KroneckerShare = share if options.regenerate else share.materialise()
     return FileShare(kept, edges.num_input_edges, None)
@@ -227,86 +221,26 @@ class _LoneVertices:
         return not self._answer[0]
 
 
-def _most_back_to_back(communicator: Communicator, graph: RankGraph, keys: int) -> int:
+def _most_back_to_back(
+    communicator: Communicator, graph: RankGraph, held_bytes: int, keys: int
+) -> int:
     """Return how many searches' results may exist at the same time, alike on all ranks.
 
     Searches run back-to-back, as in one process: work between them would evict the next one's data
     from the caches.
     """
-    most = np.array([_HELD_BYTES // max(4 * graph.input_degree.size, 1)])
+    most = np.array([_HELD_BYTES // max(held_bytes * graph.input_degree.size, 1)])
     communicator.reduce_to_all(most, "min")
     return min(max(int(most[0]), 1), keys)
 
 
-def _record(
-    communicator: Communicator, result: RankResult, validator: RankValidator | None
-) -> KeyRecord:
+def _record(kernel: RankBFS | RankSSSP, result: Any, validator: Any) -> KeyRecord:
     """Validate a search, and collect what all ranks did."""
+    if validator is None:
+        return kernel.record(result, None, -1.0)
     started = time.perf_counter()
-    key, seconds, validation = result.source, -1.0, None
-    if validator is not None:
-        validation = validator.validate(key, result.parent)
-        seconds = time.perf_counter() - started
-    traces = _levels_of_ranks(communicator, result)
-    found = SearchOfRanks(key, result.seconds, 0.0, result.nedge, traces)
-    return KeyRecord(found, len(traces), result.reached, validation, seconds)
-
-
-def _levels_of_ranks(communicator: Communicator, result: RankResult) -> list[LevelOfRanks]:
-    """Return the levels of a search, with the figures of all ranks combined."""
-    figures = np.array(
-        [
-            [
-                level.seconds,
-                level.exchange_seconds,
-                level.bytes_sent,
-                level.frontier_vertices,
-                level.frontier_edges,
-                level.on_device,
-            ]
-            for level in result.levels
-        ]
-    ).reshape(-1)
-    most, total = figures.copy(), figures.copy()
-    communicator.reduce_to_all(most, "max")
-    communicator.reduce_to_all(total, "sum")
-    rows = zip(result.levels, most.reshape(-1, 6), total.reshape(-1, 6), strict=True)
-    return [
-        LevelOfRanks(
-            number=number,
-            direction=level.direction,
-            seconds=float(m[0]),
-            mean_seconds=float(t[0]) / communicator.size,
-            exchange_seconds=float(m[1]),
-            bytes_sent=int(t[2]),
-            frontier_vertices=int(t[3]),
-            frontier_edges=int(t[4]),
-            most_frontier_edges=int(m[4]),
-            ranks=communicator.size,
-            on_devices=int(t[5]),
-            push_seconds=level.push_seconds,
-            pull_seconds=level.pull_seconds,
-        )
-        for number, (level, m, t) in enumerate(rows)
-    ]
-
-
-def _device(
-    communicator: Communicator, graph: RankGraph, options: EngineOptions, threads: int
-) -> tuple[RankDevice | None, list[str]]:
-    """Open this rank's device; return the notes of all ranks."""
-    device, note = agreed(
-        communicator,
-        lambda: open_rank_device(options, communicator.host_rank, graph, threads),
-    )
-    notes = enumerate(communicator.collect(note))
-    return device, [f"rank {rank}: {text}" for rank, text in notes if text is not None]
-
-
-def _named(communicator: Communicator, device: RankDevice | None) -> dict[str, int]:
-    """Return how many ranks have each device."""
-    names = communicator.collect(None if device is None else device.info.name)
-    return dict(Counter(name for name in names if name is not None))
+    outcome = kernel.validate(validator, result)
+    return kernel.record(result, outcome, time.perf_counter() - started)
 
 
 def _graph_bytes(graph: RankGraph) -> int:

@@ -1,4 +1,4 @@
-"""The report of breadth-first searches by several ranks."""
+"""The reports of several ranks: what both kernels have, and that of breadth-first searches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hetero_bfs.distributed.exchange import ExchangeCosts
+from hetero_bfs.graph500.rank_figures import imbalance
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.selection.strategies import Direction
 from hetero_bfs.support.memory import format_bytes
@@ -53,8 +54,7 @@ class LevelOfRanks:
     @property
     def imbalance(self) -> float:
         """Most frontier edges of a rank over the mean."""
-        mean = self.frontier_edges / self.ranks
-        return self.most_frontier_edges / mean if mean else 1.0
+        return imbalance(self.most_frontier_edges, self.frontier_edges, self.ranks)
 
     def row(self) -> dict[str, Any]:
         """Return the level as a record of the trace."""
@@ -74,46 +74,52 @@ class LevelOfRanks:
         }
 
 
-@dataclass(frozen=True)
-class SearchOfRanks:
-    """A search as the report shows it; see `BFSResult`."""
-
-    source: int
-    seconds: float
-    gather_seconds: float
-    nedge: int
-    traces: list[LevelOfRanks]
-
-    @property
-    def teps(self) -> float:
-        """Traversed edges per second."""
-        return self.nedge / self.seconds if self.seconds > 0 else 0.0
-
-
 @dataclass(kw_only=True)
 class RanksReport(Graph500Report):
-    """Everything a run by several ranks produced."""
-
-    kernel = "bfs"
-    steps = "levels"
+    """What runs of both kernels by several ranks produce."""
 
     hosts: int
     threads: int
     """Of each rank."""
-    selector: str
-    devices: dict[str, int]
-    """Ranks that have each OpenCL device, by its name."""
-    costs: ExchangeCosts
     rank_bytes: int
     """Lists and arrays of the rank with the most."""
     replicated_bytes: int
     """Of each rank: what does not shrink with more ranks."""
 
     def own_figures(self) -> dict[str, Any]:
-        """Return what only this kernel's JSON has."""
+        """Return what only JSON of several ranks has."""
         return {
             "hosts": self.hosts,
             "threads_per_rank": self.threads,
+            "rank_bytes": self.rank_bytes,
+            "replicated_bytes": self.replicated_bytes,
+        }
+
+    def machine_lines(self) -> list[str]:
+        """Return the ranks, and their memory."""
+        return [
+            f"ranks: {self.processes} on {self.hosts} host{'s' if self.hosts > 1 else ''}, "
+            f"{self.threads} thread{'s' if self.threads > 1 else ''} each",
+            f"memory of the graph: {format_bytes(self.rank_bytes)} of a rank, and "
+            f"{format_bytes(self.replicated_bytes)} that do not shrink with more ranks",
+        ]
+
+
+@dataclass(kw_only=True)
+class RankBFSReport(RanksReport):
+    """Everything a run of breadth-first searches by several ranks produced."""
+
+    kernel = "bfs"
+    steps = "levels"
+
+    selector: str
+    devices: dict[str, int]
+    """Ranks that have each OpenCL device, by its name."""
+    costs: ExchangeCosts
+
+    def own_figures(self) -> dict[str, Any]:
+        """Return what only this kernel's JSON has."""
+        return super().own_figures() | {
             "selector": self.selector,
             "rank_devices": self.devices,
             "exchange": {
@@ -121,8 +127,6 @@ class RanksReport(Graph500Report):
                 "sparse_latency_seconds": self.costs.latency,
                 "sparse_seconds_per_byte": self.costs.per_byte,
             },
-            "rank_bytes": self.rank_bytes,
-            "replicated_bytes": self.replicated_bytes,
         }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
@@ -137,17 +141,16 @@ class RanksReport(Graph500Report):
 
     def machine_lines(self) -> list[str]:
         """Return the ranks, what chooses directions, and the memory."""
+        ranks, memory = super().machine_lines()
         costs = self.costs
         devices = [f"{name} of {count} ranks" for name, count in self.devices.items()]
         return [
-            f"ranks: {self.processes} on {self.hosts} host{'s' if self.hosts > 1 else ''}, "
-            f"{self.threads} thread{'s' if self.threads > 1 else ''} each",
+            ranks,
             *([f"bottom-up levels also on: {', '.join(devices)}"] if devices else []),
             f"selector: {self.selector}, one direction for all ranks, by the slowest one",
             f"exchange: dense {1e6 * costs.dense:.1f} us; sparse {1e6 * costs.latency:.1f} us and "
             f"{1e9 * costs.per_byte:.3g} ns a byte",
-            f"memory of the graph: {format_bytes(self.rank_bytes)} of a rank, and "
-            f"{format_bytes(self.replicated_bytes)} that do not shrink with more ranks",
+            memory,
         ]
 
     def schedule(self) -> str:

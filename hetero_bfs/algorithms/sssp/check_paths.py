@@ -109,7 +109,7 @@ class _Columns:
         for column, search in enumerate(self.searches):
             if search.failure is None and fails[column] < chunk[0].size:
                 edge = [array[fails[column]] for array in chunk]
-                search.failure = _shorter_way(edge, one_way, self.distance[:, column])
+                search.failure = shorter_way(edge, one_way, self.distance[:, column])
 
     def finish(self, ends: npt.NDArray[np.int64], directed: bool) -> None:
         """Make check 4, and count vertices and edges."""
@@ -120,7 +120,7 @@ class _Columns:
             search.reached = int(reached[column])
             search.nedge = int(sums[column]) if directed else int(sums[column]) // 2
             if search.failure is None and unmet[column] < ends.size:
-                search.failure = _no_tree_edge(
+                search.failure = no_tree_edge(
                     int(unmet[column]), self.distance[:, column], self.parent[:, column]
                 )
 
@@ -280,7 +280,8 @@ def _check_source(source: int, distance: _Distances, parent: _Parents) -> str | 
     return None
 
 
-def _shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> str:
+def shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> str:
+    """Say what check 3 found of an edge: its ends and its weight."""
     u, v, weight = edge
     if not (one_way or distance[u] + weight < distance[v]):
         u, v = v, u
@@ -290,7 +291,8 @@ def _shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> 
     )
 
 
-def _no_tree_edge(child: int, distance: npt.NDArray[Any], parent: npt.NDArray[np.uint32]) -> str:
+def no_tree_edge(child: int, distance: npt.NDArray[Any], parent: npt.NDArray[np.uint32]) -> str:
+    """Say what check 4 found of a vertex."""
     up = int(parent[child])
     return (
         f"check 4 (edges of the tree): no edge from parent {up} to vertex {child} makes up "

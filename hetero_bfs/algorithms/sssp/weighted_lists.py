@@ -151,16 +151,29 @@ class WeightedLists:
     @cached_property
     def plan(self) -> Plan:
         """How to search, as the mean weight and degree suggest."""
+        return planned(self.weight_dtype, *self.sums())
+
+    def sums(self) -> tuple[float, int, int, int]:
+        """Return the sum and number of the finite weights, entries of the lists, and vertices."""
         weights = needed_weights(self.graph.graph)
         finite = weights[np.isfinite(weights)]
-        mean = float(finite.mean(dtype=np.float64)) if finite.size else 1.0
-        degree = max(self.num_stored_edges / max(self.num_vertices, 1), 1.0)
-        least = 1.0 if weights.dtype.kind == "i" else float(np.finfo(np.float32).tiny)
-        is_full = degree < _LONG_LISTS
-        full_edges = _FULL_EDGES if is_full else _AFTER_PULL_EDGES
-        wanted = _PREFIX_EDGES, full_edges
-        widths = (max(mean * edges / degree, least) for edges in wanted)
-        return Plan(is_full, *widths)
+        with np.errstate(over="ignore"):  # infinite: then all is one window
+            total = float(finite.sum(dtype=np.float64))
+        return total, finite.size, self.num_stored_edges, self.num_vertices
+
+
+def planned(
+    weight_dtype: np.dtype[Any], total: float, finite: float, entries: float, vertices: float
+) -> Plan:
+    """Return how to search lists of these `WeightedLists.sums`."""
+    mean = total / finite if finite else 1.0
+    degree = max(entries / max(vertices, 1), 1.0)
+    least = 1.0 if weight_dtype.kind == "i" else float(np.finfo(np.float32).tiny)
+    is_full = degree < _LONG_LISTS
+    full_edges = _FULL_EDGES if is_full else _AFTER_PULL_EDGES
+    wanted = _PREFIX_EDGES, full_edges
+    widths = (max(mean * edges / degree, least) for edges in wanted)
+    return Plan(is_full, *widths)
 
 
 _MADE: weakref.WeakKeyDictionary[SearchGraph, weakref.ref[WeightedLists]]

@@ -98,6 +98,10 @@ class KroneckerEdges:
         src, dst, _ = self._made(start, stop, False)
         return src, dst
 
+    def weighted_range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray, WeightArray]:
+        """Generate edges [start, stop) of a weighted graph: those of `range`, and their weights."""
+        return self._made(start, stop, True)
+
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in index order; see `EdgeSource.chunks`."""
         for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
@@ -110,7 +114,7 @@ class KroneckerEdges:
         if not self.weighted:
             needed_weights(self)
         for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
-            yield self._made(start, min(start + size, self.num_input_edges), True)
+            yield self.weighted_range(start, min(start + size, self.num_input_edges))
 
     def materialise(self) -> EdgeList:
         """Generate all edges into memory, 8 bytes an edge, 12 with weights."""

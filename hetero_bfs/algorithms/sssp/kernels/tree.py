@@ -34,8 +34,20 @@ def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt
     source : int
         A new id.
     """
+    parent, orphans = nearer_parents(lists, distance, infinity)
+    complete_tree(lists, distance, source, parent, orphans)
+    return parent
+
+
+def nearer_parents(
+    lists: Any, distance: Array, infinity: Any
+) -> tuple[npt.NDArray[np.uint32], int]:
+    """Return parents that are nearer to the source, and how many reached vertices have none.
+
+    `distance` is of all that lists hold: of a rank's lists, of all columns.
+    """
     backward = lists.backward
-    parent = np.full(distance.size, NO_VERTEX, np.uint32)
+    parent = np.full(lists.num_vertices, NO_VERTEX, np.uint32)
     orphans = np.zeros(_PARTS, np.int64)
     in_parallel(
         _find_nearer,
@@ -49,8 +61,7 @@ def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt
         parent=parent,
         orphans=orphans,
     )
-    complete_tree(lists, distance, source, parent, int(orphans.sum()))
-    return parent
+    return parent, int(orphans.sum())
 
 
 def complete_tree(lists: Any, distance: Array, source: int, parent: Array, orphans: int) -> None:
@@ -68,7 +79,7 @@ def _find_nearer(given, part, parts):
     indptr, neighbours, weights = given.indptr, given.neighbours, given.weights
     distance, parent, infinity = given.distance, given.parent, given.limit[0]
     in_order = given.in_order != 0
-    begin, end = part_of(distance.size, part, parts)
+    begin, end = part_of(parent.size, part, parts)
     orphans = 0
     for v in range(begin, end):
         mine = distance[v]
