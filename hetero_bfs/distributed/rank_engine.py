@@ -6,7 +6,6 @@ Start a script with `mpirun -n P python script.py`. Each rank gets all results.
 from __future__ import annotations
 
 import os
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +81,9 @@ class RankEngine:
         """All edges, on rank 0."""
         self.graph = construct(communicator, share.edges, share.num_input_edges, share.input_degree)
         self._programs: dict[Any, RankProgram] = {}
+        # No cached properties: all ranks of a process would share their lock.
+        self._step: float | None = None
+        self._paths: RankPathSearch | None = None
 
     @property
     def num_vertices(self) -> int:
@@ -107,7 +109,9 @@ class RankEngine:
         if key not in self._programs:
             self._programs[key] = RankProgram(self.communicator, self.graph, plan)
         if options.bucket_width is None and "priority" in plan.methods:
-            limits = limits._replace(bucket_width=self._usual_step)
+            if self._step is None:
+                self._step = self._usual_step()
+            limits = limits._replace(bucket_width=self._step)
         return self._programs[key].run(plan, limits)
 
     def _checked(
@@ -128,7 +132,6 @@ class RankEngine:
             )
         return plan, options.limits(1.0)
 
-    @cached_property
     def _usual_step(self) -> float:
         """Return the usual width of buckets, as `PlacedGraph.usual_step` for one process."""
         weights = self.graph.graph.weights
@@ -152,6 +155,8 @@ class RankEngine:
             On all ranks: no such vertex, no weights, or a negative one.
         """
         source = agreed(self.communicator, lambda: check_vertex(source, self.num_vertices))
+        if self._paths is None:
+            self._paths = RankPathSearch(self.communicator, self.graph)
         found = self._paths.search(source)
         distance = gathered(self.communicator, found.distance, self.num_vertices)
         up = gathered(self.communicator, found.parent, self.num_vertices)
@@ -161,10 +166,6 @@ class RankEngine:
             for w in found.windows
         ]
         return ShortestPaths(source, distance, found.seconds, traces, False, lambda: parent)
-
-    @cached_property
-    def _paths(self) -> RankPathSearch:
-        return RankPathSearch(self.communicator, self.graph)
 
     def components(self) -> Components:
         """Find the connected components; see `hetero_bfs.components`."""

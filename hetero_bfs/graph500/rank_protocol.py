@@ -125,6 +125,7 @@ def _check_options(options: Graph500Options) -> None:
     engine = options.engine
     refused = {
         "--directed": options.directed,
+        "--device of --kernel sssp": options.kernel == "sssp" and engine.device is not None,
         "--order": engine.order not in ("auto", "degree"),
         "--power-log": options.power_log is not None,
         "--optimize": engine.optimize != "time",
@@ -151,10 +152,10 @@ def _compile(
 ) -> None:
     """Compile all kernels with a tiny graph, one rank of each host before the others.
 
-    `weights` is the type of those of shortest paths.
+    It has edges enough for several threads. `weights` is the type of those of shortest paths.
     """
     edges = KroneckerEdges(12, weighted=options.kernel == "sssp").materialise()
-    if edges.weights is not None:  # of a scale that has edges enough for several threads
+    if edges.weights is not None:
         edges = replace(edges, weights=edges.weights.astype(weights))
     kernel = _KERNELS[options.kernel]
     with hidden():

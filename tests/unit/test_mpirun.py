@@ -59,6 +59,15 @@ def test_keys_and_edges_are_those_of_one_process(count, alone, tmp_path):
     assert len(trace.read_text().splitlines()) > 6
 
 
+def test_shortest_paths_of_the_second_kernel(tmp_path):
+    path = tmp_path / "report.json"
+    done = mpirun(*ranks(2, *SMALL[:3], "--kernel", "sssp", "--sources", "3", "--json", path))
+    assert done.returncode == 0, done.stderr
+    report = figures(path)[0]
+    assert (report["kernel"], report["valid"], report["num_mpi_processes"]) == ("sssp", True, 2)
+    assert done.stdout.count("sssp harmonic_mean_TEPS:") == 1
+
+
 @pytest.mark.skipif(not list_devices(), reason=NO_RUNTIME)
 def test_ranks_search_on_devices(alone, tmp_path):
     path = tmp_path / "report.json"
@@ -110,7 +119,7 @@ def test_other_commands_find_what_one_process_finds(command, tmp_path):
 REFUSED = {
     "absent.el: no such file": ["graph500", "--graph", "absent.el"],
     "a smaller scale or more machines": ["graph500", "--scale", "31"],
-    "start without mpirun": ["graph500", "--kernel", "sssp"],
+    "--device of --kernel sssp": ["graph500", "--kernel", "sssp", "--device", "0"],
     "vertex 9": ["sssp", "weighted.el", "--source", "9"],
     "weights": ["sssp", "plain.el", "--source", "1"],
     "--directed needs a single process": ["components", "plain.el", "--directed"],

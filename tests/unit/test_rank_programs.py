@@ -83,11 +83,10 @@ def test_shortest_paths(dtype):
     source = int(edges.src[0])
     expected = hb.sssp(edges, source, devices="cpu")
     for ranks in RANKS:
-        distance = by_ranks(edges, ranks, lambda engine: engine.sssp(source).distance)
-        np.testing.assert_array_equal(distance, expected.distance)
-    found = run_ranks(1, lambda communicator: RankEngine(edges, communicator).sssp(source))[0]
-    check = hb.check_paths(edges, source, found.distance, found.parent)
-    assert check.valid, check.message
+        found = by_ranks(edges, ranks, lambda engine: engine.sssp(source))
+        np.testing.assert_array_equal(found.distance, expected.distance)
+        check = hb.check_paths(edges, source, found.distance, found.parent)
+        assert check.valid, check.message
 
 
 @pytest.mark.parametrize("rule", ["min", "max", "sum"])
@@ -155,3 +154,26 @@ def test_a_directed_graph_is_refused():
     edges = EdgeList(np.array([0]), np.array([1]), 2, directed=True)
     with pytest.raises(AgreedError, match="undirected"):
         by_ranks(edges, 2, lambda engine: None)
+
+
+@pytest.mark.parametrize(("where", "words"), [(range(3), "rank 1: edges"), ((), "no edges")])
+def test_edges_on_other_ranks_than_the_first(where, words):
+    edges = nasty("star")
+    with pytest.raises(AgreedError, match=words):
+        run_ranks(3, lambda c: RankEngine(edges if c.rank in where else None, c))
+
+
+def test_widths_of_buckets_are_found_once():
+    def work(communicator):
+        edges = weighted(nasty("star")) if communicator.rank == 0 else None
+        engine = RankEngine(edges, communicator)
+        calls = []
+        for _ in range(2):
+            before = communicator.calls
+            engine.run(Distances(), source=0)
+            calls.append(communicator.calls - before)
+        return calls
+
+    first, second = run_ranks(2, work)[0]
+    compiling = 3  # barriers, and the sum of all lists
+    assert first == second + compiling + 1
