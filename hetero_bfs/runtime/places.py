@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Generic, Literal, TypeVar
 
 _TRIALS = 2  # runs of a choice before it is compared
+_AGAIN = 0.01
+"""Share of the time of all runs in which slower choices are tried again: theirs may have been
+disturbed."""
 
 Place = Literal["cpu", "device"]
 """Where an algorithm runs."""
@@ -20,6 +23,7 @@ class Trials(Generic[Choice]):
     def __init__(self, choices: Sequence[Choice] = ()) -> None:
         self._runs = dict.fromkeys(choices, 0)
         self._least: dict[Choice, float] = {}
+        self._total: dict[Choice, float] = {}
 
     def __iter__(self) -> Iterator[Choice]:
         return iter(self._runs)
@@ -27,6 +31,7 @@ class Trials(Generic[Choice]):
     def choose(self, among: Sequence[Choice] = ()) -> Choice:
         """Return how to run next: each choice twice, then the fastest so far.
 
+        Another one is tried again when the runs of all others are a small share of the time.
         `among` are those that may be taken, by default all. The first run of a choice does not
         count, since it may compile.
         """
@@ -34,13 +39,21 @@ class Trials(Generic[Choice]):
         for choice in allowed:
             if self._runs.get(choice, 0) < _TRIALS:
                 return choice
-        return min(allowed, key=self._least.__getitem__)
+        fastest = min(allowed, key=self._least.__getitem__)
+        others = [choice for choice in allowed if choice != fastest]
+        if others:
+            seldom = min(others, key=self._total.__getitem__)
+            total = sum(self._total.values())
+            if total - self._total[fastest] + self._least[seldom] <= _AGAIN * total:
+                return seldom
+        return fastest
 
     def note(self, choice: Choice, seconds: float) -> None:
         """Take a run into account."""
         runs = self._runs.get(choice, 0)
         if runs:
             self._least[choice] = min(seconds, self._least.get(choice, seconds))
+            self._total[choice] = self._total.get(choice, 0.0) + seconds
         self._runs[choice] = runs + 1
 
 
