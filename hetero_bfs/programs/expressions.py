@@ -66,8 +66,7 @@ class Expressions:
     def _constant(self, node: ast.expr) -> Value:
         """Compute an expression without variables now."""
         try:
-            code = compile(ast.Expression(body=node), "<constant>", "eval")
-            value = eval(code, {"__builtins__": {}}, self.source.constants)  # the user's own code
+            value = self.source.evaluate(node)
         except NameError as error:
             self.refuse(node, f"`{ast.unparse(node)}` ({error})",
                          "if it is a parameter, name it among the method's own")  # fmt: skip
@@ -239,10 +238,7 @@ class Expressions:
     def _callee(self, node: ast.expr) -> Any:
         """Return the function that is called, if it is one of Python's, NumPy's or a type."""
         try:
-            code = compile(ast.Expression(body=node), "<callee>", "eval")
-            function = eval(
-                code, {"__builtins__": {}}, self.source.constants
-            )  # the user's own name
+            function = self.source.evaluate(node)
         except Exception:
             return None
         kinds = type, types.BuiltinFunctionType, np.ufunc

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from tokenize import TokenError
+from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -76,8 +77,12 @@ def parameters_of(program: Any, name: str) -> list[str]:
     return [p for p in signature.parameters if p != "self"]
 
 
+Evaluated = list[tuple[CodeType, Any]]
+"""Expressions of constants, and their values."""
+
+
 class MethodSource:
-    """A method's definition and the constants that it can read.
+    """A method's definition and the constants that it can read; `evaluated` are those that it did.
 
     Raises
     ------
@@ -91,6 +96,7 @@ class MethodSource:
         function = getattr(function, "__func__", function)
         if function not in _PARSED:  # every run of a program comes here
             _PARSED[function] = self._parse(function)
+        self.function, self.evaluated = function, Evaluated()
         self._first, self.definition = _PARSED[function]
         names, cells = function.__code__.co_freevars, function.__closure__ or ()
         self.constants = {**vars(builtins), **function.__globals__}
@@ -113,6 +119,22 @@ class MethodSource:
             raise ProgramError(f"{self.title}, line {first}: it is no plain `def`; write it as one")
         return first, definition
 
+    def evaluate(self, node: ast.expr) -> Any:
+        """Return the value of an expression of constants; it raises what the expression does."""
+        code = compile(ast.Expression(body=node), "<constant>", "eval")
+        self.evaluated.append((code, self._value(code)))
+        return self.evaluated[-1][1]
+
+    def has_still(self, evaluated: Evaluated) -> bool:
+        """Tell whether expressions have the values that they had."""
+        try:
+            return all(_are_alike(value, self._value(code)) for code, value in evaluated)
+        except Exception:  # of the user's own code
+            return False
+
+    def _value(self, code: CodeType) -> Any:
+        return eval(code, {"__builtins__": {}}, self.constants)  # the user's own code
+
     def place(self, node: Any) -> str:
         """Return class, method and line of a node."""
         return f"{self.title}, line {self._first + node.lineno - 1}"
@@ -121,6 +143,11 @@ class MethodSource:
         """Raise a `ProgramError` about a node."""
         text = f"{self.place(node)}: {what} cannot be translated; {remedy}"
         raise ProgramError(" ".join(text.split()))
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    """Tell whether constants are written alike: 0.0 and -0.0 are not, a NaN is like itself."""
+    return one is other or (type(one) is type(other) and repr(one) == repr(other))
 
 
 def _parsed(lines: Sequence[str]) -> ast.stmt | None:

@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.dialects import Dialect
 from hetero_bfs.programs.expressions import Expressions, Value, parameter_name, promoted
-from hetero_bfs.programs.method_source import Method, MethodSource, Source, listed
+from hetero_bfs.programs.method_source import Evaluated, Method, MethodSource, Source, listed
 
 _DEEPEST = 120
 """Brackets within brackets of a line: Python reads 200, compilers of OpenCL C read 256."""
@@ -37,15 +38,33 @@ class Function:
     code: str
 
 
+_KEPT: WeakKeyDictionary[Any, dict[Any, tuple[Evaluated, Function]]] = WeakKeyDictionary()
+"""Translations of functions, by all that they depend on but constants; every run of a program
+comes here."""
+
+
 def translate(method: Method, dialect: Dialect) -> Function:
-    """Translate a method.
+    """Translate a method, unless its translation is kept and its constants are the same still.
 
     Raises
     ------
     ProgramError
         Its source is not there, or has something that has no translation.
     """
-    source, kinds = MethodSource(method), dict[str, Value]()
+    source = MethodSource(method)
+    kept = _KEPT.setdefault(source.function, {})
+    key = (
+        type(dialect), source.title, tuple(method.fields.items()), tuple(method.owners),
+        tuple(method.names.items()), tuple(method.results), method.optional,
+    )  # fmt: skip
+    if key not in kept or not source.has_still(kept[key][0]):
+        function = _translated(method, dialect, source)
+        kept[key] = source.evaluated, function
+    return kept[key][1]
+
+
+def _translated(method: Method, dialect: Dialect, source: MethodSource) -> Function:
+    kinds = dict[str, Value]()
     while True:
         translator = _Statements(method, dialect, source, kinds=kinds)
         try:

@@ -16,6 +16,7 @@ from plain_python import convert, plain_methods
 from random_methods import FIELDS, RESULTS, WEAK, MethodWriter
 
 from hetero_bfs.devices.opencl.driver import OpenCLDevice, list_devices
+from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs import dialects, expressions, translate
 from hetero_bfs.programs.dialects import C_TYPES, DeviceDialect, HostDialect
 
@@ -264,3 +265,37 @@ as it likes.'''
     inputs = {"state_u": np.full(ROWS, 3, np.uint32)}
     found = _by_numba({"f": function}, {"f": ["float64"]}, inputs)
     assert found["f_0"][0] == 16.0
+
+
+def test_a_translation_is_kept_as_long_as_its_constants_are_the_same():
+    text = """
+import math
+LIMIT = 2.5
+class Methods:
+    part = 0.5
+    def f(self, state):
+        return state.u * self.part + math.floor(LIMIT)
+"""
+    program = class_of(text, "Methods")()
+    names = type(program).f.__globals__
+
+    def translated(dialect=HostDialect):
+        return translate.translate(method_of(program, "f", ["float64"]), dialect())
+
+    first = translated()
+    assert translated() is first
+    assert translated(DeviceDialect) is not first
+    for value in (0.0, -0.0, np.nan, np.float32(0.5), 1, 0.5):
+        program.part = value
+        changed = translated()
+        assert changed is translated(), "NaN is like itself"
+        assert (changed.code == first.code) == (value == 0.5 and type(value) is float)
+    names["LIMIT"] = 3.5
+    assert translated().code != first.code
+    del names["LIMIT"]
+    with pytest.raises(ProgramError, match="LIMIT"):
+        translated()
+    names["LIMIT"] = 2.5
+    assert translated().code == first.code
+    names["math"] = type("Other", (), {"floor": staticmethod(lambda value: value)})
+    assert translated().code != first.code, "the call is a constant"
