@@ -46,7 +46,7 @@ def alone(tmp_path_factory):
     return figures(path)[1]
 
 
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_keys_and_edges_are_those_of_one_process(count, alone, tmp_path):
     path, trace = tmp_path / "report.json", tmp_path / "trace.csv"
     done = mpirun(*ranks(count, *SMALL, "--json", path, "--trace", trace))
