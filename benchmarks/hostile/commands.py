@@ -267,10 +267,8 @@ def _half_written(path: Path) -> str | None:
 
 def _wrong_ending(kind: str, ended: _Ended) -> str | None:
     number = _SIGNALS.get(kind)
-    if kind == "kill":
-        allowed = {0, -signal.SIGKILL}
-    else:
-        allowed = _ALLOWED[kind] if number is None else {0, 128 + number}
+    # At its very end the program handles signals no more; a shell tells 128 + n for both.
+    allowed = _ALLOWED[kind] if number is None else {0, 128 + number, -number}
     if ended.status not in allowed:
         return f"status {ended.status}: {ended.error[-2000:]}"
     for word in ("Traceback", "Exception ignored", "Fatal Python"):
