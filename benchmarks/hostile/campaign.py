@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import json
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from random import Random
+from typing import Any, NamedTuple
 
 _PATIENCE_SECONDS = 300  # for one input; then the process ends with a traceback, and the file stays
 
@@ -32,6 +35,35 @@ class Campaign(NamedTuple):
     kinds: Iterable[str]
     attempt: Callable[[str, int, int, Path], Attempt]
     replay: Callable[[str, Path], list[str] | None]
+
+
+def campaign_of_faults(
+    name: str,
+    kinds: Iterable[str],
+    fault_type: type[Any],
+    draw: Callable[[Random], Any],
+    trouble: Callable[[str, Any], str | None],
+) -> Campaign:
+    """Return a campaign whose inputs are a dataclass, kept as JSON.
+
+    `draw` makes one; `trouble` tries it and returns what went wrong, None if nothing did.
+    """
+
+    def attempt(kind: str, number: int, seed: int, folder: Path) -> Attempt:
+        fault = draw(Random(f"{seed} {kind} {number}"))
+        path = folder / f"{kind}-{seed}-{number}.json"
+        path.write_text(json.dumps(asdict(fault)))
+        return Attempt(path, trouble(kind, fault))
+
+    def replay(kind: str, path: Path) -> list[str] | None:
+        try:
+            fault = fault_type(**json.loads(path.read_text()))
+        except (ValueError, TypeError):
+            return None
+        wrong = trouble(kind, fault)
+        return [] if wrong is None else [wrong]
+
+    return Campaign(name, kinds, attempt, replay)
 
 
 def run(campaign: Campaign, arguments: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 import hetero_bfs as hb
-from benchmarks.hostile.campaign import Attempt, Campaign
+from benchmarks.hostile.campaign import campaign_of_faults
 from hetero_bfs.support import code_cache
 
 _COMMANDS = {
@@ -78,14 +78,9 @@ class _Ended(NamedTuple):
 
 
 @cache
-def _place() -> Path:
+def _place() -> tempfile.TemporaryDirectory[str]:
     """Return a folder for undisturbed runs, which goes with this process."""
-    holder = tempfile.TemporaryDirectory(prefix="hostile-")
-    _HOLDERS.append(holder)
-    return Path(holder.name)
-
-
-_HOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+    return tempfile.TemporaryDirectory(prefix="hostile-")
 
 
 def _write_input(folder: Path) -> None:
@@ -98,7 +93,7 @@ def _write_input(folder: Path) -> None:
 @cache
 def _undisturbed(command: str) -> _Undisturbed:
     """Run a command twice: the first run compiles, the second one is timed."""
-    folder = _place() / command
+    folder = Path(_place().name) / command
     folder.mkdir()
     _write_input(folder)
     seconds, files = [], []
@@ -334,24 +329,9 @@ def trouble(kind: str, fault: Fault) -> str | None:
             return f"it runs for more than {_PATIENCE_SECONDS} s"
 
 
-def attempt(kind: str, number: int, seed: int, folder: Path) -> Attempt:
-    """Try one fault, kept as JSON."""
-    chance = Random(f"{seed} {kind} {number}")
+def _draw(chance: Random) -> Fault:
     command = chance.choice(list(_COMMANDS))
-    fault = Fault(command, chance.random(), chance.random() < 0.5, chance.randrange(2**32))
-    path = folder / f"{kind}-{seed}-{number}.json"
-    path.write_text(json.dumps(asdict(fault)))
-    return Attempt(path, trouble(kind, fault))
+    return Fault(command, chance.random(), chance.random() < 0.5, chance.randrange(2**32))
 
 
-def replay(kind: str, path: Path) -> list[str] | None:
-    """Try a kept fault."""
-    try:
-        fault = Fault(**json.loads(path.read_text()))
-    except (ValueError, TypeError):
-        return None
-    wrong = trouble(kind, fault)
-    return [] if wrong is None else [wrong]
-
-
-CAMPAIGN = Campaign("commands", KINDS, attempt, replay)
+CAMPAIGN = campaign_of_faults("commands", KINDS, Fault, _draw, trouble)

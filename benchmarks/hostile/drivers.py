@@ -7,11 +7,10 @@ some call on for good. Then it is well again, and so must be what runs next.
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -21,7 +20,7 @@ from unittest import mock
 import numpy as np
 
 import hetero_bfs as hb
-from benchmarks.hostile.campaign import Attempt, Campaign
+from benchmarks.hostile.campaign import campaign_of_faults
 from hetero_bfs.errors import HeteroBFSError
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
@@ -171,25 +170,10 @@ def _run(kind: str, memory: int | None, must_succeed: bool = False) -> str | Non
     return None
 
 
-def attempt(kind: str, number: int, seed: int, folder: Path) -> Attempt:
-    """Try one fault, kept as JSON."""
-    chance = Random(f"{seed} {kind} {number}")
+def _draw(chance: Random) -> Fault:
     call = int(_MOST_CALLS ** chance.random())  # the first calls are tried more often
     memory = chance.choice((None, None, 12_000))
-    fault = Fault(call, chance.choice(_ERRORS), chance.random() < 0.5, memory)
-    path = folder / f"{kind}-{seed}-{number}.json"
-    path.write_text(json.dumps(asdict(fault)))
-    return Attempt(path, trouble(kind, fault))
+    return Fault(call, chance.choice(_ERRORS), chance.random() < 0.5, memory)
 
 
-def replay(kind: str, path: Path) -> list[str] | None:
-    """Try a kept fault."""
-    try:
-        fault = Fault(**json.loads(path.read_text()))
-    except (ValueError, TypeError):
-        return None
-    wrong = trouble(kind, fault)
-    return [] if wrong is None else [wrong]
-
-
-CAMPAIGN = Campaign("drivers", KINDS, attempt, replay)
+CAMPAIGN = campaign_of_faults("drivers", KINDS, Fault, _draw, trouble)
