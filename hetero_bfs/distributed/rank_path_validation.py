@@ -14,53 +14,31 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.check_paths import PathOutcome, no_tree_edge, shorter_way
 from hetero_bfs.distributed.communicator import Communicator
-from hetero_bfs.distributed.faults import agreed
+from hetero_bfs.distributed.host_tree import HostTree
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray, check_ends
 from hetero_bfs.graph.weights import weight_dtype_of, weighted_chunks
-from hetero_bfs.support.memory import check_shared_memory
 
 _Distances = npt.NDArray[np.float64]
 _Failure = tuple[int, int, str]
 """The check that failed, a vertex, and what is wrong."""
 
-_REMEDY = "give --no-validate, or the container more (--shm-size)"
 
+class RankPathValidator(HostTree):
+    """Validates searches of an undirected graph with weights; all ranks make the same calls."""
 
-class RankPathValidator:
-    """Validates searches one after another; all ranks make the same calls.
-
-    Parameters
-    ----------
-    communicator : Communicator
-    share : EdgeSource with weights
-        The edges that this rank looks at, in old ids, of an undirected graph.
-    input_degree : uint32 array, optional
-        Of this rank's old ids, if the edges have lost their duplicates.
-
-    Raises
-    ------
-    AgreedError
-        A host has too little shared memory; all ranks raise it.
-    """
+    _bytes_of_a_vertex = 16
 
     def __init__(
         self, communicator: Communicator, share: Any, input_degree: VertexArray | None
     ) -> None:
-        self._communicator, self._share, self._input_degree = communicator, share, input_degree
+        super().__init__(communicator, share, input_degree)
         self._narrow = np.dtype(np.float32 if weight_dtype_of(share) == np.float32 else np.float64)
-        self._size = size = share.num_vertices
-        agreed(communicator, lambda: check_shared_memory(16 * size, "validation", _REMEDY))
-        self._memory = communicator.shared_array(size, np.float64)
-        self._parents = communicator.shared_array(size, np.uint32)
-        self._levels = communicator.shared_array(size, np.uint32)
-        me, ranks = communicator.host_rank, communicator.host_size
-        self._begin, self._end = size * me // ranks, size * (me + 1) // ranks
+        self._memory = communicator.shared_array(self._size, np.float64)
 
     def close(self) -> None:
         """Free the shared memory."""
-        self._memory, self._parents = np.empty(0), np.empty(0, np.uint32)
-        self._levels = self._parents
-        self._communicator.free_shared()
+        self._memory = np.empty(0)
+        super().close()
 
     def validate(
         self, source: int, distance: _Distances, parent: npt.NDArray[np.uint32]
@@ -123,21 +101,12 @@ class RankPathValidator:
         self, source: int, distance: _Distances, parent: npt.NDArray[np.uint32]
     ) -> npt.NDArray[Any]:
         """Bring all ranks' paths into this host's memory; return the distances there."""
-        communicator, mine = self._communicator, slice(self._begin, self._end)
         with np.errstate(over="ignore"):
             lossy = np.array([int((distance.astype(self._narrow) != distance).any())])
-        communicator.reduce_to_all(lossy, "max")
+        self._communicator.reduce_to_all(lossy, "max")
         dtype = np.dtype(np.float64) if lossy[0] else self._narrow
         far = self._memory.view(dtype)[: self._size]
-        communicator.barrier()  # the last search may still be read
-        far[mine] = self._parents[mine] = self._levels[mine] = 0
-        communicator.barrier()
-        own = slice(communicator.rank, None, communicator.size)
-        far[own], self._parents[own] = distance, parent + np.uint32(1)
-        if self._begin <= source < self._end:
-            self._levels[source] = 1
-        communicator.combine_hosts(far, "max")
-        communicator.combine_hosts(self._parents, "max")
+        self._share_tree(source, parent, (far, distance))
         return far
 
     def _check_tree(self, source: int) -> _Failure | None:

@@ -10,48 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.validation import CheckedSearch, Failure, Validation
-from hetero_bfs.distributed.communicator import Communicator
-from hetero_bfs.distributed.faults import agreed
-from hetero_bfs.graph.edge_source import EdgeSource, VertexArray, check_ends, typed_chunks
-from hetero_bfs.support.memory import check_shared_memory
-
-_REMEDY = "give --no-validate, or the container more (--shm-size)"
+from hetero_bfs.distributed.host_tree import HostTree
+from hetero_bfs.graph.edge_source import check_ends, typed_chunks
 
 
-class RankValidator:
-    """Validates searches one after another; all ranks make the same calls.
-
-    Parameters
-    ----------
-    communicator : Communicator
-    share : EdgeSource
-        The edges that this rank looks at, in old ids.
-    input_degree : uint32 array, optional
-        Of this rank's old ids, if the edges have lost their duplicates.
-
-    Raises
-    ------
-    AgreedError
-        A host has too little shared memory; all ranks raise it.
-    """
-
-    def __init__(
-        self, communicator: Communicator, share: EdgeSource, input_degree: VertexArray | None
-    ) -> None:
-        self._communicator = communicator
-        self._share = share
-        self._input_degree = input_degree
-        size = share.num_vertices
-        agreed(communicator, lambda: check_shared_memory(8 * size, "validation", _REMEDY))
-        self._parents = communicator.shared_array(size, np.uint32)
-        self._levels = communicator.shared_array(size, np.uint32)
-        me, ranks = communicator.host_rank, communicator.host_size
-        self._begin, self._end = size * me // ranks, size * (me + 1) // ranks
-
-    def close(self) -> None:
-        """Free the shared memory."""
-        self._parents = self._levels = np.empty(0, np.uint32)
-        self._communicator.free_shared()
+class RankValidator(HostTree):
+    """Validates searches one after another; all ranks make the same calls."""
 
     def validate(self, source: int, parent: npt.NDArray[np.uint32]) -> Validation:
         """Check a search; `parent` has the parents of this rank's old ids, 2**32 - 1 for none.
@@ -60,7 +24,7 @@ class RankValidator:
         construction.
         """
         communicator = self._communicator
-        self._share_parents(source, parent)
+        self._share_tree(source, parent)
         reached, deepest, failure = self._check_tree(source)
         failures = [one for one in communicator.collect(failure) if one is not None]
         nedge = 0
@@ -76,18 +40,6 @@ class RankValidator:
         nedge = int(totals[1]) // (1 if self._input_degree is None else 2)
         reached = int(totals[0]) // communicator.num_hosts
         return CheckedSearch(source, reached, int(depth[0]), first, nedge=nedge).outcome()
-
-    def _share_parents(self, source: int, parent: npt.NDArray[np.uint32]) -> None:
-        """Bring the parents of all ranks into this host's memory."""
-        communicator, parents, levels = self._communicator, self._parents, self._levels
-        communicator.barrier()  # the last search may still be read
-        parents[self._begin : self._end] = 0
-        levels[self._begin : self._end] = 0
-        communicator.barrier()
-        parents[communicator.rank :: communicator.size] = parent + np.uint32(1)
-        if self._begin <= source < self._end:
-            levels[source] = 1
-        communicator.combine_hosts(parents, "max")
 
     def _check_tree(self, source: int) -> tuple[int, int, tuple[int, int, str] | None]:
         """Make check 1 of this rank's part of the vertices; return reached, depth and failure."""
