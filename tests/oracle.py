@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -56,6 +57,15 @@ def engine_on(device, graph, **options) -> Engine:
         engine = Engine(graph, **options)
     assert engine.device_info == device or engine.graph.num_searched == 0, engine.notes
     return engine
+
+
+def with_less_memory(device, least: int, lists: int) -> list:
+    """Return the device with room for no list (`least` bytes), half of them, or all, in parts."""
+    sizes = (
+        (least, 2**30), (least + lists // 2, 2**30), (least + lists // 2, 40_000),
+        (least + lists + 2**20, 40_000),
+    )  # fmt: skip
+    return [replace(device, memory_bytes=memory, max_alloc_bytes=piece) for memory, piece in sizes]
 
 
 def check_search(engine: Engine, edges: EdgeList, source: int):

@@ -79,3 +79,15 @@ def run(script: str, *options: str) -> subprocess.CompletedProcess:
         check=False,
         env=environment,
     )
+
+
+def check_said(done: subprocess.CompletedProcess, meant: str | None = None) -> list[Report]:
+    """Assert that a script ended well and no message is there but those that match `meant`.
+
+    Returns all messages.
+    """
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    reports = parse(done.stderr)
+    bad = [one.text for one in reports if meant is None or not re.search(meant, one.text)]
+    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    return reports

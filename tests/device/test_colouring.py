@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from graphs import NAMES, edge_list, edge_lists, nasty, random_graph, roads
 from hypothesis import given, settings
+from oracle import with_less_memory
 from real_graphs import real_graph_file
 
 import hetero_bfs as hb
@@ -175,11 +176,7 @@ def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, di
                 least = int(re.search(r"colouring needs (\d+) bytes", colourings.notes[0])[1])
                 lists = 4 * colourings.lists.num_stored_edges
             sent = []
-            for memory, piece in (
-                (least, 2**30), (least + lists // 2, 2**30), (least + lists // 2, 40_000),
-                (least + lists + 2**20, 40_000),
-            ):  # fmt: skip
-                small = replace(opencl_device, memory_bytes=memory, max_alloc_bytes=piece)
+            for small in with_less_memory(opencl_device, least, lists):
                 with Colourings(graph, 1, small) as colourings:
                     assert colourings.notes == ["lists stream: it is full"]
                     results = [colourings.colour("device") for _ in range(2)]

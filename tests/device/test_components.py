@@ -14,6 +14,7 @@ import scipy.sparse.csgraph
 from graphs import NAMES, edge_list, edge_lists, grid, nasty, path, random_graph, roads, star
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle import with_less_memory
 from real_graphs import real_graph_file
 
 import hetero_bfs as hb
@@ -184,11 +185,7 @@ def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, di
                 assert runs.device is None
                 least = int(re.search(r"components need (\d+) bytes", runs.notes[0])[1])
             sent = []
-            for memory, piece in (
-                (least, 2**30), (least + lists // 2, 2**30), (least + lists // 2, 40_000),
-                (least + lists + 2**20, 40_000),
-            ):  # fmt: skip
-                small = replace(opencl_device, memory_bytes=memory, max_alloc_bytes=piece)
+            for small in with_less_memory(opencl_device, least, lists):
                 with ComponentRuns(graph, 1, small) as runs:
                     assert runs.notes == ["lists stream: it is full"]
                     results = [runs.find("device") for _ in range(2)]

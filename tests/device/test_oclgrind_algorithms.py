@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from under_oclgrind import FOUR_GROUPS, MARKS, PEEK, TESTS, TWO_GROUPS, parse, run
+from under_oclgrind import FOUR_GROUPS, MARKS, PEEK, TESTS, TWO_GROUPS, check_said, run
 
 pytestmark = MARKS
 
@@ -51,18 +49,13 @@ def test_shortest_paths_no_bad_access_and_no_race(peek):
     """Without the option looks at distances are races, which are meant."""
     script = SHORTEST_PATHS.format(tests=str(TESTS), step_by_step=True)
     done = run(script, *FOUR_GROUPS, *peek)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    bad = [report.text for report in reports if "PEEK(distance + " not in report.text]
-    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    reports = check_said(done, r"PEEK\(distance \+ ")
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
 
 
 def test_shortest_paths_in_one_launch_no_bad_access():
     done = run(SHORTEST_PATHS.format(tests=str(TESTS), step_by_step=False), *TWO_GROUPS)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+    check_said(done)
 
 
 COMPONENTS = """
@@ -113,11 +106,7 @@ def test_components_no_bad_access_and_no_race(peek, streams):
     They alone are volatile; the compiler joins some of their lines to one without a source.
     """
     done = run(COMPONENTS.format(tests=str(TESTS), streams=streams), *FOUR_GROUPS, *peek)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    meant = re.compile(r"(load|store) volatile i32")
-    bad = [report.text for report in reports if not meant.search(report.text)]
-    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    reports = check_said(done, r"(load|store) volatile i32")
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
 
 
@@ -157,9 +146,7 @@ for edges in (random_graph(150, 350, 1), grid(7, 8), star(60), complete(45)):
 def test_colouring_no_bad_access_and_no_race(streams):
     script = COLOURING.format(tests=str(TESTS), streams=streams, group=32 if streams else 128)
     done = run(script, *FOUR_GROUPS)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+    check_said(done)
 
 
 PAGERANK = """
@@ -196,9 +183,7 @@ for graph in (random_graph(150, 450, 1), replace(random_graph(60, 300, 2), direc
 
 def test_pagerank_no_bad_access_and_no_race():
     done = run(PAGERANK.format(tests=str(TESTS)), *FOUR_GROUPS)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+    check_said(done)
 
 
 MANY = """
@@ -232,9 +217,7 @@ assert ways == {{"device push", "device pull"}}, ways
 
 def test_searches_side_by_side_no_bad_access_and_no_race():
     done = run(MANY.format(tests=str(TESTS)), *FOUR_GROUPS)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    bad = [report.text for report in parse(done.stderr)]
-    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    check_said(done)
 
 
 MASKED = """
@@ -271,6 +254,4 @@ for budget in (None, 8_000):
 
 def test_masked_searches_no_bad_access_and_no_race():
     done = run(MASKED.format(tests=str(TESTS)), *FOUR_GROUPS, *PEEK)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    bad = [report.text for report in parse(done.stderr)]
-    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    check_said(done)

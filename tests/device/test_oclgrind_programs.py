@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import pytest
-from under_oclgrind import FOUR_GROUPS, MARKS, PEEK, TESTS, TWO_GROUPS, parse, run
+from under_oclgrind import FOUR_GROUPS, MARKS, PEEK, TESTS, TWO_GROUPS, check_said, run
 
 pytestmark = MARKS
 
-PROGRAMS = """
+IMPORTS = """
 import sys
 sys.path.insert(0, {tests!r})
+from dataclasses import replace
 from unittest import mock
 import numpy as np
-from graphs import random_graph
-from sample_programs import Communities, Distances, Labels, Parents, Ranks
+from graphs import grid, random_graph, star
+from sample_programs import (
+    Communities, Distances, Labels, MonotoneDistances, Parents, Ranks,
+)
 import hetero_bfs as hb
+from hetero_bfs.devices.opencl import grid as grid_of_groups
 from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.streaming import block_memory
+from hetero_bfs.devices.opencl.streaming.block_lists import Layout
+from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.devices.opencl import grid as grid_of_groups
-from hetero_bfs.errors import DeviceError
-from hetero_bfs.programs import device_run
+from hetero_bfs.programs import arranged, device_run, device_sweeps
 from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.runtime import program_runs
 from hetero_bfs.runtime.program_runs import ProgramRuns
+"""
 
+FORM = """
 if {one_launch}:
     grid_of_groups._PROBE_PATIENCE = 1 << 22  # other work may take the cores
 else:
     OneLaunch.__init__ = mock.Mock(side_effect=DeviceError("not now"))
+"""
+
+PROGRAMS = (
+    IMPORTS
+    + FORM
+    + """
 made = []
 run_one_launch = OneLaunch.run
 OneLaunch.run = lambda self, *args: made.append(self) or run_one_launch(self, *args)
@@ -59,6 +73,7 @@ for program, parameters in (
 assert len(made) == {one_launch} * 12
 assert all(program._instead is None for program in made)
 """
+)
 
 
 WAYS = (("push",), ("pull",), ("pull", "push"))
@@ -71,41 +86,19 @@ def test_programs_no_bad_access_and_no_race(peek, ways):
     """Without the option looks at combined messages are races, which are meant; a push looks."""
     script = PROGRAMS.format(tests=str(TESTS), one_launch=False, groups=2, ways=ways)
     done = run(script, *FOUR_GROUPS, *peek)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    bad = [report.text for report in reports if "PEEK(combined + " not in report.text]
-    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    reports = check_said(done, r"PEEK\(combined \+ ")
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
 
 
 def test_programs_in_one_launch_no_bad_access():
     done = run(PROGRAMS.format(tests=str(TESTS), one_launch=True, groups=1, ways=WAYS), *TWO_GROUPS)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+    check_said(done)
 
 
-MIGRATING = """
-import sys
-sys.path.insert(0, {tests!r})
-from unittest import mock
-import numpy as np
-from graphs import random_graph, star
-from sample_programs import Distances, Labels, Ranks
-import hetero_bfs as hb
-from hetero_bfs.devices.opencl import grid as grid_of_groups
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import device_run
-from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.runtime.program_runs import ProgramRuns
-
-if {one_launch}:
-    grid_of_groups._PROBE_PATIENCE = 1 << 22  # other work may take the cores
-else:
-    OneLaunch.__init__ = mock.Mock(side_effect=DeviceError("not now"))
+MIGRATING = (
+    IMPORTS
+    + FORM
+    + """
 SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
 SMALL |= dict(_LONG_PULL_OF_GPU=6, _PIECE_EDGES=4)
 crossed = set()
@@ -132,42 +125,23 @@ for graph in (random_graph(150, 300, 1), star(70)):
     )
 assert len(crossed) > 5  # as pairs, as all states, as lists and as bitmaps
 """
+)
 
 
 def test_migrating_programs_no_bad_access_and_no_race():
     script = MIGRATING.format(tests=str(TESTS), one_launch=False, groups=2)
     done = run(script, *FOUR_GROUPS, *PEEK)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    bad = [report.text for report in reports if "PEEK(combined + " not in report.text]
-    assert not bad, f"{len(bad)} messages, the first:\n{bad[0]}"
+    check_said(done, r"PEEK\(combined \+ ")
 
 
 def test_migrating_programs_in_one_launch_no_bad_access():
     done = run(MIGRATING.format(tests=str(TESTS), one_launch=True, groups=1), *TWO_GROUPS)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+    check_said(done)
 
 
-STREAMED = """
-import sys
-sys.path.insert(0, {tests!r})
-from dataclasses import replace
-from unittest import mock
-import numpy as np
-from graphs import random_graph
-from sample_programs import Communities, Distances, Parents, Ranks
-import hetero_bfs as hb
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.errors import BudgetError
-from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.devices.opencl.streaming import block_memory
-from hetero_bfs.devices.opencl.streaming.block_lists import Layout
-from hetero_bfs.programs import device_run
-from hetero_bfs.runtime.program_runs import ProgramRuns
-
+STREAMED = (
+    IMPORTS
+    + """
 def lay_out(info, what, ways, *sizes):
     return Layout(1, 10**4, max(int(way.sizes.max()) for way in ways), 2)
 
@@ -198,36 +172,18 @@ for program, parameters, direction in (
         field = next(iter(host.state))
         np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
 """
+)
 
 
 def test_streamed_programs_no_bad_access_and_no_race():
     done = run(STREAMED.format(tests=str(TESTS)), *FOUR_GROUPS, *PEEK)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+    check_said(done)
 
 
-MONOTONE = """
-import sys
-sys.path.insert(0, {tests!r})
-from dataclasses import replace
-from unittest import mock
-import numpy as np
-from graphs import random_graph
-from sample_programs import MonotoneDistances
-import hetero_bfs as hb
-from hetero_bfs.devices.opencl import grid as grid_of_groups
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import device_run
-from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.runtime.program_runs import ProgramRuns
-
-if {one_launch}:
-    grid_of_groups._PROBE_PATIENCE = 1 << 22  # other work may take the cores
-else:
-    OneLaunch.__init__ = mock.Mock(side_effect=DeviceError("not now"))
+MONOTONE = (
+    IMPORTS
+    + FORM
+    + """
 SMALL = dict(_HEAVY_EDGES=12, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
 graph = random_graph(150, 1500, 1)
 weights = np.random.default_rng(1).integers(0, 99, graph.src.size).astype(np.float32)
@@ -243,6 +199,7 @@ for directed in (False, True):
     assert host.iterations == there.iterations
     assert [trace.strategy for trace in there.traces].count("device pull") == 1
 """
+)
 
 
 @pytest.mark.parametrize("one_launch", [False, True])
@@ -250,29 +207,12 @@ def test_monotone_programs_no_bad_access_and_no_race(one_launch):
     groups, options = (1, TWO_GROUPS) if one_launch else (2, FOUR_GROUPS + PEEK)
     script = MONOTONE.format(tests=str(TESTS), one_launch=one_launch, groups=groups)
     done = run(script, *options)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+    check_said(done)
 
 
-MODES = """
-import sys
-sys.path.insert(0, {tests!r})
-from dataclasses import replace
-from unittest import mock
-import numpy as np
-from graphs import grid, random_graph
-from sample_programs import Distances, Labels, Parents, Ranks
-import hetero_bfs as hb
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.errors import BudgetError
-from hetero_bfs.devices.opencl.streaming import block_memory
-from hetero_bfs.devices.opencl.streaming.block_lists import Layout
-from hetero_bfs.programs import arranged, device_run, device_sweeps
-from hetero_bfs.runtime import program_runs
-from hetero_bfs.runtime.program_runs import ProgramRuns
-
+MODES = (
+    IMPORTS
+    + """
 program_runs._NUM_EXACT = 2
 arranged._PART_EDGES = 30
 device_sweeps._HEAVY_EDGES = device_sweeps._HEAVY_EDGES_OF_CPU = 6
@@ -309,11 +249,10 @@ for graph in (random_graph(150, 300, 1), replace(grid(4, 30), directed={streams}
             np.testing.assert_allclose(there.state[field], host.state[field], rtol=1e-9)
         assert (there.streamed_bytes > 0) == {streams}, (graph, mode)
 """
+)
 
 
 @pytest.mark.parametrize("streams", [False, True])
 def test_modes_no_bad_access_and_no_race(streams):
     done = run(MODES.format(tests=str(TESTS), streams=streams), *FOUR_GROUPS)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    reports = parse(done.stderr)
-    assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
+    check_said(done)
