@@ -111,7 +111,8 @@ class RankBFS:
     def make_report(self, **shared: Any) -> RanksReport:
         """Return the report after the last search."""
         device = self._device
-        names = self._communicator.collect(None if device is None else device.info.name)
+        name = None if device is None else f"{device.info.index}: {device.info.name}"
+        names = self._communicator.collect(name)
         return RankBFSReport(
             device=None if device is None else device.info,
             selector=self._selector,

@@ -114,7 +114,7 @@ class RankBFSReport(RanksReport):
 
     selector: str
     devices: dict[str, int]
-    """Ranks that have each OpenCL device, by its name."""
+    """Ranks that have each OpenCL device, by its number on their host and its name."""
     costs: ExchangeCosts
 
     def own_figures(self) -> dict[str, Any]:
@@ -143,7 +143,10 @@ class RankBFSReport(RanksReport):
         """Return the ranks, what chooses directions, and the memory."""
         ranks, memory = super().machine_lines()
         costs = self.costs
-        devices = [f"{name} of {count} ranks" for name, count in self.devices.items()]
+        devices = [
+            f"{name} of {count} rank{'s' if count > 1 else ''}"
+            for name, count in self.devices.items()
+        ]
         return [
             ranks,
             *([f"bottom-up levels also on: {', '.join(devices)}"] if devices else []),

@@ -69,14 +69,18 @@ def test_shortest_paths_of_the_second_kernel(tmp_path):
 
 
 @pytest.mark.skipif(not list_devices(), reason=NO_RUNTIME)
-def test_ranks_search_on_devices(alone, tmp_path):
+def test_ranks_search_on_devices_of_their_own(alone, tmp_path):
     path = tmp_path / "report.json"
-    options = [*SMALL[:-2], "--device", "0", "--selector", "fixed:TC,BG", "--json", path]
-    done = mpirun(*ranks(2, *options))
+    options = [*SMALL[:-2], "--device", "all", "--selector", "fixed:TC,BG", "--json", path]
+    poses_as_two = os.environ | {"POCL_DEVICES": "pthread pthread"}
+    done = mpirun(*ranks(2, *options), env=poses_as_two)
     assert done.returncode == 0, done.stderr
     report, found = figures(path)
     assert found == alone
-    assert list(report["rank_devices"].values()) == [2]
+    devices = report["rank_devices"]
+    assert sum(devices.values()) == 2
+    if any("pthread" in name for name in devices):
+        assert [name[:2] for name in devices] == ["0:", "1:"], "each rank has a device of its own"
 
 
 def test_a_graph_file_with_duplicates(tmp_path):
