@@ -24,7 +24,7 @@ def share_of(edges: EdgeList, rank: int, ranks: int) -> EdgeList:
     """Return every `ranks`-th edge."""
     mine = slice(rank, None, ranks)
     src, dst = edges.src[mine].copy(), edges.dst[mine].copy()
-    return EdgeList(src, dst, edges.num_vertices)
+    return EdgeList(src, dst, edges.num_vertices, edges.directed)
 
 
 def constructed(communicator: SimulatedCommunicator, edges: EdgeList):
@@ -33,12 +33,18 @@ def constructed(communicator: SimulatedCommunicator, edges: EdgeList):
 
 
 def search_all(
-    edges: EdgeList, sources: list[int], ranks: int, selector: str = "auto", threads: int = 1
+    edges: EdgeList,
+    sources: list[int],
+    ranks: int,
+    selector: str = "auto",
+    threads: int = 1,
+    reverse: bool = False,
 ) -> list[Found]:
-    """Search from each source by so many simulated ranks."""
+    """Search from each source by so many simulated ranks, against the edges if `reverse`."""
 
     def run(communicator: SimulatedCommunicator) -> list[RankResult]:
         graph = constructed(communicator, edges)
+        graph = graph.reversed() if reverse else graph
         search = DistributedSearch(communicator, graph, selector, threads)
         try:
             return [search.search(source) for source in sources]

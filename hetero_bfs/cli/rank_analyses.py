@@ -31,7 +31,7 @@ def find_by_ranks(
         from hetero_bfs.distributed.rank_engine import RankEngine
 
         _check_options(options)
-        engine = RankEngine.read(options.graph, weighted, communicator)
+        engine = RankEngine.read(options.graph, weighted, communicator, options.directed)
         return engine.edges, find(engine)
 
     return run_together(work)
@@ -40,7 +40,6 @@ def find_by_ranks(
 def _check_options(options: Namespace) -> None:
     """Refuse what several ranks cannot do."""
     refused = {
-        "--directed": options.directed,
         "--device": options.device is not None,
         "--device-memory": options.device_memory_bytes is not None,
         "--max-alloc": options.max_alloc_bytes is not None,

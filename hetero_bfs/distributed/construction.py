@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from hetero_bfs.errors import AgreedError, GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, VertexArray, check_ends
 from hetero_bfs.graph.relabel import Relabelling
+from hetero_bfs.graph.search_graph import first_neighbours_of
 from hetero_bfs.graph.weights import (
     DUPLICATES,
     SUM_BEYOND,
@@ -40,8 +41,8 @@ def construct(
     Parameters
     ----------
     share : EdgeSource
-        The edges that this rank reads, of an undirected graph; together the ranks' shares are all
-        edges. Its `num_vertices` is that of the whole graph. If one has weights, all have.
+        The edges that this rank reads; together the ranks' shares are all edges. Its `num_vertices`
+        is that of the whole graph. All are directed or none is; if one has weights, all have.
     num_input_edges : int
         Of the whole graph.
     input_degree : uint32 array, optional
@@ -57,55 +58,67 @@ def construct(
     from hetero_bfs.distributed.kernels.owned_lists import renumber_keys
 
     rank = communicator.rank
-    keys, weights = _collect_keys(communicator, share)
+    rule: Duplicates = getattr(share, "duplicates", "min")
+    ways = [
+        _collect_keys(communicator, share, back) for back in (False, True)[: 1 + share.directed]
+    ]
     owned = count_owned(share.num_vertices, communicator.size)
-    raw_degree, own, old_of_own = _number_own(keys, int(owned[rank]))
+    raw_degrees = [_count_degrees(keys, int(owned[rank])) for keys, _ in ways]
+    own, old_of_own = _number_own(sum(raw_degrees[1:], raw_degrees[0]))
     first = parts_of(owned)
     all_numbers = np.empty(int(owned.sum()), np.uint32)
     communicator.gather_to_all(own, all_numbers, owned, first)
     _check_numbers(communicator, old_of_own.size)
-    renumber_keys(keys, own, all_numbers, first, np.uint32(communicator.size))
-    if weights is None:
-        keys.sort()
-    else:
-        weights = _sort_with_weights(keys, weights, getattr(share, "duplicates", "min"))
-    degree, indices, leading = _lists(keys, old_of_own.size)
-    sizes = np.array(communicator.collect((degree.size, leading)), np.int64)
+    made = []
+    while ways:
+        keys, weights = ways.pop(0)
+        renumber_keys(keys, own, all_numbers, first, np.uint32(communicator.size))
+        made.append(_sorted_lists(keys, weights, rule, old_of_own.size))
+    leading = old_of_own.size if share.directed else _num_leading(made[0].degree)
+    sizes = np.array(communicator.collect((old_of_own.size, leading)), np.int64)
     partition = Partition(share.num_vertices, rank, sizes[:, 0].copy(), sizes[:, 1].copy())
-    _to_columns(indices, partition)
-    old_of_column = _old_of_columns(partition, all_numbers, first, owned)
-    return _rank_graph(
-        partition,
-        Relabelling(own, old_of_column, "degree"),
+    graphs = [_as_graph(lists, partition, share.directed, num_input_edges) for lists in made]
+    if share.directed:
+        graphs[0].__dict__["_transposed"] = graphs[1]
+    return RankGraph(
+        graphs[0],
+        Relabelling(own, _old_of_columns(partition, all_numbers, first, owned), "degree"),
         num_input_edges,
-        raw_degree if input_degree is None else input_degree,
-        degree,
-        indices,
-        weights,
+        raw_degrees[0] if input_degree is None else input_degree,
+        graphs[0].input_degree,
+        first_neighbours_of(graphs[-1]),
+        partition,
     )
 
 
-def _chunks(share: Any) -> Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]:
+def _chunks(
+    share: Any, back: bool
+) -> Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]:
+    """Yield the edges of a share, from their ends to their starts if `back`."""
     if weight_dtype_of(share) is None:
-        for src, dst in share.chunks(CHUNK_EDGES):
-            check_ends(src, dst, share.num_vertices)
-            yield src, dst, None
-        return
-    for src, dst, weights in share.weighted_chunks(CHUNK_EDGES):
+        chunks = ((src, dst, None) for src, dst in share.chunks(CHUNK_EDGES))
+    else:
+        chunks = share.weighted_chunks(CHUNK_EDGES)
+    for src, dst, weights in chunks:
         check_ends(src, dst, share.num_vertices)
-        yield src, dst, weights
+        yield (dst, src, weights) if back else (src, dst, weights)
 
 
-def _collect_keys(communicator: Communicator, share: EdgeSource) -> tuple[Keys, WeightArray | None]:
-    """Return the keys of this rank's vertices, and weights; every rank reads its share twice."""
+def _collect_keys(
+    communicator: Communicator, share: EdgeSource, back: bool
+) -> tuple[Keys, WeightArray | None]:
+    """Return the keys of this rank's vertices, and weights; every rank reads its share twice.
+
+    Of a directed graph these are of one direction.
+    """
     from hetero_bfs.distributed.kernels.owned_lists import count_keys, make_keys, send_weights
 
     weight_dtype = weight_dtype_of(share)
 
-    both = not share.both_directions
+    both = not (share.both_directions or share.directed)
     counts = np.zeros(communicator.size, np.int64)
     rounds = np.zeros(1, np.int64)
-    for src, dst, _ in _chunks(share):
+    for src, dst, _ in _chunks(share, back):
         count_keys(src, dst, both, counts)
         rounds[0] += 1
     received = np.empty_like(counts)
@@ -114,7 +127,7 @@ def _collect_keys(communicator: Communicator, share: EdgeSource) -> tuple[Keys, 
     keys = aligned_empty(int(received.sum()), np.uint64)
     all_weights = None if weight_dtype is None else aligned_empty(keys.size, weight_dtype)
     filled = 0
-    chunks = _chunks(share)
+    chunks = _chunks(share, back)
     nothing = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, weight_dtype)
     for _ in range(int(rounds[0])):
         src, dst, weights = next(chunks, nothing)
@@ -136,16 +149,25 @@ def _collect_keys(communicator: Communicator, share: EdgeSource) -> tuple[Keys, 
     return keys, all_weights
 
 
-def _number_own(keys: Keys, owned: int) -> tuple[VertexArray, VertexArray, VertexArray]:
-    """Return input degrees and numbers of the own old ids, and the places of those numbered."""
+def _count_degrees(keys: Keys, owned: int) -> VertexArray:
+    """Return the input degrees of the own old ids."""
     from hetero_bfs.distributed.kernels.owned_lists import count_degrees
-    from hetero_bfs.graph.kernels.buckets import order_by_falling_degree
 
     degree = np.zeros(owned, np.uint32)
     count_degrees(keys, degree)
-    own, old_of_own = np.empty(owned, np.uint32), np.empty(np.count_nonzero(degree), np.uint32)
+    return degree
+
+
+def _number_own(degree: VertexArray) -> tuple[VertexArray, VertexArray]:
+    """Return numbers of the own old ids, and the places of those numbered."""
+    from hetero_bfs.graph.kernels.buckets import order_by_falling_degree
+
+    own, old_of_own = (
+        np.empty(degree.size, np.uint32),
+        np.empty(np.count_nonzero(degree), np.uint32),
+    )
     order_by_falling_degree(degree, own, old_of_own)
-    return degree, own, old_of_own
+    return own, old_of_own
 
 
 def _check_numbers(communicator: Communicator, size: int) -> None:
@@ -160,14 +182,38 @@ def _check_numbers(communicator: Communicator, size: int) -> None:
         )
 
 
-def _sort_with_weights(keys: Keys, weights: WeightArray, duplicates: Duplicates) -> WeightArray:
-    """Sort keys in place; return the weight of each of those that differ, in their order.
+class _Lists(NamedTuple):
+    """A rank's lists of one direction, of sorting numbers."""
+
+    degree: VertexArray
+    indices: VertexArray
+    weights: WeightArray | None
+
+
+def _sorted_lists(
+    keys: Keys, weights: WeightArray | None, duplicates: Duplicates, size: int
+) -> _Lists:
+    """Return the lists of so many vertices, in the memory of their keys.
 
     Raises
     ------
     GraphError
         A sum of weights is beyond int32; only this rank raises it.
     """
+    from hetero_bfs.distributed.kernels.owned_lists import lists_of_keys
+
+    if weights is None:
+        keys.sort()
+    else:
+        weights = _sort_with_weights(keys, weights, duplicates)
+    degree = aligned_empty(size, np.uint32)
+    indices = keys.view(np.uint32)
+    stored = lists_of_keys(keys, degree, indices)
+    return _Lists(degree, shrink(indices, stored), weights)
+
+
+def _sort_with_weights(keys: Keys, weights: WeightArray, duplicates: Duplicates) -> WeightArray:
+    """Sort keys in place; return the weight of each of those that differ, in their order."""
     from hetero_bfs.distributed.kernels.owned_lists import combine_duplicates
 
     order = np.argsort(keys, kind="stable")
@@ -178,22 +224,23 @@ def _sort_with_weights(keys: Keys, weights: WeightArray, duplicates: Duplicates)
     return weights[:kept].copy()
 
 
-def _lists(keys: Keys, size: int) -> tuple[VertexArray, VertexArray, int]:
-    """Return degrees, lists of sorting numbers, and how many vertices may lead anywhere."""
-    from hetero_bfs.distributed.kernels.owned_lists import lists_of_keys
-
-    degree = aligned_empty(size, np.uint32)
-    indices = keys.view(np.uint32)
-    stored = lists_of_keys(keys, degree, indices)
+def _num_leading(degree: VertexArray) -> int:
+    """Return how many vertices, in front of the others, may lead anywhere."""
     leads = np.flatnonzero(degree > 1)
-    return degree, shrink(indices, stored), int(leads[-1]) + 1 if leads.size else 0
+    return int(leads[-1]) + 1 if leads.size else 0
 
 
-def _to_columns(indices: VertexArray, partition: Partition) -> None:
-    """Replace the sorting numbers in lists by columns."""
+def _as_graph(
+    lists: _Lists, partition: Partition, directed: bool, num_input_edges: int
+) -> CSRGraph:
+    """Return lists of columns, in place of the sorting numbers."""
     from hetero_bfs.distributed.kernels.owned_lists import columns_of_numbers
 
+    degree, indices, weights = lists
     columns_of_numbers(indices, partition.first_column, np.uint32(partition.ranks))
+    indptr = aligned_empty(degree.size + 1, np.int64)
+    np.cumsum(degree, out=indptr[1:])
+    return CSRGraph.trusted(indptr, indices, directed, num_input_edges, degree, weights)
 
 
 def _old_of_columns(
@@ -207,22 +254,3 @@ def _old_of_columns(
     old_of_column = np.full(partition.num_columns, NO_VERTEX, np.uint32)
     old_of_columns(all_numbers, first, owned, partition.first_column, old_of_column)
     return old_of_column
-
-
-def _rank_graph(
-    partition: Partition,
-    relabelling: Relabelling,
-    num_input_edges: int,
-    input_degree: VertexArray,
-    degree: VertexArray,
-    indices: VertexArray,
-    weights: WeightArray | None,
-) -> RankGraph:
-    from hetero_bfs.graph.kernels.sorting import first_neighbours
-
-    indptr = aligned_empty(degree.size + 1, np.int64)
-    np.cumsum(degree, out=indptr[1:])
-    first = aligned_empty(degree.size, np.uint32)
-    first_neighbours(indptr, indices, first)
-    lists = CSRGraph.trusted(indptr, indices, False, num_input_edges, degree, weights)
-    return RankGraph(lists, relabelling, num_input_edges, input_degree, degree, first, partition)

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.search_graph import SearchGraph
 
 _LINE_WORDS = 16
@@ -45,8 +45,9 @@ class Partition:
     sizes : int64 array, shape (ranks,)
         Vertices with edges of each rank.
     leading : int64 array, shape (ranks,)
-        Those of them, in front of the others, that may have several edges. A vertex with a single
-        edge leads nowhere: nobody but its only neighbour reads its bit.
+        Those of them, in front of the others, that may have several edges; of a directed graph
+        all. A vertex with a single undirected edge leads nowhere: nobody but its only neighbour
+        reads its bit.
     """
 
     num_vertices: int
@@ -111,6 +112,9 @@ class Partition:
 class RankGraph(SearchGraph):
     """A rank's part of a graph: the lists of its own vertices, which hold columns.
 
+    Those of a directed graph are of out-edges, and those of its transpose of in-edges. Vertices are
+    numbered by both.
+
     `relabelling.old_of_new` has the old id of each column, of all ranks; `new_of_old` has the own
     number of each old id that the rank owns, in their order. `input_degree` is in that order, too.
     `num_input_edges` counts the edges of the whole graph.
@@ -135,6 +139,11 @@ class RankGraph(SearchGraph):
             return None
         own = int(self.relabelling.new_of_old[vertex // part.ranks])
         return None if own == NO_VERTEX else own
+
+    def _by_old_id(self, degree: VertexArray) -> VertexArray:
+        placed = np.zeros(self.relabelling.new_of_old.size, np.uint32)
+        placed[self.relabelling.old_of_new[: degree.size] // self.partition.ranks] = degree
+        return placed
 
     @property
     def replicated_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""A graph shared out among all ranks, on which vertex programs run; all ranks make the same calls.
+"""A graph shared out among all ranks, to search and to run programs on; all make the same calls.
 
 Start a script with `mpirun -n P python script.py`. Each rank gets all results.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.components.component_result import Components
 from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings, check_settings
 from hetero_bfs.algorithms.pagerank.rank_result import PageRank
@@ -18,14 +19,23 @@ from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
 from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.construction import construct
 from hetero_bfs.distributed.faults import agreed
-from hetero_bfs.distributed.gathered_result import RankProgramResult, gathered
+from hetero_bfs.distributed.gathered_result import (
+    RankProgramResult,
+    edges_of_levels,
+    gathered,
+    gathered_parents,
+    level_traces,
+)
+from hetero_bfs.distributed.partition import RankGraph
+from hetero_bfs.distributed.rank_executor import usual_threads
 from hetero_bfs.distributed.rank_paths import RankPathSearch
-from hetero_bfs.distributed.rank_program import RankProgram
+from hetero_bfs.distributed.rank_program import RankProgram, graph_along
+from hetero_bfs.distributed.rank_search import DistributedSearch
 from hetero_bfs.distributed.shares import FileShare, read_share, share_out
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, check_edge_source, check_vertex
+from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
 from hetero_bfs.programs.host_code import host_text
-from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.run_options import Limits, RunOptions
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.built_in_programs import LeastLabels, PowerRanks
@@ -34,7 +44,7 @@ _DEFAULTS = RunOptions()
 
 
 class RankEngine:
-    """A rank's part of an undirected graph, ready for vertex programs.
+    """A rank's part of a graph, ready for searches and vertex programs.
 
     Parameters
     ----------
@@ -46,7 +56,7 @@ class RankEngine:
     Raises
     ------
     AgreedError
-        On all ranks: the graph is directed, or mpi4py cannot be used.
+        On all ranks: another rank than 0 has edges, or mpi4py cannot be used.
     """
 
     def __init__(
@@ -62,17 +72,18 @@ class RankEngine:
         path: str | os.PathLike[str],
         weighted: bool = False,
         communicator: Communicator | None = None,
+        directed: bool = False,
     ) -> RankEngine:
-        """Return the engine of a graph file, which rank 0 reads.
+        """Return the engine of a graph file, which rank 0 reads; see `hetero_bfs.load`.
 
         Raises
         ------
         AgreedError
-            On all ranks: the file cannot be read, or the graph is directed.
+            On all ranks: the file cannot be read.
         """
         communicator = communicator or _world()
         engine = cls.__new__(cls)
-        engine._open(communicator, read_share(communicator, Path(path), weighted))
+        engine._open(communicator, read_share(communicator, Path(path), weighted, directed))
         return engine
 
     def _open(self, communicator: Communicator, share: FileShare) -> None:
@@ -80,15 +91,47 @@ class RankEngine:
         self.edges = share.edges if communicator.rank == 0 else None
         """All edges, on rank 0."""
         self.graph = construct(communicator, share.edges, share.num_input_edges, share.input_degree)
+        self._searches: dict[bool, DistributedSearch] = {}
         self._programs: dict[Any, RankProgram] = {}
         # No cached properties: all ranks of a process would share their lock.
-        self._step: float | None = None
+        self._graphs: dict[Along, RankGraph] = {}
+        self._steps: dict[Along, float] = {}
         self._paths: RankPathSearch | None = None
 
     @property
     def num_vertices(self) -> int:
         """Vertices of the whole graph."""
         return self.graph.num_vertices
+
+    def bfs(self, source: int, reverse: bool = False) -> BFSResult:
+        """Search breadth-first from a vertex; see `Engine.bfs`.
+
+        `reverse` follows the edges of a directed graph from their ends to their starts. The ranks
+        of a host share its cores.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: no such vertex.
+        """
+        communicator, n = self.communicator, self.num_vertices
+        source = agreed(communicator, lambda: check_vertex(source, n))
+        directed = self.graph.graph.directed
+        back = reverse and directed
+        if back not in self._searches:
+            graph, threads = self._along("in" if back else "out"), usual_threads(communicator)
+            self._searches[back] = DistributedSearch(communicator, graph, threads=threads)
+        search = self._searches[back]
+        found = search.search(source)
+        parent = gathered_parents(communicator, found.parent, n)
+        degree = gathered(communicator, search.graph.input_degree, n)
+        edges = edges_of_levels(communicator, search.graph, found.levels)
+        searched = int(self.graph.partition.sizes.sum())
+        result = BFSResult(
+            source, parent, found.seconds, 0.0, degree, directed,
+            lambda: level_traces(found.levels, searched, edges, result.level), reverse=reverse,
+        )  # fmt: skip
+        return result
 
     def run(
         self, program: Program, options: RunOptions = _DEFAULTS, **parameters: Any
@@ -105,13 +148,14 @@ class RankEngine:
         plan, limits = agreed(
             self.communicator, lambda: self._checked(program, options, parameters)
         )
-        key = host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
+        way: Along = plan.along if self.graph.graph.directed else "out"
+        key = way, host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
         if key not in self._programs:
-            self._programs[key] = RankProgram(self.communicator, self.graph, plan)
+            self._programs[key] = RankProgram(self.communicator, self._along(way), plan)
         if options.bucket_width is None and "priority" in plan.methods:
-            if self._step is None:
-                self._step = self._usual_step()
-            limits = limits._replace(bucket_width=self._step)
+            if way not in self._steps:
+                self._steps[way] = self._usual_step(self._along(way))
+            limits = limits._replace(bucket_width=self._steps[way])
         return self._programs[key].run(plan, limits)
 
     def _checked(
@@ -132,13 +176,19 @@ class RankEngine:
             )
         return plan, options.limits(1.0)
 
-    def _usual_step(self) -> float:
+    def _along(self, way: Along) -> RankGraph:
+        """Return the graph for messages that go this way; it is kept."""
+        if way not in self._graphs:
+            self._graphs[way] = graph_along(self.graph, way)
+        return self._graphs[way]
+
+    def _usual_step(self, graph: RankGraph) -> float:
         """Return the usual width of buckets, as `PlacedGraph.usual_step` for one process."""
-        weights = self.graph.graph.weights
+        weights = graph.graph.weights
         if weights is None:
             return 1.0
         finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
-        sums = np.array([finite.sum(), finite.size, weights.size, self.graph.num_searched])
+        sums = np.array([finite.sum(), finite.size, weights.size, graph.num_searched])
         self.communicator.reduce_to_all(sums, "sum")
         total, count, entries, searched = sums.tolist()
         if count == 0:
@@ -159,16 +209,16 @@ class RankEngine:
             self._paths = RankPathSearch(self.communicator, self.graph)
         found = self._paths.search(source)
         distance = gathered(self.communicator, found.distance, self.num_vertices)
-        up = gathered(self.communicator, found.parent, self.num_vertices)
-        parent = np.where(up == NO_VERTEX, -1, up.astype(np.int64))
+        parent = gathered_parents(self.communicator, found.parent, self.num_vertices)
         traces = [
             WindowTrace(w.start, w.strategy, w.vertices, w.edges, w.rounds, w.seconds)
             for w in found.windows
         ]
-        return ShortestPaths(source, distance, found.seconds, traces, False, lambda: parent)
+        directed = self.graph.graph.directed
+        return ShortestPaths(source, distance, found.seconds, traces, directed, lambda: parent)
 
     def components(self) -> Components:
-        """Find the connected components; see `hetero_bfs.components`."""
+        """Find the connected components, of a directed graph the weakly connected ones."""
         result = self.run(LeastLabels())
         component = result.gathered("label").astype(np.int64)
         count = int(np.count_nonzero(component == np.arange(component.size)))
@@ -201,14 +251,12 @@ class RankEngine:
 
 
 def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:
-    """Raise `ArgumentError` unless rank 0 has an undirected graph's edges, and the others none."""
+    """Raise `ArgumentError` unless rank 0 has edges, and the others none."""
     if (edges is None) == (communicator.rank == 0):
         said = "no edges" if edges is None else "edges, too"
         raise ArgumentError(f"{said}; give RankEngine(edges) on rank 0, None on all others")
     if edges is not None:
         check_edge_source(edges)
-        if edges.directed:
-            raise ArgumentError("several ranks hold undirected graphs only; start without mpirun")
 
 
 def _world() -> Communicator:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.cpu_executor import Allocator, CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.distributed.communicator import Counts
+from hetero_bfs.distributed.communicator import Communicator, Counts
 from hetero_bfs.distributed.partition import Partition, RankGraph
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import STRATEGIES, plain
@@ -19,6 +19,13 @@ from hetero_bfs.support.memory import aligned_empty
 Words = npt.NDArray[np.uint64]
 
 _PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
+
+
+def usual_threads(communicator: Communicator) -> int:
+    """Return a rank's threads: the cores that it may use, shared out among its host's ranks."""
+    import numba
+
+    return max(int(numba.get_num_threads()) // communicator.host_size, 1)
 
 
 class RankExecutor(CPUExecutor):

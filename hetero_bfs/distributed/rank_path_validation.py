@@ -24,7 +24,7 @@ _Failure = tuple[int, int, str]
 
 
 class RankPathValidator(HostTree):
-    """Validates searches of an undirected graph with weights; all ranks make the same calls."""
+    """Validates searches of a graph with weights; all ranks make the same calls."""
 
     _bytes_of_a_vertex = 16
 
@@ -70,7 +70,7 @@ class RankPathValidator(HostTree):
         self._communicator.reduce_to_all(totals, "sum")
         count, ends = totals.tolist()
         said = f"source {source}: valid; {count} vertices reached"
-        return PathOutcome(True, said, ends // 2, count)
+        return PathOutcome(True, said, ends // (1 if self._share.directed else 2), count)
 
     def _first(self, failure: _Failure | None) -> str | None:
         """Return what failed first on any rank, alike on all of them."""
@@ -128,16 +128,16 @@ class RankPathValidator(HostTree):
         if self._begin <= source < self._end:
             parents[source] = MET
         communicator.barrier()
-        met, failure = 0, None
+        met, failure, one_way = 0, None, share.directed or share.both_directions
         columns = far.reshape(-1, 1), parents.reshape(-1, 1)
         for src, dst, weights in weighted_chunks(share):
             check_ends(src, dst, self._size)
-            for ends in (src,) if share.both_directions else (src, dst):
+            for ends in (src,) if one_way else (src, dst):
                 met += int(np.count_nonzero((src != dst) & np.isfinite(far[ends])))
-            (place,) = scan((src, dst, weights), share.both_directions, *columns)
+            (place,) = scan((src, dst, weights), one_way, *columns)
             if place < src.size and failure is None:
                 edge = [array[place] for array in (src, dst, weights)]
-                failure = 3, int(edge[0]), shorter_way(edge, share.both_directions, far)
+                failure = 3, int(edge[0]), shorter_way(edge, one_way, far)
         communicator.combine_hosts(parents, "max")
         unmet = np.flatnonzero(parents[self._begin : self._end] != MET)
         if failure is None and unmet.size:

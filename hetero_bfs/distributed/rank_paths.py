@@ -189,12 +189,16 @@ class _Run:
         own, columns = max(self._lists.num_vertices, 1), max(self._part.num_columns, 1)
         window = np.zeros(2, self._dtype)
         window[INFINITY] = self._infinity
-        indptr, neighbours, weights = self._lists.forward
+        lists, is_directed = self._lists, self._lists.graph.graph.directed
+        indptr, neighbours, weights = lists.forward
         return {
-            "searched": self._lists.num_vertices,
+            "is_directed": int(is_directed),
+            "searched": lists.num_vertices,
             "indptr": indptr,
             "neighbours": neighbours,
             "weights": weights,
+            **{f"backward_{name}": array for name, array in lists.backward._asdict().items()},
+            "backward_order": lists.backward_order,
             "distance": aligned_empty(columns, self._dtype),
             "relaxed": aligned_empty(own, self._dtype),
             "position": aligned_empty(own, np.uint32),

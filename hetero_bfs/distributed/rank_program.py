@@ -11,6 +11,7 @@ A rank runs a program by one thread.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,11 @@ from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.exchange import mail
 from hetero_bfs.distributed.gathered_result import RankProgramResult
 from hetero_bfs.distributed.partition import RankGraph
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.programs.host_code import host_module
+from hetero_bfs.programs.placed import join_lists
+from hetero_bfs.programs.program import Along
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.support.by_address import Struct
@@ -33,6 +37,23 @@ _PULL_SHARE = 8
 writes in order and sends each vertex's message once."""
 
 _LAST_NUMBER = 2**31 - 1
+
+
+def graph_along(graph: RankGraph, way: Along) -> RankGraph:
+    """Return a rank's part for messages that go this way; undirected ones go both in any case.
+
+    For "both" the lists of both directions are copied.
+    """
+    if way == "out" or not graph.graph.directed:
+        return graph
+    if way == "in":
+        return graph.reversed()
+    both = join_lists(graph.graph, graph.graph.transpose)
+    degree = both.input_degree
+    lists = CSRGraph.trusted(
+        both.indptr, both.indices, False, both.num_input_edges, degree, both.weights
+    )
+    return replace(graph, graph=lists, degree=degree)
 
 
 class RankProgram:
@@ -111,6 +132,8 @@ class RankProgram:
             "num_vertices": graph.num_vertices,
             "indptr": graph.graph.indptr,
             "neighbours": graph.graph.indices,
+            "backward_indptr": graph.graph.transpose.indptr,
+            "backward_neighbours": graph.graph.transpose.indices,
             "weights": weights if used else np.zeros(1, plan.weight_type or np.int32),
             "names": self.names,
             "degree": degree,

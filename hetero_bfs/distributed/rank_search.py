@@ -212,4 +212,5 @@ class DistributedSearch:
             parent[source // part.ranks] = source
         totals = np.array(reached_ends(parent, self.graph.input_degree), np.int64)
         self.communicator.reduce_to_all(totals, "sum")
-        return RankResult(source, parent, seconds, int(totals[0]), int(totals[1]) // 2, levels)
+        nedge = int(totals[1]) // (1 if self.graph.graph.directed else 2)
+        return RankResult(source, parent, seconds, int(totals[0]), nedge, levels)

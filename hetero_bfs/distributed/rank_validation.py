@@ -37,7 +37,8 @@ class RankValidator(HostTree):
         depth = np.array([deepest], np.int64)
         communicator.reduce_to_all(depth, "max")
         first = Failure(*min(failures)) if failures else None
-        nedge = int(totals[1]) // (1 if self._input_degree is None else 2)
+        counted_twice = self._input_degree is not None and not self._share.directed
+        nedge = int(totals[1]) // (1 + counted_twice)
         reached = int(totals[0]) // communicator.num_hosts
         return CheckedSearch(source, reached, int(depth[0]), first, nedge=nedge).outcome()
 
@@ -66,7 +67,8 @@ class RankValidator(HostTree):
         nedge, failure = 0, None
         for src, dst in typed_chunks(share):
             check_ends(src, dst, share.num_vertices)
-            edges, half, long = (int(n) for n in loops.check_edges(src, dst, parents, levels))
+            found = loops.check_edges(src, dst, share.directed, parents, levels)
+            edges, half, long = (int(number) for number in found)
             nedge += edges
             if long >= 0:
                 u, v = int(src[long]), int(dst[long])

@@ -12,7 +12,6 @@ import numpy as np
 from hetero_bfs.distributed.communicator import Communicator, parts_of
 from hetero_bfs.distributed.faults import agreed
 from hetero_bfs.distributed.partition import count_owned
-from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -103,8 +102,10 @@ class FileShare:
     input_degree: VertexArray | None
 
 
-def read_share(communicator: Communicator, path: Path, weighted: bool = False) -> FileShare:
-    """Read a graph file; return this rank's share, with weights if wanted.
+def read_share(
+    communicator: Communicator, path: Path, weighted: bool = False, directed: bool = False
+) -> FileShare:
+    """Read a graph file; return this rank's share, with weights and directions if wanted.
 
     Rank 0 reads all of it, and gives the other ranks their lists when the graph is constructed. It
     needs the memory that one process needs for the edges.
@@ -112,10 +113,10 @@ def read_share(communicator: Communicator, path: Path, weighted: bool = False) -
     Raises
     ------
     AgreedError
-        The file cannot be read, or the graph is directed; all ranks raise it.
+        The file cannot be read; all ranks raise it.
     """
     rank = communicator.rank
-    edges = agreed(communicator, lambda: _read(path, weighted) if rank == 0 else None)
+    edges = agreed(communicator, lambda: read(path, directed, weighted) if rank == 0 else None)
     return share_out(communicator, edges)
 
 
@@ -127,14 +128,16 @@ def share_out(communicator: Communicator, edges: EdgeSource | None) -> FileShare
         edges.num_vertices,
         edges.num_input_edges,
         degree is not None,
+        edges.directed,
         weight_dtype_of(edges),
         getattr(edges, "duplicates", "min"),
     )
-    num_vertices, num_edges, knows_degree, weight_dtype, duplicates = communicator.collect(facts)[0]
+    every = communicator.collect(facts)
+    num_vertices, num_edges, knows_degree, directed, weight_dtype, duplicates = every[0]
     if edges is None:
         nothing = np.empty(0, np.uint32)
         weights = None if weight_dtype is None else np.empty(0, weight_dtype)
-        edges = EdgeList.trusted(nothing, nothing, num_vertices, False, weights, duplicates)
+        edges = EdgeList.trusted(nothing, nothing, num_vertices, directed, weights, duplicates)
     mine = None
     if knows_degree:
         owned = count_owned(num_vertices, ranks)
@@ -147,13 +150,3 @@ def share_out(communicator: Communicator, edges: EdgeSource | None) -> FileShare
         mine = np.empty(int(owned[rank]), np.uint32)
         communicator.exchange_parts(send, counts, parts_of(counts), mine, received)
     return FileShare(edges, num_edges, mine)
-
-
-def _read(path: Path, weighted: bool) -> EdgeSource:
-    edges = read(path, False, weighted)
-    if edges.directed:
-        raise GraphError(
-            f"{path}: the graph is directed; several ranks search undirected graphs only: start "
-            "without mpirun"
-        )
-    return edges

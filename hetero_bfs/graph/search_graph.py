@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class SearchGraph:
         counts = np.bincount(degree[degree <= _MOST_REGULAR_DEGREE], minlength=1)
         return bool(counts.max() >= _REGULAR_SHARE * degree.size)
 
-    def reversed(self) -> SearchGraph:
+    def reversed(self) -> Self:
         """Return the graph with all edges transposed, of the same lists; itself if undirected.
 
         Its `input_degree` does not count duplicates.
@@ -87,15 +88,19 @@ class SearchGraph:
             return self
         backward = replace_weights(self.graph.transpose, self.graph.transpose.weights)  # a copy,
         backward.__dict__["_transposed"] = self.graph  # so that the two are no cycle
-        input_degree = np.zeros(self.num_vertices, np.uint32)
-        input_degree[self.relabelling.old_of_new] = backward.input_degree
         return replace(
             self,
             graph=backward,
-            input_degree=input_degree,
+            input_degree=self._by_old_id(backward.input_degree),
             degree=backward.input_degree,
-            first=_first_neighbours(self.graph),
+            first=first_neighbours_of(self.graph),
         )
+
+    def _by_old_id(self, degree: VertexArray) -> VertexArray:
+        """Return degrees of the searched range in the order of `input_degree`."""
+        placed = np.zeros(self.num_vertices, np.uint32)
+        placed[self.relabelling.old_of_new] = degree
+        return placed
 
     def searched_id(self, vertex: int) -> int | None:
         """Return the new id of a vertex (the caller's id), None if it left the searched range."""
@@ -150,7 +155,7 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
         edges.num_input_edges,
         input_degree_of(edges, raw_degree),
         graphs[0].input_degree,
-        _first_neighbours(graphs[-1]),
+        first_neighbours_of(graphs[-1]),
     )
 
 
@@ -216,7 +221,8 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     return CSRGraph.trusted(indptr, indices, graph.directed, graph.num_input_edges, degree)
 
 
-def _first_neighbours(graph: CSRGraph) -> VertexArray:
+def first_neighbours_of(graph: CSRGraph) -> VertexArray:
+    """Return the first neighbour of each vertex, the vertex itself if it has none."""
     from hetero_bfs.graph.kernels.sorting import first_neighbours
 
     first = aligned_empty(graph.num_vertices, np.uint32)

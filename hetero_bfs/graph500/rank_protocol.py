@@ -13,6 +13,7 @@ from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.construction import construct
 from hetero_bfs.distributed.faults import agreed
 from hetero_bfs.distributed.partition import RankGraph
+from hetero_bfs.distributed.rank_executor import usual_threads
 from hetero_bfs.distributed.shares import FileShare, KroneckerShare, read_share
 from hetero_bfs.distributed.simulated import run_ranks
 from hetero_bfs.errors import AgreedError
@@ -61,7 +62,7 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
     if len(set(communicator.collect(repr(options)))) > 1:
         raise AgreedError("the ranks were started with different options; give all the same")
     _check_options(options)
-    threads = options.engine.threads or agreed(communicator, lambda: _threads(communicator))
+    threads = options.engine.threads or usual_threads(communicator)
     numba.set_num_threads(min(threads, numba.get_num_threads()))
     if options.graph is None:
         _compile(communicator, options, threads, np.dtype(np.float32))
@@ -124,7 +125,6 @@ def _check_options(options: Graph500Options) -> None:
     """
     engine = options.engine
     refused = {
-        "--directed": options.directed,
         "--device of --kernel sssp": options.kernel == "sssp" and engine.device is not None,
         "--order": engine.order not in ("auto", "degree"),
         "--power-log": options.power_log is not None,
@@ -140,13 +140,6 @@ def _check_options(options: Graph500Options) -> None:
             raise AgreedError(f"{name} needs a single process; start without mpirun")
 
 
-def _threads(communicator: Communicator) -> int:
-    """Return a rank's threads: the cores that it may use, shared out among its host's ranks."""
-    import numba
-
-    return max(int(numba.get_num_threads()) // communicator.host_size, 1)
-
-
 def _compile(
     communicator: Communicator, options: Graph500Options, threads: int, weights: Any
 ) -> None:
@@ -155,6 +148,7 @@ def _compile(
     It has edges enough for several threads. `weights` is the type of those of shortest paths.
     """
     edges = KroneckerEdges(12, weighted=options.kernel == "sssp").materialise()
+    edges = replace(edges, directed=options.directed)
     if edges.weights is not None:
         edges = replace(edges, weights=edges.weights.astype(weights))
     kernel = _KERNELS[options.kernel]
@@ -168,7 +162,7 @@ def _compile(
 def _share(communicator: Communicator, options: Graph500Options) -> FileShare:
     """Read or generate this rank's edges."""
     if options.graph is not None:
-        return read_share(communicator, options.graph, options.kernel == "sssp")
+        return read_share(communicator, options.graph, options.kernel == "sssp", options.directed)
     kernel, weighted = _KERNELS[options.kernel], options.kernel == "sssp"
     edges = generator_of(options, weighted)
     share = KroneckerShare(edges, communicator.rank, communicator.size)
@@ -246,8 +240,9 @@ def _record(kernel: RankBFS | RankSSSP, result: Any, validator: Any) -> KeyRecor
 
 def _graph_bytes(graph: RankGraph) -> int:
     """Return the bytes of a rank's lists and arrays per own vertex."""
-    lists = graph.graph
-    arrays = lists.indptr, lists.indices, graph.degree, graph.first, graph.input_degree
+    arrays: list[Any] = [graph.degree, graph.first, graph.input_degree]
+    for lists in (graph.graph, graph.graph.transpose)[: 1 + graph.graph.directed]:
+        arrays += [lists.indptr, lists.indices]
     return sum(int(array.nbytes) for array in arrays)
 
 

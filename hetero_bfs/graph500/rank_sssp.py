@@ -65,7 +65,8 @@ class RankSSSP:
         furthest = np.array([result.distance.max(where=reached, initial=0.0)])
         self._communicator.reduce_to_all(totals, "sum")
         self._communicator.reduce_to_all(furthest, "max")
-        count, nedge = int(totals[0]), int(totals[1]) // 2
+        count = int(totals[0])
+        nedge = int(totals[1]) // (1 if self._graph.graph.directed else 2)
         windows = self._windows(result)
         found = SearchOfRanks(result.source, result.seconds, 0.0, nedge, windows)
         return KeyRecord(found, float(furthest[0]), count, outcome, seconds)

@@ -94,10 +94,11 @@ def beyond_all(program: FloatPaths) -> int | float:
 
 
 class LeastLabels(Program):
-    """Components: the least vertex of each."""
+    """Components, of a directed graph the weakly connected ones: the least vertex of each."""
 
     state = {"label": np.uint32}  # noqa: RUF012
     combine = minimum
+    along = "both"
 
     def initial(self, vertex):
         return vertex

@@ -50,6 +50,11 @@ def test_right_in_any_mixture(opencl_device, name, ranks, selector):
         assert not any(level.on_device for result in found[2] for level in result.levels)
 
 
+def test_a_directed_graph(opencl_device):
+    edges = nasty("R-MAT", directed=True)
+    search_on_devices(opencl_device, edges, sources_of(edges, 1)[:3], 2, "fixed:TC,BG")
+
+
 def test_a_rank_whose_vertices_are_all_visited_waits_for_the_others(opencl_device):
     edges = edge_list([(0, i) for i in (1, 2, 4, 6)] + [(2, 3), (3, 5), (5, 7), (7, 1)], 8)
     for source in (0, 7):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from graphs import SEARCHABLE_NAMES, edge_list, edge_lists, nasty, sources_of
@@ -17,11 +15,12 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 SELECTORS = ("auto", "alpha-beta", "fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,BC,TC")
 
 
-def check(edges, source, found):
-    outcome = validate(edges, source, found.parent)
+def check(edges, source, found, reverse=False):
+    outcome = validate(edges, source, found.parent, reverse=reverse)
     assert outcome.valid, outcome.message
     for result in found.results:
-        assert (result.reached, result.nedge) == (outcome.reached, outcome.nedge)
+        assert result.reached == outcome.reached
+        assert reverse or result.nedge == outcome.nedge
     assert found.parent[source] == source
 
 
@@ -36,18 +35,30 @@ def test_right_for_any_number_of_ranks(name, ranks):
             check(edges, source, found)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", ["duplicates", "late hub", "long path", "star", "R-MAT", "tree"])
+def test_directed_graphs_forwards_and_backwards(name, ranks):
+    edges = nasty(name, directed=True)
+    sources = sources_of(edges, 1)
+    for selector in SELECTORS:
+        for reverse in (False, True):
+            every = search_all(edges, sources, ranks, selector, reverse=reverse)
+            for source, found in zip(sources, every, strict=True):
+                check(edges, source, found, reverse)
+
+
 @settings(max_examples=60)
 @given(
     edges=edge_lists(),
     ranks=st.integers(1, 9),
     selector=st.sampled_from(SELECTORS),
+    reverse=st.booleans(),
     data=st.data(),
 )
-def test_right_for_random_graphs(edges, ranks, selector, data):
-    edges = replace(edges, directed=False)
+def test_right_for_random_graphs(edges, ranks, selector, reverse, data):
     source = data.draw(st.integers(0, edges.num_vertices - 1))
-    (found,) = search_all(edges, [source], ranks, selector)
-    check(edges, source, found)
+    (found,) = search_all(edges, [source], ranks, selector, reverse=reverse)
+    check(edges, source, found, reverse)
 
 
 def test_several_threads_of_a_rank():

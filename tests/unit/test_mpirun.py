@@ -100,13 +100,26 @@ def test_a_converted_file_remembers_duplicates(tmp_path):
     assert {nedge for _, nedge, _ in figures(path)[1]} == {1, 5}
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_directed_graph_file(count, tmp_path):
+    ends = np.random.default_rng(6).integers(0, 90, (200, 2))
+    graph, alone, together = (tmp_path / name for name in ("graph.el", "alone.json", "ranks.json"))
+    graph.write_text("".join(f"{u} {v} {u % 9 + 1}\n" for u, v in ends.tolist()))
+    options = ["graph500", "--graph", graph, "--directed", "--sources", "12", "--devices", "cpu"]
+    for kernel in ("bfs", "sssp")[: 4 - count]:
+        assert run(*options, "--kernel", kernel, "--json", alone) == 0
+        done = mpirun(*ranks(count, *options, "--kernel", kernel, "--json", together))
+        assert done.returncode == 0, done.stderr
+        assert figures(together)[1] == figures(alone)[1]
+
+
 @pytest.mark.parametrize("command", ["sssp", "components", "pagerank"])
 def test_other_commands_find_what_one_process_finds(command, tmp_path):
     ends = np.random.default_rng(4).integers(0, 300, (700, 2))
     graph, alone, together = (tmp_path / name for name in ("graph.el", "alone.npy", "ranks.npy"))
     graph.write_text("".join(f"{u} {v} {u % 9 + 1}\n" for u, v in ends.tolist()))
     options = [command, graph, *(["--source", ends[0, 0]] if command == "sssp" else [])]
-    options += ["--tol", "1e-10"] if command == "pagerank" else []
+    options += ["--tol", "1e-10"] if command == "pagerank" else ["--directed"]
     assert run(*options, "--devices", "cpu", "--out", alone) == 0
     done = mpirun(*ranks(2, *options, "--out", together))
     assert done.returncode == 0, done.stderr
@@ -126,7 +139,7 @@ REFUSED = {
     "--device of --kernel sssp": ["graph500", "--kernel", "sssp", "--device", "0"],
     "vertex 9": ["sssp", "weighted.el", "--source", "9"],
     "weights": ["sssp", "plain.el", "--source", "1"],
-    "--directed needs a single process": ["components", "plain.el", "--directed"],
+    "--order needs a single process": ["components", "plain.el", "--order", "given"],
     "graph500, sssp, components, pagerank run on several": ["devices"],
 }
 """Arguments by a part of the message."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import nasty
@@ -21,7 +23,7 @@ from hetero_bfs.runtime.options import EngineOptions
 
 
 def weighted(edges: EdgeList, weights) -> EdgeList:
-    return EdgeList(edges.src, edges.dst, edges.num_vertices, False, weights)
+    return replace(edges, weights=weights)
 
 
 def drawn(edges: EdgeList, dtype=np.float32, most=60) -> EdgeList:
@@ -37,7 +39,7 @@ def path(n: int, weight, dtype=np.float32) -> EdgeList:
 
 def share_of(edges: EdgeList, rank: int, ranks: int) -> EdgeList:
     parts = [array[rank::ranks].copy() for array in (edges.src, edges.dst, edges.weights)]
-    return EdgeList(*parts[:2], edges.num_vertices, False, parts[2])
+    return EdgeList(*parts[:2], edges.num_vertices, edges.directed, parts[2])
 
 
 def search_all(edges: EdgeList, sources, ranks: int, host_size=None):
@@ -80,6 +82,9 @@ GRAPHS = {
     "grid": drawn(nasty("grid")),
     "star": drawn(nasty("star"), np.int32),
     "two components": drawn(nasty("two components")),
+    "directed": drawn(nasty("R-MAT", directed=True)),
+    "directed zeros": drawn(nasty("duplicates", directed=True), np.int32, 2),
+    "directed grid": drawn(nasty("grid", directed=True)),
 }
 
 
@@ -91,7 +96,7 @@ def test_paths_pass_the_check_of_one_process(name):
     for ranks, host_size in ((1, 1), (2, 2), (5, 2)):
         every = search_all(edges, sources, ranks, host_size)
         for source, (distance, parent, results, outcome) in zip(sources, every, strict=True):
-            if name == "float32":
+            if name in ("float32", "directed"):
                 expected = hb.sssp(edges, source, devices="cpu", threads=1)
                 np.testing.assert_array_equal(distance, expected.distance)
             check = hb.check_paths(edges, source, distance, parent)

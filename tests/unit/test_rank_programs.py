@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import nasty
@@ -20,7 +22,7 @@ RANKS = (1, 2, 5)
 
 def weighted(edges: EdgeList, duplicates="min", dtype=np.float32) -> EdgeList:
     weights = np.random.default_rng(7).integers(1, 60, edges.src.size).astype(dtype)
-    return EdgeList(edges.src, edges.dst, edges.num_vertices, False, weights, duplicates)
+    return replace(edges, weights=weights, duplicates=duplicates)
 
 
 def by_ranks(edges, ranks, run):
@@ -40,11 +42,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("graph", ["Kronecker 10", "star"])
+@pytest.mark.parametrize(
+    ("graph", "directed"), [("Kronecker 10", False), ("star", False), ("R-MAT", True)]
+)
 @pytest.mark.parametrize("case", CASES)
-def test_states_are_those_of_one_process(case, graph):
+def test_states_are_those_of_one_process(case, graph, directed):
     program, parameters = CASES[case]
-    edges = weighted(nasty(graph))
+    edges = weighted(nasty(graph, directed))
     parameters = {
         name: value[: edges.num_vertices] if isinstance(value, np.ndarray) else value
         for name, value in parameters.items()
@@ -65,6 +69,18 @@ def test_states_are_those_of_one_process(case, graph):
                 np.testing.assert_allclose(state, expected.state[name], rtol=1e-12)
 
 
+@pytest.mark.parametrize("way", ["in", "both"])
+def test_messages_against_edges(way):
+    program = Distances()
+    program.along = way
+    edges = weighted(nasty("R-MAT", directed=True))
+    source = int(edges.dst[0])
+    with hb.Engine(edges, devices="cpu", threads=1) as engine:
+        expected = engine.run(program, source=source).state["distance"]
+    found = by_ranks(edges, 3, lambda e: e.run(program, source=source).gathered("distance"))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_any_one_message_will_do():
     edges = nasty("Kronecker 10")
     source = int(edges.src[0])
@@ -77,9 +93,9 @@ def test_any_one_message_will_do():
     assert outcome.valid, outcome.message
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.float32])
-def test_shortest_paths(dtype):
-    edges = weighted(nasty("Kronecker 10"), dtype=dtype)
+@pytest.mark.parametrize(("dtype", "directed"), [(np.int32, True), (np.float32, False)])
+def test_shortest_paths(dtype, directed):
+    edges = weighted(nasty("Kronecker 10", directed), dtype=dtype)
     source = int(edges.src[0])
     expected = hb.sssp(edges, source, devices="cpu")
     for ranks in RANKS:
@@ -125,8 +141,9 @@ def test_a_sum_of_weights_beyond_int32():
         run_ranks(1, lambda c: construct(c, edges, 2))
 
 
-def test_components_and_ranks():
-    edges = nasty("grid")
+@pytest.mark.parametrize(("name", "directed"), [("grid", False), ("sparse random", True)])
+def test_components_and_ranks(name, directed):
+    edges = nasty(name, directed)
     found = by_ranks(edges, 4, lambda engine: (engine.components(), engine.pagerank(tol=1e-10)))
     expected = hb.connected_components(edges, devices="cpu")
     np.testing.assert_array_equal(found[0].component, expected.component)
@@ -141,6 +158,7 @@ def test_components_and_ranks():
         (lambda engine: engine.run(Communities()), "most_frequent"),
         (lambda engine: engine.run(Labels(), hb.RunOptions(mode="asynchronous")), "synchronous"),
         (lambda engine: engine.sssp(10**6), "vertex 1000000"),
+        (lambda engine: engine.bfs(-1), "vertex -1"),
         (lambda engine: engine.pagerank(alpha=3), "alpha"),
         (lambda engine: engine.run(Labels(), source=3), "no parameter"),
     ],
@@ -150,10 +168,23 @@ def test_what_is_refused_on_all_ranks(run, words):
         by_ranks(weighted(nasty("star")), 2, run)
 
 
-def test_a_directed_graph_is_refused():
-    edges = EdgeList(np.array([0]), np.array([1]), 2, directed=True)
-    with pytest.raises(AgreedError, match="undirected"):
-        by_ranks(edges, 2, lambda engine: None)
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("directed", [False, True])
+def test_searches_are_those_of_one_process(directed, ranks):
+    edges = nasty("R-MAT", directed)
+    source = int(edges.src[0])
+    with hb.Engine(edges, devices="cpu", threads=1) as alone:
+        every = [alone.bfs(source, reverse=reverse) for reverse in (False, True)]
+    for reverse, expected in zip((False, True), every, strict=True):
+        found = by_ranks(edges, ranks, lambda engine, way=reverse: engine.bfs(source, reverse=way))
+        outcome = hb.validate(edges, source, found.parent, found.level, reverse=reverse)
+        assert outcome.valid, outcome.message
+        np.testing.assert_array_equal(found.level, expected.level)
+        assert (found.nedge, found.reached) == (expected.nedge, expected.reached)
+        for number, (trace, one) in enumerate(zip(found.traces, expected.traces, strict=True)):
+            assert trace.features.frontier_vertices == np.count_nonzero(found.level == number)
+            assert trace.features.frontier_edges == one.features.frontier_edges
+        assert sum(trace.found_vertices for trace in found.traces) == found.reached - 1
 
 
 @pytest.mark.parametrize(("where", "words"), [(range(3), "rank 1: edges"), ((), "no edges")])

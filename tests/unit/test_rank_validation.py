@@ -50,6 +50,26 @@ def test_wrong_trees_fail(name, ranks, host_size):
         assert outcome.check == check, outcome.message
 
 
+ONE_WAY = edge_list([(0, 1), (1, 2), (2, 3), (1, 3), (4, 2), (3, 0), (5, 0)], 6, directed=True)
+ONE_WAY_TREE = [0, 0, 1, 1, -1, -1]
+
+WRONG_ONE_WAY = {
+    "level skipped": ([0, 0, 1, 2, -1, -1], 3),
+    "end left out": ([0, 0, 1, -1, -1, -1], 4),
+    "start taken in": ([0, 0, 1, 1, 2, -1], 5),
+    "against an edge": ([0, 0, 1, 0, -1, -1], 5),
+}
+
+
+@pytest.mark.parametrize(("ranks", "host_size"), [(1, 1), (3, 2)])
+def test_trees_of_a_directed_graph(ranks, host_size):
+    for parent, check in WRONG_ONE_WAY.values():
+        for outcome in outcomes(ONE_WAY, 0, parent, ranks, host_size):
+            assert outcome.check == check, outcome.message
+    for outcome in outcomes(ONE_WAY, 0, ONE_WAY_TREE, ranks, host_size):
+        assert outcome == validate(ONE_WAY, 0, np.array(ONE_WAY_TREE))
+
+
 @pytest.mark.parametrize(("ranks", "host_size"), [(1, 1), (2, 2), (3, 2), (4, 2), (5, 1)])
 def test_a_right_tree_passes(ranks, host_size):
     for outcome in outcomes(EDGES, 0, RIGHT, ranks, host_size):

@@ -6,7 +6,9 @@ two ways of relaxing are those of one process (algorithms/sssp/kernels/relax.py)
     PREFIX  A vertex relaxes the edges that end within the window, and goes on in the next one.
     FULL    A vertex relaxes its whole list.
 
-Arrays (D is float32, float64 or int64; columns are those of distributed/partition.py):
+Arrays (D is float32, float64 or int64; columns are those of distributed/partition.py). The lists
+are of out-edges; `backward_*` are of in-edges, the same for an undirected graph. In-edges of a
+directed graph are not sorted: `backward_order` says in which order to read a list.
 
     distance    D (columns,)        own vertices': the least found so far. Others': the least that
                                     the rank told their owner, or that the owner gave to all
@@ -104,7 +106,7 @@ def _relax(arrays, u, limit):
         counts[UNSETTLED] -= last - first
     else:
         counts[LEFT] -= last - first - np.int64(arrays.position[u])
-    if last - first == 1 and u != counts[SOURCE]:
+    if last - first == 1 and arrays.is_directed == 0 and u != counts[SOURCE]:
         k = last  # its only edge leads back to where its distance came from
     arrays.relaxed[u] = start
     since = k
@@ -220,7 +222,8 @@ def pull(arrays):
     reached. Returns how many vertices looked, and the edges that they scanned.
     """
     distance, settled, infinity = arrays.distance, arrays.window[END], arrays.window[INFINITY]
-    indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
+    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
+    weights, order, is_directed = arrays.backward_weights, arrays.backward_order, arrays.is_directed
     arrays.counts[PILED] = 0
     arrays.piled[:] = _OFF
     arrays.lowest[0] = infinity
@@ -229,13 +232,17 @@ def pull(arrays):
         best = distance[v]
         if best < settled:
             continue
-        k, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
         vertices += 1
-        edges -= k
-        while k < last and weights[k] < best:
-            before = distance[neighbours[k]]
+        edges -= first
+        k = first
+        while k < last:
+            at = first + np.int64(order[k]) if is_directed else k
+            if weights[at] >= best:
+                break
+            before = distance[neighbours[at]]
             if before < settled:
-                reached = distance.dtype.type(before + weights[k])
+                reached = distance.dtype.type(before + weights[at])
                 best = min(best, reached)
                 arrays.counts[OVERFLOW] |= np.int64(reached >= infinity)
             k += 1

@@ -47,11 +47,12 @@ def find_levels(parents, levels, begin, end):
 
 
 @kernel(counted=False)
-def check_edges(src, dst, parents, levels):
+def check_edges(src, dst, directed, parents, levels):
     """Compare edges with the tree, and mark the tree edges among them.
 
-    Returns the edges between reached vertices, the place of an edge of which one end is reached,
-    and that of an edge that spans more than a level; -1 if there is none.
+    Returns the edges between reached vertices, the place of an edge of which one end is reached
+    (directed: the start alone), and that of an edge that spans more than a level (directed:
+    downwards); -1 if there is none.
     """
     edges, half, long = np.int64(0), np.int64(-1), np.int64(-1)
     low = MET - _ONE
@@ -61,15 +62,15 @@ def check_edges(src, dst, parents, levels):
             continue
         at_u, at_v = levels[u] & low, levels[v] & low
         if at_u == 0 or at_v == 0:
-            if at_u != at_v:
+            if at_u != at_v and not (directed and at_u == 0):
                 half = i
             continue
         edges += 1
-        if at_u > at_v + _ONE or at_v > at_u + _ONE:
+        if at_v > at_u + _ONE or (not directed and at_u > at_v + _ONE):
             long = i
         if parents[v] == u + _ONE:
             levels[v] |= MET
-        if parents[u] == v + _ONE:
+        if not directed and parents[u] == v + _ONE:
             levels[u] |= MET
     return edges, half, long
 

@@ -11,7 +11,7 @@ Arrays of a run:
 
     state_*     (own,)              the program's fields
     names       uint32 (own,)       the caller's ids
-    degree      uint32 (own,)       edges
+    degree      uint32 (own,)       edges, of a directed graph out-edges
     combined    (columns,)          messages combined so far, where `mark` has this push's number
     mark        int32 (columns,)    the last push that met the column
     outgoing    (columns,) or (1,)  each vertex's message; IDENTITY of those that are not active
@@ -210,7 +210,8 @@ def pull(arrays, listed, num_listed, sums):
     A message does not depend on what others apply, so each vertex applies at once.
     """
     _clear(sums)
-    indptr, neighbours, outgoing = arrays.indptr, arrays.neighbours, arrays.outgoing
+    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
+    outgoing = arrays.outgoing
     active, scanned = _ZERO, _ZERO
     for v in range(arrays.searched):
         combined = IDENTITY
