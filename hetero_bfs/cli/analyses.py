@@ -1,4 +1,4 @@
-"""What the commands of algorithms other than searches share: the run, and the files it writes."""
+"""Shared by the commands of algorithms other than searches: running, and writing files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hetero_bfs.support.memory import format_bytes
 class _Result(Protocol):
     @property
     def used_device(self) -> bool:
-        """Whether an OpenCL device found it."""
+        """Whether an OpenCL device computed the result."""
 
 
 R = TypeVar("R", bound=_Result)
@@ -33,7 +33,7 @@ def run_analysis(
     options: Namespace,
     find: Callable[[A, Place | None], R],
 ) -> tuple[R, str | None]:
-    """Run an algorithm where the options want it; return its result, and the device it used."""
+    """Run an algorithm on the chosen device; return its result and that device's name."""
     with open_analysis(kind, edges, engine_options(options)) as analysis:
         print_notes(analysis.notes)
         result = find(analysis, "device" if options.device is not None else None)
@@ -47,7 +47,7 @@ def device_line(device: str | None, result: Any) -> str:
 
 
 def save_result(options: Namespace, array: npt.NDArray[Any], traces: Iterable[Any]) -> None:
-    """Write the files of --out and --trace, if they are wanted."""
+    """Write the files of --out and --trace, if given."""
     if options.out is not None:
         save_array(options.out, array)
     if options.trace is not None:

@@ -16,14 +16,14 @@ _KERNEL = re.compile(rb"^@(?:kernel|compiled)\b", re.MULTILINE)
 
 
 class Announcer(event.Listener):  # type: ignore[misc]
-    """Says once that Numba compiles; on a terminal it also shows which function and how many.
+    """Prints once that Numba compiles; on a terminal it also shows a bar with the function's name.
 
     Functions that are loaded from disk are not compiled and not counted.
     """
 
     def __init__(self) -> None:
         self._said = False
-        self._within: list[str] = []  # functions being compiled; each one needs the next
+        self._within: list[str] = []  # functions being compiled, each called by the one before
         self._done = 0
         self._bar: Any = None
 
@@ -58,7 +58,7 @@ class Announcer(event.Listener):  # type: ignore[misc]
 
 
 def announce() -> Announcer:
-    """Report from now on that Numba compiles."""
+    """Announce compiling from now on."""
     announcer = Announcer()
     event.register("numba:compile", announcer)
     return announcer
@@ -66,5 +66,5 @@ def announce() -> Announcer:
 
 @cache
 def _count_kernels() -> int:
-    """Return the most functions of this package that may be compiled."""
+    """Return how many functions of this package may be compiled at most."""
     return sum(len(_KERNEL.findall(content)) for content in code_cache.kernel_sources().values())

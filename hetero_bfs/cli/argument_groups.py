@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and the form of their values."""
+"""Arguments that several commands share, and functions that read their values."""
 
 from __future__ import annotations
 
@@ -9,6 +9,38 @@ from pathlib import Path
 from hetero_bfs.selection.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
 
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def add_graph_argument(command: argparse.ArgumentParser, text: str = "graph file") -> None:
+    """Add the graph file that the command reads."""
+    command.add_argument("graph", type=Path, metavar="GRAPH", help=text)
+
+
+def add_file(command: argparse.ArgumentParser, option: str, text: str) -> None:
+    """Add an option that names a file."""
+    command.add_argument(option, type=Path, metavar="FILE", help=text)
+
+
+def add_trace(command: argparse.ArgumentParser, record: str) -> None:
+    """Add the trace, which has a row per `record`."""
+    add_file(command, "--trace", f"write one CSV record per {record}")
+
+
+def add_json(command: argparse.ArgumentParser, what: str) -> None:
+    """Add the file of the command's outcome as JSON."""
+    add_file(command, "--json", f'write the {what} as JSON, "-" for stdout')
+
+
+def add_power_log(command: argparse.ArgumentParser) -> None:
+    """Add the log of an external power meter."""
+    add_file(command, "--power-log", "CSV file that an external meter writes: time, watts")
+
+
+def add_directed(
+    command: argparse.ArgumentParser, text: str = "keep the edges' direction (graph files)"
+) -> None:
+    """Add the choice of a directed graph."""
+    command.add_argument("--directed", action="store_true", help=text)
 
 
 def add_engine_arguments(command: argparse.ArgumentParser) -> None:
@@ -31,7 +63,7 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
     )
     add_device_arguments(command)
     add_memory_arguments(command)
-    add("--directed", action="store_true", help="keep the edges' direction (graph files)")
+    add_directed(command)
     add_order_argument(command)
     add(
         "--decision-interval",
@@ -84,7 +116,7 @@ def add_output_arguments(command: argparse.ArgumentParser) -> None:
     """Add what a command prints and checks."""
     add = command.add_argument
     add("--no-validate", dest="validate", action="store_false", help="skip the checks")
-    add("--json", type=Path, metavar="FILE", help='write the report as JSON, "-" for stdout')
+    add_json(command, "report")
     add("-v", "--verbose", action="store_true", help="print every level, window or iteration")
 
 

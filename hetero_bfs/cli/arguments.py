@@ -8,10 +8,16 @@ from typing import Any
 
 from hetero_bfs.cli.argument_groups import (
     add_device_arguments,
+    add_directed,
     add_engine_arguments,
+    add_file,
+    add_graph_argument,
+    add_json,
     add_memory_arguments,
     add_order_argument,
     add_output_arguments,
+    add_power_log,
+    add_trace,
     depth,
     number,
     positive,
@@ -64,15 +70,15 @@ def _add_graph500(commands: Any) -> None:
     add("--sources", type=positive, default=64, help="search keys (default %(default)s)")
     add("--seed1", type=seed, default=2, help="generator's first seed (default %(default)s)")
     add("--seed2", type=seed, default=3, help="generator's second seed (default %(default)s)")
-    add("--graph", type=Path, metavar="FILE", help="search this graph instead of generating one")
+    add_file(command, "--graph", "search this graph instead of generating one")
     add(
         "--regenerate",
         action="store_true",
         help="generate the edges anew for each pass instead of holding them (also done if memory "
         "is short)",
     )
-    add("--trace", type=Path, metavar="FILE", help="write one CSV record per level or window")
-    add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
+    add_trace(command, "level or window")
+    add_power_log(command)
     add_engine_arguments(command)
 
 
@@ -83,8 +89,8 @@ def _add_bfs(commands: Any) -> None:
         description="Search a graph file (.txt .el .tsv .wel .mtx, .gz of them, .sg, .wsg, .hbg) "
         "from one vertex, or from the nearest of several.",
     )
+    add_graph_argument(command)
     add = command.add_argument
-    add("graph", type=Path, metavar="GRAPH", help="graph file")
     add(
         "--source",
         type=vertex_id,
@@ -94,29 +100,27 @@ def _add_bfs(commands: Any) -> None:
         help="vertex id as in the file; give it several times for several sources",
     )
     add("--depth-limit", type=depth, metavar="N", help="reach no vertex farther than N edges")
-    add("--target", type=vertex_id, metavar="V", help="end at this vertex; print the path to it")
-    add(
+    add("--target", type=vertex_id, metavar="V", help="stop at this vertex; print the path to it")
+    add_file(
+        command,
         "--mask",
-        type=Path,
-        metavar="FILE",
-        help="pass over these vertices: one id a line, or NumPy .npy of ids or of flags",
+        "ignore these vertices: one id a line, or NumPy .npy of ids or of flags",
     )
     add("--reverse", action="store_true", help="follow edges backwards (with --directed)")
-    add("--out", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1 unreached)")
-    add("--levels", type=Path, metavar="FILE", help="write levels (NumPy .npy, int32)")
-    add("--trace", type=Path, metavar="FILE", help="write one CSV record per level")
+    add_file(command, "--out", "write parents (NumPy .npy, int64, -1 unreached)")
+    add_file(command, "--levels", "write levels (NumPy .npy, int32)")
+    add_trace(command, "level")
     add_engine_arguments(command)
 
 
 def _add_run_arguments(
     command: Any, record: str, directed: str = "keep the edges' direction"
 ) -> None:
-    """Add what the algorithms other than searches have alike; the trace has a row per `record`."""
-    add = command.add_argument
-    add("--trace", type=Path, metavar="FILE", help=f"write one CSV record per {record}")
+    """Add what all algorithms other than searches have; the trace has a row per `record`."""
+    add_trace(command, record)
     add_device_arguments(command)
     add_memory_arguments(command)
-    add("--directed", action="store_true", help=directed)
+    add_directed(command, directed)
     add_order_argument(command)
     add_output_arguments(command)
 
@@ -130,11 +134,12 @@ def _add_sssp(commands: Any) -> None:
             "a third column, a Matrix Market file of numbers, .wel, .wsg, or .hbg with weights."
         ),
     )
-    add = command.add_argument
-    add("graph", type=Path, metavar="GRAPH", help="graph file with weights of at least 0")
-    add("--source", type=vertex_id, required=True, metavar="V", help="vertex id as in the file")
-    add("--out", type=Path, metavar="FILE", help="write distances (NumPy .npy, float64, inf)")
-    add("--parents", type=Path, metavar="FILE", help="write parents (NumPy .npy, int64, -1)")
+    add_graph_argument(command, "graph file with weights of at least 0")
+    command.add_argument(
+        "--source", type=vertex_id, required=True, metavar="V", help="vertex id as in the file"
+    )
+    add_file(command, "--out", "write distances (NumPy .npy, float64, inf unreached)")
+    add_file(command, "--parents", "write parents (NumPy .npy, int64, -1 unreached)")
     _add_run_arguments(command, "window")
 
 
@@ -142,16 +147,14 @@ def _add_components(commands: Any) -> None:
     command = commands.add_parser(
         "components",
         help="find the connected components of a graph",
-        description="Find the connected components of a graph file; edges join whatever their "
-        "direction.",
+        description="Find the connected components of a graph file. The direction of edges does "
+        "not matter.",
     )
-    add = command.add_argument
-    add("graph", type=Path, metavar="GRAPH", help="graph file")
-    add(
+    add_graph_argument(command)
+    add_file(
+        command,
         "--out",
-        type=Path,
-        metavar="FILE",
-        help="write the least vertex of each one's component (NumPy .npy, int64)",
+        "write the smallest vertex of each vertex's component (NumPy .npy, int64)",
     )
     _add_run_arguments(command, "phase")
 
@@ -159,23 +162,22 @@ def _add_components(commands: Any) -> None:
 def _add_colour(commands: Any) -> None:
     command = commands.add_parser(
         "colour",
-        help="colour the vertices of a graph, neighbours differently",
+        help="colour the vertices of a graph so that neighbours differ",
         description="Colour the vertices of a graph file so that no edge joins two of one colour.",
     )
-    add = command.add_argument
-    add("graph", type=Path, metavar="GRAPH", help="graph file")
-    add("--out", type=Path, metavar="FILE", help="write colours (NumPy .npy, int32, from 0 on)")
-    _add_run_arguments(command, "iteration", "read the file's edges as directed ones")
+    add_graph_argument(command)
+    add_file(command, "--out", "write colours (NumPy .npy, int32, from 0 on)")
+    _add_run_arguments(command, "iteration", "read the file's edges as directed")
 
 
 def _add_pagerank(commands: Any) -> None:
     command = commands.add_parser(
         "pagerank",
-        help="rank the vertices of any graph",
-        description="Find the PageRank of every vertex of a graph file, as NetworkX defines it.",
+        help="compute the PageRank of a graph's vertices",
+        description="Compute the PageRank of every vertex of a graph file, as NetworkX defines it.",
     )
+    add_graph_argument(command)
     add = command.add_argument
-    add("graph", type=Path, metavar="GRAPH", help="graph file")
     add("--alpha", type=number, default=0.85, help="damping, 0 to 1 (default %(default)s)")
     add(
         "--tol",
@@ -183,9 +185,15 @@ def _add_pagerank(commands: Any) -> None:
         default=1e-6,
         help="stop when the ranks change by less than this, on average (default %(default)s)",
     )
-    add("--max-iter", type=positive, default=100, metavar="N", help="(default %(default)s)")
-    add("--weighted", action="store_true", help="pass ranks on by the edges' weights")
-    add("--out", type=Path, metavar="FILE", help="write ranks (NumPy .npy, float64)")
+    add(
+        "--max-iter",
+        type=positive,
+        default=100,
+        metavar="N",
+        help="most iterations (default %(default)s)",
+    )
+    add("--weighted", action="store_true", help="divide ranks in proportion to edges' weights")
+    add_file(command, "--out", "write ranks (NumPy .npy, float64)")
     _add_run_arguments(command, "iteration")
 
 
@@ -201,7 +209,7 @@ def _add_train(commands: Any) -> None:
     )
     add = command.add_argument
     how = command.add_mutually_exclusive_group()
-    how.add_argument("--quick", action="store_true", help="a first model in a minute or two")
+    how.add_argument("--quick", action="store_true", help="a rough model in a minute or two")
     how.add_argument(
         "--calibrate",
         action="store_true",
@@ -224,12 +232,7 @@ def _add_train(commands: Any) -> None:
         action="store_true",
         help="only measure watts, and add them to the existing model",
     )
-    add(
-        "--power-log",
-        type=Path,
-        metavar="FILE",
-        help="CSV file that an external meter writes (time, watts)",
-    )
+    add_power_log(command)
     add_device_arguments(command)
 
 
@@ -255,7 +258,7 @@ def _add_study(commands: Any) -> None:
         "none with --graph alone)",
     )
     add("--graph", type=Path, nargs="+", default=[], metavar="FILE", help="graph files to study")
-    add("--directed", action="store_true", help="keep the edges' direction (graph files)")
+    add_directed(command)
     add(
         "--families",
         action=argparse.BooleanOptionalAction,
@@ -263,11 +266,11 @@ def _add_study(commands: Any) -> None:
         "(default unless --scale or --graph is given)",
     )
     add("--keys", type=positive, default=8, help="search keys of a graph (default %(default)s)")
-    add("--rounds", type=positive, default=3, help="times each is searched (default %(default)s)")
+    add("--rounds", type=positive, default=3, help="searches from each key (default %(default)s)")
     add("--quick", action="store_true", help="a first look: scales 12 and 14, 4 keys, 2 rounds")
-    add("--power-log", type=Path, metavar="FILE", help="CSV of an external meter: time, watts")
+    add_power_log(command)
     add_device_arguments(command)
-    add("--json", type=Path, metavar="FILE", help='write the summary as JSON, "-" for stdout')
+    add_json(command, "summary")
 
 
 def _add_view(commands: Any) -> None:
@@ -277,30 +280,28 @@ def _add_view(commands: Any) -> None:
         description="Make a timeline of a CSV file that --trace wrote: lanes for CPU and device, "
         "choices with predictions, and migrations.",
     )
-    add = command.add_argument
-    add("input", type=Path, metavar="TRACE", help="CSV file that --trace wrote")
-    add(
+    command.add_argument("input", type=Path, metavar="TRACE", help="CSV file that --trace wrote")
+    add_file(
+        command,
         "--out",
-        type=Path,
-        metavar="FILE",
-        help=".json: Trace Event Format, for ui.perfetto.dev and chrome://tracing; .svg: a picture "
+        ".json: Trace Event Format, for ui.perfetto.dev and chrome://tracing; .svg: a picture "
         "(default: TRACE with the suffix .trace.json)",
     )
 
 
 def _add_devices(commands: Any) -> None:
     command = commands.add_parser("devices", help="list the OpenCL devices")
-    command.add_argument("--json", type=Path, metavar="FILE", help='write JSON, "-" for stdout')
+    add_json(command, "list")
 
 
 def _add_doctor(commands: Any) -> None:
     command = commands.add_parser(
         "doctor",
-        help="say what searches need, what is missing, and the line that mends it",
+        help="report what searches need, what is missing, and how to fix it",
         description="Examine Python, packages, OpenCL drivers and devices, speed models, meters, "
         "MPI, caches, and search a small graph. The exit status is 1 if searches do not work.",
     )
-    command.add_argument("--json", type=Path, metavar="FILE", help='write JSON, "-" for stdout')
+    add_json(command, "findings")
 
 
 def _add_convert(commands: Any) -> None:
@@ -312,7 +313,7 @@ def _add_convert(commands: Any) -> None:
     )
     command.add_argument("input", type=Path, metavar="IN")
     command.add_argument("output", type=Path, metavar="OUT")
-    command.add_argument("--directed", action="store_true", help="keep the edges' direction")
+    add_directed(command)
     command.add_argument(
         "--weighted",
         action="store_true",
@@ -324,7 +325,7 @@ def _add_convert(commands: Any) -> None:
 def _add_completion(commands: Any) -> None:
     command = commands.add_parser(
         "completion",
-        help="print the script by which a shell completes commands and options",
+        help="print a script that lets a shell complete commands and options",
         description="Print a completion script: source it in the shell's start file.",
     )
     command.add_argument("shell", choices=("bash", "zsh"))

@@ -51,13 +51,13 @@ def run(options: Namespace) -> int:
 
 
 def _query(options: Namespace, num_vertices: int, mask: npt.NDArray[Any] | None) -> Query:
-    """Return what is asked for; it raises if a vertex is not in the graph."""
+    """Return the query; raise if a vertex is not in the graph."""
     limit, target = options.depth_limit, options.target
     return check_query(num_vertices, options.source, limit, target, mask, options.reverse)
 
 
 def _validate(edges: EdgeSource, query: Query, result: BFSResult) -> None:
-    """Raise `ValidationError` unless the search did what was asked for."""
+    """Raise `ValidationError` unless the result answers the query."""
     outcome = validate(
         edges,
         query.sources if len(query.sources) > 1 else query.sources[0],

@@ -1,4 +1,4 @@
-"""`hetero-bfs completion`: the script by which a shell completes commands, options and files."""
+"""`hetero-bfs completion`: a script that lets a shell complete commands, options and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hetero-bfs doctor`: what was found, what is missing, and the line that mends it."""
+"""`hetero-bfs doctor`: what was found, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def _end(findings: list[Finding], stopping: list[Finding]) -> str:
     """Return the examination's last line."""
     if stopping:
         first = stopping[0]
-        return f"searches do not work; mend first: {first.topic}, {first.name}"
+        return f"searches do not work; fix first: {first.topic}, {first.name}"
     less = sum(finding.state != "ok" for finding in findings)
-    return f"searches work; missing or failed beside that: {less}" if less else "all is well"
+    return f"searches work; otherwise missing or failed: {less}" if less else "all is well"

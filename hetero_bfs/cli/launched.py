@@ -1,4 +1,4 @@
-"""Commands under a launcher of MPI: one run by all ranks, with one report and one message."""
+"""Commands under an MPI launcher: all ranks share one run, and print one report and one message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY_RANKS = ("graph500", "sssp", "components", "pagerank")
 
 @contextmanager
 def one_voice() -> Iterator[None]:
-    """Let only rank 0 print, while all ranks do the same."""
+    """Let only rank 0 print while all ranks do the same work."""
     if launched_rank() == 0:
         yield
         return
@@ -31,7 +31,7 @@ def one_voice() -> Iterator[None]:
 
 
 def check_command(options: Namespace) -> None:
-    """Refuse commands that several ranks would each run by themselves.
+    """Refuse commands that every rank would run independently.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def check_command(options: Namespace) -> None:
 
 
 def agreed_by_all(work: Callable[[], None]) -> None:
-    """Do work that talks to no other rank; if it fails on any, all ranks raise its error.
+    """Do work without communication; if it fails on any rank, all ranks raise that error.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def agreed_by_all(work: Callable[[], None]) -> None:
 
 
 def says(error: HeteroBFSError) -> bool:
-    """Tell whether this process prints an error: of one that all ranks raise only rank 0 does."""
+    """Tell whether this process prints an error: only rank 0 prints one that all ranks raise."""
     return not (isinstance(error, AgreedError) and launched_rank() > 0)
 
 
@@ -83,7 +83,7 @@ def run_together(work: Callable[[Communicator], T]) -> T:
         return work(communicator)
     except AgreedError:
         raise
-    except Exception as error:  # whatever it is, the other ranks would wait for ever
+    except Exception as error:  # otherwise the other ranks would wait for ever
         known = isinstance(error, (HeteroBFSError, OSError, MemoryError))
         text = str(error) or type(error).__name__
         if not known:

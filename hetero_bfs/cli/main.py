@@ -64,7 +64,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:  # in a program that calls main() and handles Ctrl-C itself
         print("\nhetero-bfs: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
-    except Exception as error:  # a mistake of this program, or of a package that it uses
+    except Exception as error:  # a bug in this program or in a package that it uses
         print(f"hetero-bfs: {terminal.mistake(error)}", file=sys.stderr)
         return 1
 
@@ -116,7 +116,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _only_for_bfs(options: argparse.Namespace) -> dict[str, bool]:
-    """Tell of each option of selectors whether it was given."""
+    """Return, for each selector option, whether it was given."""
     return {
         "--selector": options.selector != "auto",
         "--optimize": options.optimize != "time",

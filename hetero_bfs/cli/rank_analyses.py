@@ -1,4 +1,4 @@
-"""What the commands of algorithms other than searches do under a launcher of MPI."""
+"""The commands of algorithms other than searches under an MPI launcher."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ R = TypeVar("R")
 def find_by_ranks(
     options: Namespace, find: Callable[[RankEngine], R], weighted: bool = False
 ) -> tuple[Any, R]:
-    """Run an algorithm by all ranks; return the edges, None but on rank 0, and the result.
+    """Run an algorithm on all ranks; return the edges (None except on rank 0) and the result.
 
     Raises
     ------

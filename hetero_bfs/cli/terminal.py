@@ -69,7 +69,7 @@ class Output:
                 self._drop_what_waits(self._stream.fileno())
 
     def _drop_what_waits(self, descriptor: int) -> None:
-        """Discard the stream's buffer, since Python would try to write it again at exit."""
+        """Discard the stream's buffer; otherwise Python would try to write it again at exit."""
         before, nowhere = os.dup(descriptor), os.open(os.devnull, os.O_WRONLY)
         try:
             os.dup2(nowhere, descriptor)
@@ -84,7 +84,7 @@ class Output:
 
 
 def mistake(error: Exception) -> str:
-    """Return a line on an error that the user cannot have caused, for a report."""
+    """Return a line that asks the user to report an internal error."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(str(error).split())
     return (

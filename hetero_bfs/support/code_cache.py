@@ -59,10 +59,10 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 class CodeCache(caching.NullCache):  # type: ignore[misc]
-    """The stored code of one function, by Numba's cache interface: a file for each signature.
+    """The stored code of one function, behind Numba's cache interface: a file for each signature.
 
-    It uses internals of Numba. With a Numba that lacks them no code is kept: after any failure the
-    function is compiled anew.
+    It uses internals of Numba. If a version lacks them, no code is kept: after any failure the
+    function is compiled again.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -110,7 +110,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
             return
 
     def holds(self, sig: Any, codegen: Any) -> bool:
-        """Tell whether the code for a signature is there, whole and fresh."""
+        """Tell whether the code for a signature is stored, complete and current."""
         try:
             self._read(*self._entry(sig, codegen))
         except Exception:
@@ -163,7 +163,7 @@ def folder() -> Path | None:
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             raise OSError(0, "it is no folder of yours", str(place))
         if stat.S_IMODE(status.st_mode) & 0o077:
-            raise OSError(0, "others may use it, too (chmod 700 mends that)", str(place))
+            raise OSError(0, "others may use it, too (chmod 700 fixes that)", str(place))
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
         _tell_of_failure(f"{where}{error.strerror or error}")
@@ -200,7 +200,7 @@ def sources_digest() -> str:
 def kernel_sources() -> dict[str, bytes]:
     """Return the files of this package that kernels may depend on, by path below it.
 
-    Imports are followed, since Numba compiles functions and constants of other modules in.
+    Imports are followed, since Numba compiles in functions and constants of other modules.
     """
     files = {path.relative_to(_PACKAGE): path.read_bytes() for path in _PACKAGE.rglob("*.py")}
     found: set[Path] = set()
