@@ -1,7 +1,7 @@
-"""What adapters in both languages share: which code loads a value, and how messages combine.
+"""Shared by the adapters in both languages: code that loads values and combines messages.
 
-An adapter loads what a translated method reads, calls it, and stores what it returns. Those of the
-host are in host_code.py, those of devices in device_code.py.
+An adapter loads the values that a translated method reads, calls it, and stores its results.
+host_code.py has the host's adapters, device_code.py those of devices.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SIGNS = {"plus": "+", "bitwise_or": "|"}
 
 
 class Adapters:
-    """What both languages' adapters share: which code loads a value."""
+    """Base class of both languages' adapters."""
 
     def __init__(self, plan: Plan, dialect: type[Dialect]) -> None:
         self.plan = plan
@@ -46,11 +46,11 @@ class Adapters:
             return "second"
         if operation in _SIGNS:
             return self.dialect.binary(_SIGNS[operation], kind, "first", "second")
-        # Of messages that came equally often, the least counts.
+        # Of equally frequent messages, the least counts.
         return self.dialect.extreme(operation != "maximum", kind, "first", "second")
 
     def is_identity(self, name: str) -> str:
-        """Return the code that tells whether the first field, in a variable, says nothing yet."""
+        """Return the code that tests whether the first field, in a variable, is the identity."""
         kind = next(iter(self.plan.fields.values()))
         identity = self.plan.monoid.identity(np.dtype(kind))
         return self.dialect.comparison("==", name, self.dialect.literal(identity, kind))
@@ -94,7 +94,7 @@ class Adapters:
 
 
 def starts_active(adapters: Adapters, prefix: str) -> str:
-    """Return the line that says whether a vertex is active at the start.
+    """Return the line that determines whether a vertex is active at the start.
 
     `prefix` is that of the variables that hold its state.
     """

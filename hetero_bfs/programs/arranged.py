@@ -1,4 +1,4 @@
-"""A graph in an order of its vertices by parts, for the modes that go through it part by part.
+"""A graph whose vertices are ordered by parts, for the modes that process it part by part.
 
 "asynchronous" takes the classes of a hybrid colouring: a few colours, whose vertices are not
 adjacent, and all other vertices (Shi et al., 2018, "Frog: asynchronous graph processing on GPU with
@@ -30,7 +30,7 @@ Order = npt.NDArray[np.uint32]
 
 
 class ArrangedGraph(PlacedGraph):
-    """The lists of a placed graph once more, with vertices numbered part by part.
+    """A copy of a placed graph's lists, with vertices numbered part by part.
 
     All vertices are in parts, those without edges too: `num_searched` is `num_vertices`.
 
@@ -66,12 +66,12 @@ class ArrangedGraph(PlacedGraph):
 
     @cached_property
     def forward(self) -> CSRGraph:
-        """Lists of those to whom a vertex sends."""
+        """Lists of the receivers of each vertex."""
         return self._arranged(self._placed.forward)
 
     @cached_property
     def backward(self) -> CSRGraph:
-        """Lists of those who send to a vertex."""
+        """Lists of the senders to each vertex."""
         placed = self._placed
         is_one = placed.backward is placed.forward
         return self.forward if is_one else self._arranged(placed.backward)
@@ -104,7 +104,7 @@ class ArrangedGraph(PlacedGraph):
 
 
 def _is_heavy(placed: PlacedGraph, edges: int) -> npt.NDArray[np.bool_]:
-    """Tell which vertices have a long list, either way."""
+    """Tell which vertices have a long list, in either direction."""
     heavy = placed.degree > edges
     heavy[: placed.num_searched] |= np.diff(placed.backward.indptr) > edges
     return heavy
@@ -154,7 +154,7 @@ def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
 
 
 def _longest_lists(placed: PlacedGraph) -> npt.NDArray[np.int64]:
-    """Return the entries of each vertex's longer list, of those to whom and who send to it."""
+    """Return the length of each vertex's longer list: of its receivers or of its senders."""
     entries = placed.degree.astype(np.int64)
     searched = entries[: placed.num_searched]
     np.maximum(searched, np.diff(placed.backward.indptr), out=searched)

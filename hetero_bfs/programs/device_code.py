@@ -1,4 +1,4 @@
-"""Writes a program's adapters as OpenCL C, to come before its kernels."""
+"""Writes a program's adapters as OpenCL C, which the kernels' files follow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hetero_bfs.programs.typed_program import Plan
 
 
 def device_text(plan: Plan, weight: str, offset: str, has_double: bool) -> str:
-    """Return what the kernels on a device need of a program, to come before them.
+    """Return the program's part of the OpenCL source, which the kernels' files follow.
 
     Parameters
     ----------

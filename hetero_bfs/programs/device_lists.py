@@ -1,4 +1,4 @@
-"""Graphs' lists on an OpenCL device, as vertex programs read them."""
+"""The lists of graphs on an OpenCL device, for vertex programs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class DeviceGraph:
         ]
 
     def by_weight(self, lists: ByWeight) -> list[Any]:
-        """Return the same for lists by rising weight, whose arrays stay as they are."""
+        """Return the same for lists sorted by weight, whose arrays do not change."""
         kind = np.uint32 if lists.neighbours.size < 2**32 else np.uint64
         key = id(lists.neighbours)
         return [

@@ -33,10 +33,10 @@ _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
 _HEAVY_EDGES = 1 << 12
 _LONG_PULL_OF_GPU = 1 << 6
-_PIECE_EDGES = 1 << 12  # of a long list that is pulled along; a work-group takes one
+_PIECE_EDGES = 1 << 12  # edges of a piece of a long list in a pull; a work-group takes one piece
 _MOST_RECORDS = 1 << 14
 _RECORD_WIDTH = 4
-_FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations that are queued at once
+_FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations queued at a time
 _COUNTERS, _LOWEST, _LOOP_WORDS = 12, 10, 16
 _FIRST_COST = 2  # behind END and WIDTH in `limits`
 
@@ -49,7 +49,7 @@ _C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "dou
 
 
 def num_planned(limits: Limits) -> int:
-    """Return for how many iterations the records have room to plan a direction."""
+    """Return the number of iterations for which the records can hold a planned direction."""
     return min(len(limits.pulls), _MOST_RECORDS)
 
 
@@ -78,7 +78,7 @@ class DeviceProgram:
     ]
     _options: ClassVar[list[str]] = []
     _keeps_order: ClassVar[bool] = True
-    """Whether it makes use of a program's promise to be monotone."""
+    """Whether it uses a program's promise to be monotone."""
 
     def __init__(
         self, plan: Plan, lists: DeviceGraph, graph: PlacedGraph, costs: ProgramCosts
@@ -107,7 +107,7 @@ class DeviceProgram:
         self._bind(self.program)
 
     def _make_room(self, array_bytes: list[int]) -> None:
-        """Check that there is memory for arrays of these sizes and the lists; make the slots."""
+        """Check that arrays of these sizes and the lists fit in the memory; make the slots."""
         edges = self.graph.num_stored_edges
         of_edges = [size * edges for size in (*self._entry_bytes, *self._slot_bytes)]
         largest = max(*array_bytes, *of_edges)
@@ -201,7 +201,7 @@ class DeviceProgram:
         return self.device.build(options, self._header() + text, kernels)
 
     def _header(self) -> str:
-        """Return what comes before the program's own code."""
+        """Return the header that precedes the program's own code."""
         return header(OPENCL) + kernel_source(_SCALARS)
 
     def _bind(self, program: Any) -> None:
@@ -251,7 +251,7 @@ class DeviceProgram:
 
     @property
     def current(self) -> DeviceProgram:
-        """The program to run: this one, or what replaced it."""
+        """The program to run: this one, or its replacement."""
         return self
 
     def after_stall(self) -> None:
@@ -259,7 +259,7 @@ class DeviceProgram:
 
     @property
     def bytes_sent(self) -> int:
-        """Bytes of the lists that were sent to a device that does not hold them."""
+        """Bytes of lists that were sent to the device, if it does not hold them."""
         return 0
 
     def run(self, plan: Plan, limits: Limits) -> Run:
@@ -275,7 +275,7 @@ class DeviceProgram:
         return Run(self.read_state(), done, converged, self.read_totals(), records, sent)
 
     def start(self, plan: Plan, limits: Limits) -> int:
-        """Write what is given to a run; return `bytes_sent`."""
+        """Write the inputs of a run; return `bytes_sent`."""
         self._write(plan)
         self._write_limits(limits)
         self._clocked = limits.clocked
@@ -304,7 +304,7 @@ class DeviceProgram:
             batch = min(2 * batch, most)
 
     def launch_start(self) -> None:
-        """Queue what makes the initial states."""
+        """Queue the kernels that make the initial states."""
         self._begin.launch(self.groups * _GROUP, _GROUP)
         self._advance.launch(_GROUP, _GROUP, np.int32(1))
 
@@ -316,7 +316,7 @@ class DeviceProgram:
         self._own[name].launch(self.groups * _GROUP, _GROUP)
 
     def launch_entry(self) -> None:
-        """Queue the decision on an iteration whose active vertices are listed already."""
+        """Queue the decision for an iteration whose active vertices are already listed."""
         self._advance.launch(_GROUP, _GROUP, np.int32(1))
 
     def _launch_iteration(self) -> None:

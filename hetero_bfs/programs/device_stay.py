@@ -1,4 +1,4 @@
-"""A run's stays on a device, between migrations: what the program's arrays give and take."""
+"""A run's stays on a device, between migrations: reading and writing the program's state."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Packing:
         return int(count[0])
 
     def read_states(self) -> tuple[npt.NDArray[np.uint32] | None, dict[str, npt.NDArray[Any]]]:
-        """Read the vertices whose state changed, None for all, and their states; forget them."""
+        """Read the changed vertices (None for all) and their states; clear the marks."""
         n, fields = self._n, self._program.plan.fields
         item_bytes = sum(np.dtype(kind).itemsize for kind in fields.values())
         marks, whole, count = self._program.shared["changed"], self._program.plan.all_active, n
@@ -151,7 +151,7 @@ class Packing:
                 self.launch(kernel, size, np.uint32(first), self._items, field, self._values)
 
     def _portions(self, array: npt.NDArray[Any]) -> list[tuple[int, npt.NDArray[Any]]]:
-        """Cut an array into parts that `values` holds, each with its first item."""
+        """Divide an array into parts that fit into `values`, each with its first item."""
         most = max(4 * self._n // array.itemsize, 1)
         return [(first, array[first : first + most]) for first in range(0, array.size, most)]
 
@@ -197,7 +197,7 @@ class DeviceStay:
         self.device.write(self._program.shared["limits"], numbers)
 
     def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
-        """Run or go on; see `DeviceProgram.run_on`."""
+        """Start or continue; see `DeviceProgram.run_on`."""
         program, loop, counters = self._program, self._loop, self._counters
         loop[device_run._LIMIT], loop[device_run._PLANNED] = max_iterations, self._planned
         if self._next == _GOES_ON:  # as if the active vertices were just listed
@@ -233,7 +233,7 @@ class DeviceStay:
         return self._program.read_totals()
 
     def leave(self) -> Handover:
-        """Return what the next place needs."""
+        """Return the state for the next place."""
         program, packing, loop = self._program, self._packing, self._loop
         limits = np.empty(device_run._FIRST_COST + NUM_COSTS, np.float32)
         self.device.read(limits, program.shared["limits"])
@@ -256,7 +256,7 @@ class DeviceStay:
         )  # fmt: skip
 
     def enter(self, handover: Handover) -> None:
-        """Take what another place left."""
+        """Take over the state of the place before."""
         program, packing, loop, n = self._program, self._packing, self._loop, self._n
         if not self._has_begun:
             self.device.write(program.shared["loop"], loop)

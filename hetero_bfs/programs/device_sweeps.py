@@ -27,7 +27,7 @@ _STEP, _TIMES = 5, 6  # where a turn has its number, and how many turns are one 
 
 
 def heavy_edges(info: DeviceInfo) -> int:
-    """Return from which number of entries on a work-group shares a vertex's list.
+    """Return the length of list from which a work-group shares a vertex's list.
 
     A CPU runs the work-items of a group one after another: sharing costs it barriers only.
     """
@@ -106,7 +106,7 @@ class DeviceSweeps(DeviceProgram):
         return launches
 
     def launch_start(self) -> None:
-        """Queue what makes the initial states."""
+        """Queue the kernels that make the initial states."""
         group = device_run._GROUP
         self._step = 1
         self.device.fill(self.shared["sums"], 0)
@@ -115,7 +115,7 @@ class DeviceSweeps(DeviceProgram):
         self._end.launch(group, group, np.int32(1))
 
     def _launch_spread(self) -> None:
-        """Queue what marks the neighbours of the vertices that are active at the start."""
+        """Queue the kernels that mark the neighbours of initially active vertices."""
         self._spread.launch(self.groups * device_run._GROUP, device_run._GROUP)
 
     def _launch_iteration(self) -> None:

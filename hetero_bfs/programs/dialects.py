@@ -1,8 +1,8 @@
-"""How translated methods are written down: as Python for Numba, and as OpenCL C.
+"""The target languages of translated methods: Python for Numba, and OpenCL C.
 
-Both write every conversion, and put every operation in brackets. Python and C differ in division,
-remainder, minimum, and the conversion of a fraction to an integer. There both call functions, of
-kernels/scalars.py and kernels/scalars.cl.
+Both write every conversion explicitly, and put every operation in brackets. Python and C differ in
+division, remainder, minimum, and the conversion of floats to integers. For these both call
+functions, of kernels/scalars.py and kernels/scalars.cl.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHIFTS = {"<<": "shift_left", ">>": "shift_right"}
 
 
 class Dialect(ABC):
-    """A language to write a method in. An object writes one method: it keeps the variables."""
+    """A target language. An object writes one method, and keeps its variables."""
 
     end_block = ""
     nothing = ""
@@ -53,7 +53,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def conversion(self, source: str, target: str, code: str) -> str:
-        """Convert from one type to another; fractions to integers towards zero, within limits."""
+        """Convert between types; floats to integers towards zero, within the type's limits."""
 
     @abstractmethod
     def binary(self, operation: str, kind: str, left: str, right: str) -> str:
@@ -127,7 +127,7 @@ class Dialect(ABC):
 
 
 def _nearest(value: Any, kind: str) -> float:
-    """Return a number as a fraction of a type holds it: infinity if it is too large."""
+    """Return a number rounded to a float type: infinity if it is too large."""
     with np.errstate(over="ignore"):
         return float(np.dtype(kind).type(value))
 
@@ -163,7 +163,7 @@ class HostDialect(Dialect):
             return f"np.{kind}({names[operation]}({left}, {right}))"
         if kind == "bool":
             return f"bool({left} {operation} {right})"
-        if kind == "int64" and operation in "+-*":  # Numba leaves an overflow of these undefined
+        if kind == "int64" and operation in "+-*":  # in Numba an overflow of these is undefined
             return f"np.int64(np.uint64({left}) {operation} np.uint64({right}))"
         return f"np.{kind}({left} {operation} {right})"
 
@@ -264,7 +264,7 @@ class DeviceDialect(Dialect):
         named = {"//": "floor_divide", "%": "modulo", **_SHIFTS}
         if operation in named:
             return f"{named[operation]}_{name}({left}, {right})"
-        if kind.startswith("int") and operation in "+-*":  # C leaves an overflow of these undefined
+        if kind.startswith("int") and operation in "+-*":  # in C an overflow of these is undefined
             unsigned = f"u{name}"
             return f"({name})(({unsigned})({left}) {operation} ({unsigned})({right}))"
         if kind == "bool":

@@ -1,4 +1,4 @@
-"""Translates expressions of Python, with types as NumPy's scalars have them, to a dialect."""
+"""Translates Python expressions to a dialect, with the types of NumPy's scalars."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Expressions:
         return value.code
 
     def condition(self, node: ast.expr) -> str:
-        """Translate an expression that is taken for true or false."""
+        """Translate an expression that is used as a truth value."""
         value = self.value(node)
         if value.type == "bool":
             return value.code
@@ -206,7 +206,7 @@ class Expressions:
         return self.choice(test, self.value(node.body), self.value(node.orelse), node)
 
     def choice(self, test: str, first: Value, second: Value, node: Any) -> Value:
-        """Return the one value or the other, in their common type."""
+        """Return one of two values, in their common type."""
         kind, weak = first.type, first.weak and second.weak
         if {first.type, second.type} != {"bool"}:
             if "bool" in (first.type, second.type):
@@ -236,7 +236,7 @@ class Expressions:
         )
 
     def _callee(self, node: ast.expr) -> Any:
-        """Return the function that is called, if it is one of Python's, NumPy's or a type."""
+        """Return the called function, if it is Python's, NumPy's or a type."""
         try:
             function = self.source.evaluate(node)
         except Exception:

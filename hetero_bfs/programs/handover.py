@@ -1,12 +1,12 @@
-"""What crosses when a vertex program's run migrates to another place between two iterations.
+"""The data that is transferred when a vertex program's run migrates between two iterations.
 
-Both places number the vertices alike and make the initial states on their own. From then on a run
-marks the vertices whose states it writes. So the states of both places differ in marked vertices
-only, and only these cross, each as its number and its fields, or all states if that is smaller. The
-active vertices, and those that wait for their priority, cross as a list or as a bitmap, whichever
-is smaller. What the iterations count goes with them: some 100 bytes, which are not counted.
+Both places use the same vertex numbers and compute the initial states themselves. From then on a
+run marks the vertices whose states it writes. So the places differ only in marked vertices, and
+only their states are transferred, each with the vertex's number; or all states if that is smaller.
+The active vertices, and those that wait for their priority, are sent as a list or as a bitmap,
+whichever is smaller. Counters of the iterations are about 100 bytes, which are not counted.
 
-GraphMat's hybrid packs sparse vectors to pairs of index and value for the bus in the same way.
+GraphMat's hybrid also sends sparse vectors as pairs of index and value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ID_BYTES = 4
 
 
 def state_bytes(changed: int, num_vertices: int, item_bytes: int) -> int:
-    """Return the bytes of states that cross: of marked vertices with their numbers, or all."""
+    """Return the bytes of transferred states: of marked vertices with their numbers, or all."""
     return min(changed * (_ID_BYTES + item_bytes), num_vertices * item_bytes)
 
 
@@ -31,7 +31,7 @@ def crosses_whole(changed: int, num_vertices: int, item_bytes: int) -> bool:
 
 
 def set_bytes(count: int, num_vertices: int) -> int:
-    """Return the bytes of a set of vertices that crosses as a list or as a bitmap."""
+    """Return the bytes of a set of vertices, as a list or as a bitmap."""
     return min(_ID_BYTES * count, _ID_BYTES * bitmap_words(num_vertices))
 
 
@@ -46,7 +46,7 @@ def is_listed(count: int, num_vertices: int) -> bool:
 
 
 class VertexSet(NamedTuple):
-    """A set of vertices as it crosses: uint32, their numbers or the words of a bitmap."""
+    """A set of vertices in transfer: uint32, their numbers or the words of a bitmap."""
 
     words: npt.NDArray[np.uint32]
     num_vertices: int
@@ -61,7 +61,7 @@ class VertexSet(NamedTuple):
 
     @classmethod
     def of_list(cls, items: npt.NDArray[np.uint32], num_vertices: int) -> VertexSet:
-        """Return the smaller form of a list."""
+        """Return a list in the smaller representation."""
         if is_listed(items.size, num_vertices):
             return cls(items, items.size, True)
         bits = np.zeros(32 * bitmap_words(num_vertices), np.bool_)
@@ -70,7 +70,7 @@ class VertexSet(NamedTuple):
 
     @classmethod
     def of_bitmap(cls, words: npt.NDArray[np.uint32], count: int, num_vertices: int) -> VertexSet:
-        """Return the smaller form of a bitmap with so many bits set."""
+        """Return a bitmap with `count` bits set in the smaller representation."""
         bitmap = cls(words, count, False)
         return cls(bitmap.listed(), count, True) if is_listed(count, num_vertices) else bitmap
 
@@ -110,7 +110,7 @@ class Handover:
 
     @property
     def num_bytes(self) -> int:
-        """The bytes that cross."""
+        """The transferred bytes."""
         arrays = [self.active.words, self.waiting.words, *self.values.values()]
         return sum(array.nbytes for array in arrays) + (
             0 if self.changed is None else self.changed.nbytes

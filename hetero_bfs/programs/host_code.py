@@ -26,10 +26,11 @@ _IN_TEXT = re.compile(
 
 
 def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
-    """Return a file of kernels, "host" or "sweep", and what follows it, with a program's adapters.
+    """Return a module of kernels, "host" or "sweep" with the files that extend it, with a program's
+    adapters.
 
-    Its text is kept beside the compiled code, which is found again by the text's digest. In a
-    process there is one module for a text, among Python's own: Numba looks for kept code's there.
+    The text is stored with the compiled code, which is found by the text's digest. A process has
+    one module per text, in `sys.modules`, where Numba looks up the module of stored code.
     """
     text = host_text(plan, kernels)
     name = f"program_{plan.name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -19,7 +19,7 @@ from hetero_bfs.selection.program_costs import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 14
-"""Graphs with fewer stored edges have no iteration that is worth waking another thread for."""
+"""In graphs with fewer stored edges no iteration is worth waking another thread."""
 
 _MOST_RECORDS = 1 << 14
 
@@ -34,7 +34,7 @@ class HostProgram:
     threads : int
         The caller's own among them.
     costs : ProgramCosts
-        By which iterations choose their direction, until they know better.
+        First costs by which iterations choose their direction.
     """
 
     _kernels = "host"
@@ -59,7 +59,7 @@ class HostProgram:
         return common | self._own_fields()
 
     def _common_fields(self) -> dict[str, Any]:
-        """Return the fields that all programs have alike; loop.py lists them."""
+        """Return the fields that all programs share; loop.py lists them."""
         from hetero_bfs.devices.cpu.blocks import most_blocks
         from hetero_bfs.programs.kernels.loop import NUM_TASKS, SUM_CHUNK
 
@@ -200,7 +200,7 @@ class HostProgram:
         )  # fmt: skip
 
     def start(self, plan: Plan, limits: Limits) -> None:
-        """Write what is given to a run."""
+        """Write the inputs of a run."""
         self._write(plan)
         self._set_width(limits.bucket_width)
         pulls = limits.pulls[:_MOST_RECORDS]

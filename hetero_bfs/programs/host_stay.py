@@ -1,4 +1,4 @@
-"""A run's stays on the host, between migrations: what the program's arrays give and take."""
+"""A run's stays on the host, between migrations: reading and writing the program's state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hetero_bfs.programs.host_run import HostProgram
 from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
-from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, LOST, NUM_CHANGED, WAY
+from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, LOST, MIGRATION, NUM_CHANGED
 
 _NO_ITEMS = np.empty(0, np.uint32)
 
@@ -23,7 +23,7 @@ class HostStay:
     Parameters
     ----------
     program : HostProgram
-        Of no monotone program, and not of sweeps.
+        Neither monotone nor in sweeps.
     plan : Plan
         Of this run.
     limits : Limits
@@ -48,13 +48,13 @@ class HostStay:
         self._has_begun = False
 
     def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
-        """Run or go on; see `HostProgram.run_on`."""
+        """Start or continue; see `HostProgram.run_on`."""
         self._loop[self._words.RESUMES] = self._has_begun
         self._has_begun = True
         return self._program.run_on(max_iterations, first)
 
     def leave(self) -> Handover:
-        """Return what the next place needs."""
+        """Return the state for the next place."""
         words, fields, loop = self._words, self._fields, self._loop
         changed, values = self._changed()
         return Handover(
@@ -66,7 +66,7 @@ class HostStay:
         )  # fmt: skip
 
     def _side(self, which: int) -> int:
-        """Return which of a pair is read."""
+        """Return the index of the array of a pair that is read."""
         return int(self._program.control[self._words.SIDES]) >> which & 1
 
     def _active(self) -> VertexSet:
@@ -90,7 +90,7 @@ class HostStay:
         return VertexSet.of_list(np.flatnonzero(waiting).astype(np.uint32), self._searched)
 
     def _changed(self) -> tuple[npt.NDArray[np.uint32] | None, dict[str, npt.NDArray[Any]]]:
-        """Return the vertices whose state changed, None for all, and their states; forget them."""
+        """Return the changed vertices (None for all) and their states; clear the marks."""
         state, n = self._program.state(), self._program.graph.num_vertices
         item_bytes = sum(array.itemsize for array in state.values())
         if self._plan.all_active:
@@ -102,7 +102,7 @@ class HostStay:
         return changed.astype(np.uint32), {name: a[changed] for name, a in state.items()}
 
     def enter(self, handover: Handover) -> None:
-        """Take what another place left."""
+        """Take over the state of the place before."""
         if not self._has_begun:
             self.run_on(0, 0)  # only makes the initial states
         for name, array in self._program.state().items():
@@ -150,7 +150,7 @@ class HostStay:
     def close(self) -> None:
         """Leave the program to runs that stay on the host."""
         self._loop[:] = 0
-        self._fields["costs"][WAY] = np.inf
+        self._fields["costs"][MIGRATION] = np.inf
 
 
 def _count_blocks(items: int) -> int:

@@ -19,7 +19,7 @@ class HostSweeps(HostProgram):
     _kernels = "sweep"
 
     def _common_fields(self) -> dict[str, Any]:
-        """Return the fields that all programs have alike; sweep_loop.py lists them."""
+        """Return the fields that all programs share; sweep_loop.py lists them."""
         from hetero_bfs.programs.kernels.sweep_loop import CHUNK, NUM_TASKS
 
         n, totals = self.graph.num_vertices, max(len(self.plan.totals), 1)

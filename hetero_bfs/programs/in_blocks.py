@@ -1,4 +1,4 @@
-"""A vertex program on an OpenCL device that holds some blocks of the lists, and is sent others."""
+"""A vertex program on an OpenCL device that holds some blocks of the lists; others are sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from hetero_bfs.programs.typed_program import Plan
 
 
 class InBlocks(DeviceProgram):
-    """As `DeviceProgram`, with lists in a `BlockMemory`. A subclass forgets kernels on its buffers.
+    """As `DeviceProgram`, with lists in a `BlockMemory`. A subclass drops kernels bound to its
+    buffers.
 
     Raises
     ------
@@ -55,11 +56,11 @@ class InBlocks(DeviceProgram):
         )
 
     def start(self, plan: Plan, limits: Limits) -> int:
-        """Write what is given to a run, as `DeviceProgram` does, with lists in the memory."""
+        """Write the inputs of a run, as `DeviceProgram` does; take the memory for lists."""
         self.memory.take()
         return super().start(plan, limits)
 
     @property
     def bytes_sent(self) -> int:
-        """Bytes of blocks that were sent since the program has memory for them."""
+        """Bytes of blocks sent since the program took its memory."""
         return self.memory.bytes_sent

@@ -1,4 +1,4 @@
-"""The source of a program's method: parsed, with its constants, and with places for errors."""
+"""The source of a program's method: parsed, with its constants, and with positions for errors."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ Evaluated = list[tuple[CodeType, Any]]
 
 
 class MethodSource:
-    """A method's definition and the constants that it can read; `evaluated` are those that it did.
+    """A method's definition and the constants that it can read; `evaluated` are those it has read.
 
     Raises
     ------
     ProgramError
-        Its source is not there, or it is no plain function.
+        Its source cannot be read, or it is no plain function.
     """
 
     def __init__(self, method: Method) -> None:
@@ -106,7 +106,7 @@ class MethodSource:
         self.constants["self"] = method.program
 
     def _parse(self, function: Any) -> tuple[int, ast.FunctionDef]:
-        """Return a function's first line and its definition, which nobody changes."""
+        """Return a function's first line and its definition, which must not be changed."""
         try:
             lines, first = inspect.getsourcelines(function)
         except (OSError, TypeError, SyntaxError, TokenError):
@@ -120,7 +120,7 @@ class MethodSource:
         return first, definition
 
     def evaluate(self, node: ast.expr) -> Any:
-        """Return the value of an expression of constants; it raises what the expression does."""
+        """Return the value of an expression of constants; raises what the expression raises."""
         code = compile(ast.Expression(body=node), "<constant>", "eval")
         self.evaluated.append((code, self._value(code)))
         return self.evaluated[-1][1]
@@ -146,7 +146,7 @@ class MethodSource:
 
 
 def _are_alike(one: Any, other: Any) -> bool:
-    """Tell whether constants are written alike: 0.0 and -0.0 are not, a NaN is like itself."""
+    """Tell whether constants have the same literal: 0.0 and -0.0 have not, NaN has."""
     return one is other or (type(one) is type(other) and repr(one) == repr(other))
 
 

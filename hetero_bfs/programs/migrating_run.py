@@ -1,8 +1,8 @@
 """A vertex program whose run migrates between the host and a device, between iterations.
 
-Each place runs iterations on its own, in compiled code or in launches, until the rule there says
-that the run is to migrate (place_rule.py), or a stay of a schedule ends. Then one place packs what
-the other one needs (handover.py).
+Each place runs iterations by itself, in compiled code or in launches, until the rule there migrates
+the run (place_rule.py), or a stay of a schedule ends. Then the place packs the state that the other
+one needs (handover.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind
 
 
 class _Stay(NamedTuple):
-    """Where a run goes on, and up to which iteration."""
+    """The place where a run continues, and its last iteration."""
 
     place: DeviceKind
     end: int
@@ -58,7 +58,7 @@ class MigratingProgram:
             return self._run(plan, limits)
 
     def learn(self, place: str, run: Run) -> None:
-        """Take a run on one place into account."""
+        """Learn from a run on one place."""
         if place == "device":
             self.estimates.learn_device(sum(record[3] for record in run.records))
         elif place == "cpu":
@@ -113,7 +113,7 @@ class _MigratingRun:
         self._migrated_bytes = 0
 
     def _next_stay(self, iteration: int, left: DeviceKind | None) -> _Stay:
-        """Return where to go on from an iteration; `left` is the place that the rule left."""
+        """Return the next stay from an iteration on; `left` is the place that the rule left."""
         limits = self._limits
         places, limit = limits.places, limits.max_iterations
         if not places:  # a run begins on the host
@@ -141,13 +141,13 @@ class _MigratingRun:
                 )  # fmt: skip
 
     def _migrate(self, place: DeviceKind | None, there: DeviceKind) -> tuple[int, float] | None:
-        """Migrate to a place; return bytes and seconds, None if the run is there or begins."""
+        """Migrate to a place; return bytes and seconds, None if there is no migration."""
         if place is None or place == there:
             return None
         began = time.perf_counter()
         handover = self._stays[place].leave()
         self._stays[there].enter(handover)
         num_bytes, seconds = handover.num_bytes, time.perf_counter() - began
-        self._estimates.learn_way(there, num_bytes, seconds)
+        self._estimates.learn_migration(there, num_bytes, seconds)
         self._migrated_bytes += num_bytes
         return num_bytes, seconds

@@ -35,7 +35,7 @@ class Monoid:
         return int(limits.min if low else limits.max)
 
     def suits(self, dtype: np.dtype[Any]) -> bool:
-        """Tell whether messages of a type can be combined so."""
+        """Tell whether messages of a type can be combined by it."""
         if self.operation == "most_frequent":
             return dtype.kind in "iu"
         return dtype.kind != "f" if self.operation == "bitwise_or" else True
@@ -43,7 +43,7 @@ class Monoid:
     def of(self, first: Any, second: Any) -> Any:
         """Combine two messages in plain Python; `any_one` takes the first.
 
-        Of two messages `most_frequent` takes the least, as if they came equally often.
+        Of two messages `most_frequent` takes the least, as if they were equally frequent.
         """
         if self.operation in ("minimum", "most_frequent"):
             return second if second < first else first
@@ -67,8 +67,8 @@ bitwise_or = Monoid("bitwise_or")
 """The bits that any of them has."""
 
 any_one = Monoid("any_one")
-"""One of them, whichever."""
+"""Any one of them."""
 
 most_frequent = Monoid("most_frequent")
-"""The one that comes most often, the least of several; for integers, in programs whose vertices are
-all active. The greatest number of the type is no message: a vertex that gets none finds it."""
+"""The most frequent one; of several, the least. For integers, in programs whose vertices are all
+active. The greatest number of the type is no message: vertices without messages get it."""

@@ -1,4 +1,4 @@
-"""A vertex program on a GPU whose work-groups make progress together: one launch for a run."""
+"""A vertex program in one launch, for GPUs whose work-groups make progress at the same time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hetero_bfs.programs.streamed_run import program_in_phases
 from hetero_bfs.programs.typed_program import Plan
 
 _ITERATIONS = np.uint32(1 << 10)
-"""Iterations of a launch, after which the host may end a run that has no end."""
+"""Iterations of a launch; after it the host may end a run that does not terminate."""
 
 _NO, _YES, _ENTERED = np.uint32(0), np.uint32(1), np.uint32(2)
 
@@ -30,7 +30,7 @@ class OneLaunch(DeviceProgram):
     Raises
     ------
     DeviceError
-        Work-groups do not make progress together; as `DeviceProgram` does.
+        Work-groups do not make progress at the same time; or as `DeviceProgram` raises.
     """
 
     _kernels: ClassVar[list[str]] = ["devices/opencl/grid.cl", *DeviceProgram._kernels]
@@ -56,7 +56,7 @@ class OneLaunch(DeviceProgram):
         self.groups = groups
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
-        """Launch the probe of grid.cl on so many work-groups; tell whether it ended."""
+        """Launch the probe of grid.cl; tell whether it ended."""
         assert self._iterate is not None
         group = device_run._GROUP
         self._iterate.launch(groups * group, group, patience, _YES, _NO, _ITERATIONS)
@@ -74,7 +74,7 @@ class OneLaunch(DeviceProgram):
         return self.current.run(plan, limits)
 
     def start(self, plan: Plan, limits: Limits) -> int:
-        """Write what is given to a run; see `DeviceProgram`."""
+        """Write the inputs of a run; see `DeviceProgram`."""
         self._iterations = np.uint32(1) if limits.clocked else _ITERATIONS
         return super().start(plan, limits)
 
@@ -84,7 +84,7 @@ class OneLaunch(DeviceProgram):
         return self._instead or self
 
     def after_stall(self) -> None:
-        """Have launches for each phase from now on."""
+        """Use a launch for each phase from now on."""
         self.shared, self.state, self._records, self._iterate = {}, {}, None, None
         self._instead = program_in_phases(self.plan, self.lists, self.graph, self._costs)
 

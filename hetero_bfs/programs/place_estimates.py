@@ -1,4 +1,4 @@
-"""What a program's iterations are expected to cost on each place, from its runs so far."""
+"""Predicted costs of a program's iterations on each place, from its runs so far."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from hetero_bfs.programs.handover import bitmap_words
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.selection import place_costs
-from hetero_bfs.selection.place_costs import NUM_DIRECTION_COSTS, WayCosts
+from hetero_bfs.selection.place_costs import NUM_DIRECTION_COSTS, MigrationCosts
 from hetero_bfs.selection.program_costs import ProgramCosts
 from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind
 
 _ITERATION_SECONDS: dict[DeviceKind, float] = {"cpu": 5e-6, "device": 25e-6}
-"""Of an iteration with next to no work, as a first guess; 23 us on an H200 in one launch."""
+"""First guess for an iteration with almost no work; 23 us on an H200 in one launch."""
 
 _MARGIN = 0.1
 """Share of a run's seconds that migrations must be expected to save before they are tried."""
 
 _LEARNING = 0.5
-"""Weight of the latest migration in the latency of a way."""
+"""Weight of the latest migration in the latency of migrations."""
 
 
 class PlaceEstimates:
-    """Costs of iterations on both places, and of the ways between them.
+    """Costs of iterations on both places, and of the migrations between them.
 
     Parameters
     ----------
     plan : Plan
     graph : PlacedGraph
     costs : mapping of a place to ProgramCosts
-    ways : mapping of a place to WayCosts
-        Of the way to it.
+    migrations : mapping of a place to MigrationCosts
+        Costs of a migration to the place.
     """
 
     def __init__(
         self, plan: Plan, graph: PlacedGraph, costs: Mapping[DeviceKind, ProgramCosts],
-        ways: Mapping[DeviceKind, WayCosts],
+        migrations: Mapping[DeviceKind, MigrationCosts],
     ) -> None:  # fmt: skip
         self._has_identity, self._all_active = plan.identity is not None, plan.all_active
         self._item_bytes = sum(np.dtype(kind).itemsize for kind in plan.fields.values())
         self._sizes = graph.num_searched, graph.num_stored_edges
-        self._num_vertices, self._ways = graph.num_vertices, dict(ways)
-        self._migrations = dict.fromkeys(DEVICE_KINDS, 0)
+        self._num_vertices, self._migrations = graph.num_vertices, dict(migrations)
+        self._num_migrations = dict.fromkeys(DEVICE_KINDS, 0)
         self._costs = {
             place: np.array([*astuple(costs[place]), _ITERATION_SECONDS[place]])
             for place in DEVICE_KINDS
@@ -55,23 +55,25 @@ class PlaceEstimates:
         self._device_seconds = 0.0
 
     def costs(self, place: DeviceKind) -> npt.NDArray[np.float64]:
-        """Return the costs of stays on a place, with the way to the other one."""
+        """Return the costs of a stay on a place, and of the migration to the other one."""
         other: DeviceKind = "device" if place == "cpu" else "cpu"
-        way, words = self._ways[other], bitmap_words(self._sizes[0])
+        migration, words = self._migrations[other], bitmap_words(self._sizes[0])
         costs = place_costs.lone_costs([*self._costs[place], *self._costs[other]])
-        costs[place_costs.WAY] = way.seconds
-        costs[place_costs.LISTED_VERTEX] = 4 * way.byte_seconds
-        costs[place_costs.BITMAP] = 4 * words * way.byte_seconds
-        if other == "device":  # states come to the host in the end, whatever the way
-            costs[place_costs.CHANGED_VERTEX] = (4 + self._item_bytes) * way.byte_seconds
-            costs[place_costs.ALL_STATES] = self._num_vertices * self._item_bytes * way.byte_seconds
+        costs[place_costs.MIGRATION] = migration.seconds
+        costs[place_costs.LISTED_VERTEX] = 4 * migration.byte_seconds
+        costs[place_costs.BITMAP] = 4 * words * migration.byte_seconds
+        if other == "device":  # states come to the host at the end in any case
+            costs[place_costs.CHANGED_VERTEX] = (4 + self._item_bytes) * migration.byte_seconds
+            costs[place_costs.ALL_STATES] = (
+                self._num_vertices * self._item_bytes * migration.byte_seconds
+            )
         return costs
 
     def learn_host(
         self, directions: npt.NDArray[np.float64], known: npt.NDArray[np.float64],
         seconds: npt.NDArray[np.float64],
     ) -> None:  # fmt: skip
-        """Take a run on the host into account: the costs that it has learned, and its iterations.
+        """Learn from a run on the host: its corrected costs, and its iterations.
 
         `known` is what was known before each of them (`expect_iterations`).
         """
@@ -83,10 +85,10 @@ class PlaceEstimates:
         self._known, self._host_seconds = known.copy(), seconds.copy()
 
     def learn_device(self, seconds: float) -> None:
-        """Take a run on the device into account, whose iterations were those on the host.
+        """Learn from a run on the device, with the same iterations as on the host.
 
-        What it took beyond the formula is a cost of its iterations alike; if it took less, the
-        formula's costs are too high.
+        Seconds beyond the formula are divided equally among its iterations; if it took less, the
+        formula's costs are reduced.
         """
         self._device_seconds = seconds
         count = self._host_seconds.size
@@ -99,14 +101,14 @@ class PlaceEstimates:
             own *= seconds / expected
         own[place_costs.ITERATION_COST] = max(seconds - expected, 0.0) / count
 
-    def learn_way(self, place: DeviceKind, num_bytes: int, seconds: float) -> None:
-        """Take a migration to a place into account; the first one there compiles kernels."""
-        self._migrations[place] += 1
-        if self._migrations[place] > 1:
-            way = self._ways[place]
-            latency = max(seconds - num_bytes * way.byte_seconds, 0.0)
-            latency = way.seconds + _LEARNING * (latency - way.seconds)
-            self._ways[place] = WayCosts(latency, way.byte_seconds)
+    def learn_migration(self, place: DeviceKind, num_bytes: int, seconds: float) -> None:
+        """Learn from a migration to a place; the first one, which compiles, does not count."""
+        self._num_migrations[place] += 1
+        if self._num_migrations[place] > 1:
+            migration = self._migrations[place]
+            latency = max(seconds - num_bytes * migration.byte_seconds, 0.0)
+            latency = migration.seconds + _LEARNING * (latency - migration.seconds)
+            self._migrations[place] = MigrationCosts(latency, migration.byte_seconds)
 
     def _expected(self, place: DeviceKind) -> npt.NDArray[np.float64]:
         from hetero_bfs.selection.place_rule import expect_iterations
@@ -124,5 +126,5 @@ class PlaceEstimates:
             return False
         here, there = self._host_seconds, self._expected("device")
         alone = min(here.sum(), there.sum())
-        way = min(way.seconds for way in self._ways.values())
-        return bool(np.minimum(here, there).sum() + way < (1.0 - _MARGIN) * alone)
+        migrating = min(migration.seconds for migration in self._migrations.values())
+        return bool(np.minimum(here, there).sum() + migrating < (1.0 - _MARGIN) * alone)

@@ -1,4 +1,4 @@
-"""A graph as programs see it: all vertices in new ids, those without edges last."""
+"""A graph for programs: all vertices in new ids, those without edges last."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ it, if there was one."""
 
 
 class Run(NamedTuple):
-    """What a run did: states in new ids, which the next run overwrites, and a record an iteration.
+    """Result of a run: states in new ids, which the next run overwrites, and a record per
+    iteration.
 
-    `streamed_bytes` of the lists were sent to a device that does not hold them; `migrated_bytes`
-    crossed between places. `choosing_seconds` are those of the choices of directions on the host,
+    `streamed_bytes` of lists were sent to a device that does not hold them; `migrated_bytes` were
+    transferred between places. `choosing_seconds` is the time of choosing directions on the host,
     if the run is clocked and stays there.
     """
 
@@ -48,7 +49,7 @@ class Run(NamedTuple):
 class PlacedGraph:
     """A graph's lists, and arrays for all of its vertices.
 
-    Vertices without edges left the searched range; here they follow it.
+    Vertices without edges are outside the searched range; here they follow it.
     """
 
     def __init__(self, graph: SearchGraph, along: Along = "out") -> None:
@@ -74,7 +75,7 @@ class PlacedGraph:
 
     @property
     def forward(self) -> CSRGraph:
-        """Lists of those to whom a vertex sends."""
+        """Lists of the receivers of each vertex."""
         graph = self.graph.graph
         if self.way == "both":
             return self._joined
@@ -82,7 +83,7 @@ class PlacedGraph:
 
     @property
     def backward(self) -> CSRGraph:
-        """Lists of those who send to a vertex."""
+        """Lists of the senders to each vertex."""
         graph = self.graph.graph
         if self.way == "both":
             return self._joined
@@ -108,7 +109,7 @@ class PlacedGraph:
 
     @cached_property
     def first(self) -> npt.NDArray[np.uint32]:
-        """The first who sends to a vertex, itself if none does, uint32 (num_searched,)."""
+        """The first sender to each vertex, itself if there is none, uint32 (num_searched,)."""
         if self.way == "out":
             return self.graph.first
         lists, first = self.backward, np.arange(self.num_searched, dtype=np.uint32)
@@ -153,7 +154,7 @@ class PlacedGraph:
 
     @cached_property
     def usual_step(self) -> float:
-        """A width for buckets of sums of weights: what a vertex of mean degree finds some edges in.
+        """A bucket width for sums of weights: a vertex of mean degree has a few edges within it.
 
         Wider buckets send messages twice, narrower ones leave threads without work.
         """
@@ -168,7 +169,7 @@ class PlacedGraph:
 def join_lists(first: CSRGraph, second: CSRGraph) -> CSRGraph:
     """Return lists that hold those of two graphs, one behind the other, with their weights.
 
-    A neighbour in both lists is there twice, and they are not sorted.
+    A neighbour in both lists is listed twice, and lists are not sorted.
     """
     indptr = first.indptr + second.indptr
     total = first.num_stored_edges + second.num_stored_edges

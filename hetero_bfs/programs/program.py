@@ -1,12 +1,13 @@
-"""What a user writes: a vertex program, a class of a few short methods.
+"""The base class of vertex programs, which users derive: a few short methods.
 
 A program has a state for each vertex. In an iteration each active vertex sends a message along its
-edges, the messages to a vertex combine into one, and `apply` makes the vertex's new state of it. A
-vertex is active in the next iteration if its state changed. The run ends when no vertex is active.
+edges, the messages to a vertex combine into one, and `apply` computes the vertex's new state from
+it. A vertex is active in the next iteration if its state changed. The run ends when no vertex is
+active.
 
 This is the common ground of Pregel (Malewicz et al., 2010), GraphMat (Sundaram et al., 2015), Ligra
-(Shun and Blelloch, 2013) and GPregel: how an iteration runs (push or pull, on the host or on a
-device) is not the program's affair.
+(Shun and Blelloch, 2013) and GPregel: the program does not say how an iteration runs (push or pull,
+on the host or on a device).
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import Any, ClassVar, Literal
 from hetero_bfs.programs.monoids import Monoid
 
 Along = Literal["out", "in", "both"]
-"""Which way messages go: along edges, against them, or both ways."""
+"""Direction of messages: along edges, against them, or both."""
 
 
 class Program:
     """Base class of vertex programs.
 
-    Each method names what it needs among its parameters:
+    A method's parameter names say what it needs:
 
         state           the vertex's fields (state.distance); in `message` those of the sender
         vertex          the vertex's id
@@ -36,8 +37,8 @@ class Program:
         previous        its fields before `apply`, in `measure`
         num_active      vertices active in the next iteration, in `finished`
 
-    Further names are parameters of the run: `engine.run(SSSP(), source=3)`. An array of one value a
-    vertex gives each vertex its own value. Names in `totals` are sums over the vertices.
+    All other names are arguments of the run: `engine.run(SSSP(), source=3)`. An array with one
+    value per vertex gives each vertex its own value. Names in `totals` are sums over the vertices.
 
     Methods are plain Python of numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
     local variables, `min`, `max`, `abs`, `int`, `float`, `bool`, functions of `math` and types of
@@ -53,9 +54,9 @@ class Program:
         `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or`, `hb.any_one` or
         `hb.most_frequent`.
     along : {"out", "in", "both"}
-        Which way messages go in a directed graph: to the ends of edges that leave the sender, to
-        the beginnings of edges that lead to it, or both. With "both", a pair of opposite edges
-        brings two messages.
+        Direction of messages in a directed graph: along the edges that leave the sender, against
+        the edges that lead to it, or both. With "both", a pair of opposite edges brings two
+        messages.
     message_type : dtype, optional
         Of messages; by default that of the first field.
     all_active : bool
@@ -70,7 +71,7 @@ class Program:
     any_order : bool
         True promises that the final states do not depend on when a vertex sees a message. Then
         `RunOptions(mode="auto")` may take another mode. Programs that count iterations, or whose
-        `receives` passes over messages that would change a state, do not keep it.
+        `receives` refuses messages that would change a state, do not keep it.
     totals : tuple of str
         Names of sums. `measure` returns the vertex's share of each; `apply` and `finished` read the
         sums of the iteration before (at first those of the initial states).

@@ -1,4 +1,4 @@
-"""What a run of a vertex program gives."""
+"""The result of a vertex program's run."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ProgramResult:
         The program's sums after the last iteration.
     traces : list of IterationTrace
     streamed_bytes : int
-        Bytes of the lists that were sent to a device that does not hold them.
+        Bytes of lists that were sent to the device, if it does not hold them.
     mode : str
         The mode that ran; see `RunOptions`.
     migrated_bytes : int
-        Bytes that crossed between the CPU and a device, but for those of the last states.
+        Bytes transferred between the CPU and a device, without those of the final states.
     """
 
     state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
@@ -55,7 +55,7 @@ class ProgramResult:
         raise AttributeError(f"a result has no {name!r}; fields: {', '.join(state)}")
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the numbers, and the timeline of the iterations."""
+        """Return HTML for notebooks: the figures, and the timeline of the iterations."""
         facts: dict[str, Any] = {
             name: f"{values.dtype}, shape {values.shape}" for name, values in self.state.items()
         }

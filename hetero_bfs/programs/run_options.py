@@ -1,4 +1,4 @@
-"""How a vertex program is to run."""
+"""Settings of a vertex program's run."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Limits(NamedTuple):
 
 
     The last of `pulls` is for all later iterations. If it is empty, the run chooses. `places` are
-    those of a schedule, as many. A clocked run on a device waits for each iteration, to have its
-    seconds; on the host it clocks its choices.
+    the places of a schedule, one for each of `pulls`. A clocked run on a device waits for each
+    iteration to time it; on the host it times its choices.
     """
 
     pulls: tuple[bool, ...]
@@ -51,31 +51,32 @@ class RunOptions:
     Parameters
     ----------
     max_iterations : int, optional
-        The run ends after so many, with `converged` False; by default there is no limit.
+        The run ends after this number, with `converged` False; by default there is no limit.
     direction : {"auto", "push", "pull"}
         "push": active vertices send along their edges. "pull": each receiver looks at its incoming
-        edges. By default each iteration does what is expected to be faster.
+        edges. By default each iteration uses the direction that is predicted to be faster.
     bucket_width : float, optional
-        For programs with a priority: vertices run that are less than this beyond the lowest
-        priority. By default it is chosen by the weights and the degrees. `math.inf` runs all.
+        For programs with a priority: vertices whose priority is less than this above the lowest one
+        run together. By default it is chosen by the weights and the degrees. `math.inf` runs all.
         Buckets of a monotone program are narrower at first and wider in the end.
     place : {"auto", "cpu", "device", "both"}
-        Where to run. "both": the run migrates between iterations where the costs say that it pays;
-        only for mode "synchronous" and programs that are not `monotone`. By default each place is
-        tried twice, and "both" if it may pay, then the fastest one runs.
+        Where to run. "both": the run migrates between iterations if predicted costs say that this
+        is faster; only for mode "synchronous" and programs that are not `monotone`. By default each
+        place is tried twice, and "both" if it may be faster; then the fastest one runs.
     mode : {"synchronous", "asynchronous", "layered", "auto"}
-        "synchronous": messages of an iteration come of the states before it. "asynchronous" and
-        "layered" go through the vertices part by part in each iteration, and a part sees what
-        those before it changed: parts are colours, or levels of a breadth-first search. They need
-        fewer iterations to the same fixed point, and serve fewer programs (docs/concepts/modes.md).
-        "auto": for a program with `any_order` and without `max_iterations`, each mode that serves
-        it is tried twice on each place, then the fastest one runs. For others: "synchronous".
+        "synchronous": messages are computed from the states before the iteration. "asynchronous"
+        and "layered" process the vertices part by part in each iteration, and a part sees the
+        changes of those before it: parts are colours, or levels of a breadth-first search. They
+        need fewer iterations to the same fixed point, and support fewer programs
+        (docs/concepts/modes.md). "auto": for a program with `any_order` and without
+        `max_iterations`, each mode that supports it is tried twice on each place, then the fastest
+        one runs. For others: "synchronous".
     root : int, optional
         The vertex where the levels of mode "layered" begin, for several runs from one vertex.
         "auto" tries that mode only with a root.
     schedule : sequence of str, optional
         For tests and studies: a strategy for each iteration, "push", "pull", "device push" or
-        "device pull", as traces have them; the last one is for all iterations to come. It decides
+        "device pull", as traces name them; the last one is for all later iterations. It decides
         on direction and place: a run migrates only if strategies of both places are in it. Not for
         programs that are `monotone`.
 
@@ -133,7 +134,7 @@ class RunOptions:
                 )
 
     def _check_schedule(self) -> None:
-        """Check the schedule, and that nothing else decides on what it decides."""
+        """Check the schedule, and that no other setting conflicts with it."""
         if self.schedule is None:
             return
         check_type("schedule", self.schedule, (list, tuple), "a list of strategies' names")
@@ -153,7 +154,7 @@ class RunOptions:
 
     @property
     def where(self) -> Where | Literal["auto"]:
-        """Where the schedule, or `place`, wants the run."""
+        """The place that the schedule, or `place`, sets."""
         places = {STRATEGIES[name][0] for name in self.schedule or ()}
         return ("both" if len(places) == 2 else places.pop()) if places else self.place
 

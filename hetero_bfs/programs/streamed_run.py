@@ -1,4 +1,4 @@
-"""A vertex program on an OpenCL device that has no room for the lists: blocks of them are sent."""
+"""A vertex program on an OpenCL device that cannot hold the lists: blocks of them are sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Kernels = tuple[BoundKernel, BoundKernel]
 class StreamedProgram(InBlocks):
     """As `DeviceProgram`; the device has arrays of the vertices, and some blocks of the lists.
 
-    The device decides what comes next, as there. In each iteration the host reads which blocks it
+    The device decides the next step, as there. In each iteration the host reads which blocks it
     needs (blocks.cl), sends those that are not resident, and launches the kernels for each part.
 
     Raises
@@ -108,7 +108,7 @@ class StreamedProgram(InBlocks):
         self._advance.launch(group, group, np.int32(0))
 
     def _expand_blocks(self, direction: int) -> None:
-        """Queue what sends the messages along the marked blocks of a direction."""
+        """Queue the kernels that send the messages along the marked blocks of a direction."""
         group, has_long = device_run._GROUP, self._has_long[direction]
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:

@@ -1,6 +1,6 @@
-"""A vertex program in sweeps on an OpenCL device without room for the lists: they stream in order.
+"""A vertex program in sweeps on an OpenCL device that cannot hold the lists: they stream in order.
 
-The parts of the arranged graph, layers or colours, come one after another. Of each part the host
+The parts of the arranged graph, layers or colours, come one after another. For each part the host
 reads which blocks have dirty vertices (sweep_blocks.cl), sends those that are not resident, and
 launches the turn on what it sent.
 """
@@ -135,7 +135,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         return self.device.bind(self.program, name, *turn, *arguments, *self._rest)
 
     def _launch_spread(self) -> None:
-        """Run what marks the neighbours of the vertices that are active at the start."""
+        """Run the kernels that mark the neighbours of initially active vertices."""
         if self.plan.all_active:
             return
         chosen = self._chosen(_STARTS, 0, self._marks.size - 1)

@@ -1,8 +1,8 @@
-"""Translates a method of a vertex program, from Python to a dialect (dialects.py).
+"""Translates a method of a vertex program from Python to a dialect (dialects.py).
 
-The method is parsed, every expression gets a type as NumPy's scalars have it (NEP 50), and the
-dialect writes it down with all conversions. So the host and a device compute the same. Anything
-that has no such translation is refused with its line.
+The method is parsed, every expression gets the type of NumPy's scalars (NEP 50), and the dialect
+writes it with all conversions. So the host and a device compute the same. Anything else is refused
+with its line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_INDENTED = 60
 class Function:
     """A translated method: `code` defines it by `name` with `parameters`.
 
-    `num_results` is how many values it returns: one is returned, several in the dialect's way.
+    `num_results` is the number of values it returns; dialects differ in how they return several.
     """
 
     name: str
@@ -39,17 +39,16 @@ class Function:
 
 
 _KEPT: WeakKeyDictionary[Any, dict[Any, tuple[Evaluated, Function]]] = WeakKeyDictionary()
-"""Translations of functions, by all that they depend on but constants; every run of a program
-comes here."""
+"""Translations of functions, by everything that they depend on except constants."""
 
 
 def translate(method: Method, dialect: Dialect) -> Function:
-    """Translate a method, unless its translation is kept and its constants are the same still.
+    """Translate a method, unless its translation is kept and its constants have not changed.
 
     Raises
     ------
     ProgramError
-        Its source is not there, or has something that has no translation.
+        Its source cannot be read, or has something that cannot be translated.
     """
     source = MethodSource(method)
     kept = _KEPT.setdefault(source.function, {})
@@ -76,7 +75,7 @@ def _translated(method: Method, dialect: Dialect, source: MethodSource) -> Funct
 
 
 class _OtherKind(Exception):
-    """A variable has another type than was thought so far."""
+    """A variable has another type than inferred so far."""
 
 
 @dataclass
@@ -121,7 +120,7 @@ class _Statements(Expressions):
     # Source and errors
 
     def refuse_depth(self, node: Any = None) -> NoReturn:
-        """Refuse what no compiler takes."""
+        """Refuse nesting that compilers do not accept."""
         self.refuse(
             node or self.source.definition, "an expression or a condition so deep", "use variables"
         )

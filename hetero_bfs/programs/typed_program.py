@@ -1,4 +1,4 @@
-"""What a program with its parameters needs: types, names, and its methods translated."""
+"""A program with its parameters: types, names, and its translated methods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RESERVED = {*_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "weight", "mess
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a user gives to a run: numbers, and arrays of a value for each vertex (caller's ids)."""
+    """A run's arguments: numbers, and arrays with a value per vertex (caller's ids)."""
 
     integers: Mapping[str, int]
     fractions: Mapping[str, float]
@@ -64,7 +64,7 @@ class Parameters:
 
     @property
     def sources(self) -> dict[str, Source]:
-        """What methods can read, by name; Python's numbers are weak."""
+        """Values that methods can read, by name; Python's numbers are weak."""
         kinds = {n: "bool" if isinstance(v, bool) else "int64" for n, v in self.integers.items()}
         numbers = {n: Source("", n, kind, kind != "bool") for n, kind in kinds.items()}
         numbers |= {name: Source("", name, "float64", True) for name in self.fractions}
@@ -204,7 +204,7 @@ class Plan:
 
     @property
     def message_kind(self) -> str:
-        """What a pull does with messages, one of `MESSAGE_KINDS`."""
+        """The kind of messages, one of `MESSAGE_KINDS`."""
         if self.identity is None:
             return "any_one"
         return "weighted" if self.uses_weights else "unweighted"
@@ -273,7 +273,7 @@ class Plan:
 
 
 def _is_name(name: Any) -> bool:
-    """Tell whether something can be a name in Python and in OpenCL C."""
+    """Tell whether a text can be a name in Python and in OpenCL C."""
     return isinstance(name, str) and name.isidentifier() and name.isascii()
 
 

@@ -35,7 +35,7 @@ from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.colourings import Colourings
 from hetero_bfs.runtime.places import Place, Trials
 from hetero_bfs.selection.named_selectors import model_of
-from hetero_bfs.selection.place_costs import WayCosts
+from hetero_bfs.selection.place_costs import MigrationCosts
 from hetero_bfs.selection.program_costs import ProgramCosts, first_guess
 from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.support.checks import check_type
@@ -214,8 +214,8 @@ class ProgramRuns(Analysis):
             return None
         places: tuple[Place, ...] = "cpu", "device"
         costs = {place: self._costs(plan, place) for place in places}
-        ways = {place: WayCosts.to(place, self._model) for place in places}
-        return MigratingProgram(host, device, PlaceEstimates(plan, host.graph, costs, ways))
+        migrations = {place: MigrationCosts.to(place, self._model) for place in places}
+        return MigratingProgram(host, device, PlaceEstimates(plan, host.graph, costs, migrations))
 
     def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
         """Return what training found for such programs, or a first guess."""

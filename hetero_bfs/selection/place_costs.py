@@ -1,6 +1,6 @@
-"""What iterations of a vertex program cost on two places, and the way between them, in seconds.
+"""Costs, in seconds, of a vertex program's iterations on two places, and of migrations.
 
-An array of floats has all of it, numbered as below, on the host and on a device. place_rule.py has
+They are one array of floats, numbered as below, on the host and on a device. place_rule.py has
 the formulas and the rule.
 """
 
@@ -16,21 +16,21 @@ from hetero_bfs.selection.speed_model import SpeedModel
 from hetero_bfs.selection.strategies import DeviceKind
 
 PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION_COST = range(7)
-"""Seconds of what iterations do, in the order of program_costs.py, which explains them; and of an
-iteration."""
+"""Seconds of an iteration's parts (program_costs.py explains them), and its constant seconds."""
 
 NUM_DIRECTION_COSTS = 6
 
 OTHER = 7
-"""The same seven of the other place."""
+"""The same seven for the other place."""
 
-WAY, CHANGED_VERTEX, ALL_STATES, LISTED_VERTEX, BITMAP = range(14, 19)
-"""Seconds of the way, infinite if there is none; of what crosses (handover.py): of a vertex whose
-state changed, or of all states; of an active vertex in a list, or of a bitmap."""
+MIGRATION, CHANGED_VERTEX, ALL_STATES, LISTED_VERTEX, BITMAP = range(14, 19)
+"""Seconds of a migration: its latency (infinite if the run cannot migrate), and the transfers
+(handover.py): for each vertex whose state changed, for all states, for each active vertex in a
+list, for a bitmap."""
 
 LOST, NUM_CHANGED, CHANGES_PER_EDGE = range(19, 22)
-"""Seconds lost here so far; how often a vertex was active here, so that its state may differ; how
-many vertices the latest iteration made active for each edge of those that sent."""
+"""Seconds lost here so far; active vertices so far, whose states may differ; vertices that the
+latest iteration made active, per edge of its senders."""
 
 NUM_COSTS = 22
 
@@ -43,7 +43,7 @@ OPENCL = {
     "PUSH_CHANGE": PUSH_CHANGE,
     "ITERATION_COST": ITERATION_COST,
     "OTHER": OTHER,
-    "WAY": WAY,
+    "MIGRATION": MIGRATION,
     "CHANGED_VERTEX": CHANGED_VERTEX,
     "ALL_STATES": ALL_STATES,
     "LISTED_VERTEX": LISTED_VERTEX,
@@ -54,29 +54,29 @@ OPENCL = {
 }
 """For loop.cl."""
 
-_WAY_SECONDS, _BYTE_SECONDS = 150e-6, 1 / 5e9
+_LATENCY_SECONDS, _BYTE_SECONDS = 150e-6, 1 / 5e9
 """First guesses for a machine without a trained model."""
 
 
 def lone_costs(of_directions: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return costs for a place from which no way leads to another."""
+    """Return costs for a run that cannot migrate."""
     costs = np.zeros(NUM_COSTS)
     costs[: len(of_directions)] = of_directions
-    costs[WAY], costs[CHANGES_PER_EDGE] = np.inf, 1.0
+    costs[MIGRATION], costs[CHANGES_PER_EDGE] = np.inf, 1.0
     return costs
 
 
 @dataclass(frozen=True)
-class WayCosts:
-    """Seconds of a migration to a place: latency, and each byte."""
+class MigrationCosts:
+    """Seconds of a migration to a place: latency, and per byte."""
 
     seconds: float
     byte_seconds: float
 
     @classmethod
-    def to(cls, place: DeviceKind, model: SpeedModel | None) -> WayCosts:
-        """Return what the model has for searches, whose frontier is 4 bytes a vertex."""
+    def to(cls, place: DeviceKind, model: SpeedModel | None) -> MigrationCosts:
+        """Return the model's costs for searches, whose frontier has 4 bytes per vertex."""
         if model is None or place not in model.switch:
-            return cls(_WAY_SECONDS, _BYTE_SECONDS)
+            return cls(_LATENCY_SECONDS, _BYTE_SECONDS)
         weights = model.switch[place].to_json()
         return cls(weights.get("constant", 0.0), weights.get("frontier_vertices", 0.0) / 4)

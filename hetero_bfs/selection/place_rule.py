@@ -1,10 +1,10 @@
-"""When a vertex program's run migrates to another place.
+"""The rule by which a vertex program's run migrates to another place.
 
-A run does not know how many iterations are to come. Before each of them it adds up what it loses by
-staying: the seconds expected here less those expected there, never less than 0 in all. It migrates
-when the sum, with the next iteration, exceeds the seconds of the way. (To rent or to buy: Karlin et
-al. 1988, "Competitive snoopy caching".) So a single large iteration takes it to the device at once,
-and a long tail of small ones brings it back, but a few of them do not.
+A run does not know how many iterations remain. Before each one it adds the seconds predicted here,
+minus those at the other place, to a sum that is kept from falling below 0. It migrates once the sum
+exceeds the seconds of a migration (the ski-rental rule: Karlin et al. 1988, "Competitive snoopy
+caching"). So a single large iteration moves a run to the device at once. Many small ones move it
+back, a few do not.
 
 `costs` are those of place_costs.py. loop.cl is the twin.
 """
@@ -21,6 +21,7 @@ from hetero_bfs.selection.place_costs import (
     ITERATION_COST,
     LISTED_VERTEX,
     LOST,
+    MIGRATION,
     NUM_CHANGED,
     OTHER,
     PULL_EDGE,
@@ -29,21 +30,20 @@ from hetero_bfs.selection.place_costs import (
     PUSH_CHANGE,
     PUSH_EDGE,
     PUSH_VERTEX,
-    WAY,
 )
 from hetero_bfs.support.compiling import kernel
 
 
 @njit(inline="always")
 def push_seconds(costs, place, senders, edges):
-    """Return the seconds expected of a push by listed vertices along so many edges."""
+    """Return the predicted seconds of a push by `senders` listed vertices along `edges` edges."""
     of_edge = costs[place + PUSH_EDGE] + costs[CHANGES_PER_EDGE] * costs[place + PUSH_CHANGE]
     return senders * costs[place + PUSH_VERTEX] + edges * of_edge
 
 
 @njit(inline="always")
 def pull_seconds(costs, place, edges, receivers, searched, stored, has_identity):
-    """Return the seconds expected of a pull.
+    """Return the predicted seconds of a pull.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
 
 @njit(inline="always")
 def iteration_seconds(costs, place, direction, senders, edges, receivers, sizes, has_identity):
-    """Return the seconds expected of an iteration: in the direction given, or the better one."""
+    """Return the predicted seconds of an iteration in the given direction, or in the faster one."""
     pushed = push_seconds(costs, place, senders, edges)
     pulled = pull_seconds(costs, place, edges, receivers, sizes[0], sizes[1], has_identity)
     best = min(pushed, pulled)
@@ -82,21 +82,21 @@ def iteration_seconds(costs, place, direction, senders, edges, receivers, sizes,
 
 
 @njit(inline="always")
-def way_seconds(costs, active):
-    """Return the seconds expected of the way to the other place."""
+def seconds_to_migrate(costs, active):
+    """Return the predicted seconds of a migration to the other place."""
     states = min(costs[NUM_CHANGED] * costs[CHANGED_VERTEX], costs[ALL_STATES])
-    return costs[WAY] + states + min(active * costs[LISTED_VERTEX], costs[BITMAP])
+    return costs[MIGRATION] + states + min(active * costs[LISTED_VERTEX], costs[BITMAP])
 
 
 @njit(inline="always")
 def leaves(costs, direction, active, senders, edges, receivers, sizes, has_identity):
-    """Tell whether to migrate before the next iteration; if not, take it into account."""
+    """Tell whether to migrate before the next iteration; if not, add that iteration to the sum."""
     here = iteration_seconds(costs, 0, direction, senders, edges, receivers, sizes, has_identity)
     there = iteration_seconds(
         costs, OTHER, direction, senders, edges, receivers, sizes, has_identity
     )
     costs[LOST] = max(costs[LOST] + here - there, 0.0)
-    if costs[LOST] > way_seconds(costs, active):
+    if costs[LOST] > seconds_to_migrate(costs, active):
         return True
     costs[NUM_CHANGED] += active
     return False
@@ -104,7 +104,7 @@ def leaves(costs, direction, active, senders, edges, receivers, sizes, has_ident
 
 @kernel(counted=False)
 def expect_iterations(costs, known, sizes, has_identity, seconds):
-    """Write the seconds expected of each iteration of a run; see `iteration_seconds`.
+    """Write the predicted seconds of each iteration of a run; see `iteration_seconds`.
 
     Rows of `known` have senders, edges, receivers and changes per edge; `costs` are left with the
     last row's.

@@ -305,8 +305,9 @@ def expecting(**seconds: float):
     def make(self, *arguments):
         made(self, *arguments)
         self._costs = made_up
-        self._ways = {
-            place: replace(way, seconds=seconds["way"]) for place, way in self._ways.items()
+        self._migrations = {
+            place: replace(costs, seconds=seconds["migration"])
+            for place, costs in self._migrations.items()
         }
 
     return mock.patch.object(PlaceEstimates, "__init__", make)
@@ -325,7 +326,11 @@ def test_large_iterations_go_to_the_device_and_the_tail_comes_back(opencl_device
     dst = np.concatenate([core.dst, tail[:1], tail[1:]]).astype(np.uint32)
     edges = EdgeList(src, dst, core.num_vertices + 60)
     made_up = expecting(
-        cpu_edge=1e-7, cpu_iteration=1e-6, device_edge=1e-9, device_iteration=1e-4, way=5e-4
+        cpu_edge=1e-7,
+        cpu_iteration=1e-6,
+        device_edge=1e-9,
+        device_iteration=1e-4,
+        migration=5e-4,
     )
     with made_up, runs_of(edges, opencl_device) as runs:
         alone = runs.run(Labels(), {}, hb.RunOptions(direction="push", place="cpu"))
@@ -337,13 +342,17 @@ def test_large_iterations_go_to_the_device_and_the_tail_comes_back(opencl_device
     assert names[-1] == "push"
     assert migrations(result).count(True) == 1
     came = migrations(result).index(True)
-    assert 5 <= came <= 12, "after about way / iteration small ones"
+    assert 5 <= came <= 12, "after about migration / iteration small ones"
 
 
-def test_a_way_that_costs_more_than_it_saves_is_not_taken(opencl_device):
+def test_a_migration_that_costs_more_than_it_saves_does_not_happen(opencl_device):
     edges = weighted(nasty("Kronecker 10"))
     made_up = expecting(
-        cpu_edge=1e-9, cpu_iteration=2e-5, device_edge=1e-12, device_iteration=1e-6, way=1.0
+        cpu_edge=1e-9,
+        cpu_iteration=2e-5,
+        device_edge=1e-12,
+        device_iteration=1e-6,
+        migration=1.0,
     )
     with made_up, runs_of(edges, opencl_device) as runs:
         options = hb.RunOptions(direction="push", place="both")

@@ -38,6 +38,6 @@ def test_pulls_cost_by_vertices_edges_and_misses():
 
 def test_costs_have_places_of_their_own():
     of_two_places = 2 * (place_costs.ITERATION_COST + 1)
-    assert of_two_places == place_costs.WAY == 2 * place_costs.OTHER
+    assert of_two_places == place_costs.MIGRATION == 2 * place_costs.OTHER
     assert sorted(place_costs.OPENCL.values()) == sorted(set(place_costs.OPENCL.values()))
     assert lone_costs(COSTS)[place_costs.CHANGES_PER_EDGE] == 1.0

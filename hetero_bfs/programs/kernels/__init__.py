@@ -1,1 +1,1 @@
-"""Kernels of vertex programs; what a program brings is inserted (generate.py)."""
+"""Kernels of vertex programs; host_code.py and device_code.py insert a program's own code."""

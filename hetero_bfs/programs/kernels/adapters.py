@@ -1,4 +1,4 @@
-"""What a program brings to the kernels; host_code.py writes these for each program in their place.
+"""A program's functions and flags for the kernels; host_code.py replaces these for each program.
 
 `arrays` is the struct of a run (host.py). `v` and `u` are vertices in new ids.
 """
@@ -80,5 +80,5 @@ def priority(arrays, v):
 
 @njit(forceinline=True)
 def finished(arrays):
-    """Tell whether the run is to end."""
+    """Tell whether the run must end."""
     raise NotImplementedError

@@ -1,10 +1,10 @@
 """Pulls and pushes that apply messages at once, on the host.
 
-host_code.py takes this text behind that of host.py if such a pull reads no state of other vertices:
+host_code.py appends this text to that of host.py if such a pull reads no state of other vertices:
 their messages are written before, or do not depend on the state. Active vertices are then marked in
 a bitmap, and listed only if a push comes next.
 
-Where besides one of the messages will do, a push applies at once as well. The thread that lists a
+If any single message will do (`any_one`), a push also applies at once: the thread that lists a
 receiver first in this push applies its message.
 """
 

@@ -1,4 +1,4 @@
-/* Which lists an iteration reads, for a host that sends them (streamed_run.py). */
+/* Tells the host which lists an iteration reads, so that it sends them (streamed_run.py). */
 
 /* Mark the blocks that have a vertex with a list that sends, or receives. The mode follows the
  * marks. Receivers are counted here, since blocks without marks may have some that have no list. */
@@ -32,7 +32,7 @@ __kernel void choose_blocks(__global uchar *chosen, const uint total, GRAPH,
     add_counts(0, received, SCANNED, RECEIVED, counts, counters);
 }
 
-/* Get ready for the long lists of the next part. */
+/* Prepare for the long lists of the next part. */
 __kernel void end_part(volatile __global ulong *counters)
 {
     counters[HEAVY_COUNT] = 0;

@@ -1,6 +1,6 @@
-"""A pull that takes the message to each vertex that comes most often, on the host.
+"""A pull that takes the most frequent message to each vertex, on the host.
 
-host_code.py takes this text behind that of host.py. Arrays beside those of host.py:
+host_code.py appends this text to that of host.py. Arrays beside those of host.py:
 
     slot_messages, slot_counts      (threads, any)  where equal messages to a vertex are counted
 """
@@ -21,7 +21,7 @@ _NONE = np.int64(0)
 
 @kernel(counted=False, inner=True)
 def _count(control, arrays, chunk, me):
-    """Take the message to each vertex that comes most often, the least of several."""
+    """Take the most frequent message to each vertex; of several, the least."""
     begin, end = chunk_of(control, chunk)
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
     weights, outgoing = arrays.backward_weights, arrays.outgoing

@@ -1,8 +1,8 @@
-/* The message that comes most often to a vertex, the least of several; counting.py is the twin.
+/* The most frequent message to a vertex; of several, the least. counting.py is the twin.
  *
- * Each entry of the incoming lists brings SLOTS slots, so a vertex has those of its messages back to
- * back. A slot holds a message and its count; IDENTITY, which is no message, marks an empty one.
- * These kernels take the place of `expand` and `expand_long`. All vertices are active. */
+ * There are SLOTS slots for each entry of the incoming lists, so the slots of a vertex's messages
+ * are contiguous. A slot holds a message and its count; IDENTITY, which is no message, marks an
+ * empty one. These kernels replace `expand` and `expand_long`. All vertices are active. */
 
 #define SLOTS_OF_GRAPH volatile __global BITS *slot_messages, volatile __global uint *slot_counts
 #define SLOT_NAMES slot_messages, slot_counts

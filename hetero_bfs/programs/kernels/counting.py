@@ -1,7 +1,7 @@
 """Counts of equal messages in slots of open addressing; counting.cl is its twin.
 
 A vertex has SLOTS slots for each of its messages. A slot holds a message and its count, or `none`,
-the number that no message has.
+a number that is never a message.
 """
 
 from __future__ import annotations

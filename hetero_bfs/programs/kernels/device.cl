@@ -1,4 +1,4 @@
-/* The phases of a vertex program on a device; host.py is the twin. loop.cl decides between them. */
+/* The phases of a vertex program on a device; host.py is the twin. loop.cl chooses among them. */
 
 /* What a work-group shares in local memory. */
 typedef struct {
@@ -41,7 +41,7 @@ static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
     add_totals(shares, mine->totals, sums);
 }
 
-/* Send the messages of an iteration, but for long lists. */
+/* Send the messages of an iteration, except along long lists. */
 static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
 {
     ulong scanned = 0, received = 0, left = 0, fresh = 0;
@@ -84,7 +84,8 @@ static uint piece_of(__global const uint *heavy, uint at)
 #endif
 
 /* Send along the long lists: a push by the whole grid, a pull by a work-group for each list, or for
- * each piece of PIECE_EDGES if SPLITS. Pieces come in any order, so sums of floats have none. */
+ * each piece of PIECE_EDGES if SPLITS. Pieces are combined in any order, so sums of floats are not
+ * split. */
 static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
 {
     const bool sends = loop[MODE] != SELECT && loop[MODE] != DONE;

@@ -1,4 +1,4 @@
-"""The direction of an iteration on the host: chosen by costs, which are learned from iterations.
+"""Chooses the direction of an iteration on the host by costs, and corrects the costs.
 
 loop.py describes `arrays`.
 """
@@ -18,8 +18,8 @@ from hetero_bfs.selection.place_costs import (
 )
 from hetero_bfs.selection.place_rule import leaves, pull_seconds, push_seconds
 
-_LEAST_LEARNED = 50e-6  # seconds of an iteration that says something about costs
-_RIVAL = 3.0  # times as long: the other direction is then no rival, and errors do not matter
+_LEAST_LEARNED = 50e-6  # least seconds of an iteration that corrects costs
+_RIVAL = 3.0  # times as long: beyond it the other direction is no rival
 
 
 @njit(inline="always")
@@ -40,7 +40,7 @@ def choose(arrays, senders, edges, receivers):
 
 @njit(inline="always")
 def migrates(arrays, direction, active, senders, edges, receivers):
-    """Tell whether the next iteration is to run on the other place."""
+    """Tell whether the next iteration must run on the other place."""
     direction = 2 if arrays.all_active != 0 else direction
     sizes, has_identity = (arrays.searched, arrays.num_edges), arrays.has_identity != 0
     return leaves(arrays.costs, direction, active, senders, edges, receivers, sizes, has_identity)
@@ -50,7 +50,7 @@ def migrates(arrays, direction, active, senders, edges, receivers):
 def learn(arrays, pulls, expected, seconds):
     """Correct the costs of a direction by the fourth root of seconds / expected seconds.
 
-    If nothing is expected they stay, however long the iteration took.
+    If nothing is expected, they do not change.
     """
     if expected == 0.0 or max(expected, seconds) < _LEAST_LEARNED:
         return

@@ -1,10 +1,10 @@
 """The phases of a vertex program on the host; loop.py has the loop that runs them.
 
-host_code.py takes this text, with a program's own adapters in place of the import below.
+host_code.py copies this text, with a program's own adapters instead of the import below.
 
-An iteration is a push or a pull. Either gathers the messages to each vertex in `combined`, and
-lists the vertices that have some. Then each of these applies. An active vertex whose priority is
-beyond the bucket's end waits in the list FAR.
+An iteration is a push or a pull. Both combine the messages to each vertex in `combined`, and list
+the vertices that got some. Then each of these applies. An active vertex whose priority is beyond
+the bucket's end waits in the list FAR.
 
 Arrays beside those of loop.py (n vertices, of which those numbered below `searched` have edges):
 
@@ -92,7 +92,7 @@ def written(control, which):
 
 @njit(inline="always")
 def is_due(control, arrays, v, far_at, me):
-    """Tell whether an active vertex is in the bucket, else let it wait; return the cursor, too."""
+    """Tell whether an active vertex is in the bucket, else make it wait; also return the cursor."""
     if v >= arrays.searched:
         return False, far_at
     if HAS_PRIORITY:
@@ -120,7 +120,7 @@ def activate(control, arrays, v, at, far_at, me):
 
 @njit(forceinline=True)
 def take_lowest(bits):
-    """Return the bits without the lowest one, and its place."""
+    """Return the bits without the lowest one, and its position."""
     return bits & (bits - np.uint64(1)), np.int64(trailing_zeros(bits))
 
 
@@ -149,8 +149,8 @@ def _start(control, arrays, chunk, me):
 
 @njit(inline="always")
 def merge(arrays, v, message):
-    """Combine a message with those that other threads bring; tell whether that changed them."""
-    if not HAS_IDENTITY:  # one of the messages will do, whichever is written last
+    """Combine a message with those of other threads; return whether that changed the result."""
+    if not HAS_IDENTITY:  # any of the messages will do: the last one written stays
         arrays.combined[v] = message
         return True
     bits = arrays.bits
@@ -165,7 +165,7 @@ def merge(arrays, v, message):
 
 @njit(inline="always")
 def prefetch_list(arrays, items, i, end):
-    """Fetch what a push reads of later items: where their lists are, then the lists."""
+    """Prefetch what a push reads for later items: offsets of their lists, then the lists."""
     if i + 2 * _PREFETCH_DISTANCE < end:
         prefetch(arrays.indptr, items[i + 2 * _PREFETCH_DISTANCE])
     if i + _PREFETCH_DISTANCE < end:

@@ -1,8 +1,8 @@
 /* The loop of iterations on a device; loop.py is the twin.
  *
- * Each work-item of one work-group runs `decide` after an iteration. If the work-groups are known to
- * make progress together, one launch of `run_iterations` runs many iterations, with a barrier across
- * the work-groups after each phase. Else each phase is a launch. */
+ * Each work-item of one work-group runs `decide` after an iteration. If the work-groups make
+ * progress at the same time, one launch of `run_iterations` runs many iterations, with a barrier
+ * across the work-groups after each phase. Else each phase is a launch. */
 
 static float pull_seconds(__global const float *costs, float edges, float receivers, float searched,
                           float stored)
@@ -19,7 +19,7 @@ static float pull_seconds(__global const float *costs, float edges, float receiv
            scans * share * (1.0f - share) * costs[PULL_MISS];
 }
 
-/* Tell whether a pull is to come, and what the iteration is expected to cost; see place_rule.py.
+/* Tell whether to pull, and predict the seconds of the iteration; see place_rule.py.
  * `given` is PUSH or PULL if there is no choice. */
 static bool pulls_next(__global const float *costs, long given, float changes, float senders,
                        float edges, float receivers, float searched, float stored, float *seconds)
@@ -32,18 +32,18 @@ static bool pulls_next(__global const float *costs, long given, float changes, f
     return pulls;
 }
 
-/* Tell whether to migrate before the next iteration; if not, take it into account. */
+/* Tell whether to migrate before the next iteration; if not, add that iteration to the sum. */
 static bool leaves(__global float *costs, float here, float there, float active)
 {
     const float states = min(costs[NUM_CHANGED] * costs[CHANGED_VERTEX], costs[ALL_STATES]);
     costs[LOST] = max(costs[LOST] + here - there, 0.0f);
-    if (costs[LOST] > costs[WAY] + states + min(active * costs[LISTED_VERTEX], costs[BITMAP]))
+    if (costs[LOST] > costs[MIGRATION] + states + min(active * costs[LISTED_VERTEX], costs[BITMAP]))
         return true;
     costs[NUM_CHANGED] += active;
     return false;
 }
 
-/* Decide what comes next, by one work-group. `began` is 1 right after the initial states. */
+/* Decide the next step; one work-group runs this. `began` is 1 right after the initial states. */
 static void decide(const int began, const uint groups, __local TOTAL *shared,
                    __global long *records, const uint most_records, GRAPH, SHARED, STATE)
 {
@@ -88,7 +88,7 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
     }
     const ulong active = ALL_ACTIVE ? n : counters[ACTIVE];
 #if !HAS_IDENTITY
-    if (mode != SELECT) /* who took a message hardly takes another one */
+    if (mode != SELECT) /* a vertex that took a message rarely takes another one */
         loop[RECEIVERS] = max(loop[RECEIVERS] - (long)active, 0L);
 #endif
     loop[NUM_ACTIVE] = active;
@@ -157,7 +157,7 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         float here, there;
         if (pulls_next(costs, given, changes, senders, edges, receivers, searched, stored, &here))
             then = PULL;
-        if (costs[WAY] < INFINITY) {
+        if (costs[MIGRATION] < INFINITY) {
             pulls_next(costs + OTHER, given, changes, senders, edges, receivers, searched, stored,
                        &there);
             if (leaves(costs, here, there, (float)active))

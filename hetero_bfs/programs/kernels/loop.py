@@ -1,7 +1,7 @@
 """The loop of a vertex program on the host, the same for all programs; host.py has the phases.
 
-`arrays` is the head of a run's struct (by_address.py): the fields below, which are alike in all
-programs. So the loop is compiled once. What a program brings is called by address.
+`arrays` is the head of a run's struct (by_address.py): the fields below, which all programs share.
+So the loop is compiled once, and calls a program's phases by address.
 
     threads, searched, num_vertices, num_edges, num_totals
     all_active, has_identity, has_priority, prepares    flags; `prepares`: pulls read `outgoing`
@@ -30,7 +30,7 @@ from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.sharing import ITEMS, even_size, share
 from hetero_bfs.devices.cpu.thread_pool import OWN
 from hetero_bfs.programs.kernels.directions import choose, learn, migrates
-from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, WAY
+from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, MIGRATION
 from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
@@ -45,17 +45,17 @@ SIDES = ITEMS + 1
 """Word of a job: bit `list` tells which array of that pair is read."""
 
 ROUND = OWN
-"""Word that stays, from run to run: the number of the push."""
+"""Word that is kept from run to run: the number of the push."""
 
 NOT_LISTED, WAITING, RUN = np.int8(0), np.int8(1), np.int8(2)
-"""What host.py's `waiting` has."""
+"""Values of `waiting` in host.py."""
 
 START, PUSH, MARK, LIST, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(10)
 NUM_TASKS = 10
 
 ITERATION, NUM_ACTIVE, CLOCKED, TRACKS, RESUMES = range(5)
 """Flags from CLOCKED on. CLOCKED: records have the seconds of choosing. TRACKS: states that are
-written are marked in `changed`. RESUMES: the run goes on where it was left, by the words below."""
+written are marked in `changed`. RESUMES: the run continues where it stopped, by the words below."""
 
 BLOCKS, LISTED, LISTED_EDGES, EXPECTED_RECEIVERS, IS_MARKED = range(5, 10)
 """Blocks of listed vertices, if they are listed; how many are listed or marked, and their edges;
@@ -68,7 +68,7 @@ STRATEGY, VERTICES, EDGES, SECONDS, CHOOSING = range(5)
 choice of a direction took."""
 
 SENDERS, SENDERS_EDGES, RECEIVERS, CHANGES = range(5, 9)
-"""What was known before the iteration: listed vertices, their edges, vertices that are expected to
+"""Known before the iteration: listed vertices, their edges, vertices that are expected to
 receive, and CHANGES_PER_EDGE of the costs."""
 
 RECORD_WIDTH = 9
@@ -136,8 +136,8 @@ def _activated(arrays):
 def _next_bucket(control, arrays):
     """Move the bucket to the lowest priority that waits; return what `begin_run` does.
 
-    The lowest priority may be that of a vertex that has run since. If so the bucket has nothing,
-    and the next one begins at the lowest priority of those that still wait.
+    The lowest priority may be that of a vertex that has run since. Then the bucket is empty, and
+    the next one begins at the lowest priority of the vertices that still wait.
     """
     while True:
         far, _ = close_list(arrays, FAR, arrays.far_blocks)
@@ -147,7 +147,7 @@ def _next_bucket(control, arrays):
             lowest = min(lowest, arrays.lowest[thread, 0])
             arrays.lowest[thread, 0] = np.inf
         arrays.limits[END] = lowest + arrays.limits[WIDTH]
-        if not arrays.limits[END] > lowest:  # a width that is nothing beside it
+        if not arrays.limits[END] > lowest:  # a width too small to change it
             arrays.limits[END] = np.inf
         active, edges, _ = share(control, arrays, SELECT, far, 1)
         blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
@@ -167,7 +167,7 @@ def next_round(control, arrays):
 
 @njit(inline="always")
 def is_finished(control, arrays):
-    """Tell whether the program says that the run is to end."""
+    """Tell whether the program ends the run."""
     address = arrays.work[FINISHED]
     return address != 0 and call_at(address, control, arrays, 0, 0)[0] != 0
 
@@ -204,7 +204,7 @@ def _planned_direction(records, planned, iteration):
 
 @njit(inline="always")
 def _decide(arrays, direction, listed, edges, receivers):
-    """Return whether to pull, and what `choose` expects; 0.0 seconds if nothing is chosen."""
+    """Return whether to pull, and the predicted seconds; 0.0 if the direction is given."""
     if arrays.all_active != 0 or direction != 0:
         return arrays.all_active != 0 or direction == 2, 0.0
     return choose(arrays, listed, edges, receivers)
@@ -212,7 +212,7 @@ def _decide(arrays, direction, listed, edges, receivers):
 
 @njit(inline="always")
 def _keep(loop, blocks, listed, active, edges, receivers, is_marked):
-    """Keep what a run needs that goes on from here."""
+    """Keep the state from which a run can continue."""
     loop[BLOCKS], loop[LISTED], loop[LISTED_EDGES] = blocks, listed, edges
     loop[NUM_ACTIVE], loop[IS_MARKED] = active, is_marked
     loop[EXPECTED_RECEIVERS] = np.int64(receivers)
@@ -220,7 +220,7 @@ def _keep(loop, blocks, listed, active, edges, receivers, is_marked):
 
 @njit(inline="always")
 def _send(control, arrays, pulls, blocks, is_marked):
-    """Pull or push; return edges scanned, and of either what the other phases need.
+    """Pull or push; return edges scanned, and two numbers for the other phases.
 
     The vertices that receive and those listed behind a pull that applies, or the vertices that are
     active behind a push that applies, and their edges.
@@ -244,7 +244,7 @@ def _apply_all(control, arrays):
 
 @njit(inline="always")
 def _apply_listed(control, arrays, pulls, active, edges):
-    """Apply, unless the push has, and list who is active.
+    """Apply, unless the push has, and list the active vertices.
 
     Returns blocks and vertices of that list, how many are active, and their edges.
     """
@@ -259,7 +259,7 @@ def _apply_listed(control, arrays, pulls, active, edges):
 
 @njit(inline="always")
 def _apply(control, arrays, pulls, blocks, listed, active, edges):
-    """Apply what was sent, by the way that fits; return what `_apply_listed` does."""
+    """Apply the messages; return what `_apply_listed` returns."""
     if arrays.all_active != 0:
         active, edges = _apply_all(control, arrays)
     elif pulls and arrays.applies_in_pulls != 0:
@@ -272,7 +272,7 @@ def _apply(control, arrays, pulls, blocks, listed, active, edges):
 
 @njit(inline="always")
 def _record_before(records, iteration, listed, edges, receivers, changes):
-    """Note what an iteration begins with."""
+    """Record the state before an iteration."""
     if iteration < records.shape[0]:
         record = records[iteration]
         record[SENDERS], record[SENDERS_EDGES] = listed, edges
@@ -281,7 +281,7 @@ def _record_before(records, iteration, listed, edges, receivers, changes):
 
 @njit(inline="always")
 def _record_after(records, iteration, pulls, sent, scanned, seconds, choosing):
-    """Note what an iteration did."""
+    """Record the results of an iteration."""
     if iteration < records.shape[0]:
         record = records[iteration]
         record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
@@ -290,7 +290,7 @@ def _record_after(records, iteration, pulls, sent, scanned, seconds, choosing):
 
 @njit(inline="always")
 def _begin_or_resume(control, arrays):
-    """Make the initial states, unless the run goes on."""
+    """Make the initial states, unless the run continues."""
     loop, searched = arrays.loop, arrays.searched
     if loop[RESUMES] != 0:
         return
@@ -303,15 +303,15 @@ def _begin_or_resume(control, arrays):
 
 @kernel(counted=False)
 def run(control, arrays, planned, max_iterations, records):
-    """Run the program, or go on with a run (RESUMES).
+    """Run the program, or continue a run (RESUMES).
 
     Parameters
     ----------
     control, arrays
         The thread pool's words; the arrays above.
     planned : int
-        So many rows of `records` say in STRATEGY whether their iteration pulls, the last one for
-        all later ones. 0 to choose. Programs whose vertices are all active pull in any case.
+        Number of rows of `records` that say in STRATEGY whether their iteration pulls, the last one
+        for all later ones; 0 to choose. Programs whose vertices are all active pull in any case.
     max_iterations : int
         Of the whole run.
     records : float64 (any, RECORD_WIDTH)
@@ -326,7 +326,7 @@ def run(control, arrays, planned, max_iterations, records):
     n = arrays.num_vertices
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
     takes_one, loop, costs = arrays.has_identity == 0, arrays.loop, arrays.costs
-    is_clocked, may_migrate = loop[CLOCKED] != 0, costs[WAY] < np.inf
+    is_clocked, may_migrate = loop[CLOCKED] != 0, costs[MIGRATION] < np.inf
     _begin_or_resume(control, arrays)
     iteration, active, blocks = loop[ITERATION], loop[NUM_ACTIVE], loop[BLOCKS]
     listed, edges = loop[LISTED], loop[LISTED_EDGES]
@@ -357,7 +357,7 @@ def run(control, arrays, planned, max_iterations, records):
         blocks, listed, active, edges = _apply(
             control, arrays, pulls, blocks, listed, active, edges
         )
-        if takes_one:  # who took a message hardly takes another one
+        if takes_one:  # a vertex that took a message rarely takes another one
             receivers = max(receivers - active, 0.0)
         costs[CHANGES_PER_EDGE] = min(active / max(sent_along, 1), 1.0)
         seconds = clock_seconds() - began

@@ -1,4 +1,4 @@
-/* How the messages of an iteration get to their receivers: functions that device.cl calls. */
+/* Delivers the messages of an iteration: functions that device.cl calls. */
 
 /* Send along one edge of an active vertex. */
 static void push_edge(uint u, OFFSET k, MESSAGE message, int iteration, GRAPH, SHARED, STATE)
@@ -103,8 +103,8 @@ static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool fo
 }
 
 #if HAS_IDENTITY
-/* The same of every `stride`-th edge. A work-item asks for several senders before it needs the
- * first: it would wait for memory most of the time. */
+/* The same of every `stride`-th edge. A work-item loads several senders before it uses the first,
+ * to hide the latency of memory. */
 #define AT_ONCE 4
 static void gather_edges(uint v, OFFSET k, OFFSET last, uint stride, int iteration, MESSAGE *total,
                          __global const uint *neighbours, __global const WEIGHT *weights,
@@ -132,7 +132,7 @@ static void gather_edges(uint v, OFFSET k, OFFSET last, uint stride, int iterati
 #endif
 
 #if !HAS_IDENTITY
-/* A work-item looks through a list until it finds a message. */
+/* A work-item scans a list until it finds a message. */
 static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, STATE)
 {
     const int iteration = (int)loop[ITERATION];

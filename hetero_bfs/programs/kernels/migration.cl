@@ -1,5 +1,5 @@
-/* What packs and unpacks the arrays of a run that migrates; handover.py says what crosses. The same
- * for all programs. */
+/* Packs and unpacks the arrays of a run that migrates; handover.py lists them. The same for all
+ * programs. */
 
 /* List the vertices for which `test` holds, in any order, behind those that `count` has. */
 #define LIST_IF(test)                                                                              \

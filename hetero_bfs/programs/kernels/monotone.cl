@@ -1,10 +1,10 @@
-/* What a monotone program does otherwise on a device; monotone.py is the twin.
+/* The phases of a monotone program that differ from others' on a device; monotone.py is the twin.
  *
  * Lists are in the order of their weights, so messages do not fall along a list. A vertex sends
  * those below the bucket's end. With the others it waits in FAR for the bucket that has the first of
- * them. As soon as more edges wait in lists begun than lie in all lists that are not begun, the
- * receivers pull along all of the former, each up to where not even the sender of the lowest
- * priority could send less than what it has. From then on vertices send to their whole lists, and
+ * them. As soon as the begun lists have more unread edges than all other lists have edges, the
+ * receivers pull along the begun lists. Each stops where even the sender of the lowest priority
+ * could not send less than the receiver has. From then on vertices send to their whole lists, and
  * buckets are wider.
  *
  *     position    uint (n,)   how many messages of its list a vertex sent last
@@ -98,7 +98,7 @@ static void select_due(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
         (*active)++;
         *edges += length;
     }
-    ulong lowest = ~0ul; /* a guess, since others may write it */
+    ulong lowest = ~0ul; /* may be stale, since others may write it */
     while (sender < lowest) {
         const ulong seen = atom_cmpxchg(counters + LOWEST_SENDER, lowest, sender);
         if (seen == lowest)
@@ -107,8 +107,7 @@ static void select_due(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
     }
 }
 
-/* A work-item goes through a list until nothing less can come; one that it is long at waits for a
- * work-group. */
+/* A work-item scans a list until nothing less can follow; a long scan is left to a work-group. */
 static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE)
 {
     const int iteration = (int)loop[ITERATION];

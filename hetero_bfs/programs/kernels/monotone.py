@@ -1,11 +1,11 @@
 """The phases of a monotone program on the host; monotone_loop.py has the loop that runs them.
 
-host_code.py takes this text behind that of host.py, with a program's own adapters.
+host_code.py appends this text to that of host.py, with a program's own adapters.
 
 Lists are in the order of their weights, so messages do not fall along a list. A vertex sends those
 below the limit, which is the bucket's end, or infinity. With the others it waits in FAR for the
-bucket that has the first of them. A receiver goes through its incoming edges in the same order, up
-to where not even the sender of the lowest priority could send less than what it has.
+bucket that has the first of them. A receiver scans its incoming edges in the same order, and stops
+where even the sender of the lowest priority could not send less than the receiver has.
 
 Arrays beside those of host.py:
 
@@ -13,7 +13,7 @@ Arrays beside those of host.py:
     position    uint32 (searched,)  how many messages of its list a vertex sent last
     due         float64 (searched,) the bucket that it waits for; infinity if it does not wait
 
-In FAR a vertex may be listed that does not wait any more.
+FAR may list vertices that no longer wait.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _NONE = np.int64(0)
 
 @njit(inline="always")
 def _wait(control, arrays, v, due, far_at, me):
-    """Let a vertex wait for a bucket; return the new cursor."""
+    """Make a vertex wait for a bucket; return the new cursor."""
     arrays.due[v] = due
     arrays.lowest[me, 0] = min(arrays.lowest[me, 0], due)
     if arrays.waiting[v] & LISTED == 0:

@@ -1,10 +1,11 @@
 """The loop of a monotone program on the host; monotone.py has its phases.
 
-A run goes from bucket to bucket of priorities. In a graph of long lists vertices first send what
-belongs into the bucket. As soon as more edges wait in lists begun than lie in all lists that are
-not begun, the receivers pull along all of these at once. From then on, and in graphs of short lists
-from the start, vertices send to their whole lists, and buckets are wider. So a message is sent once
-for a state, but for the pull, and most messages that would change nothing are not sent.
+A run goes from bucket to bucket of priorities. In a graph of long lists vertices first send only
+the messages that belong to the bucket. As soon as the begun lists have more unread edges than all
+other lists have edges, the receivers pull along the begun lists. From then on, and in graphs of
+short lists from the start, vertices send to their whole lists, and buckets are wider. So, apart
+from the pull, a message is sent once per state, and most messages that would change nothing are not
+sent.
 
 `arrays` is what loop.py describes. Words of `limits` behind the bucket's are below.
 """
@@ -61,7 +62,7 @@ def _next_bucket(control, arrays, is_last, sends_all):
     """Move the bucket to the lowest priority that waits; return blocks and vertices.
 
     If `is_last`, the bucket stays, and all vertices that sent a part of their lists are taken. The
-    lowest priority may be that of a vertex that does not wait any more: then there is another turn.
+    lowest priority may be that of a vertex that no longer waits: then there is another turn.
     """
     limits = arrays.limits
     while True:
@@ -74,7 +75,7 @@ def _next_bucket(control, arrays, is_last, sends_all):
         limits[IS_LAST] = np.float64(is_last)
         if not is_last:
             limits[END] = lowest + (limits[FULL_WIDTH] if sends_all else limits[WIDTH])
-            if not limits[END] > lowest:  # a width that is nothing beside it
+            if not limits[END] > lowest:  # a width too small to change it
                 limits[END] = np.inf
             limits[LIMIT] = np.inf if sends_all else limits[END]
         active, _, _ = share(control, arrays, SELECT, far, 1)

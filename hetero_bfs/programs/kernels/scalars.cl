@@ -1,4 +1,4 @@
-/* Operations of vertex programs that Python and C do differently; scalars.py is its twin.
+/* Operations in which Python and C differ; scalars.py is the twin.
  *
  * Floats are rounded after each operation: nothing is contracted to multiply-add. */
 
@@ -55,7 +55,7 @@
         return count >= bits ? 0 : value >> count;                                                 \
     }
 
-/* Fractions towards zero, within limits. The standard leaves open what becomes of NaN: here 0. */
+/* Floats to integers towards zero, within limits. The standard does not define NaN: here 0. */
 #define DEFINE_CONVERSION(integer, fraction)                                                       \
     static integer integer##_of_##fraction(fraction value)                                         \
     {                                                                                              \

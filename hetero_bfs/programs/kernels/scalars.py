@@ -1,6 +1,6 @@
 """Operations of vertex programs that Python, Numba and C do differently; scalars.cl is its twin.
 
-Division by zero gives infinity or NaN for fractions, as in NumPy, and 0 for integers.
+Division by zero gives infinity or NaN for floats, as in NumPy, and 0 for integers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _GREATEST_UNSIGNED = np.uint64(2**64 - 1)
 
 @njit(error_model="numpy", forceinline=True)
 def divide(left, right):
-    """Divide fractions."""
+    """Divide floats."""
     return left / right
 
 
@@ -66,13 +66,13 @@ def greater(left, right):
 
 @njit(forceinline=True)
 def is_nan(value):
-    """Tell whether a number is none."""
+    """Tell whether a number is NaN."""
     return value != value
 
 
 @njit(forceinline=True)
 def to_int64(value):
-    """Convert a fraction towards zero; the limits for what is beyond them, 0 for NaN."""
+    """Convert a float towards zero; the limit for values beyond it, 0 for NaN."""
     if value != value:
         return np.int64(0)
     if value >= 2.0**63:
@@ -84,7 +84,7 @@ def to_int64(value):
 
 @njit(forceinline=True)
 def to_uint64(value):
-    """Convert a fraction as `to_int64` does."""
+    """Convert a float as `to_int64` does."""
     if value != value or value <= 0:
         return np.uint64(0)
     if value >= 2.0**64:

@@ -1,7 +1,7 @@
-/* What all kernels of a vertex program share on a device: its arrays, its lists and its sums.
+/* Shared by all kernels of a vertex program on a device: arrays, lists and sums.
  * host.py explains the lists.
  *
- * What a program brings comes first (device_code.py): types, adapters, and the macros
+ * The program's own code comes first (device_code.py): types, adapters, and the macros
  *
  *     MESSAGE, BITS       type of messages, and the integer of its size
  *     OFFSET, WEIGHT      types of `indptr` and of weights
@@ -9,8 +9,8 @@
  *     STATE               parameters of each kernel for the program's own arrays
  *     STATE_NAMES         the same as arguments
  *
- * An iteration has four phases: expand, expand_long, apply_messages, advance. None of them asks the
- * host: `advance` decides what comes next, and writes it to `loop`. If phases are launches, the host
+ * An iteration has four phases: expand, expand_long, apply_messages, advance. The host takes no
+ * part: `advance` decides the next step, and writes it to `loop`. If phases are launches, the host
  * queues many iterations at once and then reads `loop`; launches after the end of the run do
  * nothing.
  *
@@ -114,7 +114,7 @@ static void list_pieces(uint row, uint length, __global uint *heavy,
         heavy[place + i] = row;
 }
 
-/* A look at a message that others may replace meanwhile: a stale one costs another turn. With
+/* Read a message that others may replace meanwhile: a stale one costs another turn. With
  * -DATOMIC_PEEK, for a checker of races, it is atomic. */
 #ifdef ATOMIC_PEEK
 #define PEEK(address) COMPARE_EXCHANGE(address, 0, 0)
@@ -201,7 +201,7 @@ static void add_totals(const TOTAL *shares, __local TOTAL *shared, __global TOTA
 }
 
 #if HAS_PRIORITY
-/* Let a vertex wait for the bucket that has `due`. */
+/* Make a vertex wait for the bucket that contains `due`. */
 static void wait_for(uint v, float due, uint n, SHARED)
 {
     atomic_min((volatile __global int *)(counters + LOWEST), ordered(due));

@@ -90,9 +90,9 @@ static MESSAGE message_along(uint u, OFFSET k, __global const WEIGHT *weights, S
 #endif
 }
 
-/* Mark every `stride`-th neighbour from k on, but for those that would not take the message. The
- * state of those that apply in this step is not looked at. The lists begin `shift` entries before
- * where `indptr` says. */
+/* Mark every `stride`-th neighbour from k on, except those that would refuse the message. The
+ * state of those that apply in this step is not read. The lists begin `shift` entries before where
+ * `indptr` says. */
 static void mark(uint v, OFFSET k, uint stride, OFFSET shift, uint settled, int step,
                  Counts *counts, LISTS, SWEEP, STATE)
 {
@@ -128,7 +128,8 @@ static bool change(uint v, MESSAGE total, Counts *counts, TOTAL *shares, SWEEP, 
     return !ALL_ACTIVE;
 }
 
-/* Do with gathered messages what the part wants; tell whether to mark the neighbours. */
+/* Apply gathered messages, or keep them, as the part requires; tell whether to mark the neighbours.
+ */
 static bool settle(uint v, MESSAGE total, bool found, bool exact, int step, Counts *counts,
                    TOTAL *shares, SWEEP, STATE)
 {
@@ -365,7 +366,8 @@ __kernel void apply_part(const Turn turn, BLOCKS LISTS, SWEEP, STATE)
     add_all(&counts, shares, shared, shared_totals, counters, sums);
 }
 
-/* End a sweep, or the start if `began`, by one work-group: is there another sweep? */
+/* End a sweep, or the start if `began`, in one work-group: decide whether there is another sweep.
+ */
 __kernel void end_sweep(const int began, const uint groups, __global long *records,
                         const uint most_records, LISTS, SWEEP, STATE)
 {

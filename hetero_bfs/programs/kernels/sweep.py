@@ -1,11 +1,11 @@
 """The phases of a sweep on the host; sweep_loop.py has the loop that runs them.
 
-host_code.py takes this text, with a program's own adapters in place of the import below.
+host_code.py copies this text, with a program's own adapters instead of the import below.
 
-A vertex gathers the messages along its incoming edges: of all vertices if all are active, else of
-those that were ever active. It does so if it is dirty. Vertices of an exact part are not adjacent,
-so each applies at once. In other parts all gather before the first one applies. A vertex that
-changed marks its neighbours as dirty, but for those that would not take its message.
+A dirty vertex gathers the messages along its incoming edges: of all vertices if all are active,
+else of those that were ever active. Vertices of an exact part are not adjacent, so each applies at
+once. In other parts all gather before the first one applies. A vertex that changed marks its
+neighbours as dirty, except those that would refuse its message.
 
 Arrays beside those of sweep_loop.py (n vertices, numbered part by part):
 
@@ -89,7 +89,7 @@ def _start(control, arrays, chunk, me):
 def _mark_neighbours(arrays, v, message, step):
     """Mark those that take the message of a vertex; return how many neighbours it has.
 
-    The state of neighbours that apply in this step is not looked at: they are marked.
+    Neighbours that apply in this step are always marked, since their state may change.
     """
     neighbours, weights, dirty = arrays.neighbours, arrays.weights, arrays.dirty
     settled = arrays.loop[SETTLED]
@@ -122,7 +122,7 @@ def _spread(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _change(arrays, v, total, step, sums):
-    """Apply; return whether the vertex is active, and the edges along which it said so."""
+    """Apply; return whether the vertex is active, and along how many edges it marked."""
     is_active = apply(arrays, v, total, sums)
     if not ALL_ACTIVE and not is_active:
         return _ZERO, _ZERO

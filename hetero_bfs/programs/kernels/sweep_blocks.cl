@@ -1,4 +1,4 @@
-/* Which lists a turn of a sweep reads, for a host that sends them (streamed_sweeps.py). */
+/* Tells the host which lists a turn of a sweep reads, to send them (streamed_sweeps.py). */
 
 enum { STARTS, GATHERS, APPLIES };
 

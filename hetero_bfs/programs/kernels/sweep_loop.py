@@ -26,8 +26,8 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
 PART, STEP, SETTLED, PENDING = range(NUM_ACTIVE + 1, NUM_ACTIVE + 5)
-"""Words of `loop`: the part at work; a number that each turn through a part has of its own; the
-sweep has no further turn for vertices below SETTLED; whether one of those was marked."""
+"""Words of `loop`: the current part; the unique number of the turn through a part; SETTLED: the
+sweep has no further turn for vertices below it; whether one of those was marked."""
 
 START, SPREAD, GATHER, APPLY, FINISHED = range(5)
 NUM_TASKS = 5
