@@ -1,10 +1,10 @@
-"""Finds the selector that is the fastest at whole searches on this machine; it becomes "auto".
+"""Finds the selector that is the fastest over whole searches on this machine; it becomes "auto".
 
 A model that predicts each level well may still choose badly, since its features do not contain the
 later levels. So training ends with timed whole searches: by the trained model, by the thresholds
 that it finds for a graph, by the paper's average speeds, and by Beamer's rule with several
 thresholds, all in turn. The graphs are of every family, since thresholds that suit Kronecker graphs
-cost others twice the time. High-diameter graphs with hundreds of levels, a grid and roads, are
+double the time on others. High-diameter graphs with hundreds of levels, a grid and roads, are
 compared separately.
 """
 

@@ -53,7 +53,7 @@ def add_watts(
 def open_meters(
     info: DeviceInfo | None, power_log: Path | None
 ) -> tuple[Metering | None, list[Unmeasured]]:
-    """Find the meters, before any long work; it is no error if there are none.
+    """Find the meters before any long work; none is no error.
 
     Raises
     ------

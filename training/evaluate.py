@@ -16,7 +16,7 @@ from hetero_bfs.training.fit import fit
 
 
 def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
-    """Cross-validate by family of graphs: each family is predicted by a model of the others.
+    """Cross-validate by family of graphs: a model fitted to the other families predicts each one.
 
     Returns
     -------

@@ -22,7 +22,7 @@ from hetero_bfs.selection.schema import MIGRATION_COLUMNS
 from hetero_bfs.selection.speed_model import Linear, SpeedModel
 from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
 
-_ROUNDS = 12  # of the fit; predictions change by less than a percent long before
+_ROUNDS = 12  # rounds of the fit; predictions converge to a percent long before
 _FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay constant
 
 

@@ -11,7 +11,7 @@ vertices are few. Levels are timed by the device's own clock if it has one.
 
 A repeated level finds its data in the caches, a level of a search does not. So the fastest strategy
 of a device at each level is measured again in whole searches that stay on the device. For an oracle
-its close rivals are measured again, too, since they would win close comparisons by their caches.
+its close rivals are measured again, too, since warm caches would let them win close comparisons.
 
 After a stay on the device the host's threads may sleep, and the parents of both must be merged. So
 `to_cpu` and `to_device` include the extra time of searches that migrate once: their seconds beyond
@@ -51,9 +51,9 @@ Table = npt.NDArray[np.float64]
 Middle = Callable[[Sequence[float]], float]
 """Reduces repeated measurements to one: `min`, or the median."""
 
-_RIVAL = 1.5  # times the fastest, as they are repeated: so near, whole searches tell
+_RIVAL = 1.5  # strategies within this factor of the fastest are compared by whole searches
 _WHOLE_SEARCHES = 5
-_ENOUGH_SECONDS = 0.2  # of whole searches: then no more of them
+_ENOUGH_SECONDS = 0.2  # seconds of whole searches after which no more are run
 _LEAST_SECONDS = 1e-7
 
 
@@ -98,7 +98,7 @@ def measure_search(
     levels: Container[int] | None = None,
     with_rivals: bool = False,
 ) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
-    """Go through one search on the host, and measure all strategies and migrations at its levels.
+    """Run one search on the host, and measure all strategies and migrations at its levels.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""Vertex programs as they are measured: what their iterations cost.
+"""Measures vertex programs, and fits the costs of their iterations.
 
 One program for each kind of message (selection/program_costs.py) runs over a few graphs, pushed and
 pulled, on the host and on the device. Active vertices are the same in both, iteration by iteration.
-On a device the host waits for each iteration, so that its seconds are known; what waiting takes is
-the same for both directions. Seconds are medians of several runs. An untimed run comes before them,
-since a run after one of another place, or direction, finds its caches cold.
+On a device the host waits for each iteration to time it; the cost of waiting is the same for both
+directions. Seconds are medians of several runs. An untimed run comes first, since a run at another
+place or in another direction leaves cold caches.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _COLUMNS = {
     "push": {"senders": "push_vertex", "edges": "push_edge", "changes": "push_change"},
     "pull": {"vertices": "pull_vertex", "edges": "pull_edge", "misses": "pull_miss"},
 }
-"""What the seconds of a direction are made of: a column of the samples, and its cost."""
+"""Terms of a direction's seconds: a column of the samples, and the name of its cost."""
 
 _LEAST_SECONDS = 20e-6
-"""Iterations that are shorter have no influence on the costs: what they choose hardly matters."""
+"""Shorter iterations are left out of the fit, since their direction hardly matters."""
 
 
 class Parents(Program):
@@ -213,7 +213,7 @@ def _median_traces(
 def fit_programs(samples: pd.DataFrame) -> CostTable:
     """Fit the costs of each place and kind of message to `measure_programs`.
 
-    What an iteration takes whatever its direction is fitted, too, but is no part of the costs.
+    A constant per iteration is fitted, too, but is not part of the costs.
     """
     table: dict[Any, dict[str, ProgramCosts]] = {}
     long = samples[samples["seconds"] > _LEAST_SECONDS]

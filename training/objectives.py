@@ -1,4 +1,4 @@
-"""Finds the selector of least energy, and of least energy-delay product, at whole searches.
+"""Finds the selectors of least energy and of least energy-delay product over whole searches.
 
 contest.py compares selectors by the clock, this module by the meters. It runs searches by the model
 selectors under each objective, and by Beamer's rule with several thresholds. Each is repeated for a

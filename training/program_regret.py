@@ -9,23 +9,22 @@ charged: a pull after a push marks the active vertices, a push after a pull list
 schedule is a shortest path. On a device the host waits for each iteration, to have its seconds. The
 oracle has no schedules that migrate; those that the scheduler chose are replayed beside the others.
 
-The scheduler first runs the program from another source, until it has tried all places and knows
-what they take; then from the source, some times. The schedules of these runs, the oracle's and
-those that push or pull throughout are then replayed in turn. `best_seconds` are the least median of
-them. `seconds` are the geometric mean over the runs, each with the median of its schedule's
-replays. So equal schedules have equal seconds, and noise is no regret. `regret` is seconds /
-best_seconds - 1.
-`place_regret` is that of the fastest schedule on the place that was chosen. `first_regret` is that
-of the schedule of the very first run on that place, which knows the model's costs alone. The place
-of a schedule that migrates is "both", and its first run is that on the CPU.
+The scheduler first runs the program from another source until it has tried all places; then from
+the source, several times. The schedules of these runs, the oracle's and those that push or pull
+throughout are then replayed in turn. `best_seconds` are the least median of them. `seconds` are the
+geometric mean over the runs, each with the median of its schedule's replays. So equal schedules
+have equal seconds, and noise is no regret. `regret` is seconds / best_seconds - 1. `place_regret`
+is the regret of the fastest schedule on the chosen place. `first_regret` is the regret of the
+schedule of the first run on that place, which uses the model's costs only. The place of a schedule
+that migrates is "both", and its first run is that on the CPU.
 
-A schedule whose iterations add up to more than `SLOWEST` times those of the oracle's is not
-replayed. Its seconds are that sum, without migrations. If all of a place are such, its iterations
-are measured once.
+A schedule whose iterations take more than `SLOWEST` times as long as the oracle's is not replayed.
+Its seconds are the sum of its iterations, without migrations. If all schedules of a place are so
+slow, its iterations are measured once.
 
 Seconds are those of a whole run, from the initial states to the states on the host. `choosing` is
-the share of the time of choosing in them, beyond the time to read a schedule. On the host clocks
-measure it. If the device chooses, it is the run's time beyond that of the replay.
+the share of that time spent on choosing, beyond the time to read a schedule. On the host clocks
+measure it. If the device chooses, it is the time of the run minus that of the replay.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ class _Replays:
         return run_measured(self.runs, self.kind, options, source)
 
     def _learn(self, source: int) -> None:
-        """Run as the scheduler chooses, until it has tried all and knows."""
+        """Run as the scheduler chooses, until it has tried all choices."""
         for place in self.runs.places:
             result = self._run(RunOptions(place=place), self.source)
             self.firsts[place] = schedule_of(result)

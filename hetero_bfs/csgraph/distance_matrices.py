@@ -24,7 +24,7 @@ from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.path_searches import PathSearches
 
 Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
-"""Distances, infinite where not reached, and parents, other numbers than vertices' for none."""
+"""Distances (infinite where not reached) and parents (no vertex's number where there is none)."""
 
 
 _SIDE_BY_SIDE = 256  # searches whose levels are held at a time; 64 share a word
@@ -63,15 +63,15 @@ def dijkstra(
 ) -> Any:
     """Return distances from vertices, by the entries of a matrix or by the number of edges.
 
-    From many vertices an `Engine` searches, from few a search by one thread that costs nothing to
-    open. Of equal paths any may be returned, as in SciPy.
+    For many sources an `Engine` is opened; for few, one thread searches without one. Of equal paths
+    any may be returned, as in SciPy.
 
     Parameters
     ----------
     csgraph : array or sparse array, shape (N, N)
         Negative weights are left to SciPy itself, which warns of them.
     directed : bool
-        If False, edges lead both ways, each with the lesser of two weights.
+        If False, edges lead both ways, each with the smaller of its two weights.
     indices : int or array of int, optional
         The sources; by default all vertices. Negative ones count from the end.
     return_predecessors : bool
@@ -87,7 +87,7 @@ def dijkstra(
     dist_matrix : float64 array, shape indices.shape + (N,)
         With `min_only` of shape (N,).
     predecessors : int32 array, of the same shape
-        Only if asked for; -9999 for sources and where not reached.
+        Only with `return_predecessors`; -9999 for sources and where not reached.
     sources : int32 array, shape (N,)
         Only with `min_only` and predecessors; the nearest source, -9999 where not reached.
 
@@ -166,7 +166,7 @@ def _rows(
         expected = len(sources) * search_seconds(entries, not unweighted)
         if expected > opening_seconds(entries, not unweighted):
             rows = None
-            with suppress(GraphError, ForkError):  # searches by one thread need no further memory
+            with suppress(GraphError, ForkError):  # these searches need no further memory
                 rows = _engine_rows(matrix, directed, sources, unweighted, with_parents, stack)
             if rows is not None:
                 yield from rows
@@ -219,12 +219,12 @@ def _from_nearest(
     limit: float,
     return_predecessors: bool,
 ) -> Any:
-    """Return distances from the nearest source; with predecessors these, and which source it is."""
+    """Return distances from the nearest source and, with predecessors, these and that source."""
     n = matrix.num_vertices
     sources = list(dict.fromkeys(indices.tolist()))
     if unweighted:
         distance, parent = _by_levels(matrix.lists, sources, limit)
-    else:  # from one vertex more, from which edges of weight 0 lead to all sources
+    else:  # from an additional vertex with edges of weight 0 to all sources
         indptr, ids = matrix.lists
         lists = Lists(
             np.append(indptr, indptr[-1] + len(sources)),

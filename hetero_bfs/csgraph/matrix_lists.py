@@ -13,7 +13,7 @@ from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.unsorted_lists import Lists
 
 NO_PREDECESSOR = -9999
-"""What SciPy has where there is no predecessor or source."""
+"""SciPy's value for no predecessor or source."""
 
 
 class MatrixLists(NamedTuple):
@@ -42,8 +42,8 @@ class MatrixLists(NamedTuple):
 def read_matrix(csgraph: Any, directed: bool) -> MatrixLists:
     """Return the entries of a sparse, masked or dense matrix.
 
-    Of a dense matrix 0, infinity and NaN are no edges. If not `directed`, each entry is in the list
-    of its column, too, after the entries of that row.
+    In a dense matrix 0, infinity and NaN are no edges. If not `directed`, each entry also stands in
+    its column's list, after the entries of that row.
 
     Raises
     ------

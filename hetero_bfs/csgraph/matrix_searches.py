@@ -55,7 +55,7 @@ def breadth_first_order(
 def connected_components(
     csgraph: Any, directed: bool = True, connection: str = "weak", return_labels: bool = True
 ) -> int | tuple[int, Order]:
-    """Return how many components there are, and the number of each vertex's.
+    """Return the number of components, and each vertex's component.
 
     Parameters
     ----------

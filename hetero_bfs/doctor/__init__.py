@@ -1,5 +1,5 @@
-"""`hetero-bfs doctor`: what a machine has for searches, what it lacks, and the line that mends it.
+"""`hetero-bfs doctor`: what searches need, what is missing, and how to fix it.
 
-At their top these modules import nothing but the standard library and each other: the examination
-says what is missing even if that is NumPy. What may crash or hang runs in a process of its own.
+At their top these modules import only the standard library and each other, so that the examination
+works even without NumPy. Whatever may crash or hang runs in another process.
 """

@@ -11,7 +11,7 @@ from hetero_bfs.support.own_modules import module_command, module_environment
 
 
 class Told(NamedTuple):
-    """What another process said: its lines of JSON, and why it did not end well, if so."""
+    """Output of another process: its lines of JSON, and the reason if it failed."""
 
     lines: list[dict[str, Any]]
     problem: str | None
@@ -38,7 +38,7 @@ def run_module(module: str, timeout_seconds: float, **variables: str) -> Told:
 
 
 def say(**fields: Any) -> None:
-    """Print one line for `run_module`, at once: the next step may be the last one."""
+    """Print one line for `run_module` and flush it, since the next step may crash."""
     print(json.dumps(fields), flush=True)
 
 

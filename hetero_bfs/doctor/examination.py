@@ -1,4 +1,4 @@
-"""Findings, and checks that always end with some."""
+"""Findings, and checks that always return some."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ State = Literal["ok", "missing", "failed"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one thing.
+    """The state of one item.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Finding:
 
     @property
     def stops_searches(self) -> bool:
-        """Whether no search works until this is mended."""
+        """Whether no search works until this is fixed."""
         return self.needed and self.state != "ok"
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Finding:
 
 
 def examine(topic: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Run a check; if it fails itself, that is its last finding."""
+    """Run a check; if it raises, that is its last finding."""
     found: list[Finding] = []
     try:
         for finding in check():
@@ -55,7 +55,7 @@ def examine(topic: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]
         found.append(_failure(topic, f"not examined: {cannot_load(error)}"))
     except HeteroBFSError as error:
         found.append(_failure(topic, str(error)))
-    except Exception as error:  # whatever is broken here, the other checks go on
+    except Exception as error:  # whatever fails here, the other checks run
         text = " ".join(str(error).split())
         found.append(_failure(topic, f"not examined: {type(error).__name__}: {text}"))
     return found

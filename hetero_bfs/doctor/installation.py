@@ -70,9 +70,9 @@ def _packages() -> Iterator[Finding]:
 
 
 def requirement(line: str) -> tuple[str | None, str]:
-    """Return the name and the least version of a requirement; no name if an extra asks for it.
+    """Return the name and the minimum version of a requirement; no name if it belongs to an extra.
 
-    Only `>=` is read: this package asks for least versions and for no others.
+    Only `>=` is read: this package requires minimum versions only.
     """
     match = _REQUIREMENT.match(line)
     if match is None or "extra ==" in line:

@@ -1,4 +1,4 @@
-"""Folders in which something is kept between runs: compiled code and trained models."""
+"""Folders that keep data between runs: compiled code and trained models."""
 
 from __future__ import annotations
 

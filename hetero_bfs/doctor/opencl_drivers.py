@@ -16,7 +16,7 @@ _PROBE = "hetero_bfs.doctor.opencl_probe"
 _TIMEOUT_SECONDS = 60.0
 _POCL = "apt-get install pocl-opencl-icd"
 _ASKS_DRIVERS = ("platforms", "devices")
-"""Steps of the probe in which all drivers take part."""
+"""Steps of the probe that involve all drivers."""
 
 _WITHOUT = "searches run on the CPU only"
 
@@ -105,7 +105,7 @@ def _culprits(told: Told) -> Iterator[Finding]:
 
 
 def _is_guilty(file: Path, step: dict[str, Any]) -> bool:
-    """Tell whether a vendor's driver ends a process: the one that was loaded last, or by trying."""
+    """Tell whether a vendor's driver ends a process: it was loaded last, or fails when tried."""
     if step["step"] not in _ASKS_DRIVERS:
         return step.get("file") == str(file)
     alone = run_module(_PROBE, _TIMEOUT_SECONDS, OCL_ICD_VENDORS=str(file))

@@ -16,7 +16,7 @@ _TIMEOUT_SECONDS = 60.0
 _INSTALL = "pip install 'hetero_bfs[mpi]'"
 _LAUNCHERS = ("mpirun", "mpiexec", "srun")
 _FAMILIES = {"MPICH": ("mpich", "hydra"), "Open MPI": ("open mpi", "open-mpi", "openrte", "prrte")}
-"""Words of libraries and launchers by which it is seen which of them go together."""
+"""Words in the names of libraries and launchers that show which MPI they belong to."""
 
 
 def check_mpi() -> Iterator[Finding]:
@@ -52,7 +52,7 @@ def _launchers(library: str) -> Iterator[Finding]:
 
 
 def family(text: str) -> str | None:
-    """Return which MPI a version's text is of; None if it is not known."""
+    """Return the MPI that a version text names; None if it is not known."""
     lower = text.lower()
     return next((of for of, words in _FAMILIES.items() if any(w in lower for w in words)), None)
 

@@ -1,4 +1,4 @@
-"""Searches of a small graph, validated: on the CPU, then as a search runs by default.
+"""Validated searches of a small graph: on the CPU, then with default settings.
 
 They run in another process (`python -m hetero_bfs.doctor.trial`), which a driver may end.
 """

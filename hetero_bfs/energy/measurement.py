@@ -185,7 +185,7 @@ def _reading(
 
 
 def _totals(readings: list[MeterReading], nedge: int) -> list[MeterReading]:
-    """Add up each domain; for the system take the largest, since its meters include each other."""
+    """Sum the meters of each domain; for the system take the largest, since its meters overlap."""
     totals = []
     for domain in DOMAINS:
         inside = [reading for reading in readings if reading.domain == domain]

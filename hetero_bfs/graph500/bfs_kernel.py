@@ -28,7 +28,7 @@ class BFSKernel(Kernel):
 
     @staticmethod
     def compile(edges: EdgeSource, graph: SearchGraph) -> None:
-        """Validate; the engine compiles all else before it searches."""
+        """Compile the validation; the engine compiles everything else before it searches."""
         validate(edges, 0, np.zeros(2, np.int64), np.arange(2, dtype=np.int32))
 
     def __init__(self, graph: SearchGraph, options: EngineOptions) -> None:
@@ -46,7 +46,7 @@ class BFSKernel(Kernel):
 
     @property
     def uses_host_memory(self) -> bool:
-        """Whether no search's data is in a memory of its own."""
+        """Whether the data of all searches is in the host's memory."""
         accelerator = self.engine.accelerator
         return accelerator is None or bool(accelerator.unified)
 
@@ -71,12 +71,12 @@ class BFSKernel(Kernel):
         )
 
     def get_ready(self, keys: list[int]) -> int:
-        """Search once, to learn how deep searches are; return the size of groups."""
+        """Search once, to learn the number of levels; return the size of groups."""
         deepest = 2 * int(self.engine.bfs(keys[0]).level.max())  # a bound in an undirected one
         return group_size(self.engine.graph.num_vertices, len(keys), deepest)
 
     def make_validator(self, edges: EdgeSource, size: int) -> Validator:
-        """Return what makes the five checks."""
+        """Return the validator of the five checks."""
         return Validator(edges, size)
 
     def search(self, keys: list[int]) -> list[BFSResult]:
@@ -88,7 +88,7 @@ class BFSKernel(Kernel):
         self.engine.search(key)
 
     def record(self, key: int, result: BFSResult, validator: Validator | None) -> KeyRecord:
-        """Give a search's result to the validator instead of keeping it."""
+        """Pass a search's result to the validator, and drop it."""
         levels, reached, seconds = int(result.level.max()), result.reached, -1.0
         if validator is not None:
             started = time.perf_counter()

@@ -39,7 +39,7 @@ class BFSReport(Graph500Report):
         return sent / max(len(self.sources), 1)
 
     def objective_figures(self) -> dict[str, Any]:
-        """Return the objective, and the mean joules of a search by the model's watts.
+        """Return the objective, and the mean joules of a search predicted by the model's watts.
 
         Metered joules are in `energy`; they include the host's work between searches.
         """
@@ -58,7 +58,7 @@ class BFSReport(Graph500Report):
         return dict(Counter(r.result.rule for r in self.sources if r.result.rule).most_common())
 
     def own_figures(self) -> dict[str, Any]:
-        """Return what only this kernel's JSON has."""
+        """Return the figures that only this kernel's JSON has."""
         streaming = self.streaming
         return {
             "selector": self.selector,
@@ -73,7 +73,7 @@ class BFSReport(Graph500Report):
         }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return what only this kernel's JSON has of a search."""
+        """Return the figures of a search that only this kernel's JSON has."""
         return {
             "levels": record.furthest,
             "streamed_bytes": record.result.streamed_bytes,
@@ -81,7 +81,7 @@ class BFSReport(Graph500Report):
         }
 
     def machine_lines(self) -> list[str]:
-        """Return what chooses strategies, and how edges are stored."""
+        """Return lines on the selector and on the storage of edges."""
         return [
             f"selector: {self.selector}{_rules(self)}{_corrections(self)}",
             f"speed model: {self.model.origin_text if self.model else 'none of this machine'}",

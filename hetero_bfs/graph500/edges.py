@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TimedEdges(KroneckerEdges):
-    """Edges that are generated whenever they are read, and the seconds of that for each pass."""
+    """Edges that are generated in each pass over them, and the seconds of each pass."""
 
     pass_seconds: list[float] = field(default_factory=list, compare=False)
 
@@ -104,7 +104,7 @@ def bytes_without_list(edges: EdgeSource) -> int:
 def tiny_graph(edges: EdgeSource) -> EdgeSource:
     """Return a graph of two vertices of the same types as this one.
 
-    Weights are 0, so that parents of equal distance are sought, too.
+    Weights are 0, so that the search for parents of equal distance is compiled, too.
     """
     tiny = replace(KroneckerEdges(1).materialise(), directed=edges.directed)
     dtype: np.dtype[Any] | None = weight_dtype_of(edges)

@@ -1,4 +1,4 @@
-"""What the protocol asks of a kernel of Graph500: breadth-first search, or shortest paths."""
+"""The interface of a Graph500 kernel to the protocol: breadth-first search or shortest paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KERNELS: tuple[KernelName, ...] = get_args(KernelName)
 
 
 class Outcome(Protocol):
-    """What the validation of one search found."""
+    """The validation's result for one search."""
 
     @property
     def valid(self) -> bool:
@@ -26,7 +26,7 @@ class Outcome(Protocol):
 
     @property
     def message(self) -> str:
-        """What it found, in a line."""
+        """The result in one line."""
 
     @property
     def nedge(self) -> int:
@@ -37,7 +37,7 @@ class GroupValidator(Protocol):
     """Validates the searches of a group in one pass over the edges."""
 
     def is_full(self) -> bool:
-        """Tell whether no other search shall join."""
+        """Tell whether the group takes no further search."""
 
     def finish(self) -> Sequence[Outcome]:
         """Return the outcomes in the order of the searches; the group is empty afterwards."""
@@ -49,7 +49,7 @@ class Kernel(ABC):
     name: ClassVar[KernelName]
 
     held_bytes: ClassVar[int]
-    """What the results of a search take, in bytes per vertex."""
+    """Size of a search's results in bytes per vertex."""
 
     @staticmethod
     @abstractmethod
@@ -57,11 +57,11 @@ class Kernel(ABC):
         """Compile what is timed later, with a tiny graph and its edges."""
 
     notes: list[str]
-    """What a user should know of the devices."""
+    """Notes for the user on the devices."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the threads, and let go of the device."""
+        """End the threads and release the device."""
 
     def __enter__(self) -> Self:
         return self
@@ -77,24 +77,24 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def uses_host_memory(self) -> bool:
-        """Whether no search's data is in a memory of its own."""
+        """Whether the data of all searches is in the host's memory."""
 
     @property
     @abstractmethod
     def construction_seconds(self) -> float:
-        """Seconds to bring the graph into the form that searches read."""
+        """Seconds to convert the graph to the searches' representation."""
 
     @abstractmethod
     def make_report(self, **shared: Any) -> Graph500Report:
-        """Return the report after the last search; `shared` is what all kernels' reports have."""
+        """Return the report; `shared` has the fields of all kernels' reports."""
 
     @abstractmethod
     def get_ready(self, keys: list[int]) -> int:
-        """Search a little, untimed; return how many searches to validate in a group."""
+        """Run untimed searches; return how many searches to validate in a group."""
 
     @abstractmethod
     def make_validator(self, edges: EdgeSource, size: int) -> GroupValidator:
-        """Return what validates groups of so many searches."""
+        """Return a validator of groups of this size."""
 
     @abstractmethod
     def search(self, keys: list[int]) -> list[Any]:
@@ -102,8 +102,8 @@ class Kernel(ABC):
 
     @abstractmethod
     def search_only(self, key: int) -> None:
-        """Search once for a meter; the result is left where it is."""
+        """Search once for an energy meter, without copying the result."""
 
     @abstractmethod
     def record(self, key: int, result: Any, validator: Any | None) -> KeyRecord:
-        """Give a search's result to the validator, and keep its figures alone."""
+        """Pass a search's result to the validator, and keep only its figures."""

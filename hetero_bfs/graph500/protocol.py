@@ -32,8 +32,8 @@ from hetero_bfs.support.progress import hidden, progress
 
 NO_KEY = "the graph has no edge between two vertices, so there is no search key"
 
-_HELD_SHARE = 0.05  # of the free memory, for the results of back-to-back searches
-_MOST_HELD_BYTES = 1 << 28  # of them, if the searches' data is in the same memory
+_HELD_SHARE = 0.05  # share of the free memory for the results of back-to-back searches
+_MOST_HELD_BYTES = 1 << 28  # bytes of these results if the searches' data is in the same memory
 
 _KERNELS: dict[KernelName, type[BFSKernel | SSSPKernel]] = {"bfs": BFSKernel, "sssp": SSSPKernel}
 
@@ -42,8 +42,8 @@ _KERNELS: dict[KernelName, type[BFSKernel | SSSPKernel]] = {"bfs": BFSKernel, "s
 class Graph500Options:
     """Options of a run; the defaults are Graph500's own. `graph` names a file instead of a scale.
 
-    `engine` has the order of the vertices and the settings of searches, of which "sssp" takes those
-    of devices.
+    `engine` has the order of the vertices and the settings of searches; "sssp" uses only those of
+    devices.
     """
 
     kernel: KernelName = "bfs"
@@ -73,7 +73,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
         The graph, a device or a model cannot be used. A failed validation raises nothing; it is in
         the report's `failures`.
     """
-    source_commit()  # cached now, since the checkout may change during the run
+    source_commit()  # read now, since the checkout may change during the run
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # raises for a bad log before the run
     notes: list[str] = []
@@ -117,7 +117,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
 def _keys(
     edges: EdgeSource, graph: SearchGraph, options: Graph500Options, notes: list[str]
 ) -> list[int]:
-    """Draw the keys; note if there are fewer than wanted.
+    """Draw the keys; print a note if there are fewer than wanted.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def _keys(
 def drawn_keys(
     options: Graph500Options, num_vertices: int, is_isolated: Callable[[int], bool]
 ) -> list[int]:
-    """Return the search keys, which any number of processes draws alike."""
+    """Return the search keys, which are the same for any number of processes."""
     seeds = options.seed1, options.seed2
     return search_keys(num_vertices, is_isolated, options.sources, *seeds)
 
@@ -157,7 +157,7 @@ def _compile(
 ) -> None:
     """Build and validate a tiny graph, so that nothing compiles while it is timed.
 
-    It is built in this order; for "auto" in all the orders `automatic`.
+    It is built in this order, or for "auto" in all orders that this may choose.
     """
     with hidden():
         for each in automatic if order == "auto" else (order,):
@@ -188,9 +188,9 @@ def _search_all(
     Return the searches, what failed, and how many searches ran back-to-back.
 
     Searches run back-to-back, in groups; then their ids are restored and the results inspected.
-    Work between searches would evict the next one's data from the caches, and let a device fall
-    asleep. The free memory and the groups of validation limit the size of a group. The first
-    group's searches also run before all others, untimed.
+    Work between searches would evict the next one's data from the caches, and let a device go idle.
+    The free memory and the groups of validation limit the size of a group. The first group's
+    searches also run before all others, untimed.
     """
     size = kernel.get_ready(keys)
     validator = kernel.make_validator(edges, size) if validated else None
@@ -217,7 +217,7 @@ def _most_back_to_back(kernel: Kernel, num_vertices: int) -> int:
     """Return how many searches' results may exist at the same time.
 
     If searches use the host's memory (no device, or a unified one), results take at most
-    `_MOST_HELD_BYTES`. Searches there are long enough to refill the caches.
+    `_MOST_HELD_BYTES`. Such searches are long enough to refill the caches.
     """
     usable = int(_HELD_SHARE * memory.free_bytes())
     if kernel.uses_host_memory:
@@ -243,7 +243,7 @@ def _validate_group(
 
 
 def failure_of(record: KeyRecord) -> str | None:
-    """Return what failed in a search; None if it is valid, or was not validated."""
+    """Return the failed check of a search; None if it is valid or was not validated."""
     outcome, result = record.validation, record.result
     if outcome is None:
         return None

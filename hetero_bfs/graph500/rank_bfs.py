@@ -1,4 +1,4 @@
-"""Graph500's kernel 2, breadth-first search, by several ranks."""
+"""Graph500's kernel 2, breadth-first search, on several ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RankBFS:
     """Breadth-first searches of one graph by all ranks."""
 
     held_bytes = 4  # parents
-    shared_bytes = 8  # of the tree that is validated
+    shared_bytes = 8  # for validation
 
     @staticmethod
     def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
@@ -61,7 +61,7 @@ class RankBFS:
         return self._search.search(key)
 
     def make_validator(self, share: FileShare) -> RankValidator:
-        """Return what makes the five checks."""
+        """Return the validator of the five checks."""
         return RankValidator(self._communicator, share.edges, share.input_degree)
 
     def validate(self, validator: RankValidator, result: RankResult) -> Any:
@@ -69,7 +69,7 @@ class RankBFS:
         return validator.validate(result.source, result.parent)
 
     def record(self, result: RankResult, outcome: Any, seconds: float) -> KeyRecord:
-        """Return a search with the figures of all ranks, and its validation."""
+        """Return a search with the combined figures of all ranks, and its validation."""
         traces = self._levels(result)
         found = SearchOfRanks(result.source, result.seconds, 0.0, result.nedge, traces)
         return KeyRecord(found, len(traces), result.reached, outcome, seconds)

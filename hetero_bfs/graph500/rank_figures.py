@@ -15,7 +15,7 @@ _Rows = npt.NDArray[np.float64]
 
 
 def combined(communicator: Communicator, rows: Sequence[tuple[float, ...]]) -> tuple[_Rows, _Rows]:
-    """Return the most of any rank and the sum of all, for each figure of each step of a search."""
+    """Return the maximum and the sum over ranks, for each figure of each step of a search."""
     most = np.array(rows, np.float64)
     total = most.copy()
     communicator.reduce_to_all(most.reshape(-1), "max")
@@ -24,7 +24,7 @@ def combined(communicator: Communicator, rows: Sequence[tuple[float, ...]]) -> t
 
 
 def imbalance(most: float, total: float, ranks: int) -> float:
-    """Return the most of a rank over the mean."""
+    """Return a rank's maximum divided by the mean."""
     return most * ranks / total if total else 1.0
 
 

@@ -1,4 +1,4 @@
-"""The Graph500 protocol by several ranks: as protocol.py, with the graph shared out among them."""
+"""The Graph500 protocol on several ranks: as protocol.py, with the graph distributed among them."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ from hetero_bfs.support.progress import hidden, progress
 
 _KEY_BYTES = 8
 _VERTEX_BYTES = 64
-"""Of a rank, for each of its old ids and for each vertex that it numbers, about."""
+"""Approximate bytes of a rank for each vertex that it owns, before and after renumbering."""
 _REPLICATED_BYTES = 4 + 8
-"""Of a rank, for each vertex of the graph: old ids of columns, words for other ranks."""
+"""Bytes of a rank for each vertex of the graph: old ids of columns, and messages to other ranks."""
 _HELD_BYTES = 1 << 27
-"""Of a rank, most memory of results that wait for their validation."""
+"""Most bytes of a rank's results that wait for validation."""
 _WEIGHT_BYTES = 4
 _SORTED_BYTES = 24
-"""Of an entry of lists with weights beside its key: weights, the order by key, copies."""
+"""Bytes of an entry of weighted lists besides its key: weights, the order by key, copies."""
 
 _KERNELS: dict[KernelName, type[RankBFS | RankSSSP]] = {"bfs": RankBFS, "sssp": RankSSSP}
 
 
 def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksReport:
-    """Run the benchmark by all ranks; each returns the report.
+    """Run the benchmark on all ranks; each returns the report.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def _compile(
 ) -> None:
     """Compile all kernels with a tiny graph, one rank of each host before the others.
 
-    It has edges enough for several threads. `weights` is the type of those of shortest paths.
+    The graph is large enough for several threads. `weights` is the dtype for shortest paths.
     """
     edges = KroneckerEdges(12, weighted=options.kernel == "sssp").materialise()
     edges = replace(edges, directed=options.directed)
@@ -188,7 +188,7 @@ def _check_memory(communicator: Communicator, need: int, scale: int) -> None:
 
 
 def _keys(communicator: Communicator, graph: RankGraph, options: Graph500Options) -> list[int]:
-    """Draw the keys of one process; all ranks ask the owner whether a vertex has edges.
+    """Draw the same keys as one process; all ranks ask the owner whether a vertex has edges.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def _keys(communicator: Communicator, graph: RankGraph, options: Graph500Options
 
 
 class _LoneVertices:
-    """Tells whether vertices have no edges; all ranks must ask alike."""
+    """Tells whether vertices have no edges; all ranks must make the same calls."""
 
     def __init__(self, communicator: Communicator, graph: RankGraph) -> None:
         self._communicator, self._graph = communicator, graph
@@ -219,7 +219,7 @@ class _LoneVertices:
 def _most_back_to_back(
     communicator: Communicator, graph: RankGraph, held_bytes: int, keys: int
 ) -> int:
-    """Return how many searches' results may exist at the same time, alike on all ranks.
+    """Return how many searches' results may exist at the same time, the same number on all ranks.
 
     Searches run back-to-back, as in one process: work between them would evict the next one's data
     from the caches.
@@ -230,7 +230,7 @@ def _most_back_to_back(
 
 
 def _record(kernel: RankBFS | RankSSSP, result: Any, validator: Any) -> KeyRecord:
-    """Validate a search, and collect what all ranks did."""
+    """Validate a search, and collect the figures of all ranks."""
     if validator is None:
         return kernel.record(result, None, -1.0)
     started = time.perf_counter()

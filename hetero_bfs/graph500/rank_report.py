@@ -1,4 +1,4 @@
-"""The reports of several ranks: what both kernels have, and that of breadth-first searches."""
+"""The reports of several ranks: what both kernels share, and the one of breadth-first searches."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hetero_bfs.support.memory import format_bytes
 
 @dataclass(frozen=True, kw_only=True)
 class LevelOfRanks:
-    """A level of a search, the figures of all ranks combined.
+    """A level of a search, with the combined figures of all ranks.
 
     Parameters
     ----------
     number : int
     direction : str
     seconds, mean_seconds : float
-        Own work of the slowest rank, and the mean over ranks.
+        Own work: the slowest rank's, and the mean over ranks.
     exchange_seconds : float
-        Exchange, reduction and waiting, the most of any rank.
+        Exchange, reduction and waiting: the maximum over ranks.
     bytes_sent : int
         From rank to rank, by all ranks.
     frontier_vertices, frontier_edges : int
@@ -34,7 +34,7 @@ class LevelOfRanks:
     on_devices : int
         Ranks that ran it on their OpenCL device.
     push_seconds, pull_seconds : float
-        Expected of the slowest rank in both directions, exchange included.
+        Predicted for the slowest rank in both directions, exchange included.
     """
 
     number: int
@@ -53,7 +53,7 @@ class LevelOfRanks:
 
     @property
     def imbalance(self) -> float:
-        """Most frontier edges of a rank over the mean."""
+        """Largest number of frontier edges of a rank, divided by the mean."""
         return imbalance(self.most_frontier_edges, self.frontier_edges, self.ranks)
 
     def row(self) -> dict[str, Any]:
@@ -76,18 +76,18 @@ class LevelOfRanks:
 
 @dataclass(kw_only=True)
 class RanksReport(Graph500Report):
-    """What runs of both kernels by several ranks produce."""
+    """Results that both kernels produce on several ranks."""
 
     hosts: int
     threads: int
     """Of each rank."""
     rank_bytes: int
-    """Lists and arrays of the rank with the most."""
+    """Bytes of lists and arrays, of the rank with the most."""
     replicated_bytes: int
-    """Of each rank: what does not shrink with more ranks."""
+    """Bytes of each rank that do not shrink with more ranks."""
 
     def own_figures(self) -> dict[str, Any]:
-        """Return what only JSON of several ranks has."""
+        """Return the figures that only the JSON of several ranks has."""
         return {
             "hosts": self.hosts,
             "threads_per_rank": self.threads,
@@ -107,7 +107,7 @@ class RanksReport(Graph500Report):
 
 @dataclass(kw_only=True)
 class RankBFSReport(RanksReport):
-    """Everything a run of breadth-first searches by several ranks produced."""
+    """Results of a run of breadth-first searches on several ranks."""
 
     kernel = "bfs"
     steps = "levels"
@@ -118,7 +118,7 @@ class RankBFSReport(RanksReport):
     costs: ExchangeCosts
 
     def own_figures(self) -> dict[str, Any]:
-        """Return what only this kernel's JSON has."""
+        """Return the figures that only this kernel's JSON has."""
         return super().own_figures() | {
             "selector": self.selector,
             "rank_devices": self.devices,
@@ -130,7 +130,7 @@ class RankBFSReport(RanksReport):
         }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return what only this kernel's JSON has of a search."""
+        """Return the figures of a search that only this kernel's JSON has."""
         traces = record.result.traces
         return {
             "levels": record.furthest,
@@ -140,7 +140,7 @@ class RankBFSReport(RanksReport):
         }
 
     def machine_lines(self) -> list[str]:
-        """Return the ranks, what chooses directions, and the memory."""
+        """Return lines on the ranks, the selector, and the memory."""
         ranks, memory = super().machine_lines()
         costs = self.costs
         devices = [

@@ -1,4 +1,4 @@
-"""Graph500's kernel 3, shortest paths, by several ranks."""
+"""Graph500's kernel 3, shortest paths, on several ranks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from hetero_bfs.runtime.options import EngineOptions
 
 
 class RankSSSP:
-    """Shortest-path searches of one graph with weights by all ranks."""
+    """Shortest-path searches of one weighted graph on all ranks."""
 
     held_bytes = 12  # distances 8, parents 4
-    shared_bytes = 16  # of the paths that are validated
+    shared_bytes = 16  # for validation
 
     @staticmethod
     def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
@@ -43,14 +43,14 @@ class RankSSSP:
         self.notes: list[str] = []
 
     def close(self) -> None:
-        """Do nothing: there are no threads of its own."""
+        """Do nothing: the kernel has no threads."""
 
     def search(self, key: int) -> RankPaths:
         """Search from a key."""
         return self._search.search(key)
 
     def make_validator(self, share: FileShare) -> RankPathValidator:
-        """Return what makes the five checks."""
+        """Return the validator of the five checks."""
         return RankPathValidator(self._communicator, share.edges, share.input_degree)
 
     def validate(self, validator: RankPathValidator, result: RankPaths) -> Any:
@@ -58,7 +58,7 @@ class RankSSSP:
         return validator.validate(result.source, result.distance, result.parent)
 
     def record(self, result: RankPaths, outcome: Any, seconds: float) -> KeyRecord:
-        """Return a search with the figures of all ranks, and its validation."""
+        """Return a search with the combined figures of all ranks, and its validation."""
         reached = np.isfinite(result.distance)
         ends = self._graph.input_degree.sum(where=reached, dtype=np.int64)
         totals = np.array([np.count_nonzero(reached), ends], np.int64)

@@ -13,7 +13,7 @@ from hetero_bfs.graph500.report import KeyRecord
 
 @dataclass(frozen=True, kw_only=True)
 class WindowOfRanks:
-    """A window of a search, the figures of all ranks combined.
+    """A window of a search, with the combined figures of all ranks.
 
     Parameters
     ----------
@@ -25,13 +25,13 @@ class WindowOfRanks:
     rounds : int
         Exchanges of distances.
     seconds, mean_seconds : float
-        Own work of the slowest rank, and the mean over ranks.
+        Own work: the slowest rank's, and the mean over ranks.
     exchange_seconds : float
-        Exchanges, reductions and waiting, the most of any rank.
+        Exchanges, reductions and waiting: the maximum over ranks.
     bytes_sent : int
         From rank to rank, by all ranks.
     vertices, edges : int
-        Vertices that relaxed edges or looked for a neighbour, and these edges, of all ranks.
+        Vertices that relaxed or scanned edges, and these edges, of all ranks.
     most_edges : int
         Of the rank with the most.
     ranks : int
@@ -52,7 +52,7 @@ class WindowOfRanks:
 
     @property
     def imbalance(self) -> float:
-        """Most edges of a rank over the mean."""
+        """Largest number of edges of a rank, divided by the mean."""
         return imbalance(self.most_edges, self.edges, self.ranks)
 
     def row(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class WindowOfRanks:
 
 @dataclass(kw_only=True)
 class RankSSSPReport(RanksReport):
-    """Everything a run of shortest-path searches by several ranks produced."""
+    """Results of a run of shortest-path searches on several ranks."""
 
     kernel = "sssp"
     steps = "windows"
@@ -82,15 +82,15 @@ class RankSSSPReport(RanksReport):
     weights: str
     """Type of the weights."""
     sort_seconds: float
-    """Of the construction: sorting lists by weight, the slowest rank's."""
+    """Part of the construction: sorting lists by weight, on the slowest rank."""
 
     def own_figures(self) -> dict[str, Any]:
-        """Return what only this kernel's JSON has."""
+        """Return the figures that only this kernel's JSON has."""
         own = {"weights": self.weights, "sort_time_seconds": self.sort_seconds}
         return super().own_figures() | own
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return what only this kernel's JSON has of a search."""
+        """Return the figures of a search that only this kernel's JSON has."""
         traces = record.result.traces
         return {
             "largest_distance": record.furthest,
@@ -111,7 +111,7 @@ class RankSSSPReport(RanksReport):
         ]
 
     def schedule(self) -> str:
-        """Sum up the ways of relaxing edges over all searches."""
+        """Sum up each strategy over all searches."""
         sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 7)
         for record in self.sources:
             for w in record.result.traces:

@@ -30,12 +30,12 @@ class KeyRecord:
     """
 
     result: Any
-    """`source`, `seconds`, `gather_seconds`, `nedge`, `teps`, `traces`, and what the kernel's own
+    """Has `source`, `seconds`, `gather_seconds`, `nedge`, `teps`, `traces`, and what the kernel's
     report reads."""
     furthest: float
     reached: int
     validation: Any
-    """Whether it is `valid`, with a `message`; None without validation."""
+    """Has `valid` and a `message`; None without validation."""
     validate_seconds: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,12 +53,12 @@ class KeyRecord:
 
 @dataclass(kw_only=True)
 class Graph500Report(ABC):
-    """What runs of all kernels produce; each kernel has its own report."""
+    """Results that runs of all kernels produce; each kernel has a subclass."""
 
     kernel: ClassVar[str]
     """The kernel's name in the reference's lines."""
     steps: ClassVar[str]
-    """What the traces of a search are of."""
+    """What a record of a search's traces describes."""
 
     scale: float
     edgefactor: float
@@ -73,8 +73,7 @@ class Graph500Report(ABC):
     edge_passes: int | None
     """Passes for which the edges were generated; None if they were held in memory."""
     searches_back_to_back: int
-    """Searches of a group, before any of its results is inspected; the first group also ran before
-    all others, untimed."""
+    """Searches of a group, whose results are inspected later. The first group also ran untimed."""
     notes: list[str]
     sources: list[KeyRecord]
     failures: list[str]
@@ -84,11 +83,11 @@ class Graph500Report(ABC):
 
     @abstractmethod
     def own_figures(self) -> dict[str, Any]:
-        """Return what only this kernel's JSON has."""
+        """Return the figures that only this kernel's JSON has."""
 
     @abstractmethod
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return what only this kernel's JSON has of a search."""
+        """Return the figures of a search that only this kernel's JSON has."""
 
     @abstractmethod
     def machine_lines(self) -> list[str]:

@@ -26,12 +26,12 @@ from hetero_bfs.runtime.options import EngineOptions
 from hetero_bfs.runtime.path_searches import PathSearches
 from hetero_bfs.support import memory
 
-_USABLE_SHARE = 0.5  # of the memory that is free, for a group of searches to validate
+_USABLE_SHARE = 0.5  # share of the free memory for a group of searches to validate
 
 
 @dataclass(frozen=True)
 class PathFigures:
-    """What is kept of a search when its distances and parents are dropped."""
+    """Figures that are kept of a search when its distances and parents are dropped."""
 
     source: int
     seconds: float
@@ -48,7 +48,7 @@ class PathFigures:
 
 
 class SSSPKernel(Kernel):
-    """Shortest-path searches of one graph with weights."""
+    """Shortest-path searches of one weighted graph."""
 
     name = "sssp"
     held_bytes = 24  # distances and parents in new ids 4 + 4, in the caller's ids 8 + 8
@@ -67,7 +67,7 @@ class SSSPKernel(Kernel):
         self._open_seconds = time.perf_counter() - started - self.construction_seconds
 
     def close(self) -> None:
-        """End the threads, and let go of the device."""
+        """End the threads and release the device."""
         self.searches.close()
 
     @property
@@ -78,7 +78,7 @@ class SSSPKernel(Kernel):
 
     @property
     def uses_host_memory(self) -> bool:
-        """Whether no search's data is in a memory of its own."""
+        """Whether the data of all searches is in the host's memory."""
         return self.device_info is None or self.device_info.unified_memory
 
     @property
@@ -103,18 +103,18 @@ class SSSPKernel(Kernel):
         )
 
     def get_ready(self, keys: list[int]) -> int:
-        """Try each place that can search; return how many searches to validate together."""
+        """Search on each place; return how many searches to validate together."""
         self.searches.search_with_parents(keys[:1] * 2 * len(list(self.searches.places)))
         usable = int(_USABLE_SHARE * memory.free_bytes())
         fits = usable // (BYTES_PER_VERTEX * self.searches.graph.num_vertices)
         return max(min(fits, MAX_SEARCHES, len(keys)), 1)
 
     def make_validator(self, edges: EdgeSource, size: int) -> PathChecker:
-        """Return what makes the five checks."""
+        """Return the validator of the five checks."""
         return PathChecker(edges, size)
 
     def search(self, keys: list[int]) -> list[ShortestPaths]:
-        """Search from keys back-to-back, distances and parents."""
+        """Search from keys back-to-back; return distances and parents."""
         return self.searches.search_with_parents(keys)
 
     def search_only(self, key: int) -> None:
@@ -122,7 +122,7 @@ class SSSPKernel(Kernel):
         self.searches.search_with_parents([key])
 
     def record(self, key: int, result: ShortestPaths, validator: PathChecker | None) -> KeyRecord:
-        """Give a search's result to the validator, and keep its figures."""
+        """Pass a search's result to the validator, and keep its figures."""
         graph, reached, seconds = self.searches.graph, np.isfinite(result.distance), -1.0
         if validator is not None:
             started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The report of Graph500's kernel 3: where searches ran, in which ways, and one search."""
+"""The report of Graph500's kernel 3: where searches ran, their strategies, and one search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 
 @dataclass(kw_only=True)
 class SSSPReport(Graph500Report):
-    """Everything a run of shortest-path searches produced."""
+    """Results of a run of shortest-path searches."""
 
     kernel = "sssp"
     steps = "windows"
@@ -20,14 +20,14 @@ class SSSPReport(Graph500Report):
     weights: str
     """Type of the weights."""
     sort_seconds: float
-    """Of the construction: sorting lists by weight."""
+    """Part of the construction: sorting lists by weight."""
 
     def device_searches(self) -> int:
         """Count the searches that the OpenCL device ran."""
         return sum(record.result.used_device for record in self.sources)
 
     def own_figures(self) -> dict[str, Any]:
-        """Return what only this kernel's JSON has."""
+        """Return the figures that only this kernel's JSON has."""
         return {
             "weights": self.weights,
             "sort_time_seconds": self.sort_seconds,
@@ -35,7 +35,7 @@ class SSSPReport(Graph500Report):
         }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return what only this kernel's JSON has of a search."""
+        """Return the figures of a search that only this kernel's JSON has."""
         return {
             "largest_distance": record.furthest,
             "windows": len(record.result.traces),
@@ -44,7 +44,7 @@ class SSSPReport(Graph500Report):
         }
 
     def machine_lines(self) -> list[str]:
-        """Return where searches ran, and what was timed."""
+        """Return lines on where searches ran, and what was timed."""
         on_device = self.device_searches()
         return [
             f"places: {len(self.sources) - on_device} searches on the CPU, {on_device} on the "
@@ -55,7 +55,7 @@ class SSSPReport(Graph500Report):
         ]
 
     def schedule(self) -> str:
-        """Sum up the ways of relaxing edges over all searches."""
+        """Sum up each strategy over all searches."""
         sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 4)
         for record in self.sources:
             for trace in record.result.traces:

@@ -1,9 +1,9 @@
 """Statistics and lines of a Graph500 report, as in the reference code (version 3, src/main.c).
 
 TEPS, traversed edges per second, are not averaged directly. The statistics are computed of seconds
-per edge and inverted at the end, which makes the mean harmonic. A search without edges (an isolated
-source given by hand) has TEPS 0, that is infinite seconds per edge. The run's harmonic mean is then
-0. So is its standard deviation, which tends to 0 with the mean.
+per edge and inverted at the end, which makes the mean harmonic. A search without edges (from an
+isolated source) has TEPS 0, that is infinite seconds per edge. The run's harmonic mean and its
+standard deviation are then 0.
 """
 
 from __future__ import annotations

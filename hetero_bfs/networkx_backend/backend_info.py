@@ -1,13 +1,13 @@
-"""What NetworkX reads of the backend when it is imported itself: this module imports nothing."""
+"""The description that NetworkX reads at its own import, so this module imports nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
 LEAST_EDGES = 30_000
-"""Calls that read fewer edges are left to NetworkX, which takes less time for them than the
-conversion takes (benchmarks/results/pocl-2-cores/networkx_threshold.csv: as long at 25,612). An
-undirected edge counts twice."""
+"""Calls that read fewer edges are left to NetworkX, which is faster than a conversion there
+(benchmarks/results/pocl-2-cores/networkx_threshold.csv: equal at 25,612). An undirected edge counts
+twice."""
 
 _EXACT = "In NetworkX's order."
 _SORTED = "In NetworkX's order; `sort_neighbors` is left to NetworkX."

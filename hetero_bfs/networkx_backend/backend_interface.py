@@ -1,4 +1,4 @@
-"""What NetworkX loads to run a function: the functions, the conversions, and what can run."""
+"""What NetworkX loads to run a function: the functions, the conversions, and the checks before."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _MODULES = (
 globals().update({n: vars(m)[n] for m in _MODULES for n in FUNCTIONS if n in vars(m)})
 
 Answer = bool | str
-"""Whether, or why not."""
+"""True, or the reason why not."""
 
 _LEFT_TO_NETWORKX = ("sort_neighbors", "sp", "e", "nstart", "dangling")
-"""Arguments that only NetworkX takes into account."""
+"""Arguments that only NetworkX supports."""
 
 _WEIGHTED = {
     "pagerank",
@@ -46,7 +46,7 @@ _WEIGHTED = {
 }
 
 _PAIR = {"bidirectional_shortest_path", "has_path", "shortest_path", "shortest_path_length"}
-"""Functions whose search between two nodes takes NetworkX less time than any conversion."""
+"""Functions that search between two nodes, for which NetworkX is faster than any conversion."""
 
 _FROM_ALL = {
     "all_pairs_shortest_path",
@@ -58,7 +58,7 @@ _FROM_ALL = {
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
-    """Return whether a function can run with these arguments, or why not."""
+    """Return True if a function can run with these arguments, or the reason why not."""
     try:
         given = _signature(name).bind(*args, **kwargs).arguments
     except TypeError as error:
@@ -85,7 +85,7 @@ def _can_color(G: Any, strategy: Any = "largest_first", interchange: bool = Fals
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
-    """Return whether a function that can run is worth a conversion, or why not."""
+    """Return True if a function is worth a conversion, or the reason why not."""
     given = _signature(name).bind(*args, **kwargs).arguments
     graph = given["G"]
     if _is_converted(graph):

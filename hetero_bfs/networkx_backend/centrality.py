@@ -28,7 +28,7 @@ def pagerank(
     Raises
     ------
     NotImplementedError
-        Self-loops, or numbers that only NetworkX takes: it runs the function itself then.
+        Self-loops, or numbers that only NetworkX takes; NetworkX then runs the function itself.
     """
     if not len(G):
         return {}

@@ -34,7 +34,7 @@ def convert_from_nx(
     Raises
     ------
     NotImplementedError
-        Other attributes are asked for; weights that are no finite numbers or below 0.
+        Other attributes are requested; a weight is not finite or below 0.
     """
     if preserve_edge_attrs or node_attrs or preserve_node_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("a converted graph has one attribute of its edges at most")
@@ -71,7 +71,7 @@ def _lists(rows: Rows, number: dict[Any, int] | None) -> Lists:
     np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=indptr[1:])
     size = int(indptr[-1])
     if number is None:
-        with suppress(TypeError, ValueError):  # a neighbour that equals an integer and is none
+        with suppress(TypeError, ValueError):  # a neighbour that equals an integer but is not one
             return Lists(indptr, np.fromiter(chain.from_iterable(rows), np.uint32, size))
         number = {i: i for i in range(len(rows))}
     ids = map(number.__getitem__, chain.from_iterable(rows))

@@ -29,7 +29,7 @@ class ConvertedGraph:
     integral : bool
         Whether all weights are Python's integers, so that distances are, too.
     weight_name : optional
-        The attribute that the weights are.
+        Name of the attribute that has the weights.
     graph : dict
         The graph's attributes.
     """
@@ -55,12 +55,12 @@ class ConvertedGraph:
 
     @cached_property
     def _adj(self) -> dict[Any, int]:
-        """The id of each node, under the name by which `networkx.Graph` looks for nodes."""
+        """The id of each node, in the attribute in which `networkx.Graph` looks for nodes."""
         return {node: i for i, node in enumerate(self.nodes)}
 
     @cached_property
     def components(self) -> tuple[VertexArray, int]:
-        """The number of each node's component, by first nodes, and how many there are."""
+        """Each node's component, numbered by first nodes, and the number of components."""
         from hetero_bfs.algorithms.components.kernels.numbered import number_components
 
         label = np.empty(len(self), np.uint32)

@@ -24,7 +24,7 @@ def eccentricity(G: ConvertedGraph, v: Any = None, sp: None = None, weight: None
     nodes = list(nx.Graph.nbunch_iter(G, v))
     numbers = np.array([G._adj[node] for node in nodes], np.int64)
     found: list[int] = []
-    for batch in np.split(numbers, range(1, numbers.size, _BATCH)):  # one node tells in most cases
+    for batch in np.split(numbers, range(1, numbers.size, _BATCH)):  # one is mostly enough
         reached, eccentricities = reach_of(G, batch)
         if (reached < len(G)).any():
             raise nx.NetworkXError(infinite)
@@ -51,8 +51,8 @@ def _bounded(G: ConvertedGraph, largest_only: bool, infinite: str) -> npt.NDArra
 
     Each search bounds all eccentricities: by the triangle inequality a node's is at most that of
     the source plus the distance, and at least the difference (Takes and Kosters, 2013, "Computing
-    the eccentricity distribution of large graphs"). Sources are in turn those of the largest upper
-    and the least lower bound.
+    the eccentricity distribution of large graphs"). Sources alternate between the largest upper
+    bound and the smallest lower bound.
     """
     n = len(G)
     degree = np.diff(G.successors.indptr)

@@ -1,4 +1,4 @@
-"""Engines of converted graphs: opened when they pay, kept for later calls, few at a time."""
+"""A few engines of converted graphs, opened when they save time and kept for later calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_OPEN = 4
 
 _LOCK = threading.RLock()
 _OPEN: OrderedDict[int, Engine] = OrderedDict()
-"""Engines by the id of their graph, the one that was used last at the end."""
+"""Engines by the id of their graph, the most recently used one last."""
 
 _SPENT: weakref.WeakKeyDictionary[ConvertedGraph, float] = weakref.WeakKeyDictionary()
 """Seconds that searches without an engine have taken."""
@@ -36,7 +36,7 @@ _SPENT: weakref.WeakKeyDictionary[ConvertedGraph, float] = weakref.WeakKeyDictio
 def _after_fork() -> None:
     """Start anew in a child: a thread that it lacks may hold the lock.
 
-    The engines are the parent's; in another process an engine closes nothing.
+    The engines belong to the parent; closing one in another process has no effect.
     """
     global _LOCK, _OPEN
     _LOCK = threading.RLock()
@@ -49,7 +49,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def engine_of(graph: ConvertedGraph) -> Iterator[Engine]:
-    """Give the graph's engine to one thread at a time; open it if need be.
+    """Give the graph's engine to one thread at a time; open it if necessary.
 
     Raises
     ------
@@ -88,13 +88,13 @@ def levels_from(graph: ConvertedGraph, source: int, coming: int = 1) -> npt.NDAr
     source : int
         An id.
     coming : int
-        How many searches the caller will ask for, this one included.
+        How many searches the caller will make, this one included.
     """
     expected = (coming - 1) * search_seconds(graph.num_entries)
     if _engine_pays(graph, expected):
         with suppress(GraphError, ForkError), engine_of(graph) as engine:
             return engine.bfs(source).level
-    with _noted(graph):  # by one thread, which needs neither memory nor other threads
+    with _noted(graph):  # with one thread, which needs neither memory nor other threads
         return search_from(graph.successors, source).levels()
 
 
@@ -137,9 +137,9 @@ def _noted(graph: ConvertedGraph) -> Iterator[None]:
 
 
 def _engine_pays(graph: ConvertedGraph, expected: float = 0.0) -> bool:
-    """Whether an engine is open, or searches without one take as long as it takes to open it.
+    """Whether an engine is open, or searches without one take as long as opening it.
 
-    These are the searches that were, and the seconds of those that are expected.
+    Those are past searches, and further ones that take `expected` seconds.
     """
     if id(graph) in _OPEN:
         return True

@@ -93,7 +93,7 @@ def _layers(G: ConvertedGraph, search: QueueSearch) -> Iterator[list[Any]]:
 
 
 def _search_from_any(G: ConvertedGraph, sources: Any) -> QueueSearch:
-    """Search from a node or several, in the order in which a set of them is."""
+    """Search from a node or several, in the order of a set of them."""
     objects = [sources] if sources in G else list(set(sources))
     starts = []
     for node in objects:

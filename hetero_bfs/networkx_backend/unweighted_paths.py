@@ -47,7 +47,7 @@ def all_pairs_shortest_path_length(
 def single_source_shortest_path(
     G: ConvertedGraph, source: Any, cutoff: float | None = None
 ) -> Paths:
-    """Return a shortest path to each reached node, those that NetworkX finds, in its order."""
+    """Return NetworkX's shortest path to each reached node, in NetworkX's order."""
     start = _known(G, source, f"Source {source} not in G")
     return _paths(G, G.successors, start, cutoff)
 
@@ -94,7 +94,7 @@ def shortest_path(
     weight: None = None,
     method: str = "dijkstra",
 ) -> Any:
-    """Return one path, the paths of one end, or an iterator over all; see networkx.shortest_path.
+    """Return one path, the paths from or to a node, or all; see networkx.shortest_path.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _lengths(
 def by_level(
     level: npt.NDArray[np.int32],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return how many nodes each level has, and the nodes reached, by level, then by id."""
+    """Return the number of nodes of each level, and the reached nodes by level, then by id."""
     counts = np.bincount(level + 1)
     narrow = level.astype(np.int16) if counts.size < 1 << 15 else level  # is sorted faster
     return counts[1:], np.argsort(narrow, kind="stable")[counts[0] :]

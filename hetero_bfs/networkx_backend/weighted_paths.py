@@ -25,7 +25,7 @@ def single_source_dijkstra(
     cutoff: float | None = None,
     weight: Any = "weight",
 ) -> tuple[Any, Any]:
-    """Return distances and paths of all nodes or one, NetworkX's paths, in its order."""
+    """Return distances and NetworkX's paths of all nodes or one, in NetworkX's order."""
     start = _known(G, source)
     if target == source:
         return 0, [target]
@@ -45,7 +45,7 @@ def single_source_dijkstra(
 def single_source_dijkstra_path(
     G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> Paths:
-    """Return a shortest path to each node, those that NetworkX finds, in its order."""
+    """Return NetworkX's shortest path to each node, in NetworkX's order."""
     return _paths(G, _search(G, _known(G, source), None, cutoff, weight))
 
 
@@ -82,7 +82,7 @@ def _search(
 def _lengths(
     G: ConvertedGraph, distance: npt.NDArray[np.float64], nodes: npt.NDArray[Any], weight: Any
 ) -> Lengths:
-    """Return the distances of these nodes, as integers where NetworkX's are."""
+    """Return the distances of these nodes, as integers if NetworkX's are."""
     lengths = distance[nodes]
     integral = weight is None or G.integral
     values = (lengths.astype(np.int64) if integral else lengths).tolist()

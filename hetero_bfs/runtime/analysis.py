@@ -1,4 +1,4 @@
-"""An algorithm on a graph that is ready to search: it runs on the host or on an OpenCL device."""
+"""An algorithm on a prepared graph, run on the host or on an OpenCL device."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ S = TypeVar("S")
 
 
 class OnHost(Protocol):
-    """What runs an algorithm on the host."""
+    """Runs an algorithm on the host."""
 
     def close(self) -> None:
         """End the threads."""
 
 
 class OnDevice(Protocol):
-    """What runs an algorithm on an OpenCL device."""
+    """Runs an algorithm on an OpenCL device."""
 
     @property
     def device_name(self) -> str:
@@ -36,7 +36,7 @@ class OnDevice(Protocol):
 
 
 class Analysis:
-    """Base of an algorithm's runs on one graph. A subclass says what runs where.
+    """Base class of an algorithm's runs on one graph. A subclass makes what runs on each place.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Analysis:
     Raises
     ------
     GraphError
-        The graph lacks what the algorithm needs.
+        The graph lacks something that the algorithm needs, such as weights.
     """
 
     what: ClassVar[str]
@@ -77,7 +77,7 @@ class Analysis:
         raise NotImplementedError
 
     def _whole_or_streamed(self, whole: Callable[[], T], streamed: Callable[[], S]) -> T | S:
-        """Return what runs on a device that holds all lists, or what streams them, with a note."""
+        """Return the runner with all lists on the device, or else one that streams them."""
         try:
             return whole()
         except BudgetError as error:
@@ -97,7 +97,7 @@ class Analysis:
         self.close()
 
     def close(self) -> None:
-        """End the threads, and let go of the device."""
+        """End the threads and release the device."""
         self.host.close()
         self.device = None
 
@@ -108,12 +108,12 @@ A = TypeVar("A", bound=Analysis)
 def open_analysis(
     kind: type[A], graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions
 ) -> A:
-    """Make a graph ready for an algorithm. Of the options those of devices and order matter.
+    """Prepare a graph for an algorithm. Only the options of devices and order matter.
 
     Raises
     ------
     GraphError, DeviceError
-        As `Engine` does; the graph lacks what the algorithm needs.
+        As `Engine` raises them; or the graph lacks something that the algorithm needs.
     """
     import numba
 
@@ -137,7 +137,7 @@ def open_analysis(
 
 
 def within_limits(info: DeviceInfo, options: EngineOptions) -> DeviceInfo:
-    """Return a device as if it had no more memory than the options allow it."""
+    """Return a device with its memory reduced to what the options allow."""
     return replace(
         info,
         memory_bytes=min(info.memory_bytes, options.device_memory_bytes or info.memory_bytes),

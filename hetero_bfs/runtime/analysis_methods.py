@@ -32,7 +32,7 @@ class AnalysisMethods(ABC):
     @property
     @abstractmethod
     def graph(self) -> SearchGraph:
-        """The graph; raises if the engine is closed or of another process."""
+        """The graph; raise if the engine is closed or belongs to another process."""
 
     @abstractmethod
     def _analysis(self, kind: type[A]) -> A:
@@ -51,7 +51,7 @@ class AnalysisMethods(ABC):
             return self._analysis(Colourings).colour()
 
     def connected_components(self) -> Components:
-        """Find the connected components, of a directed graph the weakly connected ones.
+        """Find the connected components; in a directed graph, the weakly connected ones.
 
         Raises
         ------
@@ -110,8 +110,8 @@ class AnalysisMethods(ABC):
         options : RunOptions, optional
             How to run it, such as `RunOptions(max_iterations=10)`.
         **parameters
-            What the program's methods name: numbers, and arrays of shape (num_vertices,) in the
-            caller's ids.
+            Parameters that the program's methods name: numbers, or arrays of shape (num_vertices,)
+            in the caller's ids.
 
         Raises
         ------

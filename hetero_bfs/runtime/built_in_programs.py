@@ -1,4 +1,4 @@
-"""Built-in algorithms as vertex programs: where lists stream to a device, and on several ranks."""
+"""Built-in algorithms as vertex programs, for lists that stream and for several ranks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PowerRanks(Program):
 
 
 class WeightedPowerRanks(PowerRanks):
-    """The same by weights; `given` is the sum of those of a vertex's edges."""
+    """The same by weights; `given` is the sum of the weights of a vertex's edges."""
 
     def message(self, state, weight, given):
         return state.rank * weight / given if given > 0.0 else 0.0
@@ -88,13 +88,13 @@ PATHS: dict[str, type[FloatPaths]] = {
 
 
 def beyond_all(program: FloatPaths) -> int | float:
-    """Return what stands for the distance of a vertex that is not reached."""
+    """Return the value for the distance of an unreached vertex."""
     dtype = np.dtype(program.state["distance"])
     return int(np.iinfo(dtype).max) if dtype.kind == "i" else np.inf
 
 
 class LeastLabels(Program):
-    """Components, of a directed graph the weakly connected ones: the least vertex of each."""
+    """(Weakly) connected components: each vertex gets the smallest vertex of its component."""
 
     state = {"label": np.uint32}  # noqa: RUF012
     combine = minimum

@@ -1,4 +1,4 @@
-"""Colourings of a graph that is ready to search: which device runs one, and its result."""
+"""Colourings of a prepared graph: where one runs, and its result."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Compiling in two processes at once where nothing is compiled yet.
+"""Compiles in two processes at once if nothing is compiled yet.
 
 Numba compiles one function at a time in a process. So while an engine builds its graph and compiles
-what its threads work on, another process compiles the loop over levels and what corrects a model,
-and leaves both where compiled code is kept (support/code_cache.py). The engine waits for it before
-it searches: nothing that is timed has it beside it.
+the kernels of its threads, another process compiles the loop over levels and the kernels of
+correction, and stores both (support/code_cache.py). The engine waits for that process before it
+searches, so that it disturbs no timing.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from hetero_bfs.support import code_cache
 from hetero_bfs.support.own_modules import module_command, module_environment
 
 _PATIENCE_SECONDS = 120.0
-"""How long an engine waits for the other process; then it compiles all by itself."""
+"""How long an engine waits for the other process; after that it compiles everything itself."""
 
 
 class Beside:
-    """A process that compiles beside this one, or none if that is of no use."""
+    """A process that compiles beside this one, or none if that would not help."""
 
     def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
         self._process = process
 
     def wait(self) -> None:
-        """Wait until its code can be used; what is missing then is compiled here."""
+        """Wait until its code can be used; missing code is compiled here."""
         if self._process is not None:
             try:
                 self._process.wait(_PATIENCE_SECONDS)
@@ -47,7 +47,7 @@ class Beside:
                 self.end()
 
     def end(self) -> None:
-        """End it if it is still at work."""
+        """End the process if it still runs."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -55,7 +55,7 @@ class Beside:
 
 @contextmanager
 def compiling_beside() -> Iterator[Beside]:
-    """Have another process compile as long as the body runs, the first time there is need."""
+    """Let another process compile while the body runs, the first time this is needed."""
     beside = Beside(_start())
     try:
         yield beside
@@ -65,7 +65,7 @@ def compiling_beside() -> Iterator[Beside]:
 
 @cache
 def _start() -> subprocess.Popen[bytes] | None:
-    """Start the process: once, if there is a core for it and something to compile and to keep."""
+    """Start the process once, if there is a free core, code to compile, and a folder for it."""
     if not _is_of_use():
         return None
     try:
@@ -95,7 +95,7 @@ def _cores() -> int:
 
 
 def what_to_compile() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return kernels with the types of their arguments; what they call is compiled with them."""
+    """Return kernels with the types of their arguments; their callees are compiled with them."""
     import numba
 
     from hetero_bfs.algorithms.bfs.kernels import level_loop

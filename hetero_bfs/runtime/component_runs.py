@@ -1,4 +1,4 @@
-"""Components of a graph that is ready to search: where they are found, and the result."""
+"""Components of a prepared graph: where they are found, and the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
-"""As hook.py and device_components.py number them."""
+"""In the order of the numbers in hook.py and device_components.py."""
 
 
 class ComponentRuns(Analysis):

@@ -1,8 +1,8 @@
-"""Corrects a speed model by the times of searches, so that a wrong model does little harm.
+"""Corrects a speed model by measured times of searches, so that a wrong model does little harm.
 
-Each strategy and each migration (start, switch, convert, on each device) has a factor that
-multiplies its predicted seconds. correction_kernels.py finds the factors from the levels of the
-last searches and bounds them. Factors never change within a search, since a device runs all its
+Each strategy and each transition (start, switch, convert, on each device) has a factor that
+multiplies its predicted seconds. correction_kernels.py computes the factors from the levels of the
+last searches and limits them. Factors never change within a search, since a device runs all its
 levels in one launch. The next search has the corrected selector.
 
 If a model predicts too long a time for a strategy, the strategy never runs and the error is never
@@ -31,12 +31,12 @@ from hetero_bfs.selection.strategies import Direction, ObjectiveName, Strategy, 
 _PROBED_LEVELS = 32
 _PROBE_REPEATS = 3
 _REPEAT_SECONDS = 0.02
-"""A probe is repeated if it took at most this."""
+"""A probe is repeated if it took at most this long."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Levels and seconds of a search by a fixed schedule; the least times of some repeats."""
+    """Levels and seconds of a search by a fixed schedule: the minima over some repeats."""
 
     recording: Recording
     seconds: float
@@ -83,7 +83,7 @@ class Correction:
         return self.selector
 
     def _by_own_numbers(self, recording: Recording) -> npt.NDArray[np.float64]:
-        """Return the records with strategies numbered as in `base`."""
+        """Return the records with the strategies' numbers in `base`."""
         theirs = recording.selector.candidates
         if theirs == self.base.candidates:
             return recording.records
@@ -129,7 +129,7 @@ class Corrections:
 
 
 def _numbers(selector: ModelSelector) -> tuple[Any, ...]:
-    """Return the numbers by which a selector predicts and decides."""
+    """Return the parameters by which a selector predicts and decides."""
     rule, costs = selector.policy, selector.in_costs
     return rule.cost_to_go, rule.schedule, rule.alpha, rule.beta, costs.weights, costs.migrations
 
@@ -145,8 +145,8 @@ def factors_of(selector: Selector) -> dict[str, float]:
 def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
     """Run every strategy and migration on levels of a reference search; kernels should be warm.
 
-    Beamer's rule decides which levels are bottom-up. If it takes none, the level with the most
-    frontier edges is bottom-up. `pairs_to_probe` decides which search uses both devices.
+    Beamer's rule decides which levels are bottom-up. If it chooses none, the level with the most
+    frontier edges is. `pairs_to_probe` decides which search uses both devices.
     """
     graph = platform.graph
     pairs = pairs_to_probe(candidates) if graph.num_searched else []
@@ -188,7 +188,7 @@ def _directions(platform: Platform, source: int) -> list[Direction]:
 def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) -> Probe:
     """Measure a search, and measure it again level by level if the device does not time levels.
 
-    Level by level the time between levels is not that of a normal search. So the time beyond the
+    A search level by level has other gaps between levels than a normal one. So the time outside
     levels is taken from the first search.
     """
     search = Search(platform, source, selector)
@@ -207,7 +207,7 @@ def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) 
 
 
 def _spent(recording: Recording) -> float:
-    """Add up the seconds of levels, migration and selection included."""
+    """Sum the seconds of levels, migration and selection included."""
     columns = [schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS]
     return float(recording.records[:, columns].sum())
 

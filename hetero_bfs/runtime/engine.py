@@ -51,7 +51,7 @@ class Engine(SearchMethods):
     Raises
     ------
     ArgumentError
-        An argument of the wrong type, out of range, or none of its choices.
+        An argument of the wrong type, out of range, or not among its choices.
     ModelError
         The selector cannot be made, or the model has no watts for `optimize`.
     DeviceError
@@ -93,7 +93,7 @@ class Engine(SearchMethods):
             self._open_with(graph, beside)
 
     def _open_with(self, graph: CSRGraph | EdgeSource | SearchGraph, beside: Beside) -> None:
-        """Build the graph if need be, and get ready to search it."""
+        """Build the graph if necessary, and prepare to search it."""
         if not isinstance(graph, SearchGraph):
             graph = build_search_graph(graph, self.options.order)
         options = self.options
@@ -128,8 +128,8 @@ class Engine(SearchMethods):
     def close(self) -> None:
         """Wait for searches, then release the graph, the device and threads; twice is fine.
 
-        Attributes such as `device_info` remain. In a forked process nothing happens, since all
-        belongs to the parent process.
+        Attributes such as `device_info` remain. In a forked process this does nothing, since
+        everything belongs to the parent process.
         """
         if self._generation != forks.generation():
             return
@@ -159,7 +159,8 @@ class Engine(SearchMethods):
 
     @property
     def platform(self) -> Platform:
-        """Host and devices with the graph; raises if the engine is closed or of another process.
+        """Host and devices with the graph; raise if the engine is closed or belongs to another
+        process.
 
         Every search reads it.
         """
@@ -232,7 +233,7 @@ class Engine(SearchMethods):
 
     @property
     def corrections(self) -> dict[str, float]:
-        """Correction factors of predictions, by strategy or migration, without those of 1."""
+        """Correction factors of predictions that are not 1, by strategy or transition."""
         return factors_of(self.selector)
 
     def _reversed(self) -> Engine:
@@ -270,7 +271,7 @@ class Engine(SearchMethods):
         self.platform.host.start_workers()
         warm_up(self.platform, self.candidates)
         self._warm = True
-        self.set_selector(selector)  # again: kernels are ready for a reference search now
+        self.set_selector(selector)  # again: now kernels are ready for a reference search
         if self.options.correction:
             self._corrections = Corrections(self.platform, self.candidates)
             self._correct()
@@ -281,7 +282,7 @@ class Engine(SearchMethods):
         return self._known_states
 
     def _has_high_diameter(self) -> bool:
-        """Tell it from the reference search, or, before kernels are ready, from the order."""
+        """Decide by the reference search, or, before kernels are ready, by the order."""
         return has_high_diameter(self._reference_states()) if self._warm else self.graph.is_local
 
     def _tell_reference(self) -> None:
@@ -297,7 +298,7 @@ class Engine(SearchMethods):
                 states,
                 has_high_diameter(states),
             )
-            if bound is not unbound:  # an entry of itself would keep itself alive
+            if bound is not unbound:  # an engine in its own dict would stay alive
                 self._on_graph[unbound] = bound
         self.selector = bound
 

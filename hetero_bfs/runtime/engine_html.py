@@ -1,4 +1,4 @@
-"""What notebooks show of an engine."""
+"""An engine as notebooks display it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hetero_bfs.timeline.notebook import as_html
 
 
 def engine_html(platform: Platform | None, selector: str, notes: Sequence[str]) -> str:
-    """Return an engine's graph, devices, selector and notes as HTML; no platform: it is closed."""
+    """Return an engine's graph, devices, selector and notes as HTML; no platform: closed."""
     if platform is None:
         return as_html("Engine", {"state": "closed"})
     graph = platform.graph

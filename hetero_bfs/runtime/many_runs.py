@@ -1,4 +1,4 @@
-"""Searches side by side on a graph that is ready to search: where they run, and the result."""
+"""Searches side by side on a prepared graph: where they run, and the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hetero_bfs.support.memory import Recycler, check_free_memory
 _WAYS = ("pull", "push", "push and pull")
 
 _MOST_RECYCLED_BYTES = 1 << 28
-"""Most memory of discarded levels that is kept for later ones."""
+"""Most bytes of discarded levels that are kept for reuse."""
 
 
 class ManyRuns(Analysis):
@@ -103,14 +103,14 @@ class ManyRuns(Analysis):
 
 
 def one_by_one(query: Query, num_vertices: int, answer: Callable[[int], BFSResult]) -> ManySearches:
-    """Search from one source after the other, and keep of each what the query wants.
+    """Search from one source after the other, and keep what the query wants.
 
-    Without levels there are no traces either: on graphs of high diameter they could be larger.
+    Without levels there are no traces: on high-diameter graphs traces could be larger than levels.
 
     Raises
     ------
     GraphError
-        There is no memory for the levels.
+        There is not enough memory for the levels.
     """
     count = len(query.sources)
     level = None

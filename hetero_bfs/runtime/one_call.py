@@ -1,4 +1,4 @@
-"""Searches of a graph that is used once: no engine to open and close."""
+"""Functions for a graph that is used once: no engine to open and close."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def bfs(
     reverse: bool = False,
     want: Want = "parents",
 ) -> BFSResult:
-    """Search once; for many searches of one graph keep an `Engine`.
+    """Search once. For many searches of one graph, keep an `Engine`.
 
     `Engine.bfs` describes the arguments.
     """
@@ -67,7 +67,7 @@ def bfs_many(
     reverse: bool = False,
     want: ManyWant = "levels",
 ) -> ManySearches:
-    """Search from many vertices, 64 side by side; for more of them keep an `Engine`.
+    """Search from many vertices, 64 side by side. For repeated calls, keep an `Engine`.
 
     `Engine.bfs_many` describes the arguments.
     """
@@ -88,7 +88,7 @@ def colour(
     devices: str = "all",
     threads: int | None = None,
 ) -> Colouring:
-    """Colour a graph, so that no edge joins two vertices of one colour.
+    """Colour a graph so that no edge joins two vertices of the same colour.
 
     Vertices are coloured by falling degree, equal ones by their id; each gets the first colour that
     no neighbour has (Welsh and Powell, 1967). The colours are those of NetworkX's
@@ -138,7 +138,7 @@ def connected_components(
     devices: str = "all",
     threads: int | None = None,
 ) -> Components:
-    """Find the connected components, of a directed graph the weakly connected ones.
+    """Find the connected components; in a directed graph, the weakly connected ones.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def sssp(
     devices: str = "all",
     threads: int | None = None,
 ) -> ShortestPaths:
-    """Find the least distances from one vertex; for many searches of one graph keep an `Engine`.
+    """Find the least distances from one vertex. For many searches of one graph, keep an `Engine`.
 
     Parameters
     ----------
@@ -207,17 +207,17 @@ def pagerank(
     devices: str = "all",
     threads: int | None = None,
 ) -> PageRank:
-    """Find the ranks of all vertices (Brin and Page, 1998), as NetworkX's `pagerank` defines them.
+    """Compute PageRank (Brin and Page, 1998) as NetworkX's `pagerank` defines it.
 
-    Vertices without edges that leave them, dangling ones, give their rank to all vertices.
-    Self-loops and duplicate edges do not count. For many runs on one graph keep an `Engine`.
+    Dangling vertices, those without outgoing edges, pass their rank to all vertices. Self-loops and
+    duplicate edges do not count. For many runs on one graph, keep an `Engine`.
 
     Parameters
     ----------
     graph : CSRGraph or EdgeSource
         The edges of an undirected graph lead both ways.
     alpha : float
-        Share of a rank that edges pass on, between 0 and 1. The rest restarts anywhere.
+        Share of a rank that edges pass on, between 0 and 1. The rest goes to all vertices.
     tol : float
         The sum of ``abs(rank - exact rank)`` is at most
         num_vertices * tol * alpha / (1 - alpha), which
@@ -225,10 +225,9 @@ def pagerank(
     max_iter : int
         If these iterations do not suffice, `PageRank.converged` is False.
     weighted : bool
-        Whether a vertex passes its rank on by the edges' weights, of at least 0.
+        Whether a vertex divides its rank in proportion to its edges' weights (at least 0).
     personalization : float array, shape (num_vertices,), optional
-        Where restarts and the ranks of dangling vertices lead to, in proportion; by default to all
-        vertices alike.
+        Shares of restarts and of the ranks of dangling vertices; by default equal for all vertices.
     device : str, optional
         Index or part of the name of an OpenCL device that iterates; by default the CPU does.
     devices, threads
@@ -251,7 +250,7 @@ def pagerank(
 
 
 def _options(device: str | None, devices: str, threads: int | None) -> EngineOptions:
-    """Return an engine's settings; without a device named, those of the CPU alone."""
+    """Return an engine's settings; without a named device, those of the CPU alone."""
     return EngineOptions(
         device=device, devices="cpu" if device is None else devices, threads=threads
     )

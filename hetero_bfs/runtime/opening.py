@@ -1,4 +1,4 @@
-"""Prepares a graph on an OpenCL device, or notes why the device is left out."""
+"""Prepares a graph on an OpenCL device, or notes why the device is not used."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def open_device(
     options: EngineOptions,
     host: CPUExecutor | None = None,
 ) -> tuple[CPUExecutor, DeviceExecutor | None, list[str]]:
-    """Return the host, the device unless it cannot hold the graph, and notes for the user.
+    """Return the host, the device (None if it cannot hold the graph), and notes for the user.
 
-    A `host` is given if another device has been opened beside it.
+    `host` is given if another device has been opened with it.
 
     Raises
     ------
@@ -124,7 +124,8 @@ def open_executor(
     Raises
     ------
     BudgetError
-        The arrays per vertex do not fit, or the graph does not fit in memory that is the host's.
+        The arrays per vertex do not fit, or the graph does not fit on a device that shares the
+        host's memory.
     SplitError
         `max_alloc_bytes` would cut the edges into too many parts, or is less than a page.
     """

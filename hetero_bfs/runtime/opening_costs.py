@@ -1,9 +1,9 @@
-"""What an engine on the CPU costs to open, beside searches by one thread that need none.
+"""Estimates when opening an engine on the CPU takes less time than searches without one.
 
 An engine took 0.09, 0.3 to 0.4 and 0.3 s to open for soc-Slashdot0902, cnr-2000 and Kronecker 18,
 with 1.0, 5.5 and 7.6 million entries of neighbour lists; a search took 2.5, 17 and 35 ms (2 cores,
 kernels compiled, commit 649b7ee, 2026-11-24). With weights the first and last took 0.2 and 2.4 s of
-CPU, and a search 43 and 170 ms (commit dc404ab). Only the ratio decides anything.
+CPU, and a search 43 and 170 ms (commit dc404ab). Only the ratio matters.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _SEARCH_SECONDS_PER_ENTRY = {False: 3e-9, True: 3e-8}
 
 
 def opening_seconds(num_entries: int, weighted: bool = False) -> float:
-    """Return about how long it takes to open an engine for lists of so many entries."""
+    """Return about how many seconds an engine takes to open, by the entries of the lists."""
     return _OPENING_SECONDS + _OPENING_SECONDS_PER_ENTRY[weighted] * num_entries
 
 
 def search_seconds(num_entries: int, weighted: bool = False) -> float:
-    """Return about how long a search takes without an engine."""
+    """Return about how many seconds a search takes without an engine."""
     return _SEARCH_SECONDS_PER_ENTRY[weighted] * num_entries

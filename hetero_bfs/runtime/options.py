@@ -31,8 +31,8 @@ class EngineOptions:
     selector : str or Selector
         "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
     device : str, optional
-        Index or part of the name of an OpenCL device; by default a GPU before any other. Several
-        with commas between them, or "all" for each kind there is: searches choose among all, other
+        Index or part of the name of an OpenCL device; by default a GPU if there is one. Several are
+        separated by commas; "all" takes one of each kind. Searches choose among them, other
         algorithms use the first one.
     devices : {"all", "cpu"}
         "cpu" searches without an OpenCL device; it excludes `device`.
@@ -62,10 +62,10 @@ class EngineOptions:
     Raises
     ------
     ArgumentError
-        A setting of the wrong type, out of range, or none of its choices; or both `device` and
+        A setting of the wrong type, out of range, or not among its choices; or both `device` and
         `devices="cpu"`.
     ModelError
-        There is no selector of that name, or it cannot take `optimize` into account.
+        There is no selector of that name, or it has no objective other than time.
     """
 
     selector: str | Selector = "auto"
@@ -126,9 +126,9 @@ def takes_settings(
     [Callable[[Owner, Graph, EngineOptions], None]],
     Callable[Concatenate[Owner, Graph, P], None],
 ]:
-    """Let callers pass each setting to an `__init__` that takes a graph and options.
+    """Let callers pass each setting as a keyword to an `__init__` that takes a graph and options.
 
-    The settings have one list, and `help` and type checkers see all of them.
+    So the settings are listed once, and `help` and type checkers see all of them.
     """
 
     def decorate(

@@ -1,4 +1,4 @@
-"""PageRank of a graph that is ready to search: which device runs it, and the result."""
+"""PageRank of a prepared graph: where it runs, and the result."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class PageRanks(Analysis):
         return found, seconds
 
     def _restarts_alone(self, settings: RankSettings) -> PageRank:
-        """Return the result where restarts lead to vertices without edges only."""
+        """Return the result if restarts lead only to vertices without edges."""
         n, rank = self.graph.num_vertices, settings.personalization
         if rank is None:
             rank = np.full(n, 1.0 / max(n, 1))
@@ -85,7 +85,7 @@ class PageRanks(Analysis):
 
 
 class WeightedPageRanks(PageRanks):
-    """Runs in which a vertex gives to its neighbours by the edges' weights, of at least 0."""
+    """Runs in which a vertex divides its rank by its edges' weights, of at least 0."""
 
     needs_weights = True
     weighted = True

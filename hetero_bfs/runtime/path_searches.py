@@ -1,4 +1,4 @@
-"""Shortest paths of a graph that is ready to search: which device runs a search, and its result."""
+"""Shortest paths of a prepared graph: where a search runs, and its result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hetero_bfs.runtime.streamed_runs import StreamedPaths
 from hetero_bfs.support import forks
 
 _STRATEGIES = "prefix", "full", "pull", "device prefix", "device full", "device pull"
-"""As weighted_lists.py numbers them, then as DeviceSearch does."""
+"""In the order of the numbers in weighted_lists.py, then of those of DeviceSearch."""
 
 
 class PathSearches(Analysis):
@@ -67,10 +67,10 @@ class PathSearches(Analysis):
         return self._restored(source, self._run(new, place, with_parents=False))
 
     def search_with_parents(self, sources: Sequence[int]) -> list[ShortestPaths]:
-        """Search from several vertices back-to-back, each where searches have been faster.
+        """Search from several vertices back-to-back, each on the place that has been faster.
 
-        Parents belong to each search and its seconds. All searches run before the caller's ids of
-        the first one are restored, which would evict the next search's data from the caches.
+        Each search finds its parents, within its seconds. The caller's ids are restored after all
+        searches, since that would evict the next search's data from the caches.
         """
         ran = []
         for source in sources:
@@ -151,7 +151,7 @@ def _tree(
     found: Windows,
     is_last: bool,
 ) -> npt.NDArray[np.uint32]:
-    """Return the parents of a search, found by the device that has the lists, else by the host."""
+    """Find the parents of a search, on the device if that has the lists, else on the host."""
     from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
 
     if isinstance(device, DeviceSearch) and not forks.lacks_opencl():

@@ -1,13 +1,13 @@
-"""How to run an algorithm, such as on the host or a device, by the seconds of the runs so far."""
+"""Chooses how to run an algorithm, for example where, by the seconds of earlier runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Generic, Literal, TypeVar
 
-_TRIALS = 2  # runs of a choice before it is compared
+_TRIALS = 2  # runs of each choice before they are compared
 _AGAIN = 0.01
-"""Share of the time of all runs in which slower choices are tried again: theirs may have been
+"""Share of the total time that goes to trying slower choices again, since their runs may have been
 disturbed."""
 
 Place = Literal["cpu", "device"]
@@ -18,7 +18,7 @@ Choice = TypeVar("Choice")
 
 
 class Trials(Generic[Choice]):
-    """The choices of how to run an algorithm, and how long each of their runs took."""
+    """The choices of how to run an algorithm, and the seconds of their runs."""
 
     def __init__(self, choices: Sequence[Choice] = ()) -> None:
         self._runs = dict.fromkeys(choices, 0)
@@ -31,9 +31,9 @@ class Trials(Generic[Choice]):
     def choose(self, among: Sequence[Choice] = ()) -> Choice:
         """Return how to run next: each choice twice, then the fastest so far.
 
-        Another one is tried again when the runs of all others are a small share of the time.
-        `among` are those that may be taken, by default all. The first run of a choice does not
-        count, since it may compile.
+        A slower one is tried again while such trials are a small share of the time. `among` are the
+        allowed choices, by default all. The first run of a choice does not count, since it may
+        compile.
         """
         allowed = among or [*self._runs]
         for choice in allowed:
@@ -49,7 +49,7 @@ class Trials(Generic[Choice]):
         return fastest
 
     def note(self, choice: Choice, seconds: float) -> None:
-        """Take a run into account."""
+        """Record the seconds of a run."""
         runs = self._runs.get(choice, 0)
         if runs:
             self._least[choice] = min(seconds, self._least.get(choice, seconds))

@@ -17,7 +17,7 @@ from hetero_bfs.selection.policy import Policy
 from hetero_bfs.selection.selectors import Selector
 
 FIRST_RECORDS = 64
-"""Levels for which there are records at first."""
+"""Levels for which there are records at the start."""
 
 _MOST_FIRST_RECORDS = 4096
 
@@ -65,7 +65,7 @@ class Platform:
 
     @property
     def lists_host_finds(self) -> bool:
-        """Whether the host keeps the found list: there is one device with memory of its own.
+        """Whether the host keeps the found list: there is one device, and it has its own memory.
 
         A directed graph has no found list, since its queue lacks vertices without edges.
         """
@@ -105,8 +105,7 @@ class Platform:
     def expect(self, selector: Selector, interval: int, degree: int) -> None:
         """Make a new selector's first choice for sources of this degree before a search needs it.
 
-        If the choice is a device, the policy is sent there. So the next search begins no later than
-        with the selector before.
+        If the choice is a device, the policy is sent there, so that the next search is not delayed.
         """
         if not self.devices:
             return
@@ -138,8 +137,8 @@ class Platform:
             records = np.empty((1, schema.record_width(len(selector.candidates))))
             self._choose_level(selector, interval, Frontier(key[1], n, m), records)
             known = records[0]
-            known[schema.PREDICTED :] = np.nan  # the predictions are another source's
-            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many are of earlier policies
+            known[schema.PREDICTED :] = np.nan  # the predictions belong to another source
+            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many belong to earlier policies
                 self._first_records.clear()
             self._first_records[key] = selector.policy, known
         return self._first_records[key][1]

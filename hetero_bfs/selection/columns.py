@@ -23,7 +23,7 @@ from hetero_bfs.selection.schema import (
 from hetero_bfs.support.compiling import kernel
 
 NUM_COLUMNS = len(COLUMNS)
-MIXED = 0.8  # a well mixed graph of uneven degrees finds this share of the expected vertices
+MIXED = 0.8  # a graph with uneven degrees and no clusters finds this share of the expected vertices
 LARGEST_SHARE = 0.999999
 SMALL = 0.01  # below this the first terms of the series suffice
 

@@ -1,20 +1,20 @@
-"""Correction factors of a model, compiled: one factor for each thing that the model predicts.
+"""Correction factors of a model, compiled: one factor for each item that the model predicts.
 
-A thing is a candidate or a migration. Things are numbered: first the candidates in the selector's
-order, then the migrations in the order of `Policy.migrations`: START, SWITCH and CONVERT at each
-place.
+An item, called a *thing* here, is a candidate or a migration. Things are numbered: first the
+candidates in the selector's order, then the migrations in the order of `Policy.migrations`: START,
+SWITCH and CONVERT at each place.
 
 A factor is the median of the last searches' ratios of measured to predicted seconds. Both are sums
 over the search's levels, so big levels count most. A search is evidence of a thing only if the
 thing took, or was expected to take, a share of the search. So neither a single disturbed search nor
-a level of a microsecond changes a factor.
+a tiny level changes a factor.
 
 All things share a common factor, the median of the strategies' factors. It covers causes that slow
 all strategies alike, such as other work on the machine. A thing has its own factor only if that is
 far from the common one.
 
 A thing that no search runs any more cannot be measured. After a while its factor returns to the
-first one known, and a new search can measure it: a busy machine may have made it look slow.
+first known one, so that a search may measure it again: a busy machine may have made it look slow.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ ones. A failed trial doubles the number, so slow things are tried ever more rare
     FIRST,  # the first ratio
     RATIO,  # median of the remembered ratios
     FACTOR,
-    IN_USE,  # the factor that selectors have
+    IN_USE,  # the factor that selectors use
     EXPECTED,
     MEASURED,
 ) = range(WINDOW, WINDOW + 11)

@@ -18,7 +18,7 @@ from hetero_bfs.selection.schema import FRONTIER_EDGES, UNVISITED_EDGES, UNVISIT
 from hetero_bfs.selection.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
-_FIRST_LEVELS = 8  # a sample has all of these: a search changes the fastest there
+_FIRST_LEVELS = 8  # a sample has all of these, since a search changes the fastest there
 
 
 def with_cost_to_go(

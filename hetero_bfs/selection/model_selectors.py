@@ -88,7 +88,7 @@ class ModelSelector(Selector):
         """Return the policy that counts seconds, and the one that counts the objective."""
         weights = np.array([linear.weights() for linear in self._predictors[high_diameter]])
         migrations = _migration_weights(self.model, num_places(candidates))
-        caution = CAUTION if self.uses_cost_to_go else 1.0  # the paper's model stays as it is
+        caution = CAUTION if self.uses_cost_to_go else 1.0  # the paper's model is unchanged
         in_seconds = make_policy(
             MODEL, candidates, weights=weights, migrations=migrations, caution=caution
         )

@@ -90,7 +90,7 @@ def make_selector(
                 f"{setting('selector', wanted)} runs bottom-up on an OpenCL device; there is none"
             )
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
-    corrects = wanted != "average"  # named by the user, it is the paper's model as it is
+    corrects = wanted != "average"  # named by the user, it is the paper's model unchanged
     if wanted == "auto":
         if streams:
             return streaming_rule(device, candidates), []
@@ -117,7 +117,7 @@ def best_in_training(
         return "learned", None
     best = auto[AUTO_GRAPHS[high_diameter]]
     if model.name != machine_slug(device) and best.get("where") != "cpu":
-        return "learned", None  # the best one needs the device that the model was trained with
+        return "learned", None  # the best one needs the device of the training
     if best["selector"] != "alpha-beta":
         return best["selector"], None
     alpha, beta, where = best["alpha"], best["beta"], best["where"]

@@ -7,11 +7,11 @@ Watts are measured in training (strategy_watts.py) and kept in the speed model's
     idle_watts           per domain: watts of the machine at rest
     resolution_seconds   per domain: observed update period of its meters
     meters               per domain: their names
-    method               the way of measuring, in words
+    method               the method of measuring, in words
     remarks              per strategy without watts, or with rough ones: the reason
-    auto                 per objective: the best selector at whole searches
+    auto                 per objective: the best selector over whole searches
 
-Domains (hetero_bfs/energy) are never mixed. An objective takes the watts of the whole system if
+Domains (hetero_bfs/energy) are kept apart. An objective takes the watts of the whole system if
 that was metered, else the sum of CPU and device, which are disjoint. A strategy is no candidate if
 its work draws power that no meter sees.
 """

@@ -1,4 +1,4 @@
-/* Choosing a strategy: a policy is data, and one function evaluates it. This is the twin of
+/* Chooses a strategy: a policy is data, and one function evaluates it. This is the twin of
  * policy.py, which explains rules and columns. `pack_policy` there lays out the data.
  *
  * The search waits while a policy is evaluated, so that must be fast. REAL is float, since seconds
@@ -17,7 +17,7 @@ typedef float REAL;
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
 #define VARIANT(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
 
-/* What a policy looks at; see schema.py. `representation` is 1 for a bitmap. */
+/* A policy's input; see schema.py. `representation` is 1 for a bitmap. */
 typedef struct {
     REAL frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, previous_edges;
     uint representation, level;
@@ -33,7 +33,7 @@ static REAL found_share(REAL share, REAL mean_degree)
     return x > -SMALL ? -x * (1 + x * ((REAL)0.5 + x / 6)) : 1 - native_exp(x);
 }
 
-/* Neighbours that bottom-up will look at, and vertices that the level finds. */
+/* Expected neighbours that bottom-up scans, and vertices that the level finds. */
 static void expectations(const Level *level, REAL *expected_examined, REAL *expected_found)
 {
     const REAL unvisited = level->unvisited_vertices, edges = level->unvisited_edges;
@@ -80,7 +80,7 @@ static REAL migration_seconds(__local const REAL *policy, uint migration, uint t
     return dot_columns(policy + MIGRATIONS + row * MIGRATION_COLUMNS, columns, MIGRATION_COLUMNS);
 }
 
-/* The seconds that a frontier on the device takes to become a candidate's; see transitions.py. */
+/* The seconds of a transition from a frontier on the device; see transitions.py. */
 static REAL transition_seconds(__local const REAL *policy, bool is_bitmap, uint s,
                                __local const REAL *columns)
 {
@@ -110,7 +110,7 @@ static uint find_row(__local const REAL *cost_to_go, uint cost_to_go_rows, uint 
     return low;
 }
 
-/* What a model is asked about a level, and its answers. Work-items predict a candidate each. */
+/* A model's input for a level, and its output. Work-items predict a candidate each. */
 typedef struct {
     REAL columns[NUM_COLUMNS];
     REAL seconds[MOST_CANDIDATES];
@@ -195,7 +195,7 @@ static uint least(__local const REAL *policy, __local const Question *question, 
 }
 
 /* The number of the candidate for a level, for a search that is on the device. If the rule is a
- * model, this only asks the model, and what it returns means nothing. */
+ * model, this only evaluates the model; the return value has no meaning. */
 static uint choose(__local const REAL *policy, __global const REAL *schedule, const Level *level,
                    __local Question *question)
 {
@@ -218,7 +218,8 @@ static bool is_near(REAL now, REAL then, REAL ratio)
     return now <= ratio * then && then <= ratio * now;
 }
 
-/* Copy what is read at every level, but for the end of a long schedule. A barrier must follow. */
+/* Copy the data that is read at every level, except the end of a long schedule. A barrier must
+ * follow. */
 static void load_policy(__global const REAL *source, __local REAL *policy)
 {
     for (uint i = get_local_id(0); i < COPY_SIZE; i += get_local_size(0))

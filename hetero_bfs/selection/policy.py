@@ -1,4 +1,4 @@
-"""Choosing a strategy, compiled: a policy is data (numbers, matrices), evaluated by one function.
+"""Chooses a strategy, compiled: a policy is data (numbers, matrices) that one function evaluates.
 
 There are three rules:
 
@@ -66,8 +66,8 @@ the search is not on the device, and the frontier has less than 1 / 15 of the un
 Beamer's rule stays top-down. The seconds of short lists in a large graph are predicted the worst.
 """
 LEAST_ALIKE, MOST_ALIKE = 1.2, 2.0
-"""Bounds of the ratio of two levels up to which a model's choice is kept: the least for a close
-choice, the most for a clear one."""
+"""Bounds of the ratio of two levels up to which a model's choice is kept: the lower one for a close
+choice, the upper one for a clear choice."""
 
 _PACKED_NUMBERS = (
     "RULE",
@@ -143,7 +143,7 @@ class Policy(NamedTuple):
 
 
 def num_places(candidates: Sequence[Strategy]) -> int:
-    """Return how many places a policy knows: the host, one device, and all others in use."""
+    """Return the number of places of a policy: the host, one device, and all others in use."""
     return 1 + max((DEVICE, *(s.place for s in candidates)))
 
 
@@ -184,9 +184,9 @@ def pack_policy(
 ) -> npt.NDArray[np.float32]:
     """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
 
-    `place` is the number of the device. The device knows itself and the host. So what it takes to
-    switch to another device is part of that one's candidates. After the candidates there is room
-    for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies as many.
+    `place` is the number of the device. The device knows itself and the host only. So the seconds
+    of a switch to another device are added to that device's candidates. After the candidates there
+    is room for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies as many.
     """
     named = {
         "RULE": policy.rule,

@@ -3,13 +3,12 @@
     push    push_vertex x active vertices + push_edge x their edges + push_change x changes
     pull    pull_vertex x vertices + pull_edge x edges scanned + pull_miss x misses
 
-where `changes` are vertices that messages make active. Before an iteration they are thought to be
-as many for each edge as in the iteration before. `misses` is edges scanned x p x (1 - p), and p is
-the share of edges whose sender is active. A processor guesses whether a sender is active, and errs
-most where half of them are.
+where `changes` are vertices that messages make active. Their predicted number per edge is that of
+the iteration before. `misses` is edges scanned x p x (1 - p), where p is the share of edges whose
+sender is active: a processor mispredicts the branch most often if half of the senders are active.
 
-A program goes the direction that these formulas say is faster. On the host it corrects them by what
-its own iterations take.
+A program runs in the direction that these formulas predict to be faster. On the host it corrects
+them by the measured seconds of its iterations.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ from dataclasses import dataclass, fields
 from hetero_bfs.selection.strategies import DeviceKind
 
 MESSAGE_KINDS = ("any_one", "unweighted", "weighted")
-"""What a pull does. any_one: it ends with a vertex's first message. unweighted: it reads messages
-that were written before. weighted: it makes each of them from the edge's weight."""
+"""Kinds of messages, by what a pull does. any_one: it ends with a vertex's first message.
+unweighted: it reads messages that senders wrote. weighted: it computes each message from the edge's
+weight."""
 
 
 @dataclass(frozen=True)
 class ProgramCosts:
-    """Seconds of what iterations do, see above; of all threads together.
+    """Seconds of an iteration's parts, see above; of all threads together.
 
-    Models of before 2026-11-24 lack push_vertex and push_change.
+    Models from before 2026-11-24 lack push_vertex and push_change.
     """
 
     push_edge: float

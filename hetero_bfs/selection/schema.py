@@ -36,7 +36,7 @@ StateArray = npt.NDArray[np.float64]
     QUEUE_INDEX,  # which of two queues has the frontier
     CHOSEN,  # candidate chosen for the coming level, -1 if none is yet
     FOUND_LISTED,  # length of the found list (all vertices that the host found), -1 without one
-    UNVISITED_LISTED,  # length of the unvisited list (all that may be unvisited), -1 without one
+    UNVISITED_LISTED,  # length of the unvisited list (may hold visited vertices), -1 without
     TARGET,  # 1 plus the vertex whose discovery ends the search, 0 without one, -1 once it is found
 ) = range(14)
 STATE_SIZE = 14
@@ -65,7 +65,7 @@ LEAST_SHARED_EDGES = 512
 """Fewest edges of a frontier that several of the host's threads expand top-down."""
 
 LEAST_DENSE_PUSH_EDGES = 8192
-"""Fewest edges of a dense-push frontier. Small graphs, searched by one thread, hardly reach it."""
+"""Fewest edges of a dense-push frontier. Small graphs, which have one thread, rarely reach it."""
 
 DENSE_PUSH_SHARE = 10
 """A dense-push frontier's edges times this exceed the number of vertices."""
@@ -117,7 +117,7 @@ OPENCL = {
 def advance(state: StateArray, representation: int, found: int, edges: int) -> None:
     """Advance a state by a level that left its frontier in this representation.
 
-    Plain Python; the host's level loop compiles it, too.
+    Plain Python; the host's level loop also compiles it.
     """
     if representation in (QUEUE, BOTTOM_UP_QUEUE):
         state[QUEUE_INDEX] = 1 - state[QUEUE_INDEX]

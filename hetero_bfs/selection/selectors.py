@@ -1,6 +1,6 @@
 """Selectors: they choose the strategy of the next level and give the reason.
 
-model_selectors.py has those that ask a speed model. named_selectors.py makes selectors by name.
+model_selectors.py has those that use a speed model. named_selectors.py makes selectors by name.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Selector:
         return self.read_choice(features, record)
 
     def first_edges(self, frontier_edges: int, unvisited_edges: int) -> int:
-        """Return the edges of a source with the same first choice as one of `frontier_edges`.
+        """Return a number of edges for which the first choice is the same as for `frontier_edges`.
 
         Few different numbers are returned, so that first choices can be stored: for a model powers
         of the square root of two, for Beamer's rule one on each side of its threshold.

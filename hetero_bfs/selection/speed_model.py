@@ -1,20 +1,20 @@
 """The speed model: seconds per strategy from the features of a level. No scikit-learn here.
 
-A model is one JSON file, named <cpu>__<device>.json, readable by eye:
+A model is one JSON file, named <cpu>__<device>.json, readable as text:
 
     learned   per strategy: seconds = sum of coefficient x column. Columns are counts of work,
               coefficients >= 0 are seconds per unit of work
     learned_deep
-              the same for high-diameter graphs, whose levels are all small and whose kernels work
-              in another way (cooperative.cl, expand.py)
+              the same for high-diameter graphs, whose levels are all small and which other kernels
+              search (cooperative.cl, expand.py)
     average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
               frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
     start, switch, convert
               linear, too: starting a search on a device, migrating it to the other device,
               converting a bitmap to a queue
     tuning    how the device's kernels are compiled and launched (tuning.py)
-    auto      the selector that was the fastest at whole searches in training, for low-diameter and
-              for high-diameter graphs; Beamer's rule has its alpha, beta and device here
+    auto      the selector that was the fastest over whole searches in training, for low-diameter
+              and for high-diameter graphs; Beamer's rule has its alpha, beta and device here
     power     watts per strategy (objective.py), if training had a meter
     programs  costs of vertex programs' iterations (program_costs.py), by place and kind of message
 

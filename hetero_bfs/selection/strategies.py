@@ -1,4 +1,4 @@
-"""The table of strategies, every way to compute one level (Zhang et al. 2018, section 3).
+"""The table of strategies, the methods to compute one level (Zhang et al. 2018, section 3).
 
 This file also names the objectives and the selectors.
 
@@ -39,13 +39,13 @@ ObjectiveName = Literal["time", "energy", "edp"]
 
 OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
 MODEL_SELECTORS = ("learned", "thresholds", "average")
-"""Selectors that ask a speed model."""
+"""Selectors that use a speed model."""
 
 NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga")
 """All selectors except schedules of given strategies ("fixed:TC,BC")."""
 
 OBJECTIVE_SELECTORS = ("auto", *MODEL_SELECTORS)
-"""Selectors that know objectives other than time: those that compare costs."""
+"""Selectors that support objectives other than time: those that compare costs."""
 
 MOST_DEVICES = 2
 """OpenCL devices of an engine. Three would have more strategies than `policy.MOST_CANDIDATES`."""

@@ -81,18 +81,17 @@ class LevelFeatures:
     def expected_examined(self) -> float:
         """Edges that bottom-up is expected to scan.
 
-        The model matches ends of edges at random. An unvisited vertex's neighbour is an unmatched
-        end, either of an unvisited vertex or of the frontier; p is the frontier's share of these
-        ends. A vertex of degree d has a neighbour in the frontier with probability
-        1 - (1 - p)**d, and is expected to scan (1 - (1 - p)**d) / p neighbours. d is taken as the
-        mean degree of the unvisited vertices.
+        The model matches ends of edges at random (the configuration model). An unvisited vertex's
+        neighbour is an unmatched end, of an unvisited vertex or of the frontier; p is the
+        frontier's share of these ends. A vertex of degree d has a neighbour in the frontier with
+        probability 1 - (1 - p)**d, and is expected to scan (1 - (1 - p)**d) / p neighbours. d is
+        taken as the mean degree of the unvisited vertices.
 
         Two adjustments follow. First, scans find a frontier of hubs at once, since neighbour lists
-        begin with hubs if degrees are skewed. Second, in graphs that are not well mixed (grids,
-        small worlds, crawls) many neighbours of the frontier are in the frontier, too. The level
-        before shows how well mixed a graph is: vertices found over vertices expected, at most 1.
-        The remaining share of the unvisited vertices is far from the frontier and scans all its
-        neighbours.
+        begin with hubs if degrees are skewed. Second, in clustered graphs (grids, small worlds,
+        crawls) many neighbours of the frontier are in the frontier, too. The level before shows how
+        clustered a graph is: vertices found over vertices expected, at most 1. The remaining share
+        of the unvisited vertices is far from the frontier and scans all its neighbours.
         """
         return self._expectations()[0]
 

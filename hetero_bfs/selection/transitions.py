@@ -27,7 +27,8 @@ def leaves_queue(top_down, dense_pushes, dense_push):
 
 @njit(inline="always")
 def migrations_between(kind, is_queue, there, top_down):
-    """Return where a search starts and converts, to which place it switches, and through which.
+    """Return the place of the start, of the conversion, of the switch, and the place between, if
+    any.
 
     Each is -1 if it is not needed. A search goes from one device to another one through the host.
 

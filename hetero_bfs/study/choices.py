@@ -1,4 +1,4 @@
-"""Choices beside the best ones: schedules level by level, and regret, of searches and programs.
+"""Selectors' choices compared with the best ones: schedules and regret of searches and programs.
 
 training/regret.py and training/program_regret.py measure regret. This module adds the study's
 columns to their rows, and splits the schedules of searches into levels.
@@ -36,7 +36,7 @@ def schedule_rows(
 ) -> list[Row]:
     """Return one row for each level and selector: its strategy and the oracle's.
 
-    `level_seconds` are of the level without migration (`levels`), None if it was not measured.
+    `level_seconds` are the seconds of the level without migration (`levels`), None if not measured.
     """
     seconds = {(one.key, one.features.level, one.strategy.name): one.seconds for one in measured}
     schedules = {(row["root"], row["selector"]): row["schedule"] for row in regrets}

@@ -1,9 +1,9 @@
 """Energy of a study: traversed edges per joule by strategy and selector (the paper's Figure 5).
 
-Domains are never mixed: a row is of one of cpu, device and system. A row without measurement has
-empty values and the reason. This also holds for a configuration that spends more than a tenth of
-its time where no meter measures, such as the host's strategies if only the GPU has a meter. It
-holds in a domain for a configuration that hardly works there.
+A row has one domain: cpu, device or system. A row without a measurement has empty values and the
+reason. So has a configuration that spends more than a tenth of its time on a unit without a meter,
+such as the host's strategies if only the GPU has one, and a configuration that hardly uses the
+domain's unit.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hetero_bfs.study.searches import Configuration, Row, Subject
 from hetero_bfs.support.progress import progress
 
 _IDLE_SECONDS = 1.0
-_MOST_UNSEEN = 0.1  # of a configuration's time, by all meters; beyond it joules are incomplete
-_LEAST_SEEN = 0.1  # of a configuration's time, by a domain's meters
-_ERRORS = 2  # of the run and of idling; a smaller difference from idle is not significant
+_MOST_UNSEEN = 0.1  # of the time without a meter; beyond it joules are incomplete
+_LEAST_SEEN = 0.1  # least share of a configuration's time that a domain's meters see
+_ERRORS = 2  # standard errors; a smaller difference from idle is not significant
 
 METERED = (
     "meters",

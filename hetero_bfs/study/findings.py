@@ -133,7 +133,7 @@ def energy_brief(table: pd.DataFrame) -> Brief:
 
 
 def relabelling_finding(table: pd.DataFrame) -> str:
-    """Say how many vertices the last graph loses and how much faster its searches become."""
+    """Say how many vertices of the last graph are removed, and the speedup of its searches."""
     graph = figures.shown_graphs(table)[-1]
     one = table[table["graph"] == graph]
     gain = one.loc[one["relabelled_seconds"].idxmin()]

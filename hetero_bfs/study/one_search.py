@@ -37,7 +37,7 @@ def draw(table: pd.DataFrame) -> str:
 
 
 def finding(table: pd.DataFrame) -> str:
-    """Say where the time of the search went."""
+    """Say how the time of the search is divided."""
     name, spans = _spans(table)
     total = sum(span.seconds for span in spans if span.lane == "runs")
 

@@ -14,7 +14,7 @@ from hetero_bfs.support.wording import setting
 _SCALES = (14, 15, 16, 17, 18)
 _GPU_SCALES = (16, 18, 20, 22)
 _QUICK_SCALES = (12, 14)
-_FAMILY_SCALES = {False: 15, True: 18}  # on a GPU or not
+_FAMILY_SCALES = {False: 15, True: 18}  # whether the device is a GPU
 _QUICK_KEYS, _QUICK_ROUNDS, _QUICK_ENERGY_SECONDS = 4, 2, 1.0
 
 

@@ -33,9 +33,7 @@ SOURCES = 2
 """Searches of each graph that are measured level by level."""
 
 _VALIDATED_AT_ONCE = 16
-_MOST_SECONDS = (
-    30.0  # for the whole searches of one graph: all keys, configurations and rounds together
-)
+_MOST_SECONDS = 30.0  # of all keys, configurations and rounds of a graph
 
 Row = dict[str, Any]
 
@@ -57,7 +55,7 @@ class Subject:
     """A graph of a study: built, open on the device, its searches validated.
 
     `nedge` has the traversed edges of each key. `sources` are the keys whose searches are measured
-    level by level; they reach much of the graph.
+    level by level; their searches reach much of the graph.
     """
 
     about: Planned

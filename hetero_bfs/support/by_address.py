@@ -1,9 +1,9 @@
-"""Structs of arrays that kernels get by address, and kernels that are called by address.
+"""Structs of arrays that are passed to kernels by address, and kernels called by address.
 
-Numba passes a tuple item by item, and an array as several words. A tuple of two dozen arrays makes
-some 200 words for each call. The compiler spends more time on those than on the work of the
-kernels. So the addresses and shapes of the arrays lie in memory, and a kernel gets one address. To
-the kernel it is a struct with attributes, and it loads an array when it reads the attribute.
+Numba passes a tuple item by item, and an array as several words. A tuple of two dozen arrays is
+some 200 words per call. The compiler spends more time on those than on the kernels' own code. So
+the addresses and shapes of the arrays are stored in memory, and a kernel gets one address. In the
+kernel this is a struct with attributes; reading an attribute loads an array.
 
 No kernel changes those words, and the compiler is told so: otherwise a loop would load addresses
 again after each store.
@@ -40,14 +40,14 @@ STATE, RECORDS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 
 """The types of a search's state and of its records of levels."""
 
 CHUNK_RESULTS = ("found", "edges", "scanned")
-"""What a kernel returns that does a chunk of a phase, each an int64."""
+"""Return values of a kernel that runs a chunk of a phase, each an int64."""
 
 LEVEL_RESULTS = ("representation", "found", "edges", "scanned")
-"""What a kernel returns that runs a level, each an int64."""
+"""Return values of a kernel that runs a level, each an int64."""
 
 
 class StructType(types.Type):  # type: ignore[misc]
-    """The Numba type of a struct: the kinds of its fields, and their places."""
+    """The Numba type of a struct: the types and offsets of its fields."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = dict(fields)
@@ -77,7 +77,7 @@ class Struct:
 
 
 class Head:
-    """The first fields of a struct, to kernels that know no others; it keeps the struct."""
+    """The first fields of a struct, for kernels that know no others; it keeps the struct alive."""
 
     def __init__(self, name: str, struct: Struct, count: int) -> None:
         fields = tuple(struct.numba_type.fields.items())[:count]
@@ -212,7 +212,7 @@ def call_level(
 
 
 def chunk_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel that does a chunk of a phase, for `call_at`."""
+    """Return the address of a kernel that runs a chunk of a phase, for `call_at`."""
     return _checked_address(function, (control, arrays, types.int64, types.int64), CHUNK_RESULTS)
 
 
@@ -227,7 +227,7 @@ def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, 
     Raises
     ------
     TypeError
-        It does not return as many int64 as its callers read.
+        Its return values are not the int64 that its callers read.
     """
     address = address_of(function, *kinds)
     result = function.overloads[kinds].signature.return_type

@@ -33,7 +33,7 @@ class _Collector(event.Listener):  # type: ignore[misc]
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Note that it is done."""
+        """Note that compiling ended."""
         self._depth -= 1
         if self._depth == 0:
             gc.set_threshold(*self._usual)

@@ -52,7 +52,7 @@ def _check_address_space() -> None:
 
 
 def _check_by_numba() -> None:
-    """Let Numba read its variables, and load its threading layer if they name one."""
+    """Let Numba read its variables, and load the threading layer that they name, if any."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         import_numba()

@@ -2,7 +2,7 @@
 
 The writer locks its temporary file. The system releases the lock when the process ends for any
 reason. So a temporary file that can be locked has no owner, and the next writer in the folder
-removes it. Process ids would not do, since they differ between containers and hosts and are reused.
+removes it. Process ids would not suffice: containers and hosts have their own, and they are reused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOST = f"{zlib.crc32(os.uname().nodename.encode()):08x}"
 _NAME = re.compile(rf"\.hetero-bfs-{_HOST}-[0-9a-f]{{16}}\.tmp")
 
 _change = threading.RLock()
-"""Held while names of files change, and until exit by the thread that ends the process."""
+"""Held while names of files change. The thread that ends the process holds it until exit."""
 _temporary: set[Path] = set()
 
 

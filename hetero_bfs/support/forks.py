@@ -1,7 +1,8 @@
 """Forked processes: they lack their parent's threads, and code that waits for these hangs.
 
 GNU OpenMP, which runs the parallel loops of compiled code, ends such a process without a message.
-OpenCL waits for ever. This module notes what a parent has started, and refuses it in a child.
+OpenCL waits for ever. This module records what a parent has started, and refuses to use it in a
+child.
 """
 
 from __future__ import annotations

@@ -56,10 +56,10 @@ atomic_add = _atomic("add", "monotonic")
 """atomic_add(array, index, value): add; return the old value."""
 
 atomic_min = _atomic("min", "monotonic")
-"""atomic_min(array, index, value): keep the smaller signed integer; returns the old value."""
+"""atomic_min(array, index, value): keep the smaller signed integer; return the old value."""
 
 exchange = _atomic("xchg", "acq_rel")
-"""exchange(array, index, value): write; returns the old value. Nothing passes it, either way."""
+"""exchange(array, index, value): write; return the old value. A full memory barrier."""
 
 fetch_add = _atomic("add", "acq_rel")
 """fetch_add(array, index, value): add with acquire and release; return the old value."""

@@ -1,12 +1,12 @@
-"""What a launcher of MPI tells the processes that it starts, in environment variables."""
+"""The environment variables by which an MPI launcher informs the processes that it starts."""
 
 from __future__ import annotations
 
 import os
 
 _SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
-"""Environment variables in which launchers tell how many processes they start: those of MPICH,
-Intel MPI and MVAPICH (Hydra), of Open MPI, of Hydra for one host, and of Slurm's srun."""
+"""Environment variables with the number of started processes: of MPICH, Intel MPI and MVAPICH
+(Hydra), of Open MPI, of Hydra for one host, and of Slurm's srun."""
 
 _RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 
@@ -17,7 +17,7 @@ def is_open_mpi() -> bool:
 
 
 def launched_ranks() -> int:
-    """Return how many processes the launcher of MPI started; 1 without a launcher.
+    """Return how many processes the MPI launcher started; 1 without a launcher.
 
     srun starts single processes, too. So Slurm counts only with a variable of MPI's own.
     """
@@ -28,7 +28,7 @@ def launched_ranks() -> int:
 
 
 def launched_rank() -> int:
-    """Return the number of this process that the launcher gave it; 0 without a launcher."""
+    """Return the number that the launcher gave this process; 0 without a launcher."""
     if launched_ranks() == 1:
         return 0
     ranks = (os.environ.get(name, "") for name in (*_RANK_VARIABLES, "SLURM_PROCID"))

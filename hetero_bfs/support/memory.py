@@ -71,7 +71,7 @@ def _keep(
 
 
 def shrink(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    """Return the first entries of an `aligned_empty` array; the system gets the pages behind them.
+    """Return the first entries of an `aligned_empty` array; give the pages behind them back.
 
     Their content is lost. On systems without such a call (Windows) the pages stay.
     """
@@ -121,7 +121,7 @@ def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
 def check_shared_memory(num_bytes: int, what: str, remedy: str) -> None:
     """Raise `GraphError` if processes cannot share so much memory.
 
-    A system gives it without a look at the room, and ends the process that uses too much.
+    The system grants any amount, and ends a process that uses more than there is.
     """
     if not _SHARED_MEMORY.is_dir():
         return

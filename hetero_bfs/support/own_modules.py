@@ -9,14 +9,14 @@ import sys
 def module_command(module: str) -> list[str]:
     """Return the command that runs a module.
 
-    Python must not look for modules in the current folder (-P): it may be a stranger's, with
-    graphs and a file called numpy.py.
+    With -P Python does not look for modules in the current folder, which may have a malicious
+    numpy.py.
     """
     return [sys.executable, "-P", "-m", module]
 
 
 def module_environment(**variables: str) -> dict[str, str]:
-    """Return this process's environment with these variables, and where packages are found.
+    """Return this process's environment with these variables and its module search path.
 
     Empty entries of `sys.path` stand for the current folder and are left out.
     """

@@ -1,7 +1,7 @@
-"""Runs parts of a piece of work by several threads.
+"""Runs parts of some work on several threads.
 
-Numba compiles each parallel loop in three layers, each with the loop's body. So one such loop
-serves all work, which it calls by address (by_address.py).
+Numba compiles the body of each parallel loop three times. So there is one such loop, which calls
+all work by address (by_address.py).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from hetero_bfs.support.compiling import kernel
 def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
     """Let several threads call `work(given, part, parts)` for all parts, from 0 on.
 
-    `work` is a kernel that returns nothing. Its `given` is a struct of the keyword arguments. By
-    default there are as many parts as threads. A single part is the caller's own thread's, without
-    a barrier of all threads.
+    `work` is a kernel that returns nothing. `given` is a struct of the keyword arguments. By
+    default there are as many parts as threads. The calling thread runs a single part itself,
+    without a barrier.
     """
     parts = numba.get_num_threads() if parts is None else parts
     struct = Struct(work.py_func.__name__, given)

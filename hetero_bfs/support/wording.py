@@ -1,4 +1,4 @@
-"""Names of settings in messages: a Python argument, or on the command line an option."""
+"""Names of settings in messages: Python arguments, or options on the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _as_options: ContextVar[bool] = ContextVar("hetero_bfs_names_options", default=F
 
 @contextmanager
 def naming_options() -> Iterator[None]:
-    """Name settings as the command line's options within."""
+    """Within this context, name settings as the command line's options."""
     token = _as_options.set(True)
     try:
         yield

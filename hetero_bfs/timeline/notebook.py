@@ -1,4 +1,4 @@
-"""What notebooks show of results: a small table, and the timeline of the run."""
+"""Results as notebooks display them: a small table, and the timeline of the run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def as_html(title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = ())
 
 
 def _picture(title: str, traces: Iterable[_Trace]) -> str:
-    """Return a timeline of what ran where, without the numbers of the steps."""
+    """Return a timeline without the numbers of the steps."""
     steps = [trace.row() for trace in traces]
     if not 0 < len(steps) <= _MOST_STEPS:
         return ""

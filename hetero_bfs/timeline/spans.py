@@ -19,19 +19,19 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.selection.strategies import STRATEGIES
 
 _LANES = ("runs", "steps", "choices", "migrations", "exchanges", "CPU", "device")
-"""In the order in which they are drawn; further devices are "device 2" and so on."""
+"""In drawing order; further devices are "device 2" and so on."""
 
 Row = Mapping[str, Any]
 
 _STEPS = {"level": "level", "iteration": "iteration", "rounds": "window"}
-"""The column by which the kind of a record is known, and what the record is of."""
+"""The column that identifies a kind of record, and what such a record describes."""
 
 _DRAWN_SECONDS = tuple(
     f"{name}seconds" for name in ("", "transfer_", "select_", "migration_", "exchange_")
 )
 
 _LONGEST_SECONDS = 1e9
-"""Of a step that can be drawn: nanoseconds of many such steps are still numbers."""
+"""Longest step that is drawn: the nanoseconds of many such steps are finite numbers."""
 
 _DEVICE = "device "  # before the strategy's name in records of iterations and windows
 
@@ -40,8 +40,8 @@ _DEVICE = "device "  # before the strategy's name in records of iterations and w
 class Span:
     """A stretch of time in one lane.
 
-    `kind` decides the colour: a strategy's name, or what the span is of. `details` are shown when
-    the span is looked at.
+    `kind` is a strategy's name or what happened; it decides the colour. Viewers show `details` on
+    demand.
     """
 
     lane: str
@@ -58,7 +58,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     Raises
     ------
     HeteroBFSError
-        The file cannot be read, or it is none of ours; the message names line and column.
+        The file cannot be read, or --trace did not write it; the message names line and column.
     """
     try:
         with path.open(newline="", encoding="utf-8") as stream:
@@ -109,7 +109,7 @@ def _check(row: Row) -> None:
 def spans_of(*records: Iterable[Row]) -> list[Span]:
     """Return the spans of one or several runs, in turn, from time 0 on.
 
-    Each of `records` has the rows of one or several runs; no run goes on in the next of them.
+    Each of `records` has the rows of one or several whole runs.
     """
     now, spans = 0.0, []
     for number, run in enumerate(chain.from_iterable(map(_runs, records))):
@@ -176,7 +176,7 @@ def lanes_of(spans: Iterable[Span]) -> list[str]:
 
 
 def _strategy(row: Row) -> str:
-    """Return what ran; searches of many ranks have a direction in place of a strategy."""
+    """Return the strategy; searches of many ranks have a direction instead."""
     return str(row.get("strategy") or row.get("direction") or "")
 
 
@@ -228,7 +228,7 @@ def _choice(row: Row) -> dict[str, Any]:
 
 
 def _facts(row: Row) -> dict[str, Any]:
-    """Return what a step worked on: its numbers, without what is drawn and predicted."""
+    """Return the numbers of a step that are neither drawn nor predictions."""
     apart = ("strategy", "direction", "root", "key", "reason", "graph", "family", "scale")
     return {
         name: value

@@ -55,7 +55,7 @@ def write_timeline(path: Path, spans: Sequence[Span], title: str) -> None:
 
 
 def save_timeline(path: str | PathLike[str], *results: _Result) -> None:
-    """Write the timeline of results, one after another, to look at where their time went.
+    """Write the timeline of results, one after another.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ def _bar(span: Span, y: int, scale: float, colors: dict[str, str]) -> str:
 
 
 def _told(span: Span) -> str:
-    """Return the text that is shown when the pointer is over a span."""
+    """Return the tooltip of a span."""
     lines = [f"{span.name}: {with_unit(span.seconds)}"]
     for name, value in span.details.items():
         shown = f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -55,7 +55,7 @@ def _event(span: Span, thread: int) -> dict[str, Any]:
 
 
 def _counts(spans: Iterable[Span]) -> Iterator[dict[str, Any]]:
-    """Yield how the numbers of a step's work change over time."""
+    """Yield counter events of the numbers in spans."""
     for span in spans:
         for name in _COUNTERS:
             if name in span.details:
