@@ -1,10 +1,10 @@
 """Graphs in compressed sparse rows.
 
-Encoding. A vertex id is a uint32 below 2**32 - 1 (that last value means "none"); an offset into
-the edge array is an int64. `indptr` and `indices` are SciPy's names: the neighbours of `v` are
-`indices[indptr[v]:indptr[v + 1]]`, sorted ascending, without `v` itself and without duplicates.
-An undirected edge is stored in both lists. Self-loops and duplicates leave the lists but are
-remembered: `input_degree` counts every input edge that is not a loop, for Graph500's TEPS.
+Encoding. A vertex id is a uint32 below 2**32 - 1 (that last value means "none"); an offset into the
+edge array is an int64. `indptr` and `indices` are SciPy's names: the neighbours of `v` are
+`indices[indptr[v]:indptr[v + 1]]`, sorted ascending, without `v` itself and without duplicates. An
+undirected edge is stored in both lists. Self-loops and duplicates are not in the lists, but
+`input_degree` counts every input edge that is not a loop, for Graph500's TEPS.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class CSRGraph:
     num_input_edges : int
         Input edges, self-loops and duplicates included; an undirected edge counts once.
     input_degree : uint32 array, shape (num_vertices,)
-        Input edges at each vertex, duplicates counted, self-loops not; of a directed graph the
-        edges that leave the vertex.
+        Input edges at each vertex, with duplicates and without self-loops; in a directed graph,
+        outgoing edges only.
     weights : array, shape (indptr[-1],), optional
         int32, float32 or float64: weight of each entry of `indices`. Both entries of an undirected
         edge have the same weight.
@@ -71,8 +71,8 @@ class CSRGraph:
     ArgumentError
         `num_input_edges` is no integer of at least 0, or `directed` is neither True nor False.
     GraphError
-        Arrays have a wrong shape, masked entries or no integers, or the lists are not as above.
-        `from_edges` makes valid lists of any edges.
+        Arrays have a wrong shape, masked entries or non-integers, or the lists are not as above.
+        `from_edges` makes valid lists from any edges.
     """
 
     indptr: OffsetArray
@@ -158,7 +158,7 @@ class CSRGraph:
     ) -> CSRGraph:
         """Build from a square SciPy sparse matrix or array: entry (u, v) is the edge u -> v.
 
-        Stored entries count as edges whatever their value, explicit zeros not. With
+        Stored entries are edges, except explicit zeros. With
         `directed=False` a symmetric matrix and its upper triangle give the same graph, except
         that the symmetric one names every edge twice, which `num_input_edges` shows. With
         `weighted` the values are the edges' weights; `duplicates` is as in `EdgeList`.
@@ -175,8 +175,8 @@ class CSRGraph:
     ) -> CSRGraph:
         """Build from a NetworkX graph; vertex i is the i-th node in the graph's own order.
 
-        `directed` follows the graph unless given. `weight` names the attribute of edges that is
-        their weight, 1 where an edge lacks it, as in NetworkX; `duplicates` is as in `EdgeList`.
+        `directed` follows the graph unless given. `weight` names the edge attribute with the
+        weights; an edge without it has weight 1, as in NetworkX; `duplicates` is as in `EdgeList`.
         """
         return cls.from_edge_source(edges_of_networkx(graph, directed, weight, duplicates))
 
@@ -201,7 +201,7 @@ class CSRGraph:
         ArgumentError
             The frame has no such column.
         GraphError
-            Missing entries, ids that are no integers of at least 0.
+            Missing entries, or ids that are not integers of at least 0.
         """
         columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
         return cls.from_edge_source(edges_of_pandas(frame, columns))
@@ -220,7 +220,7 @@ class CSRGraph:
         """Build from a table that exports Arrow data, such as pyarrow's, Polars' or DuckDB's.
 
         As `from_pandas`. Ids of type uint32, and weights of type int32, float32 and float64, are
-        read where they lie; other types are converted first. Needs pyarrow.
+        read without a copy; other types are converted first. Needs pyarrow.
 
         Raises
         ------

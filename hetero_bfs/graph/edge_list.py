@@ -1,4 +1,4 @@
-"""Edges in the order they came, with or without weights."""
+"""Edges in their original order, with or without weights."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class EdgeList:
     weights : array, shape (num_edges,), optional
         Held as read-only int32, float32 or float64.
     duplicates : {"min", "max", "sum"}
-        To what the weights of an edge that occurs several times are combined. In an undirected
+        How the weights of an edge that occurs several times are combined. In an undirected
         graph (u, v) and (v, u) are the same edge.
 
     Raises
     ------
     ArgumentError
-        A `num_vertices` that is no integer, a `directed` that is not True or False, no such rule
-        for duplicates.
+        `num_vertices` is not an integer, `directed` is not True or False, or `duplicates` is
+        unknown.
     GraphError
         Ids that are masked, negative, not integers or not below `num_vertices`; unequal lengths;
         more than 2**32 - 2 vertices; weights that are NaN or not of these types.
@@ -72,7 +72,7 @@ class EdgeList:
         weights: WeightArray | None = None,
         duplicates: Duplicates = "min",
     ) -> Self:
-        """Make one without a check, for builders and readers that made sure of all it needs.
+        """Make one without checks, for builders and readers that guarantee valid arrays.
 
         `src` and `dst` are contiguous uint32 arrays of equal length, of ids below `num_vertices`;
         `weights` is contiguous, of one of the three types, without NaN.
@@ -98,7 +98,7 @@ class EdgeList:
         weights: npt.ArrayLike | None = None,
         duplicates: Duplicates = "min",
     ) -> EdgeList:
-        """Make one of two integer arrays; `num_vertices` is by default the largest id plus 1.
+        """Make one from two integer arrays; `num_vertices` is by default the largest id plus 1.
 
         Raises as the class itself.
         """

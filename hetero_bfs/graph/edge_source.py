@@ -1,4 +1,4 @@
-"""Sources of edges, and their checks before compiled loops, which do not check ids."""
+"""Sources of edges, and checks of them for compiled loops, which do not check ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edges of what other packages hold: SciPy's sparse matrices and NetworkX's graphs."""
+"""Edges of other packages' graphs: SciPy's sparse matrices and NetworkX's graphs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Checks of edges and neighbour lists before compiled loops follow their ids.
 
-Arrays that pass are held as read-only views, so that the caller cannot change them by accident and
-compiled loops get one type. The caller's own array can still change behind its view. So the loops
-that read edges check each end again (buckets.py).
+Arrays that pass are held as read-only views, which prevents accidental changes and gives compiled
+loops one type. The caller's own array can still change. So the loops that read edges check each end
+again (buckets.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds sorted neighbour lists of a source of edges: count, cut into buckets, place, sort."""
+"""Builds sorted neighbour lists from a source of edges: count, cut into buckets, place, sort."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _line_keys(num_lines: int, num_keys: int) -> int:
 
 
 def _scratch_keys(num_vertices: int, num_keys: int) -> int:
-    """Return room for a bucket of several vertices, or for a uint64 bitmap of all neighbours."""
+    """Return the keys of scratch: for a bucket of vertices, or for a bitmap of all."""
     return 2 * max(-(-_bucket_edges(num_keys) // 2), -(-num_vertices // 64))
 
 

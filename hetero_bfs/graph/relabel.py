@@ -1,9 +1,9 @@
 """Relabelling (Zhang et al. 2018, section 4.2): the searched vertices and their order.
 
-Vertices without neighbours (38 to 50 % of a Kronecker graph) leave the searched range. If degrees
-are skewed, the others are numbered by falling degree. Neighbour lists sorted by number are then
-sorted by falling degree, so bottom-up finds a visited neighbour early, and the busiest bitmap words
-are contiguous. Without skewed degrees this order would scatter neighbouring vertices. Then
+Vertices without neighbours (a third of Kronecker 18) leave the searched range. If degrees are
+skewed, the others are numbered by falling degree. Neighbour lists sorted by number are then sorted
+by falling degree, so bottom-up finds a visited neighbour early, and the most used words of the
+bitmap are contiguous. Without skewed degrees this order would scatter neighbouring vertices. Then
 high-diameter graphs, such as grids and road networks, are numbered by locality (locality.py).
 """
 
@@ -53,7 +53,7 @@ class Relabelling:
 
     @property
     def num_searched(self) -> int:
-        """Vertices that stay in the searched range."""
+        """Vertices in the searched range."""
         return int(self.old_of_new.size)
 
 

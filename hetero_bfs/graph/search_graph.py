@@ -80,7 +80,7 @@ class SearchGraph:
         return bool(counts.max() >= _REGULAR_SHARE * degree.size)
 
     def reversed(self) -> Self:
-        """Return the graph with all edges transposed, of the same lists; itself if undirected.
+        """Return the graph with all edges transposed, sharing the lists; itself if undirected.
 
         Its `input_degree` does not count duplicates.
         """
@@ -162,7 +162,7 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
 def _weighted(
     edges: EdgeSource, graph: CSRGraph, relabelling: Relabelling, transposed: bool
 ) -> CSRGraph:
-    """Return the lists with the weights of the edges that they were built of."""
+    """Return the lists with the weights of their edges."""
     new_of_old = relabelling.new_of_old
     weights = place_weights(edges, graph.indptr, graph.indices, new_of_old, transposed)
     return replace_weights(graph, weights)

@@ -1,4 +1,4 @@
-"""Edges of tables that other packages hold: pandas' frames, and whatever exports Arrow."""
+"""Edges of other packages' tables: pandas' frames, and tables that export Arrow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Which columns of a table are what, and how the graph is made.
+    """The roles of a table's columns, and options for the graph.
 
     Parameters
     ----------

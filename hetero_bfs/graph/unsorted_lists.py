@@ -1,4 +1,4 @@
-"""Neighbour lists in any order, with self-loops and duplicates, as other packages hold them."""
+"""Neighbour lists in any order, with self-loops and duplicates, as in other packages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Weights of edges: which arrays hold them, and how they find their places in neighbour lists.
+"""Weights of edges: their arrays, and their positions in neighbour lists.
 
-Lists are built of the edges alone (lists.py). Then each weight looks for its edge in the sorted
-list of its vertex. Duplicates of an edge are combined there, by the source's rule `duplicates`; in
-an undirected graph (u, v) and (v, u) are duplicates, and both places get the same weight.
+Lists are built from the edges without weights (lists.py). Then each weight is stored at the
+position of its edge in the sorted list of its vertex. Duplicates of an edge are combined there, by
+the source's rule `duplicates`; in an undirected graph (u, v) and (v, u) are duplicates, and both
+places get the same weight.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from hetero_bfs.support.memory import aligned_empty
 
 Duplicates = Literal["min", "max", "sum"]
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
-"""What the weights of an edge that occurs several times are combined to."""
+"""Rules that combine the weights of an edge that occurs several times."""
 
 SUM_BEYOND = (
     'duplicates="sum" gives a weight beyond the 32-bit integers; give the weights as float64'
@@ -116,7 +117,7 @@ def refuse_negative(graph: Any, names: VertexArray, what: str) -> None:
     names : uint32 array, shape (num_vertices,)
         The caller's ids of its vertices.
     what : str
-        What needs other weights.
+        What needs weights of at least 0, for the message.
     """
     weights = needed_weights(graph)
     if weights.size == 0 or weights.min() >= 0:
@@ -162,14 +163,15 @@ def weighted_chunks(
 def edges_at_once(edges: Any) -> int:
     """Return how many edges are in a chunk whose weights are placed together.
 
-    A small chunk of a large graph has so few edges for a list that each misses the caches.
+    With small chunks of a large graph, each list gets so few edges that each of them misses the
+    caches.
     """
     chunk = min(max(CHUNK_EDGES, edges.num_input_edges // _CHUNKS), _MOST_AT_ONCE)
     return int(min(chunk, edges.num_input_edges))
 
 
 def placing_bytes(edges: Any) -> int:
-    """Return an upper bound of the memory that `place_weights` takes beside what it returns."""
+    """Return an upper bound of the memory that `place_weights` needs besides its result."""
     dtype = weight_dtype_of(edges)
     ends, copies = 2 * 4, 2
     at_once = ends + copies * (ends + (0 if dtype is None else dtype.itemsize))

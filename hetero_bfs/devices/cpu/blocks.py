@@ -1,4 +1,4 @@
-"""Lists of vertices in blocks, each of which one thread writes.
+"""Lists of vertices in blocks; one thread writes each block.
 
 `arrays` is a struct with these arrays, where `which` numbers the lists:
 
@@ -7,11 +7,11 @@
     cursor      int64 (threads, 8)      where a thread writes next in each list; 0: nowhere yet
     place       int64 (threads,)        scratch of `close_list`
 
-Blocks of a list are numbered as threads take them. Before a list is
-read, the master puts its blocks in an order in which position p has, if possible, a block of thread
-p % threads: that thread takes the position first (thread_pool.py).
+Blocks of a list are numbered as threads take them. Before a list is read, the master orders its
+blocks so that position p has, if possible, a block of thread p % threads, which takes that position
+first (thread_pool.py).
 
-What reads a list gets its blocks as int32 (2, blocks): the SIZE of each in items, and the ORDER.
+Readers of a list get its blocks as int32 (2, blocks): the SIZE of each in items, and the ORDER.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def block_of(blocks, position):
 def push_item(arrays, which, items, at, item, me):
     """Write an item to a list at a thread's cursor; return the new cursor.
 
-    The cursor behind a full block, and 0, ask for a new block.
+    A cursor behind a full block, or 0, makes the thread take a new block.
     """
     if at % BLOCK == 0:
         block = fetch_add(arrays.counters[which], 0, 1)
@@ -56,7 +56,7 @@ def push_item(arrays, which, items, at, item, me):
 
 @kernel(counted=False, inner=True)
 def close_list(arrays, which, blocks):
-    """Make a list that was written ready to be read; return how many blocks and items it has."""
+    """Prepare a written list for reading; return the number of its blocks and items."""
     owners, threads = arrays.owners[which], arrays.threads
     count = arrays.counters[which, 0]
     items = count * BLOCK

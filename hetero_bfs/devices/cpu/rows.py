@@ -1,7 +1,7 @@
 """Rows of 64 items, one for each bit of a word, as vector code that LLVM adapts to the processor.
 
-A row lies at an address, since its items have different types from run to run. With AVX-512 each
-step below is one instruction, as a word of bits is a mask there.
+A row is given by its address, since the type of its items differs from run to run. With AVX-512
+each step below is one instruction, as a word of bits is a mask there.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ add_to_row_8, add_to_row_16, add_to_row_32 = (_writer(bits, keep=True) for bits 
 
 @intrinsic
 def finish_rows(typing_context: Any) -> Any:
-    """finish_rows(): have other threads see the rows that this one wrote (x86 only; else no-op)."""
+    """finish_rows(): make this thread's rows visible to others (x86 only; else no-op)."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if platform.machine() in ("x86_64", "AMD64"):

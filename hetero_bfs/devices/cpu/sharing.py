@@ -32,7 +32,7 @@ _CHUNKS_PER_THREAD = 8
 
 @njit(inline="always")
 def even_size(arrays, items, least):
-    """Return the items of a chunk, at least `least`, that give each thread some chunks."""
+    """Return a chunk's number of items, at least `least`: each thread gets several chunks."""
     return max(least, -(-items // (_CHUNKS_PER_THREAD * arrays.threads)))
 
 
@@ -76,7 +76,7 @@ def run_worker(control, arrays, me):
 def share(control, arrays, task, items, size):
     """Do a task for so many items with the thread pool, by chunks of `size` items.
 
-    Other words of the job must be written before. Returns the sums of what the chunks return.
+    Other words of the job must be written before. Return the sums of the chunks' results.
     """
     chunks = -(-items // size)
     control[CHUNKS], control[TASK], control[SIZE], control[ITEMS] = chunks, task, size, items

@@ -1,14 +1,14 @@
 """A thread pool for levels that take microseconds: a master and its workers.
 
-The master runs the search. A piece of work that is worth sharing is a phase. The master writes down
-the job, begins the phase, does a share of it, and ends it when all shares are done. A worker takes
-part if it comes before the end; nobody waits for a worker that sleeps. There are two kinds of
-phases. In the first kind the work is cut into chunks, and each thread takes chunks until none is
-left. In the second kind each thread has a share of its own. If a worker does not come, the master
-does its share after a moment.
+The master runs the search. A piece of work that is worth sharing is a phase. The master writes the
+job, begins the phase, does a share of it, and ends it when all shares are done. A worker takes part
+if it arrives before the end; nobody waits for a sleeping worker. There are two kinds of phases. In
+the first kind the work is cut into chunks, and each thread takes chunks until none is left. In the
+second kind each thread has its own share. If a worker does not arrive, the master does its share
+after a moment.
 
 Chunk number c belongs to thread c % threads. A thread takes its own chunks first, then those of
-others. So it meets the same part of the graph in every search, and has that in its cache.
+others. So it reads the same part of the graph in every search, which stays in its cache.
 
 After a phase workers spin for a short while, then let other programs run, then sleep.
 
@@ -16,12 +16,12 @@ The control block is an int64 array. Words that different threads write often li
 lines of 8 words:
 
     JOB         the job; its first word is the number of chunks. It is written before the phase
-                begins. A thread reads it, but for PHASE, only after it has taken its share
+                begins. Apart from PHASE, a thread reads it only after it has taken its share
     PHASE       the last word of JOB: number of the present phase << PARTICIPANT_BITS | threads that
                 may take part in it
     SHUTDOWN    if not 0, workers return
-    SLEEPERS    how many workers sleep on CONDITION; it may be too large
-    OWN         words that stay from phase to phase, for the job's own use
+    SLEEPERS    an upper bound of the workers that sleep on CONDITION
+    OWN         words that phases leave unchanged, for the job's own use
     MUTEX, CONDITION    of pthreads, for sleeping
     SHARES      two lines for each thread. The first line has the last phase (as in PHASE) in which
                 the thread's share was taken, the last in which it was done, and the thread's
@@ -62,7 +62,7 @@ _DONE, _REPORT = 1, 2  # words of its first line
 _PARTICIPANTS = (np.int64(1) << PARTICIPANT_BITS) - 1
 _TAKEN = (np.int64(1) << CHUNK_BITS) - 1
 _TAGS = (np.int64(1) << (63 - CHUNK_BITS)) - 1
-_PATIENCE = 64  # looks at a share before the master takes it itself: a microsecond or two
+_PATIENCE = 64  # polls of a share before the master takes it itself: a microsecond or two
 _SPINS_PER_LOOK = 64
 _SPINS_BEFORE_YIELD = 4096
 _SPIN_SECONDS = 100e-6
@@ -100,7 +100,7 @@ def begin_phase(control, participants, threads):
 
 @njit(inline="always")
 def take_share(control, thread, phase):
-    """Tell whether a thread's share of a phase is now the caller's."""
+    """Try to take a thread's share of a phase; return whether it is now the caller's."""
     word = SHARES + _LINES * thread
     taken = load(control, word)
     return taken < phase and compare_and_swap(control, word, taken, phase)
@@ -108,7 +108,7 @@ def take_share(control, thread, phase):
 
 @njit(inline="always")
 def end_share(control, thread, phase):
-    """Note that a thread's share of a phase is done."""
+    """Mark a thread's share of a phase as done."""
     store(control, SHARES + _LINES * thread + _DONE, phase)
 
 
@@ -140,7 +140,7 @@ def await_share(control, thread, phase, patience=_PATIENCE):
 
 @njit(inline="always")
 def end_chunks(control, phase):
-    """End a phase whose chunks are all taken: wait for threads that came, and let in no others.
+    """End a phase whose chunks are all taken: wait for participants, and admit no others.
 
     Returns the sums of the first three words of their reports. A thread that took its share must
     report even if no chunk was left for it.
@@ -160,8 +160,8 @@ def take_chunk(control, me, threads):
     """Return the number of a chunk that is now the caller's, -1 if none is left for it.
 
     The master may take the chunks of all threads. A worker may take its own and those of the
-    threads 1, 2, 4 ... after it. If every thread looked at the lines of all others, that would take
-    longer than a short phase.
+    threads 1, 2, 4 ... after it. Reading the lines of all other threads would take longer than a
+    short phase.
     """
     number = control[PHASE] >> PARTICIPANT_BITS & _TAGS
     chunks = control[CHUNKS]
@@ -195,7 +195,7 @@ def _take_next(control, word, tag, share):
 
 @njit(inline="always")
 def pause(looks):
-    """Wait a little; after many looks, let another thread have the processor."""
+    """Wait a little; after many polls, yield the processor."""
     if looks < _SPINS_BEFORE_YIELD:
         relax()
     else:

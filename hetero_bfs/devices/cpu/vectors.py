@@ -42,7 +42,7 @@ def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
 
 
 def _address(builder: Any, data: Any, index: Any) -> Any:
-    """Return where eight items from `index` (64 bits) on begin, as the address of a vector."""
+    """Return the address of the vector of eight items from `index` (64 bits) on."""
     return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
 
 
@@ -228,7 +228,7 @@ def append_edges(
     sources: Any,
     place: Any,
 ) -> Any:
-    """append_edges(indices, k, count, u, p, ends, sources, place): append edges but for one.
+    """append_edges(indices, k, count, u, p, ends, sources, place): append edges except one.
 
     Takes `count` items of `indices` from `k` on, eight at most. Items other than `p` go to `ends`
     from `place` on, and for each of them `u` goes to `sources`. Both need room for eight items.
@@ -271,9 +271,9 @@ def keep_unvisited(
     """keep_unvisited(ends, sources, k, count, visited, bits, mixed, place): move edges together.
 
     Takes `count` edges from `k` on, eight at most. It keeps edges whose end is not visited, and
-    edges to another partition of 1 << `bits` vertices. If `mixed` is not 0 it keeps all, without a
-    look at the bitmap. Edges that it keeps go to `place`, which is at most `k`, and behind. Returns
-    how many these are.
+    edges to another partition of 1 << `bits` vertices. If `mixed` is not 0 it keeps all edges,
+    without reading the bitmap. Edges that it keeps go to `place`, which is at most `k`, and behind.
+    Returns how many these are.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -73,7 +73,7 @@ def _stop_workers(
     from hetero_bfs.devices.cpu.thread_pool import shut_down
 
     if generation != forks.generation():
-        return  # they belong to the parent process, and its mutex may stay locked for ever
+        return  # they belong to the parent process, whose mutex may stay locked for ever
     shut_down(control)
     for worker in workers:
         worker.join(timeout=1.0)

@@ -132,8 +132,8 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
 def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]:
     """Pick devices: those that a list such as "0,1" names, or each kind there is for "all".
 
-    A second device of the same name would never be chosen beside the first one. So "all" has one of
-    each name, the best first.
+    Selectors would never choose a second device of the same name. So "all" has one of each name,
+    the best first.
 
     Raises
     ------

@@ -10,9 +10,9 @@ from hetero_bfs.errors import DeviceError
 
 
 def device_error(action: str, error: Exception, queues: Sequence[Any] = ()) -> DeviceError:
-    """Return the error, once all that was queued is done or has failed, too.
+    """Return the error, after all queued work is done or has failed.
 
-    What is queued may use arrays of the host that the error lets go of.
+    That work may use arrays of the host that are released with the error.
     """
     import pyopencl as cl
 
@@ -25,7 +25,7 @@ def device_error(action: str, error: Exception, queues: Sequence[Any] = ()) -> D
 
 @contextmanager
 def driver_errors(action: str, queues: Sequence[Any] = ()) -> Iterator[None]:
-    """Turn the driver's exceptions into `DeviceError`, when `queues` are at rest."""
+    """Translate the driver's exceptions to `DeviceError`, after waiting for `queues`."""
     import pyopencl as cl
 
     try:

@@ -1,10 +1,10 @@
 /* A barrier across all work-groups of a launch. It works only if the device runs all of them at the
  * same time; `probe` finds out whether it does.
  *
- * If hundreds of work-groups polled the same word, they would keep each other waiting, and all else
- * in that part of the cache. So there are SPREAD words of each kind, in cache lines of their own,
- * and each serves every SPREADth work-group. `sync` first has the longs that say how the last
- * barrier ended, then the uints for arrivals, then GAVE_UP. */
+ * If hundreds of work-groups polled the same word, they would block each other and that part of the
+ * cache. So there are SPREAD words of each kind, each in its own cache line, and each serves every
+ * SPREADth work-group. `sync` first has the longs that say how the last barrier ended, then the
+ * uints for arrivals, then GAVE_UP. */
 
 #define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
 #ifndef PROBE_ROUNDS /* fewer where work-items are simulated */
@@ -35,7 +35,7 @@ static void arrive(volatile __global uint *address, uint value)
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
 #if COOPERATIVE_GROUPS > 1
-/* For words that need nothing else to be understood (tell_groups): they order nothing else. */
+/* For words that stand alone (tell_groups): other accesses are not ordered. */
 static void post_word(volatile __global ulong *address, ulong value)
 {
     asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
@@ -99,7 +99,7 @@ static bool is_patient(uint *patience, volatile __global uint *sync)
     return *patience > 0;
 }
 
-/* Wait until all work-groups of the grid have come; false if they have not within `patience`
+/* Wait until all work-groups of the grid have arrived; false if they have not within `patience`
  * polls. Work-groups add to the words of arrivals. Work-items of work-group 0 poll these side by
  * side. Then they write to as many words that the barrier has ended. Such a word has `turn`, which
  * changes with each barrier and is the same in every work-item, and the value of `counter`.
@@ -148,8 +148,8 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
 }
 
 #ifdef ONE_LAUNCH
-/* Tell whether work-groups make progress together, and see after a barrier what others wrote before
- * it. In `cells` each work-group writes the number of the round. */
+/* Tell whether work-groups make progress at the same time, and after a barrier see what others
+ * wrote before it. In `cells` each work-group writes the number of the round. */
 static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,
                   uint patience, volatile __global ulong *counter, ulong *turn,
                   __local uint *alright)

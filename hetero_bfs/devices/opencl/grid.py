@@ -1,4 +1,4 @@
-"""Grids of work-groups that make progress together, for one launch of many steps (grid.cl)."""
+"""Grids of work-groups that all make progress at the same time (grid.cl)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.header import GAVE_UP
 
 PATIENCE = np.uint32(1 << 22)
-"""Polls after which a barrier gives up. They take seconds, as a work-group may work alone long."""
+"""Polls after which a barrier gives up. That takes seconds, as one group may work alone."""
 
 _PROBE_PATIENCE = 1 << 15
 
 
 class Grid:
-    """The memory of a grid's barriers, and the search for the largest grid that has them.
+    """The memory of a grid's barriers, and the search for the largest grid in which they work.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Grid:
         return [self.sync, self.cells]
 
     def clear(self) -> None:
-        """Forget barriers that gave up."""
+        """Reset barriers that gave up."""
         self._device.fill(self.sync, 0)
 
     def largest(self, probe: Callable[[int, np.uint32], bool]) -> int | None:

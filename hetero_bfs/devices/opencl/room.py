@@ -1,4 +1,4 @@
-"""Whether a device has room for what is to be on it."""
+"""Checks whether arrays fit on a device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from hetero_bfs.errors import BudgetError
 
 
 def check_room(info: DeviceInfo, what: str, largest: int, needed: int) -> None:
-    """Raise `BudgetError` if a device lacks room for so many bytes, or for the largest array.
+    """Raise `BudgetError` if the bytes in all, or those of the largest array, do not fit on a
+    device.
 
     `what` begins the message, such as "programs need".
     """

@@ -1,7 +1,7 @@
-/* A work-group of GROUP work-items shares the edges of as many vertices. */
+/* A work-group of GROUP work-items shares the edges of GROUP vertices. */
 
-/* Turn the number of edges of each vertex into where its edges end; return how many there are. All
- * work-items of the group must come here. */
+/* Replace each vertex's number of edges by the end of its edges; return their sum. All work-items
+ * of the group must call this. */
 static uint running_sums(__local uint *ends)
 {
     const uint lid = get_local_id(0);
@@ -15,7 +15,7 @@ static uint running_sums(__local uint *ends)
     return ends[GROUP - 1];
 }
 
-/* Return the place of the vertex that has edge `e`: the first whose edges end behind it. */
+/* Return the index of the vertex that has edge `e`: the first whose edges end behind it. */
 static uint owner_of(__local const uint *ends, uint e)
 {
     uint low = 0, high = GROUP - 1;
@@ -29,7 +29,7 @@ static uint owner_of(__local const uint *ends, uint e)
     return low;
 }
 
-/* Return the number of edge `e` in the list of the vertex at a place. */
+/* Return the position of edge `e` in its vertex's list. */
 static uint place_in_list(__local const uint *ends, uint place, uint e)
 {
     return e - (place ? ends[place - 1] : 0);

@@ -16,8 +16,8 @@ Family and parameters, by name (scale: log2 of the vertices):
 
 Vertices keep the ids of their generator. Only R-MAT scrambles them, since its ids reveal the
 degrees. Searches relabel skewed graphs by degree and high-diameter ones by locality. So shuffling
-would change only the small worlds, and real ones (crawls, meshes with shortcuts) have an order,
-too.
+would affect only the small worlds, and real small worlds (crawls, meshes with shortcuts) also have
+an order.
 """
 
 from __future__ import annotations

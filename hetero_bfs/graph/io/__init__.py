@@ -1,1 +1,1 @@
-"""Graph files, one module a format; `registry` picks it by the file's name."""
+"""Graph files, one module per format; `registry` chooses it by the file's suffix."""

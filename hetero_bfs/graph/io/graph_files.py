@@ -1,4 +1,4 @@
-"""Functions for all readers of graph files: opening them, and errors that name the place."""
+"""Functions for all readers of graph files: opening files, and errors that name the position."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def check_size(path: Path, actual: int, expected: int) -> None:
 
 
 class Place(NamedTuple):
-    """Where a section begins in a file, and from entry to entry how many bytes there are."""
+    """The first byte of a section in a file, and the bytes per entry."""
 
     start: int
     step: int
 
 
 def refuse(path: Path, fault: Fault | None, places: Mapping[str, Place]) -> None:
-    """Raise `GraphFileError` for a fault; `places` says where each section is."""
+    """Raise `GraphFileError` for a fault; `places` has the position of each section."""
     if fault is None:
         return
     if fault.section == "indices" and fault.position is None:

@@ -56,7 +56,7 @@ from hetero_bfs.support.memory import aligned_empty
 if TYPE_CHECKING:
     from io import BufferedIOBase
 
-_MAGIC = b"\x89HBG\r\n\x1a\n"  # as in PNG, a transfer as text changes it
+_MAGIC = b"\x89HBG\r\n\x1a\n"  # as in PNG: a transfer as text would change it
 _VERSION = 2
 _ALIGNMENT_BYTES = 64
 _DIRECTED = 1
@@ -98,8 +98,8 @@ class _Header(NamedTuple):
 def read_hbg(path: Path, directed: bool, weighted: bool) -> CSRGraph:
     """Read a file of version 1 or 2; its arrays are read-only.
 
-    Without `weighted` only the checksum of any weights is looked at. Where a directed file read as
-    undirected has both directions of an edge, the smaller weight counts.
+    Without `weighted`, weights are only checked by their checksum. If a directed file is read as
+    undirected, the smaller weight of an edge's two directions counts.
 
     A file of 64 MiB or more is mapped into memory. If another program cuts it while the graph is
     in use, the system ends this process (SIGBUS). A smaller file is copied. Our own `write` never

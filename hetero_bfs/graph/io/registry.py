@@ -1,4 +1,4 @@
-"""Graph files: `read`, `load` and `write` pick the format by the file name.
+"""Graph files: `read`, `load` and `write` choose the format by the file's suffix.
 
 | name ends in | format | holds | weights |
 |---|---|---|---|
@@ -42,7 +42,7 @@ from hetero_bfs.support.wording import setting
 def load(path: str | os.PathLike[str], directed: bool = False, weighted: bool = False) -> CSRGraph:
     """Read a graph file of any format into sorted neighbour lists; see `read`.
 
-    Of an edge that occurs several times the smallest weight counts.
+    If an edge occurs several times, its smallest weight counts.
     """
     graph = read(path, directed, weighted)
     return CSRGraph.from_edge_source(graph) if isinstance(graph, EdgeList) else graph
@@ -51,14 +51,14 @@ def load(path: str | os.PathLike[str], directed: bool = False, weighted: bool = 
 def read(
     path: str | os.PathLike[str], directed: bool = False, weighted: bool = False
 ) -> EdgeList | CSRGraph:
-    """Read a graph file; the end of its name tells the format.
+    """Read a graph file; the suffix selects the format.
 
     Parameters
     ----------
     path : path
         See the table at the head of this module.
     directed : bool
-        How to take the edges. Edge lists and general matrices are what you say they are. An
+        How to read the edges. Edge lists and general matrices have no direction of their own. An
         undirected file read as directed gives every edge both ways; a directed `.sg`, `.wsg` or
         `.hbg` file read as undirected has the reverse edges added.
     weighted : bool
@@ -114,11 +114,11 @@ def check_output(path: Path, weighted: bool) -> None:
 
 
 def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
-    """Write a graph, with any weights, in the format that the end of the name tells; see `read`.
+    """Write a graph, with its weights if any, in the format of the suffix; see `read`.
 
-    Text formats hold the edges of an `EdgeList` as they came, of a `CSRGraph` without loops and
-    duplicates; an undirected edge once. Text does not hold float32: such weights are read as
-    float64 of the same values. The file appears under its name only when complete.
+    Text formats get the edges of an `EdgeList` unchanged, those of a `CSRGraph` without loops and
+    duplicates; an undirected edge is written once. Text does not hold float32: such weights are
+    read as float64 of the same values. The file appears under its name only when complete.
 
     Raises
     ------

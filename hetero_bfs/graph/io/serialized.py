@@ -35,8 +35,8 @@ _WEIGHTED = np.dtype([("vertex", "<u4"), ("weight", "<i4")])
 def read_serialized(path: Path, directed: bool, weighted: bool) -> CSRGraph:
     """Read an .sg file, or without `weighted` the lists of a .wsg file.
 
-    With `weighted` a .wsg file's weights are kept. Of an edge that it lists several times the
-    smallest weight counts, as with GAP.
+    With `weighted` a .wsg file's weights are kept. If an edge is listed several times, its smallest
+    weight counts, as in GAP.
 
     Raises
     ------

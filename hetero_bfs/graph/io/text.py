@@ -37,10 +37,10 @@ class _Head(NamedTuple):
 def read_edge_list(path: Path, directed: bool, weighted: bool) -> EdgeList:
     """Read lines of two vertex ids: the format of SNAP and of GAP's .el and .wel.
 
-    Lines that begin with `#` or `%` are comments. There are as many vertices as the largest id asks
-    for, or as a header `# Nodes: V Edges: E` says if that is more: V is a minimum, since the files
-    of SNAP have gaps in their ids and count used ones only. E is the least number of edge lines.
-    Ids that no line names are isolated vertices.
+    Lines that begin with `#` or `%` are comments. The number of vertices is the largest id plus 1,
+    or V of a header `# Nodes: V Edges: E` if that is more: V is a minimum, since SNAP's files have
+    gaps in their ids and count only used ones. E is the least number of edge lines. Ids without a
+    line are isolated vertices.
 
     With `weighted` the third column is the weight. The weights are int32 if each is written as an
     integer within int32, and float64 otherwise. Other columns are ignored.

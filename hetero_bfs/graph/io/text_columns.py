@@ -1,8 +1,8 @@
-"""Columns of text files: two vertex ids, and a weight if it is asked for.
+"""Columns of text files: two vertex ids, and a weight on request.
 
-A file is parsed twice at worst: first in blocks, by compiled code (text_kernels.py); if anything at
-all is out of the ordinary, once more line by line, which finds the first bad line (or, for a rare
-but valid form such as a sign before an id, simply reads on).
+A file is first parsed in blocks, by compiled code (text_kernels.py). If anything is unusual, it is
+parsed again line by line, which finds the first bad line or reads a rare valid form, such as a sign
+before an id.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Numbers = Literal["any", "integer", "real"]
 """Which numbers the weights may be; "real" gives float64 also where all are integers."""
 
-_BYTES_PER_VERTEX = 40  # of all arrays a search keeps, roughly
+_BYTES_PER_VERTEX = 40  # rough bytes per vertex of a search's arrays
 _BLOCK_BYTES = 1 << 22
 _BYTES_PER_PAIR = 8
 _BYTES_PER_WEIGHT = 8
@@ -48,7 +48,7 @@ _NUMBER = re.compile(
 _INT32 = np.iinfo(np.int32)
 
 Row = tuple[npt.NDArray[Any], ...]
-"""Arrays of equal length: src, dst, and weights if they are asked for."""
+"""Arrays of equal length: src, dst, and weights on request."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ def ids_that_fit() -> Ids:
 class Columns(NamedTuple):
     """The first columns of a file, and how many lines have them.
 
-    The ids are less the lowest one. The arrays are empty if there are more lines than wanted.
+    The lowest id is subtracted from all ids. The arrays are empty if there are more lines than
+    wanted.
     """
 
     num_lines: int

@@ -15,7 +15,7 @@ from hetero_bfs.graph.io.graph_files import opened
 def read_vertices(path: Path) -> npt.NDArray[Any]:
     """Return the ids (int64) of a text file, one a line, or the array of a .npy file.
 
-    Empty lines, and lines that begin with #, are passed over.
+    Empty lines, and lines that begin with #, are ignored.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Compiled loops that bring edges into buckets of consecutive vertices: count, cut, partition.
+"""Compiled loops that sort edges into buckets of consecutive vertices: count, cut, partition.
 
 Writing 2 m edges into n lists in random order misses the cache once per edge. So edges first go to
 buckets. A bucket is a range of vertices, and its edges fit in the cache. Each thread has a line for
@@ -57,7 +57,7 @@ class Buckets(NamedTuple):
 
 
 class KeyLines(NamedTuple):
-    """Where workers put keys.
+    """The arrays to which workers write keys.
 
     Parameters
     ----------
@@ -85,9 +85,8 @@ def count_edges(
     """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
 
     Both are uint32 (workers, vertices), and may be the same array. Without `count_dst` the second
-    stays as it is. Each worker has counters of its own, so it needs no atomics; these would wait
-    for every cache miss. If an end of an edge is no vertex, the edge counts in strays[worker],
-    int64, instead.
+    is unchanged. Each worker has its own counters, since atomics would wait for every cache miss.
+    If an end of an edge is no vertex, the edge counts in strays[worker], int64, instead.
     """
     in_parallel(
         _count_edges,
@@ -253,8 +252,8 @@ def _find_runs(given, worker, workers):
 def _collect(given, worker, vertices, neighbours):
     """Put the keys of edges into one worker's lines, and full lines into `keys`.
 
-    Loops are left out. If there are edges that were not there when edges were counted, nothing is
-    written outside the arrays. Then `cursor` does not end where the next run begins.
+    Loops are left out. If the source now has more edges than were counted, nothing is written
+    outside the arrays, and `cursor` does not end where the next run begins.
     """
     run, cursor, lines = given.run[worker], given.cursor[worker], given.lines[worker]
     bucket_of, keys, num_single = given.bucket_of, given.keys, np.uint64(given.num_single)
@@ -294,9 +293,9 @@ def partition_edges(
 ) -> None:
     """Move edges into their buckets: (src, dst) if `forward`, (dst, src) if `backward`.
 
-    Every worker takes the part of the edges that it took in `count_edges`, and has a run of its own
-    in each bucket. `flush_lines` writes the keys that are left in the lines after the last call.
-    Edges with an end that is no vertex are left out.
+    Every worker takes the same part of the edges as in `count_edges`, and has its own run in each
+    bucket. `flush_lines` writes the keys that are left in the lines after the last call. Edges with
+    an end that is no vertex are left out.
     """
     in_parallel(
         _partition_edges,

@@ -1,4 +1,4 @@
-"""Compiled checks of neighbour lists from a file, before searches go where they point."""
+"""Compiled checks of neighbour lists from a file, before searches follow them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HALF = np.uint64(32)
 
 @kernel
 def first_out_of_order(indptr, indices):
-    """Return the place of the first wrong entry of a list, -1 if there is none.
+    """Return the index of the first wrong entry, -1 if there is none.
 
     An entry is wrong if it is not greater than the one before it in its list, or if it is the
     list's own vertex.

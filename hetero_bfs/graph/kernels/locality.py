@@ -1,11 +1,11 @@
 """Order vertices by locality, so that neighbours, and a search's frontier, share pages and caches.
 
 The first order is breadth first from the far end of each component. It is Cuthill and McKee's
-(1969) without their sorting by degree. But a frontier that crosses this order has each vertex on
-another page. So the vertices of a large component get places in a plane. One coordinate is the
-distance from the far end, the other the distance from a second landmark to the side of it. Then
-vertices are numbered along Morton's curve (1966) through the plane. Any few thousand consecutive
-vertices are a partition, with few edges to the outside.
+(1969) without their sorting by degree. But in this order a frontier has each vertex on another
+page. So the vertices of a large component are placed in a plane. One coordinate is the distance
+from the far end, the other the distance from a second landmark beside it. Then vertices are
+numbered along Morton's curve (1966) through the plane. Any few thousand consecutive vertices are a
+partition, with few edges to the outside.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 _UNSEEN = np.uint32(0xFFFFFFFF)
 _SEEN = np.uint32(0xFFFFFFFE)
 _CHUNK = 4096
-_SMALL_COMPONENT = 1 << 11  # vertices, that fit in the caches in any order
+_SMALL_COMPONENT = 1 << 11  # vertices that fit in the caches in any order
 _DIGIT_BITS = np.uint64(11)
 _DIGITS = 1 << 11
 

@@ -1,4 +1,4 @@
-"""Compiled loops that bring weights to the places of their edges in sorted neighbour lists."""
+"""Compiled loops that move weights to the positions of their edges in sorted neighbour lists."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _MIN, _MAX, _SUM = range(3)  # as in `weights.DUPLICATES`
 _LOST, _OVERFLOW = 1, 2
 _INT32_LIMIT = 2**31
 _RANGE_ENTRIES = 1 << 16  # a range's lists and weights fit in a core's own cache
-_MOST_RANGES = 1 << 12  # to which a thread writes by turns
+_MOST_RANGES = 1 << 12  # to which a thread writes alternately
 
 
 class WeightPlaces:
     """Combines the weights of edges with those at their places in sorted lists.
 
-    Looking for each edge of a large graph misses the caches several times. So the edges of a chunk
-    first go to ranges of consecutive vertices, whose lists fit in a cache. Each range is then one
-    thread's, which takes its edges in their order. So no atomics are needed, and sums are the same
+    Finding each edge of a large graph misses the caches several times. So the edges of a chunk are
+    first sorted into ranges of consecutive vertices, whose lists fit in a cache. Then one thread
+    takes each range, and its edges in their order. So no atomics are needed, and sums are the same
     in each run.
 
     Parameters
@@ -153,7 +153,7 @@ def _combine(given, part, parts):
 
 @njit(inline="always")
 def _place(given, u, v, weight, rule):
-    """Combine a weight with that of the edge (u, v); return what trouble there was."""
+    """Combine a weight with that of the edge (u, v); return what went wrong, if anything."""
     at = find_neighbour(given.indptr, given.indices, u, v)
     if at < 0:
         return _LOST

@@ -1,4 +1,4 @@
-"""Copies lists of many blocks one after another, for a device to which they are sent."""
+"""Copies the lists of many blocks into one array, to send them to a device."""
 
 from __future__ import annotations
 

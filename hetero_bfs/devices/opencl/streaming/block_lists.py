@@ -1,7 +1,7 @@
 """A graph's lists in blocks: the first blocks are resident on a device, the others are sent to it.
 
-A block is the lists of some vertices in sequence, which a work-group takes. A list is in one block
-as a whole. In the order by falling degree the first blocks are those of hubs.
+A block is the lists of some consecutive vertices, which a work-group processes. No list is divided.
+If vertices are numbered by falling degree, the first blocks are the hubs'.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hetero_bfs.graph.edge_source import OffsetArray
 
 _MOST_SLOT_BYTES = 1 << 22
 _SLOTS_SHARE = 8  # slots take at most 1 / 8 of the memory left, unless that is too little
-_ROW_BYTES = 8  # of a block's number, and where its lists begin
-_ENTRIES_OF_BLOCK = 64  # so many entries of a slot bring a row for a block
+_ROW_BYTES = 8  # bytes of a block's number and of the begin of its lists
+_ENTRIES_OF_BLOCK = 64  # entries of a slot for each block's row
 _MOST_ENTRIES = 1 << 31
 
 Numbers = npt.NDArray[np.int64]
@@ -38,7 +38,7 @@ class Blocks:
     indptr : int64 array, shape (number of vertices + 1,)
         Of at least one vertex.
     arrays : list of arrays, shape (number of entries,)
-        Neighbours, and what else an entry of the lists has.
+        Neighbours, and other data of the lists' entries, such as weights.
     firsts : integer array, shape (number of blocks + 1,)
         The first vertex of each block, and the number of vertices.
     """
@@ -58,9 +58,9 @@ class Layout:
     Parameters
     ----------
     resident : int
-        The first blocks, so many, are resident.
+        Number of resident blocks, which are the first ones.
     part_entries : int
-        Entries of a resident part at most; slots have no more if messages are counted.
+        Most entries of a resident part; also of a slot, if messages are counted.
     slot_entries, slot_blocks : int
         Room of a slot; 0 if all blocks are resident.
     """
@@ -79,7 +79,7 @@ def lay_out(
     entry_bytes: Sequence[int],
     slot_bytes: Sequence[int],
 ) -> Layout:
-    """Share what memory other arrays leave among resident blocks and slots.
+    """Divide the memory that other arrays leave between resident blocks and slots.
 
     Parameters
     ----------
@@ -88,9 +88,10 @@ def lay_out(
     array_bytes : sequence of int
         Of each of these arrays.
     entry_bytes : sequence of int
-        Of an entry in each array of the lists.
+        Bytes of an entry in each array of the lists.
     slot_bytes : sequence of int
-        Of an entry in each array in which messages are counted, which has room for a launch.
+        Bytes of an entry in each array in which messages are counted; such an array has room for
+        one launch.
 
     Raises
     ------
@@ -154,7 +155,7 @@ def _upload(device: OpenCLDevice, blocks: Blocks, begin: int, end: int) -> Part:
 
 
 class BlockSlots(Slots):
-    """The slots through which blocks of `ways` are sent: their rows, and their arrays."""
+    """The slots through which blocks of both directions are sent: their rows, and their arrays."""
 
     def __init__(self, device: OpenCLDevice, ways: Sequence[Blocks], layout: Layout) -> None:
         super().__init__(
@@ -165,7 +166,7 @@ class BlockSlots(Slots):
             ],
         )
         self._layout = layout
-        for blocks in ways:  # what copies them is compiled now
+        for blocks in ways:  # the copying kernel is compiled now
             _fill(blocks, np.empty(0, np.int64), self.slots[0].staging)
 
     def batches(self, blocks: Blocks, chosen: Numbers) -> Iterator[Numbers]:

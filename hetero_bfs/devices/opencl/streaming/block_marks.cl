@@ -1,4 +1,4 @@
-/* Tell the host whether a work-item wants the lists of a block. All work-items call it. */
+/* Tell the host whether any work-item needs the lists of a block. All work-items call it. */
 static void mark_block(bool wanted, __local uint *marked, __global uchar *chosen)
 {
     const uint lid = get_local_id(0);

@@ -30,11 +30,11 @@ LaunchOnAll = Callable[[list[Part | Slot], Sequence[Any]], Any]
 """The same for a block whose lists of each direction are in buffers of their own."""
 
 Sent = list[tuple[Part | Slot, Numbers]]
-"""Where blocks are on the device."""
+"""Where blocks were on the device."""
 
 
 class Streams:
-    """Whose lists stream to a device, with some of them resident: one memory's at a time."""
+    """The memory whose blocks are resident on a device: one at a time."""
 
     holder: weakref.ref[BlockMemory] | None = None
 
@@ -48,13 +48,13 @@ class BlockMemory:
     streams : Streams
         Of all memories that share the device: only one of them has its blocks there.
     what : str
-        What needs the memory, see `check_room`.
+        Begins the message of an error, see `check_room`.
     ways : list of Blocks
         The blocks of each direction.
     array_bytes, entry_bytes, slot_bytes : list of int
         See `lay_out`.
     forget : callable
-        Called without arguments when the memory is given up: what reads it is of no use then.
+        Called without arguments when the memory is released, to drop kernels bound to it.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class BlockMemory:
         return 0 if self._slots is None else self._slots.bytes_sent
 
     def take(self) -> None:
-        """Make resident parts and slots, fewer if the device refuses so many."""
+        """Allocate resident parts and slots; fewer if the device refuses the memory."""
         streams = self._streams
         holder = None if streams.holder is None else streams.holder()
         if holder is self:
@@ -101,7 +101,7 @@ class BlockMemory:
             try:
                 self._fill()
             except DeviceError as error:
-                refused = refused or DeviceError(str(error))  # an error keeps what it met alive
+                refused = refused or DeviceError(str(error))  # no traceback, which keeps arrays
                 self.give()
                 memory = memory * 3 // 4
                 self._use_less(memory, refused)
@@ -115,7 +115,7 @@ class BlockMemory:
             raise refused from None
 
     def give(self) -> None:
-        """Have no lists on the device."""
+        """Release the lists on the device."""
         self.device.finish()  # an interrupted run may still read them
         self.parts, self._slots = [], None
         self._forget()
@@ -128,7 +128,7 @@ class BlockMemory:
         self.parts = parts
 
     def launch_along(self, way: int, chosen: Numbers, launch: Launch) -> Sent:
-        """Launch what reads chosen blocks of a direction, wherever they are; return where."""
+        """Launch kernels on chosen blocks of a direction; return where these were."""
         rooms: Sent = []
         for part in self.parts[way]:
             here = chosen[slice(*np.searchsorted(chosen, (part.begin, part.end)))]
@@ -150,7 +150,7 @@ class BlockMemory:
         return rooms
 
     def batches(self, way: int) -> Iterator[Numbers]:
-        """Cut all blocks of a direction, in sequence, into those that are in a buffer at a time."""
+        """Yield all blocks of a direction, in batches that are in a buffer together."""
         for part in self.parts[way]:
             yield np.arange(part.begin, part.end)
         if self._slots is not None:
@@ -159,7 +159,7 @@ class BlockMemory:
             yield from self._slots.batches(blocks, missing)
 
     def launch_again(self, sent: Sent, launch: Launch) -> bool:
-        """Launch what reads the same blocks once more; tell whether all of them are still there."""
+        """Launch kernels on the same blocks again; return whether all were still there."""
         if sum(isinstance(room, Slot) for room, _ in sent) > NUM_SLOTS:
             return False
         for room, blocks in sent:
@@ -169,7 +169,7 @@ class BlockMemory:
         return True
 
     def launch_on_all(self, block: int, launch: LaunchOnAll) -> None:
-        """Launch what reads one block's lists of all directions at once."""
+        """Launch kernels that read one block's lists of all directions."""
         rooms: list[Part | Slot] = []
         copies: list[Any] = []
 

@@ -1,11 +1,11 @@
 """A graph whose edges stay on the host, and the plan of its resident data on a device.
 
-All arrays per vertex are resident. So are the heads of all lists, column by column. Column k has
-neighbour number k of all vertices up to the last one with so many neighbours. In the order by
-falling degree these are few. Heads resolve most of a bottom-up level, and hold short lists
-completely. The rest of the budget holds the first pages of the edges, and slots for pages in
-transit. In the order by falling degree the first pages are the hubs' lists, which nearly every
-search reads.
+All arrays per vertex are resident. So are the heads (first neighbours) of all lists, column by
+column. Column k has neighbour number k of all vertices up to the last vertex of degree above k. If
+vertices are numbered by falling degree, later columns are short. Heads resolve most of a bottom-up
+level, and hold short lists completely. The rest of the budget holds the first pages of the edges,
+and slots for pages in transit. In that order the first pages are the hubs' lists, which nearly
+every search reads.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Streaming:
 def plan_stream(
     info: DeviceInfo, graph: SearchGraph, budget_bytes: int, max_part_bytes: int
 ) -> StreamPlan:
-    """Share the budget among heads, resident pages and slots.
+    """Divide the budget among heads, resident pages and slots.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Edges in transit to a device that has no room for all of them.
+"""Edges in transit to a device that cannot hold all of them.
 
 The host gathers edges in pinned memory of a slot. A separate queue copies them to the slot's
 buffers, and kernels read them there. There are several slots, so that gathering, copying and
